@@ -1,0 +1,1 @@
+"""Runs: one, or a declared grid of many."""

@@ -1,0 +1,48 @@
+"""What Batsim's command line sets and the scheduler is told at SIMULATION_BEGINS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """Batsim's options that change what happens; `energy=None`: on if every host of the platform has its watts."""
+
+    energy: bool | None = None
+    compute_sharing: bool = False
+    dynamic_jobs: bool = False
+    acknowledge_dynamic_jobs: bool = False
+    profile_reuse: bool = False
+    forward_profiles: bool = False
+    forward_unknown_events: bool = False
+    sched_config: str = ""
+
+    def payload(self) -> dict[str, Any]:
+        """The `config` object of SIMULATION_BEGINS."""
+        return {
+            "redis-enabled": False,
+            "redis-hostname": "127.0.0.1",
+            "redis-port": 6379,
+            "redis-prefix": "default",
+            "profiles-forwarded-on-submission": self.forward_profiles,
+            "dynamic-jobs-enabled": self.dynamic_jobs,
+            "dynamic-jobs-acknowledged": self.dynamic_jobs and self.acknowledge_dynamic_jobs,
+            "profile-reuse-enabled": self.dynamic_jobs and self.profile_reuse,
+            "sched-config": self.sched_config,
+            "forward-unknown-events": self.forward_unknown_events,
+        }
+
+    def batsim_args(self) -> list[str]:
+        """The same as options of a real Batsim (energy must be decided)."""
+        flags = {
+            "-E": bool(self.energy),
+            "--enable-compute-sharing": self.compute_sharing,
+            "--enable-dynamic-jobs": self.dynamic_jobs,
+            "--acknowledge-dynamic-jobs": self.acknowledge_dynamic_jobs,
+            "--enable-profile-reuse": self.profile_reuse,
+            "--forward-profiles-on-submission": self.forward_profiles,
+            "--forward-unknown-events": self.forward_unknown_events,
+        }
+        return [flag for flag, wanted in flags.items() if wanted]

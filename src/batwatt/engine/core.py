@@ -1,0 +1,382 @@
+"""The embedded engine: Batsim's protocol on a zero-latency platform, without Batsim.
+
+`message()` gives what Batsim would send next, `reply()` takes the scheduler's answer; both are the protocol's objects
+as Python dictionaries, so the same engine runs in process and behind a socket. Dates are those of Batsim: the
+scheduler sees them rounded to 1e-6 s, the engine keeps its own clock.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.execution import Execution
+from batwatt.engine.journal import Journal
+from batwatt.engine.kernel import ARRIVAL, Kernel
+from batwatt.engine.machines import Machines
+from batwatt.engine.switching import Switching
+from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
+from batwatt.inputs.batsim_json import parse_job, parse_profile
+from batwatt.inputs.events import ExternalEvent
+from batwatt.model.platform import Platform
+from batwatt.model.record import Record
+from batwatt.model.workload import Composed, Job, Workload
+
+SUBMITTED, RUNNING, FINISHED = range(3)
+SHORTEST_CALL_S = 1e-5
+NO_MORE_JOBS = "no_more_static_job_to_submit"
+NO_MORE_EVENTS = "no_more_external_event_to_occur"
+
+
+class Engine:
+    """One simulation. Call `message` and `reply` in turn until `ended`; then `close` gives the record."""
+
+    def __init__(
+        self,
+        platform: Platform,
+        workloads: Sequence[Workload],
+        config: EngineConfig | None = None,
+        events: Sequence[ExternalEvent] = (),
+    ) -> None:
+        self.platform = platform
+        self.config = config or EngineConfig()
+        self.ended = False
+        energy = platform.has_power if self.config.energy is None else self.config.energy
+        if energy and not platform.has_power:
+            poor = next(host.name for host in platform.hosts if not host.has_power)
+            raise InputError(platform.source, f"host {poor!r} has no wattage_per_state", "add it or run without energy")
+        self.kernel = Kernel()
+        self.machines = Machines(platform)
+        self.journal = Journal(self.machines, energy)
+        self.execution = Execution(
+            self.kernel, self.machines, self.journal, self.config.compute_sharing, self._emit, self._job_ended
+        )
+        self.switching = Switching(self.kernel, self.machines, self.journal, self.execution, self._emit)
+        self.workloads = list(workloads)
+        self.profiles = {workload.name: dict(workload.profiles) for workload in workloads}
+        self.jobs: dict[str, Job] = {}
+        self.state: dict[str, int] = {}
+        self._raw_profiles = {workload.name: dict(workload.raw_profiles) for workload in workloads}
+        self._pending: list[dict[str, Any]] = []
+        self._byes: list[dict[str, Any]] = []
+        self._over: list[str] = []
+        self._begun = False
+        self._thinking = False
+        self._kill_asked: set[str] = set()
+        self._job_sources = len(self.workloads)
+        self._unfinished = 0
+        self._profile_users: dict[tuple[str, str], int] = {}
+        self._registering = self.config.dynamic_jobs
+        self._handlers: Mapping[str, Callable[[dict[str, Any]], None]] = {
+            "EXECUTE_JOB": self._execute_job,
+            "KILL_JOB": self._kill_job,
+            "REJECT_JOB": self._reject_job,
+            "SET_RESOURCE_STATE": self._set_resource_state,
+            "CALL_ME_LATER": self._call_me_later,
+            "QUERY": self._query,
+            "NOTIFY": self._notify,
+            "REGISTER_PROFILE": self._register_profile,
+            "REGISTER_JOB": self._register_job,
+            "SET_JOB_METADATA": self._set_job_metadata,
+            "TO_JOB_MSG": self._to_job_msg,
+        }
+        if self.config.dynamic_jobs:
+            self._profile_users.update(Counter((job.workload, job.profile) for load in workloads for job in load.jobs))
+        if events:
+            self._plan(self._external, NO_MORE_EVENTS, [(event.time_s, event) for event in events])
+        for workload in self.workloads:
+            self._plan(self._submit, NO_MORE_JOBS, [(job.submit_time_s, job) for job in workload.jobs])
+
+    # sources: jobs and external events ------------------------------------------------------------------------
+
+    def _plan(self, deliver: Callable[[Any], None], bye: str, items: list[tuple[float, Any]]) -> None:
+        """Deliver the items of a source date by date; its `bye` follows the last."""
+        self.kernel.at(items[0][0] if items else 0.0, ARRIVAL, self._arrive, (deliver, bye, items, 0))
+
+    def _arrive(self, source: tuple[Callable[[Any], None], str, list[tuple[float, Any]], int]) -> None:
+        deliver, bye, items, index = source
+        count = len(items)
+        if index < count:
+            date = items[index][0]
+            while index < count and items[index][0] == date:
+                deliver(items[index][1])
+                index += 1
+        if index < count:
+            self.kernel.at(items[index][0], ARRIVAL, self._arrive, (deliver, bye, items, index))
+            return
+        if bye == NO_MORE_JOBS:
+            self._job_sources -= 1
+            if self._job_sources:
+                return  # only the last of several workloads says that there are no more jobs
+        self._byes.append({"timestamp": round(self.kernel.clock, 6), "type": "NOTIFY", "data": {"type": bye}})
+
+    def _submit(self, job: Job) -> None:
+        self.journal.submission(self.kernel.clock)
+        self.jobs[job.id] = job
+        self.state[job.id] = SUBMITTED
+        self._unfinished += 1
+        data: dict[str, Any] = {"job_id": job.id, "job": job.raw}
+        if self.config.forward_profiles:
+            data["profile"] = self._raw_profiles[job.workload][job.profile]
+        self._emit("JOB_SUBMITTED", data)
+
+    def _external(self, event: ExternalEvent) -> None:
+        if event.kind == "generic":
+            self._emit("NOTIFY", dict(event.raw))
+            return
+        mask = event.resources or 0
+        machines, now = self.machines, self.kernel.clock
+        if mask & ~machines.everyone:
+            raise InputError("events", f"{event.kind} at {now:g} s names a host beyond {len(machines.hosts) - 1}")
+        available = event.kind == "machine_available"
+        wrong = mask & ~machines.unavailable if available else mask & machines.unavailable
+        if wrong:
+            state = "available" if available else "unavailable"
+            raise InputError(
+                "events", f"{event.kind} at {now:g} s: a host of it is already {state}", "mend the events file"
+            )
+        machines.set_availability(mask, available, now)
+        self._emit("NOTIFY", {"type": f"event_{event.kind}", "resources": str(event.raw["resources"])})
+
+    # what the scheduler receives ------------------------------------------------------------------------------
+
+    def _emit(self, kind: str, data: dict[str, Any]) -> None:
+        self._pending.append({"timestamp": round(self.kernel.clock, 6), "type": kind, "data": data})
+
+    def _job_ended(self, job_id: str) -> None:
+        self.state[job_id] = FINISHED
+        self._unfinished -= 1
+        self._over.append(job_id)
+
+    def message(self) -> dict[str, Any]:
+        """The next message to the scheduler; raises DeadlockError if nothing can happen any more."""
+        kernel = self.kernel
+        if not self._begun:
+            self._begun = True
+            self._emit("SIMULATION_BEGINS", self._begins())
+            message = self._flush()
+            # what is submitted at once finds the scheduler busy with the beginning
+            self._thinking = True
+            return message
+        kernel.run_due(kernel.clock)
+        while not self._pending and not self._byes:
+            date = kernel.next_date()
+            if date is None:
+                self._end_or_deadlock()
+                break
+            self._thinking = False
+            kernel.run_due(date)
+        return self._flush()
+
+    def _flush(self) -> dict[str, Any]:
+        """The pending events; a source's last words wait for the next message if it alone had something to say."""
+        pending = self._pending
+        if self._byes and (not pending or self._thinking or self.kernel.fired != 1):
+            pending.extend(self._byes)
+            self._byes = []
+        self._pending = []
+        self.kernel.fired = 0
+        self._thinking = False
+        for job_id in self._over:
+            # Batsim forgets a job once its completion has been sent
+            self._forget(job_id)
+        self._over.clear()
+        return {"now": round(self.kernel.clock, 6), "events": pending}
+
+    def _forget(self, job_id: str) -> None:
+        job = self.jobs.pop(job_id)
+        del self.state[job_id]
+        self._kill_asked.discard(job_id)
+        if self.config.dynamic_jobs and not self.config.profile_reuse:
+            key = (job.workload, job.profile)
+            self._profile_users[key] -= 1
+            if not self._profile_users[key]:
+                del self.profiles[job.workload][job.profile]
+
+    def _end_or_deadlock(self) -> None:
+        left = self._unfinished
+        if left or self._registering:
+            what = (
+                f"{left} submitted jobs were neither started nor rejected" if left else "registration was not finished"
+            )
+            raise DeadlockError(f"nothing can happen any more at {self.kernel.clock:g} s, but {what}")
+        self.ended = True
+        self._emit("SIMULATION_ENDS", {})
+
+    def _begins(self) -> dict[str, Any]:
+        hosts = self.platform.hosts
+        return {
+            "nb_resources": len(hosts),
+            "nb_compute_resources": len(hosts),
+            "nb_storage_resources": 0,
+            "allow_compute_sharing": self.config.compute_sharing,
+            "allow_storage_sharing": True,
+            "config": self.config.payload(),
+            "compute_resources": [
+                {
+                    "id": host.id,
+                    "name": host.name,
+                    "state": "idle",
+                    "properties": dict(host.properties),
+                    "zone_properties": dict(host.zone_properties),
+                }
+                for host in hosts
+            ],
+            "storage_resources": [],
+            "workloads": {workload.name: workload.source for workload in self.workloads},
+            "profiles": {
+                name: {key: dict(raw) for key, raw in raws.items()} for name, raws in self._raw_profiles.items()
+            },
+        }
+
+    # what the scheduler answers -------------------------------------------------------------------------------
+
+    def reply(self, answer: Mapping[str, Any]) -> None:
+        """Apply an answer: each event at its timestamp (never in the past), then wait until its `now`."""
+        kernel = self.kernel
+        now = answer["now"]
+        events = answer["events"]
+        if self.ended:
+            if events:
+                raise IllegalDecisionError(events[0]["type"], "the simulation has ended")
+            return
+        if now > kernel.clock + 1e-6:
+            self._thinking = True
+        for index, event in enumerate(events):
+            timestamp = event["timestamp"]
+            if timestamp > now:
+                raise ProtocolError(f"timestamp {timestamp} of event {index} is later than the answer's now={now}")
+            if timestamp > kernel.clock:
+                kernel.run_due(timestamp)
+            handler = self._handlers.get(event["type"])
+            if handler is None:
+                raise ProtocolError(f"event {index}: {event['type']!r} is not something a scheduler can ask for")
+            handler(event["data"])
+        if now > kernel.clock:
+            kernel.run_due(now)
+
+    def _job(self, what: str, job_id: str, *, submitted: bool = False) -> Job:
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise IllegalDecisionError(f"{what} {job_id}", "there is no such job (or its end was already announced)")
+        if submitted and self.state[job_id] != SUBMITTED:
+            raise IllegalDecisionError(f"{what} {job_id}", "the job is not waiting to be started")
+        return job
+
+    def _execute_job(self, data: dict[str, Any]) -> None:
+        job = self._job("EXECUTE_JOB", data["job_id"], submitted=True)
+        if "additional_io_job" in data or "storage_mapping" in data:
+            raise IllegalDecisionError(f"EXECUTE_JOB {job.id}", "I/O jobs are not modelled here; use a real Batsim")
+        self.execution.start(job, data["alloc"], data.get("mapping"), self.profiles[job.workload])
+        self.state[job.id] = RUNNING
+
+    def _kill_job(self, data: dict[str, Any]) -> None:
+        fresh = []
+        for job_id in data["job_ids"]:
+            job = self._job("KILL_JOB", job_id)
+            if self.state[job_id] == SUBMITTED:
+                raise IllegalDecisionError(f"KILL_JOB {job.id}", "the job was never started")
+            if job_id not in self._kill_asked:
+                self._kill_asked.add(job_id)
+                fresh.append(job_id)
+        if fresh:
+            self.execution.kill(fresh)
+
+    def _reject_job(self, data: dict[str, Any]) -> None:
+        job = self._job("REJECT_JOB", data["job_id"], submitted=True)
+        self.journal.job_rejected(job, self.execution.metadata.pop(job.id, ""))
+        self._unfinished -= 1
+        self._forget(job.id)
+
+    def _set_resource_state(self, data: dict[str, Any]) -> None:
+        self.switching.request(data["resources"], data["state"])
+
+    def _call_me_later(self, data: dict[str, Any]) -> None:
+        date, clock = data["timestamp"], self.kernel.clock
+        if not date > clock:
+            raise IllegalDecisionError(f"CALL_ME_LATER {date}", f"it is already {clock:.6f}")
+        self.kernel.at(max(date, clock + SHORTEST_CALL_S), ARRIVAL, self._call, None)
+
+    def _call(self, _: None) -> None:
+        self._emit("REQUESTED_CALL", {})
+
+    def _query(self, data: dict[str, Any]) -> None:
+        if list(data.get("requests", ())) != ["consumed_energy"]:
+            raise IllegalDecisionError("QUERY", f"only consumed_energy can be asked for, got {data.get('requests')!r}")
+        if not self.journal.energy:
+            raise IllegalDecisionError("QUERY", "consumed_energy needs energy accounting")
+        self.journal.update(self.kernel.clock)
+        self._emit("ANSWER", {"consumed_energy": self.journal.energy_j})
+
+    def _notify(self, data: dict[str, Any]) -> None:
+        kind = data.get("type")
+        if kind not in ("registration_finished", "continue_registration"):
+            raise IllegalDecisionError(
+                f"NOTIFY {kind}", "a scheduler can notify registration_finished or continue_registration"
+            )
+        if not self.config.dynamic_jobs:
+            raise IllegalDecisionError(f"NOTIFY {kind}", "dynamic jobs are off (--enable-dynamic-jobs)")
+        self._registering = kind == "continue_registration"
+
+    def _register_profile(self, data: dict[str, Any]) -> None:
+        name, workload, raw = data["profile_name"], data["workload_name"], data["profile"]
+        what = f"REGISTER_PROFILE {workload}!{name}"
+        self._need_dynamic(what)
+        profiles = self.profiles.setdefault(workload, {})
+        if name in profiles:
+            raise IllegalDecisionError(what, "a profile of that name exists")
+        profile = self._parsed(what, parse_profile, raw, what)
+        if isinstance(profile, Composed):
+            raise IllegalDecisionError(what, "Batsim cannot run a composed profile that was registered dynamically")
+        profiles[name] = profile
+        self._raw_profiles.setdefault(workload, {})[name] = raw
+
+    def _register_job(self, data: dict[str, Any]) -> None:
+        job_id, raw = data["job_id"], data["job"]
+        what = f"REGISTER_JOB {job_id}"
+        self._need_dynamic(what)
+        if "!" not in job_id:
+            raise IllegalDecisionError(what, "a job id must be WORKLOAD!NAME")
+        workload = job_id.split("!", 1)[0]
+        job: Job = self._parsed(what, parse_job, {**raw, "id": job_id}, workload, what)
+        if job_id in self.jobs:
+            raise IllegalDecisionError(what, "a job of that id exists")
+        if job.profile not in self.profiles.get(workload, {}):
+            raise IllegalDecisionError(what, f"its workload has no profile {job.profile!r}; register it first")
+        if not self._registering:
+            raise IllegalDecisionError(what, "registration was declared finished")
+        self.jobs[job_id] = job
+        self.state[job_id] = SUBMITTED
+        self._unfinished += 1
+        key = (workload, job.profile)
+        self._profile_users[key] = self._profile_users.get(key, 0) + 1
+        if self.config.acknowledge_dynamic_jobs:
+            self._emit("JOB_SUBMITTED", {"job_id": job_id, "job": job.raw})
+
+    @staticmethod
+    def _parsed(what: str, parse: Callable[..., Any], *args: Any) -> Any:
+        try:
+            return parse(*args)
+        except InputError as error:
+            raise IllegalDecisionError(what, str(error).removeprefix(f"{what}: ")) from None
+
+    def _need_dynamic(self, what: str) -> None:
+        if not self.config.dynamic_jobs:
+            raise IllegalDecisionError(what, "dynamic jobs are off (--enable-dynamic-jobs)")
+
+    def _set_job_metadata(self, data: dict[str, Any]) -> None:
+        job_id, metadata = data["job_id"], str(data["metadata"])
+        self._job("SET_JOB_METADATA", job_id)
+        if '"' in metadata:
+            raise IllegalDecisionError(f"SET_JOB_METADATA {job_id}", "metadata may not hold a double quote")
+        self.execution.metadata[job_id] = metadata
+
+    def _to_job_msg(self, data: dict[str, Any]) -> None:
+        """Accepted; no profile that the embedded engine models listens."""
+        self._job("TO_JOB_MSG", data["job_id"])
+
+    def close(self) -> Record:
+        """The rows and totals, once the simulation is over."""
+        return self.journal.close()

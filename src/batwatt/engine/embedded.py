@@ -1,0 +1,37 @@
+"""Running a scheduler on the embedded engine, in process or behind a socket."""
+
+from __future__ import annotations
+
+from batsim.batsim import BatsimScheduler
+
+from batwatt.engine.bs import Bs
+from batwatt.engine.core import Engine
+from batwatt.engine.wire import EngineSocket
+from batwatt.errors import DeadlockError
+from batwatt.model.record import Record
+
+
+def simulate(engine: Engine, scheduler: BatsimScheduler) -> Record:
+    """Run any pybatsim scheduler on the engine in this process; returns what the simulation wrote down.
+
+    A deadlock calls the scheduler's `onDeadlock` and raises DeadlockError. Illegal decisions raise
+    IllegalDecisionError.
+    """
+    bs = Bs(scheduler, engine)
+    try:
+        bs.start()
+    except DeadlockError as deadlock:
+        try:
+            scheduler.onDeadlock()
+        except ValueError as error:
+            raise deadlock from error
+        raise
+    return engine.close()
+
+
+def serve(engine: Engine, endpoint: str, patience_s: float | None = None) -> Record:
+    """Play Batsim on the wire for the scheduler that listens on `endpoint`."""
+    with EngineSocket(endpoint, patience_s) as socket:
+        while not engine.ended:
+            engine.reply(socket.ask(engine.message()))
+    return engine.close()

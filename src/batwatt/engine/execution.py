@@ -1,0 +1,246 @@
+"""Starting, ending and killing jobs on the machines of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from batwatt.engine.journal import Journal
+from batwatt.engine.kernel import END, FIRST, Kernel
+from batwatt.engine.machines import COMPUTING, IDLE, SLEEPING, STATE_NAMES, Machines
+from batwatt.engine.sharing import rebalance
+from batwatt.engine.tasks import TIMEOUT, Run
+from batwatt.errors import IllegalDecisionError
+from batwatt.model import hostset
+from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile
+
+Emit = Callable[[str, dict[str, Any]], None]
+
+
+class Execution:
+    """The running jobs. `emit(type, data)` sends an event to the scheduler; `ended(job id)` tells the engine."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        machines: Machines,
+        journal: Journal,
+        sharing: bool,
+        emit: Emit,
+        ended: Callable[[str], None],
+    ) -> None:
+        self.runs: dict[str, Run] = {}
+        self.killers = 0
+        self._kernel = kernel
+        self._machines = machines
+        self._journal = journal
+        self._sharing = sharing
+        self._emit = emit
+        self._ended = ended
+        self._profiles: dict[str, Mapping[str, Profile]] = {}
+        self.metadata: dict[str, str] = {}
+
+    def start(self, job: Job, alloc: object, mapping: Any, profiles: Mapping[str, Profile]) -> None:
+        """Start a job on hosts (HostSet, ProcSet or interval string); raises IllegalDecisionError as Batsim aborts."""
+        mask = self._mask(job, alloc)
+        machines = self._machines
+        ready = machines.mask[IDLE] | machines.mask[COMPUTING] if self._sharing else machines.mask[IDLE]
+        if mask & ~(ready & ~machines.unavailable):
+            self._refuse(job, mask)
+        executors = self._executors(job, mask, mapping)
+        if executors is None and mask.bit_count() != job.hosts and not _fits_any_width(profiles[job.profile], profiles):
+            raise self._illegal(job, f"it needs {job.hosts} hosts but was given {mask.bit_count()}, without a mapping")
+        now = self._kernel.clock
+        journal = self._journal
+        journal.update(now)
+        journal.energy_row(now, "s")
+        run = Run(job, mask, executors, now)
+        self.runs[job.id] = run
+        self._profiles[job.id] = profiles
+        idle = mask & machines.mask[IDLE] if self._sharing else mask
+        machines.move(idle, IDLE, COMPUTING, now)
+        journal.states_row(now)
+        run.begin(profiles, now)
+        self._retime(run, now)
+
+    def _retime(self, run: Run, now: float) -> None:
+        """Set the rate, the power and the end of a run after something changed for it."""
+        if self._sharing:
+            self.refresh(self._machines.everyone, now)
+            return
+        journal = self._journal
+        journal.extra_w -= run.extra_w
+        run.retime(self._machines, now)
+        journal.extra_w += run.extra_w
+        self._schedule_end(run)
+
+    def _schedule_end(self, run: Run) -> None:
+        if run.event >= 0:
+            self._kernel.forget(run.event)
+            run.event = -1
+        if run.end_s < float("inf"):
+            run.event = self._kernel.at(run.end_s, END, self._leaf_ended, run)
+
+    def refresh(self, mask: int, now: float) -> None:
+        """Adapt the running jobs on some hosts to new p-states (the journal's energy must be up to date)."""
+        if self._sharing:
+            self._journal.extra_w = rebalance(self.runs.values(), self._machines, now)
+            for run in self.runs.values():
+                self._schedule_end(run)
+            return
+        for run in self.runs.values():
+            if run.mask & mask:
+                run.charge(now)
+                self._retime(run, now)
+
+    def _leaf_ended(self, run: Run) -> None:
+        now = self._kernel.clock
+        run.event = -1
+        if run.outcome == TIMEOUT:
+            self._end(run, "COMPLETED_WALLTIME_REACHED", -1)
+            return
+        assert run.leaf is not None
+        code = run.leaf.return_code
+        if code == 0:
+            if self._next_leaf(run, now):
+                return
+            if run.outcome == TIMEOUT:
+                self._end(run, "COMPLETED_WALLTIME_REACHED", -1)
+                return
+            code = self._profiles[run.job.id][run.job.profile].return_code
+        if code == 0:
+            self._end(run, "COMPLETED_SUCCESSFULLY", 0)
+        elif code > 0:
+            self._end(run, "COMPLETED_FAILED", code)
+        else:
+            # Batsim reads -1 and -2 as its own codes for walltime and kill
+            self._end(run, "COMPLETED_WALLTIME_REACHED" if code == -1 else "COMPLETED_KILLED", code)
+
+    def _next_leaf(self, run: Run, now: float) -> bool:
+        """Go on with the run's profile; False if there is nothing left of it.
+
+        SimGrid charges the time since it last looked at a host at the load it finds when it looks again, and at the
+        end of a delay it looks at the first host of the allocation only. So a parallel task that follows delays makes
+        the other hosts pay its load for them too, back to when Batsim last looked at all hosts.
+        """
+        journal, slept = self._journal, isinstance(run.leaf, Delay)
+        journal.integrate(now)
+        run.charge(now)
+        if not run.advance(self._profiles[run.job.id], now):
+            return False
+        if not slept:
+            run.unseen_s = now
+        self._retime(run, now)
+        if slept and isinstance(run.leaf, Parallel) and not self._sharing:
+            first = (run.mask & -run.mask).bit_length() - 1
+            arrears_j = (run.extra_w - run.host_extra_w(self._machines, first)) * (
+                now - max(run.unseen_s, journal.observed_s)
+            )
+            journal.energy_j += arrears_j
+            run.energy_j += arrears_j
+        return True
+
+    def _end(self, run: Run, state: str, code: int) -> None:
+        now = self._kernel.clock
+        journal, machines, job = self._journal, self._machines, run.job
+        journal.update(now)
+        run.charge(now)
+        del self.runs[job.id]
+        del self._profiles[job.id]
+        if self._sharing:
+            busy = 0
+            for other in self.runs.values():
+                busy |= other.mask
+            machines.move(run.mask & ~busy, COMPUTING, IDLE, now)
+            journal.extra_w = rebalance(self.runs.values(), machines, now)
+            for other in self.runs.values():
+                self._schedule_end(other)
+        else:
+            # without runs nothing may be left of rounding errors
+            journal.extra_w = journal.extra_w - run.extra_w if self.runs else 0.0
+            machines.move(run.mask, COMPUTING, IDLE, now)
+        journal.states_row(now)
+        journal.energy_row(now, "e")
+        journal.job_ended(run, now, state, self.metadata.pop(job.id, ""))
+        self._emit(
+            "JOB_COMPLETED",
+            {"job_id": job.id, "job_state": state, "return_code": code, "alloc": hostset.HostSet(run.mask)},
+        )
+        self._ended(job.id)
+
+    def kill(self, job_ids: list[str]) -> None:
+        """Kill jobs once the answer that asked for it has been applied; those that end before then end normally."""
+        self.killers += 1
+        self._kernel.at(self._kernel.clock, FIRST, self._kill_now, job_ids)
+
+    def _kill_now(self, job_ids: list[str]) -> None:
+        self.killers -= 1
+        progress = {}
+        for job_id in job_ids:
+            run = self.runs.get(job_id)
+            if run is not None:
+                progress[job_id] = run.progress_report(self._kernel.clock)
+                if run.event >= 0:
+                    self._kernel.forget(run.event)
+                self._end(run, "COMPLETED_KILLED", run.killed_code)
+        self._emit("JOB_KILLED", {"job_ids": job_ids, "job_progress": progress})
+
+    # checks -----------------------------------------------------------------------------------------------------
+
+    def _illegal(self, job: Job, why: str) -> IllegalDecisionError:
+        return IllegalDecisionError(f"EXECUTE_JOB {job.id}", why)
+
+    def _mask(self, job: Job, alloc: object) -> int:
+        try:
+            mask = hostset.HostSet.of(alloc).mask  # type: ignore[arg-type]
+        except (ValueError, TypeError) as error:
+            raise self._illegal(job, f"alloc {alloc!r}: {error}") from None
+        if not mask:
+            raise self._illegal(job, "its allocation is empty")
+        if mask & ~self._machines.everyone:
+            unknown = hostset.to_text(mask & ~self._machines.everyone)
+            raise self._illegal(job, f"there is no host {unknown} (hosts are 0-{len(self._machines.hosts) - 1})")
+        return mask
+
+    def _refuse(self, job: Job, mask: int) -> None:
+        machines = self._machines
+        for host in hostset.ids(mask):
+            state = machines.state_of(host)
+            name = f"host {host} ({machines.hosts[host].name})"
+            if state == COMPUTING and not self._sharing:
+                others = ", ".join(run.job.id for run in self.runs.values() if run.mask >> host & 1)
+                raise self._illegal(job, f"{name} computes {others} and time-sharing is off (--enable-compute-sharing)")
+            if state not in (IDLE, COMPUTING):
+                raise self._illegal(job, f"{name} is {STATE_NAMES[state]}, neither idle nor computing")
+
+    def _executors(self, job: Job, mask: int, mapping: Any) -> list[int] | None:
+        """Executor -> index in the sorted allocation, from Batsim's `mapping` object; None without one."""
+        # a sleeping host never gets here, but a host that began in a sleep p-state is idle to Batsim
+        for mode, _ in self._machines.modes_of(mask):
+            if mode.index not in self._machines.kind_host[mode.kind].compute:
+                raise self._illegal(
+                    job, f"a host of it is in p-state {mode.index} ({STATE_NAMES[SLEEPING]} or virtual)"
+                )
+        if not mapping:
+            return None
+        width = mask.bit_count()
+        try:
+            pairs = {int(key): int(value) for key, value in mapping.items()}
+        except (AttributeError, TypeError, ValueError):
+            raise self._illegal(job, f"mapping {mapping!r} is not an object of integers") from None
+        if sorted(pairs) != list(range(len(pairs))):
+            raise self._illegal(job, "mapping must name the executors 0, 1, 2, ... without gaps")
+        if any(not 0 <= index < width for index in pairs.values()):
+            raise self._illegal(job, f"mapping names a host outside its allocation of {width}")
+        if len(pairs) != job.hosts:
+            raise self._illegal(job, f"mapping has {len(pairs)} executors but the job asks for {job.hosts}")
+        return [pairs[executor] for executor in range(len(pairs))]
+
+
+def _fits_any_width(profile: Profile, profiles: Mapping[str, Profile]) -> bool:
+    if isinstance(profile, Composed):
+        return all(
+            isinstance(profiles[name], Parallel) and _fits_any_width(profiles[name], profiles)
+            for name in profile.sequence
+        )
+    return isinstance(profile, Parallel) and profile.total_flops is not None

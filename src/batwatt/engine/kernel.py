@@ -1,0 +1,60 @@
+"""The clockwork: a heap of dated entries with one total order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+from batwatt.engine.tasks import PRECISION_S
+
+Handler = Callable[[Any], None]
+
+# Order of what happens at one date: kills asked for by the last answer, then external events, submissions and calls in
+# the order in which they were asked for, then ends of switches, then ends of jobs (Batsim's order when energy is on).
+FIRST, ARRIVAL, SWITCH, END = range(4)
+
+
+class Kernel:
+    """Entries (date, rank, serial, handler, payload); an entry that was forgotten is skipped."""
+
+    __slots__ = ("_forgotten", "_heap", "_serial", "clock", "fired")
+
+    def __init__(self) -> None:
+        self.clock = 0.0
+        self.fired = 0
+        self._heap: list[tuple[float, int, int, Handler, Any]] = []
+        self._serial = 0
+        self._forgotten: set[int] = set()
+
+    def at(self, date: float, rank: int, handler: Handler, payload: Any) -> int:
+        """Call `handler(payload)` at `date`; returns a ticket for `forget`."""
+        self._serial = serial = self._serial + 1
+        heappush(self._heap, (date, rank, serial, handler, payload))
+        return serial
+
+    def forget(self, ticket: int) -> None:
+        """Drop an entry that is still to come."""
+        self._forgotten.add(ticket)
+
+    def next_date(self) -> float | None:
+        """Date of the next entry, None if there is none."""
+        heap = self._heap
+        while heap and heap[0][2] in self._forgotten:
+            self._forgotten.discard(heappop(heap)[2])
+        return heap[0][0] if heap else None
+
+    def run_due(self, date: float) -> None:
+        """Set the clock to `date` (never backwards) and fire all entries up to it, each at its own date."""
+        heap, forgotten = self._heap, self._forgotten
+        while heap and heap[0][0] <= date + PRECISION_S:
+            moment, _, serial, handler, payload = heappop(heap)
+            if forgotten and serial in forgotten:
+                forgotten.discard(serial)
+                continue
+            if moment > self.clock:
+                self.clock = moment if moment < date else date
+            self.fired += 1
+            handler(payload)
+        if date > self.clock:
+            self.clock = date

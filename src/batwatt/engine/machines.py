@@ -1,0 +1,181 @@
+"""The hosts of a running simulation: states, p-states, power, and the time spent in each state.
+
+Everything works on groups of hosts (integer masks), so the cost of starting a job on a thousand identical hosts is
+that of a few operations on integers. Hosts that behave alike and are in the same p-state form a *mode*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from batwatt.model import hostset
+from batwatt.model.platform import Host, Platform, PState
+
+SLEEPING, SWITCHING_ON, SWITCHING_OFF, IDLE, COMPUTING, UNAVAILABLE = range(6)
+STATE_NAMES = ("sleeping", "switching_on", "switching_off", "idle", "computing", "unavailable")
+
+
+@dataclass(slots=True, eq=False)
+class Mode:
+    """The hosts of one kind that are in one p-state."""
+
+    kind: int
+    index: int
+    pstate: PState
+    cores: int
+    base_w: float
+    mask: int = 0
+
+
+class Machines:
+    """States of all hosts; `mask[state]` are the hosts in a state, whatever their availability.
+
+    `base_w` is the power in W of all hosts as if none had a load; `epsilon_w` the sum of their epsilon watts.
+    """
+
+    def __init__(self, platform: Platform) -> None:
+        self.hosts = platform.hosts
+        self.everyone = hostset.span(0, len(self.hosts) - 1)
+        self.mask = [0, 0, 0, self.everyone, 0]
+        self.unavailable = 0
+        kinds: dict[object, int] = {}
+        self.kind_mask: list[int] = []
+        self.kind_host: list[Host] = []
+        self.kind_of: list[int] = []
+        for host in self.hosts:
+            kind = kinds.setdefault(host.kind, len(kinds))
+            if kind == len(self.kind_mask):
+                self.kind_mask.append(0)
+                self.kind_host.append(host)
+            self.kind_mask[kind] |= 1 << host.id
+            self.kind_of.append(kind)
+        self._modes: dict[tuple[int, int], Mode] = {}
+        self.modes: list[Mode] = []
+        self.pstate = [host.initial_pstate for host in self.hosts]
+        # Batsim charges pstate 0 until something updates the energy for the first time (a quirk of SimGrid).
+        self.base_w = sum(host.pstates[0].idle_w for host in self.hosts)
+        self.epsilon_w = 0.0
+        for host in self.hosts:
+            self._mode(self.kind_of[host.id], host.initial_pstate).mask |= 1 << host.id
+        self.modes = [mode for mode in self._modes.values() if mode.mask]
+        self._recount()
+        self._entered = [0.0] * 6
+        self._left = [0.0] * 6
+        self._touched: list[tuple[float, int]] = []
+
+    def _mode(self, kind: int, index: int) -> Mode:
+        mode = self._modes.get((kind, index))
+        if mode is None:
+            host = self.kind_host[kind]
+            pstate = host.pstates[index]
+            # a transition draws the full power of its virtual p-state
+            base_w = pstate.full_w if index in host.virtual else pstate.idle_w
+            mode = self._modes[kind, index] = Mode(kind, index, pstate, host.cores, base_w)
+        return mode
+
+    def _recount(self) -> None:
+        self.true_base_w = sum(mode.mask.bit_count() * mode.base_w for mode in self.modes)
+        self.epsilon_w = sum(mode.mask.bit_count() * mode.pstate.epsilon_w for mode in self.modes)
+
+    def settle_base(self) -> None:
+        """Charge what the hosts' p-states draw from now on."""
+        self.base_w = self.true_base_w
+
+    # p-states -----------------------------------------------------------------------------------------------------
+
+    def set_pstate(self, mask: int, index: int) -> None:
+        """Put hosts in a p-state and update the base power."""
+        for mode in self.modes:
+            mode.mask &= ~mask
+        for kind, members in enumerate(self.kind_mask):
+            part = members & mask
+            if part:
+                self._mode(kind, index).mask |= part
+        for host in hostset.ids(mask):
+            self.pstate[host] = index
+        self.modes = [mode for mode in self._modes.values() if mode.mask]
+        # recomputed from the counts, so that no rounding error piles up
+        self._recount()
+        self.base_w = self.true_base_w
+
+    def modes_of(self, mask: int) -> list[tuple[Mode, int]]:
+        """Modes that the hosts of the mask are in, each with how many of them."""
+        modes = self.modes
+        if len(modes) == 1:
+            return [(modes[0], mask.bit_count())]
+        found = []
+        for mode in modes:
+            part = mode.mask & mask
+            if part:
+                found.append((mode, part.bit_count()))
+        return found
+
+    def idle_w(self, mask: int) -> float:
+        """Power in W of the hosts without any load."""
+        total = 0.0
+        for mode, count in self.modes_of(mask):
+            total += count * mode.pstate.idle_w
+        return total
+
+    # states -------------------------------------------------------------------------------------------------------
+
+    def move(self, mask: int, source: int, target: int, now: float) -> None:
+        """Move hosts from one state to another at `now`."""
+        self.mask[source] &= ~mask
+        self.mask[target] |= mask
+        seen = mask & ~self.unavailable if self.unavailable else mask
+        moment = seen.bit_count() * now
+        self._left[source] += moment
+        self._entered[target] += moment
+        self._touched.append((now, seen))
+
+    def set_availability(self, mask: int, available: bool, now: float) -> None:
+        """Make hosts (un)available: an overlay on their state, as after an external event."""
+        for state in range(5):
+            moment = (self.mask[state] & mask).bit_count() * now
+            if available:
+                self._left[UNAVAILABLE] += moment
+                self._entered[state] += moment
+            else:
+                self._left[state] += moment
+                self._entered[UNAVAILABLE] += moment
+        self.unavailable = self.unavailable & ~mask if available else self.unavailable | mask
+        self._touched.append((now, mask))
+
+    def counts(self) -> tuple[int, int, int, int, int]:
+        """Hosts that are sleeping, switching on, switching off, idle, computing (unavailable ones not counted)."""
+        sleeping, on, off, idle, computing = self.mask
+        if self.unavailable:
+            seen = ~self.unavailable
+            return (
+                (sleeping & seen).bit_count(),
+                (on & seen).bit_count(),
+                (off & seen).bit_count(),
+                (idle & seen).bit_count(),
+                (computing & seen).bit_count(),
+            )
+        return sleeping.bit_count(), on.bit_count(), off.bit_count(), idle.bit_count(), computing.bit_count()
+
+    def state_of(self, host: int) -> int:
+        """State of one host."""
+        if self.unavailable >> host & 1:
+            return UNAVAILABLE
+        return next(state for state in range(5) if self.mask[state] >> host & 1)
+
+    def times_in_state(self) -> dict[str, float]:
+        """Seconds spent in each state, summed over hosts, each host only up to its last change of state (as Batsim).
+
+        Sum of departures - sum of arrivals, plus the arrival times of the hosts that are still there.
+        """
+        times = [left - entered for left, entered in zip(self._left, self._entered, strict=True)]
+        pending = self.everyone
+        for moment, mask in reversed(self._touched):
+            fresh = mask & pending
+            if fresh:
+                pending &= ~fresh
+                for state in range(5):
+                    times[state] += (self.mask[state] & fresh & ~self.unavailable).bit_count() * moment
+                times[UNAVAILABLE] += (fresh & self.unavailable).bit_count() * moment
+                if not pending:
+                    break
+        return {name: max(0.0, times[state]) for state, name in enumerate(STATE_NAMES)}

@@ -1,0 +1,139 @@
+"""Changing p-states: DVFS at once, sleeping and waking through timed transitions, as Batsim does it."""
+
+from __future__ import annotations
+
+from batwatt.engine.execution import Emit, Execution
+from batwatt.engine.journal import Journal
+from batwatt.engine.kernel import SWITCH, Kernel
+from batwatt.engine.machines import COMPUTING, IDLE, SLEEPING, SWITCHING_OFF, SWITCHING_ON, Machines
+from batwatt.errors import IllegalDecisionError
+from batwatt.model import hostset
+
+TO_COMPUTE, TO_SLEEP, IGNORED = -1, -2, -42
+"""What pstate_changes.csv shows for a request, before it is done."""
+
+
+class Switching:
+    """The switches under way. An ignored request stays in the books and takes the next one's place, as in Batsim."""
+
+    def __init__(self, kernel: Kernel, machines: Machines, journal: Journal, execution: Execution, emit: Emit) -> None:
+        self.in_progress = 0
+        self._kernel = kernel
+        self._machines = machines
+        self._journal = journal
+        self._execution = execution
+        self._emit = emit
+        self._requests: dict[int, list[list[int]]] = {}
+
+    def request(self, hosts: object, state: object) -> None:
+        """SET_RESOURCE_STATE; raises IllegalDecisionError where Batsim aborts."""
+        what = f"SET_RESOURCE_STATE {hosts} -> {state}"
+        machines, now = self._machines, self._kernel.clock
+        try:
+            mask = hostset.HostSet.of(hosts).mask  # type: ignore[arg-type]
+            target = int(state)  # type: ignore[call-overload]
+        except (TypeError, ValueError) as error:
+            raise IllegalDecisionError(what, str(error)) from None
+        if not mask or mask & ~machines.everyone:
+            raise IllegalDecisionError(what, f"hosts are 0-{len(machines.hosts) - 1}")
+        first = machines.hosts[(mask & -mask).bit_length() - 1]
+        for kind, members in enumerate(machines.kind_mask):
+            if members & mask and not 0 <= target < len(machines.kind_host[kind].pstates):
+                name = machines.kind_host[kind].name
+                raise IllegalDecisionError(what, f"{name} has p-states 0..{len(machines.kind_host[kind].pstates) - 1}")
+        if target in first.virtual:
+            shown = IGNORED
+        else:
+            shown = TO_SLEEP if target in first.sleep_of else TO_COMPUTE
+        text = hostset.to_text(mask)
+        journal = self._journal
+        journal.update(now)
+        journal.energy_row(now, "p")
+        journal.pstate_row(now, text, shown)
+        journal.switch_request(mask.bit_count())
+        self._requests.setdefault(target, []).append([mask, mask])
+        instant = self._change(mask, target, what)
+        journal.states_row(now)
+        if instant:
+            self._done(instant, target, switched=False)
+
+    def _change(self, mask: int, target: int, what: str) -> int:
+        """Begin the change on each host; returns the hosts that are done at once."""
+        machines, now = self._machines, self._kernel.clock
+        instant = 0
+        groups: dict[tuple[int, bool], int] = {}
+        for host in hostset.ids(mask):
+            machine = machines.hosts[host]
+            bit = 1 << host
+            current = machines.pstate[host]
+            in_transition = (machines.mask[SWITCHING_ON] | machines.mask[SWITCHING_OFF]) & bit
+            if target in machine.virtual or in_transition:
+                continue  # Batsim logs an error and ignores it
+            if current in machine.sleep_of:
+                if target in machine.sleep_of:
+                    raise IllegalDecisionError(
+                        what, f"{machine.name} sleeps; it can only be woken to a computation p-state"
+                    )
+                key = (machine.sleep_of[current].switch_on, True)
+                groups[key] = groups.get(key, 0) | bit
+            elif target in machine.sleep_of:
+                if machines.mask[COMPUTING] & bit:
+                    jobs = ", ".join(run.job.id for run in self._execution.runs.values() if run.mask & bit)
+                    raise IllegalDecisionError(what, f"{machine.name} runs {jobs}; kill or wait before it sleeps")
+                key = (machine.sleep_of[target].switch_off, False)
+                groups[key] = groups.get(key, 0) | bit
+            else:
+                instant |= bit
+        for (virtual, waking), members in groups.items():
+            middle = SWITCHING_ON if waking else SWITCHING_OFF
+            # a host whose p-state at the very start is a sleep p-state is idle to Batsim, hence two moves
+            for source in (IDLE, SLEEPING):
+                if members & machines.mask[source]:
+                    machines.move(members & machines.mask[source], source, middle, now)
+            machines.set_pstate(members, virtual)
+            self.in_progress += members.bit_count()
+            for duration, part in self._by_duration(members, virtual):
+                self._kernel.at(now + duration, SWITCH, self._arrived, (part, target, middle))
+        if instant:
+            machines.set_pstate(instant, target)
+            self._execution.refresh(instant, now)
+        return instant
+
+    def _by_duration(self, mask: int, virtual: int) -> list[tuple[float, int]]:
+        parts: dict[float, int] = {}
+        for kind, members in enumerate(self._machines.kind_mask):
+            if members & mask:
+                duration = self._machines.kind_host[kind].pstates[virtual].duration_s
+                parts[duration] = parts.get(duration, 0) | (members & mask)
+        return list(parts.items())
+
+    def _arrived(self, arrival: tuple[int, int, int]) -> None:
+        members, target, middle = arrival
+        machines, now = self._machines, self._kernel.clock
+        self._journal.update(now)
+        self.in_progress -= members.bit_count()
+        machines.set_pstate(members, target)
+        machines.move(members, middle, IDLE if middle == SWITCHING_ON else SLEEPING, now)
+        self._done(members, target, switched=True)
+
+    def _done(self, mask: int, target: int, switched: bool) -> None:
+        """Tick hosts off the requests to this p-state, oldest first; acknowledge the requests that are complete."""
+        requests = self._requests[target]
+        for host in hostset.ids(mask):
+            bit = 1 << host
+            for request in requests:
+                if request[0] & bit:
+                    request[0] &= ~bit
+                    if not request[0]:
+                        requests.remove(request)
+                        self._acknowledge(request[1], target, switched)
+                    break
+
+    def _acknowledge(self, mask: int, target: int, switched: bool) -> None:
+        now, journal = self._kernel.clock, self._journal
+        text = hostset.to_text(mask)
+        journal.pstate_row(now, text, target)
+        journal.energy_row(now, "p")
+        if switched:
+            journal.states_row(now)
+        self._emit("RESOURCE_STATE_CHANGED", {"resources": text, "state": str(target)})

@@ -1,0 +1,240 @@
+"""What a running job does: its current leaf profile, how fast it progresses, what it draws, when it ends.
+
+A composed profile is walked leaf by leaf. A delay lasts its duration; a parallel task progresses at the rate (in
+fractions per second) that its slowest executor allows: `min(speed / flops)` over executors (one core each) and
+`cores * speed / sum of flops` per host. Walltime: a delay that would last at least as long as what remains times out,
+a parallel task that finishes exactly then succeeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from batwatt.engine.machines import Machines
+from batwatt.model import hostset
+from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile
+
+PRECISION_S = 1e-9
+"""Dates closer than this are one date (SimGrid's timing precision)."""
+
+SUCCESS, TIMEOUT = 0, 1
+
+
+class Run:
+    """A job from its start to its end."""
+
+    __slots__ = (
+        "deadline_s",
+        "each_flops",
+        "end_s",
+        "energy_at_s",
+        "energy_j",
+        "event",
+        "executors",
+        "extra_w",
+        "hosts_w",
+        "job",
+        "leaf",
+        "load_of",
+        "mask",
+        "outcome",
+        "rate",
+        "remaining",
+        "since_s",
+        "stack",
+        "start_s",
+        "unseen_s",
+        "width",
+    )
+
+    def __init__(self, job: Job, mask: int, executors: Sequence[int] | None, now: float) -> None:
+        self.job = job
+        self.mask = mask
+        self.width = mask.bit_count()
+        self.executors = executors
+        self.start_s = now
+        self.unseen_s = now
+        self.deadline_s = math.inf if job.walltime_s is None else now + job.walltime_s
+        self.stack: list[tuple[str, Composed, int]] = []
+        self.leaf: Delay | Parallel | None = None
+        self.outcome = SUCCESS
+        self.remaining = 1.0
+        self.rate = 0.0
+        self.since_s = now
+        self.end_s = now
+        self.event = -1
+        self.each_flops: float | None = None
+        self.load_of: list[tuple[int, float, float]] | None = None
+        self.extra_w = 0.0
+        self.hosts_w = 0.0
+        self.energy_j = 0.0
+        self.energy_at_s = now
+
+    # walking the profile --------------------------------------------------------------------------------------
+
+    def begin(self, profiles: Mapping[str, Profile], now: float) -> None:
+        """Enter the first leaf of the job's profile."""
+        self._descend(self.job.profile, profiles, now)
+
+    def advance(self, profiles: Mapping[str, Profile], now: float) -> bool:
+        """Enter the next leaf after the current one succeeded; False if the job is done."""
+        while self.stack:
+            name, composed, index = self.stack.pop()
+            index += 1
+            if index < len(composed.sequence) * composed.repeat:
+                self.stack.append((name, composed, index))
+                if now >= self.deadline_s - PRECISION_S:
+                    self.outcome = TIMEOUT
+                    return False
+                self._descend(composed.sequence[index % len(composed.sequence)], profiles, now)
+                return True
+        return False
+
+    def _descend(self, name: str, profiles: Mapping[str, Profile], now: float) -> None:
+        profile = profiles[name]
+        while isinstance(profile, Composed):
+            self.stack.append((name, profile, 0))
+            name = profile.sequence[0]
+            profile = profiles[name]
+        self.leaf = profile
+        self.since_s = now
+        self.outcome = SUCCESS
+        self.load_of = None
+        self.each_flops = None
+        if type(profile) is Delay:
+            self.remaining = profile.duration_s
+            self.rate = 1.0
+            return
+        assert isinstance(profile, Parallel)
+        self.remaining = 1.0
+        executors = self.width if self.executors is None else len(self.executors)
+        each = profile.each_flops(executors)
+        if each is not None and self.executors is None:
+            self.each_flops = each
+            return
+        flops = profile.flops if profile.flops is not None else (each or 0.0,) * executors
+        hosts = hostset.ids(self.mask)
+        most: dict[int, float] = dict.fromkeys(hosts, 0.0)
+        total: dict[int, float] = dict.fromkeys(hosts, 0.0)
+        for index, work in enumerate(flops):
+            host = hosts[index if self.executors is None else self.executors[index]]
+            most[host] = max(most[host], work)
+            total[host] += work
+        self.load_of = [(host, most[host], total[host]) for host in hosts]
+
+    # rate and power, when no other job shares the hosts -------------------------------------------------------
+
+    def retime(self, machines: Machines, now: float) -> None:
+        """Set rate, power and end from the hosts' p-states; progress so far is kept."""
+        leaf = self.leaf
+        if type(leaf) is Delay:
+            self.hosts_w = machines.idle_w(self.mask)
+            self.extra_w = 0.0
+            end = self.since_s + self.remaining
+            if end >= self.deadline_s - PRECISION_S:
+                self.end_s = self.deadline_s
+                self.outcome = TIMEOUT
+            else:
+                self.end_s = end
+            return
+        self.progress(now)
+        each = self.each_flops
+        if each is not None:
+            modes = machines.modes_of(self.mask)
+            if len(modes) == 1:
+                mode, count = modes[0]
+                pstate = mode.pstate
+                slowest = pstate.speed_flops
+                idle = count * pstate.idle_w
+                power = count * pstate.power_w(1.0 / mode.cores if each > 0.0 else 0.0)
+            else:
+                slowest = min([mode.pstate.speed_flops for mode, _ in modes])
+                idle = power = 0.0
+                for mode, count in modes:
+                    pstate = mode.pstate
+                    idle += count * pstate.idle_w
+                    load = slowest / (mode.cores * pstate.speed_flops) if each > 0.0 else 0.0
+                    power += count * pstate.power_w(load)
+            rate = slowest / each if each > 0.0 else math.inf
+        else:
+            rate, idle, power = self._uneven(machines)
+        self.hosts_w = power
+        self.extra_w = power - idle
+        self.set_rate(rate, now)
+
+    def _uneven(self, machines: Machines) -> tuple[float, float, float]:
+        """Rate, idle power and power when executors differ or several run on one host."""
+        assert self.load_of is not None
+        rate = math.inf
+        for host, most, total in self.load_of:
+            if total > 0.0:
+                machine = machines.hosts[host]
+                speed = machine.pstates[machines.pstate[host]].speed_flops
+                rate = min(rate, speed / most, machine.cores * speed / total)
+        idle = power = 0.0
+        for host, _, total in self.load_of:
+            machine = machines.hosts[host]
+            pstate = machine.pstates[machines.pstate[host]]
+            idle += pstate.idle_w
+            load = rate * total / (machine.cores * pstate.speed_flops) if total > 0.0 else 0.0
+            power += pstate.power_w(load)
+        return rate, idle, power
+
+    def host_extra_w(self, machines: Machines, host: int) -> float:
+        """Power in W of one host beyond its idle power, at the current rate of a parallel task."""
+        flops = self.each_flops
+        if flops is None:
+            flops = next(total for member, _, total in self.load_of or () if member == host)
+        if not flops > 0.0:
+            return 0.0
+        machine = machines.hosts[host]
+        pstate = machine.pstates[machines.pstate[host]]
+        return pstate.power_w(self.rate * flops / (machine.cores * pstate.speed_flops)) - pstate.idle_w
+
+    def progress(self, now: float) -> None:
+        """Account for the work done since the last change."""
+        if now > self.since_s:
+            self.remaining = max(0.0, self.remaining - (now - self.since_s) * self.rate)
+            self.since_s = now
+
+    def set_rate(self, rate: float, now: float) -> None:
+        """Progress at `rate` from `now` on; sets the end and how it ends."""
+        self.rate = rate
+        end = now if rate == math.inf else now + self.remaining / rate if rate > 0.0 else math.inf
+        if end > self.deadline_s + PRECISION_S:
+            self.end_s = self.deadline_s
+            self.outcome = TIMEOUT
+        else:
+            self.end_s = end
+            self.outcome = SUCCESS
+
+    # energy and reporting -------------------------------------------------------------------------------------
+
+    def charge(self, now: float) -> None:
+        """Add the energy that the job's hosts drew since the last change of their power."""
+        self.energy_j += self.hosts_w * (now - self.energy_at_s)
+        self.energy_at_s = now
+
+    def progress_report(self, now: float) -> dict[str, Any]:
+        """The `job_progress` entry of a killed job: where in its profile it was."""
+        leaf = self.leaf
+        if type(leaf) is Delay:
+            done = (now - self.since_s) / leaf.duration_s
+        else:
+            self.progress(now)
+            done = 1.0 - self.remaining
+        name = self.job.profile
+        if self.stack:
+            _, composed, index = self.stack[-1]
+            name = composed.sequence[index % len(composed.sequence)]
+        report: dict[str, Any] = {"profile_name": name, "progress": min(1.0, max(0.0, done))}
+        for outer, _, index in reversed(self.stack):
+            report = {"profile_name": outer, "current_task_index": index, "current_task": report}
+        return report
+
+    @property
+    def killed_code(self) -> int:
+        """Return code that Batsim gives to the job when it is killed now."""
+        return -1 if type(self.leaf) is Delay else -2

@@ -1,0 +1,205 @@
+"""Batsim's protocol on the wire: its JSON dialect, the sockets of both sides, and a supervised wait.
+
+Batsim's side is a REQ socket that connects, the scheduler's side a REP socket that binds; one JSON text a frame. Every
+floating-point number is printed with six decimals, as Batsim prints it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import zmq
+
+from batwatt.errors import InputError, PeerError, ProtocolError
+from batwatt.model.hostset import HostSet
+
+LONGEST_NUMBER = 30
+POLL_MS = 100
+LINGER_MS = 500
+
+_SIZES = {"EXECUTE_JOB": (2, 3), "KILL_JOB": (1, 1), "REJECT_JOB": (1, 1), "CALL_ME_LATER": (1, 1), "QUERY": (1, 1),
+          "SET_RESOURCE_STATE": (2, 2), "SET_JOB_METADATA": (2, 2)}  # fmt: skip
+_FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "EXECUTE_JOB": {"job_id": str, "alloc": str},
+    "KILL_JOB": {"job_ids": list},
+    "REJECT_JOB": {"job_id": str},
+    "CALL_ME_LATER": {"timestamp": (int, float)},
+    "QUERY": {"requests": dict},
+    "SET_RESOURCE_STATE": {"resources": str, "state": str},
+    "SET_JOB_METADATA": {"job_id": str, "metadata": str},
+    "NOTIFY": {"type": str},
+    "REGISTER_PROFILE": {"workload_name": str, "profile_name": str, "profile": dict},
+    "REGISTER_JOB": {"job_id": str, "job": dict},
+    "TO_JOB_MSG": {"job_id": str, "msg": object},
+}
+
+
+def encode(value: Any) -> str:
+    """JSON as Batsim writes it: no blanks, every float with six decimals; ProtocolError if a number has no such text."""
+    if type(value) is float:
+        text = f"{value:.6f}"
+        if not math.isfinite(value) or len(text) > LONGEST_NUMBER:
+            raise ProtocolError(f"{value!r} cannot be written in Batsim's JSON")
+        return text
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{json.dumps(str(key))}:{encode(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(encode, value)) + "]"
+    if isinstance(value, HostSet):
+        return f'"{value}"'
+    return json.dumps(value)
+
+
+def _reject_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def decode(text: str) -> Any:
+    """The JSON value of a frame; ProtocolError if it is none."""
+    try:
+        return json.loads(text, parse_constant=_reject_constant)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"not a JSON message: {error}; it began {text[:80]!r}") from None
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def check_answer(answer: Any) -> dict[str, Any]:
+    """The answer if its structure is what Batsim accepts; ProtocolError names the field that is not."""
+    if not isinstance(answer, dict) or not _number(answer.get("now")) or not isinstance(answer.get("events"), list):
+        raise ProtocolError("an answer must be an object with a number 'now' and an array 'events'")
+    for index, event in enumerate(answer["events"]):
+        where = f"event {index}"
+        if not isinstance(event, dict) or not _number(event.get("timestamp")) or not isinstance(event.get("type"), str):
+            raise ProtocolError(f"{where} must be an object with a number 'timestamp', a string 'type' and 'data'")
+        kind, data = event["type"], event.get("data")
+        where += f" ({kind})"
+        if not isinstance(data, dict):
+            raise ProtocolError(f"{where}: 'data' must be an object")
+        if kind not in _FIELDS:
+            raise ProtocolError(f"{where}: not something a scheduler can ask for")
+        for name, kinds in _FIELDS[kind].items():
+            if name not in data or not isinstance(data[name], kinds) or isinstance(data[name], bool):
+                raise ProtocolError(f"{where}: {name!r} is missing or of the wrong type: {data.get(name)!r}")
+        low, high = _SIZES.get(kind, (0, 99))
+        if not low <= len(data) <= high:
+            raise ProtocolError(f"{where}: 'data' has {len(data)} members")
+        if kind == "CALL_ME_LATER" and not _number(data["timestamp"]):
+            raise ProtocolError(f"{where}: 'timestamp' is not a finite number")
+        if kind == "KILL_JOB" and not all(isinstance(job_id, str) for job_id in data["job_ids"]):
+            raise ProtocolError(f"{where}: 'job_ids' must be strings")
+    return answer
+
+
+def check_message(message: Any) -> dict[str, Any]:
+    """A message of Batsim if it is one; ProtocolError otherwise."""
+    if not isinstance(message, dict) or not _number(message.get("now")) or not isinstance(message.get("events"), list):
+        raise ProtocolError("a message of Batsim must be an object with a number 'now' and an array 'events'")
+    for index, event in enumerate(message["events"]):
+        if not isinstance(event, dict) or not isinstance(event.get("type"), str) or not _number(event.get("timestamp")):
+            raise ProtocolError(f"event {index} of Batsim's message lacks its type or timestamp")
+        event.setdefault("data", {})
+    return message
+
+
+class _Socket:
+    """A ZeroMQ socket with a supervised receive; a context manager."""
+
+    def __init__(self, kind: int, endpoint: str, bind: bool) -> None:
+        self._context = zmq.Context()
+        self._socket = self._context.socket(kind)
+        self._socket.setsockopt(zmq.LINGER, LINGER_MS)
+        try:
+            if bind:
+                self._socket.bind(endpoint)
+            else:
+                self._socket.connect(endpoint)
+        except zmq.ZMQError as error:
+            self.close()
+            verb = "listen on" if bind else "connect to"
+            raise InputError(
+                endpoint, f"cannot {verb} it ({error})", "give an endpoint such as tcp://127.0.0.1:28000"
+            ) from None
+        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+        self._context.term()
+
+    def send(self, text: str) -> None:
+        self._socket.send_string(text)
+
+    def receive(self, patience_s: float | None, alive: Callable[[], str | None], who: str) -> str:
+        """The next frame; PeerError when `alive()` tells of a death or nothing came for `patience_s` seconds."""
+        limit = math.inf if patience_s is None else time.monotonic() + patience_s
+        while not self._socket.poll(POLL_MS):
+            death = alive()
+            if death and not self._socket.poll(0):
+                raise PeerError(death)
+            if time.monotonic() > limit:
+                raise PeerError(f"{who} has been silent for {patience_s:g} s")
+        frame: bytes = self._socket.recv()
+        try:
+            return frame.decode("utf-8")
+        except UnicodeDecodeError:
+            raise ProtocolError(f"{who} sent a frame that is not UTF-8 text") from None
+
+
+def _nobody_watches() -> str | None:
+    return None
+
+
+class SchedulerSocket(_Socket):
+    """The scheduler's side: binds, and is the `Link` of a `Bs`."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        first_s: float | None = None,
+        patience_s: float | None = None,
+        alive: Callable[[], str | None] = _nobody_watches,
+    ) -> None:
+        super().__init__(zmq.REP, endpoint, bind=True)
+        self._patience_s = first_s
+        self._later_s = patience_s
+        self.alive = alive
+
+    def message(self) -> dict[str, Any]:
+        """Wait for Batsim's next message."""
+        text = self.receive(self._patience_s, self.alive, "Batsim")
+        self._patience_s = self._later_s
+        return check_message(decode(text))
+
+    def reply(self, answer: dict[str, Any]) -> None:
+        """Answer it."""
+        for event in answer["events"]:
+            if event["type"] == "EXECUTE_JOB":
+                event["data"]["alloc"] = str(event["data"]["alloc"])
+        self.send(json.dumps(answer))
+
+
+class EngineSocket(_Socket):
+    """Batsim's side: connects to the scheduler."""
+
+    def __init__(self, endpoint: str, patience_s: float | None = None) -> None:
+        super().__init__(zmq.REQ, endpoint, bind=False)
+        self._patience_s = patience_s
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Send a message and wait for its answer."""
+        self.send(encode(message))
+        return check_answer(
+            decode(self.receive(self._patience_s, _nobody_watches, f"the scheduler at {self.endpoint}"))
+        )

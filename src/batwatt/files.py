@@ -1,0 +1,41 @@
+"""Writing files whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from batwatt.errors import InputError
+
+
+@contextmanager
+def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[str]]:
+    """Open a file that appears under `path` only when the block ends well; makes missing folders.
+
+    Text mode by default (UTF-8, `\\n`), `mode="wb"` for bytes. Raises InputError if the place cannot be written.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise InputError(path, f"cannot be written ({error.strerror})", "choose another place for the output") from None
+    try:
+        text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+        with os.fdopen(handle, mode, **text) as stream:  # type: ignore[call-overload]
+            yield stream
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

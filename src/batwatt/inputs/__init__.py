@@ -1,0 +1,1 @@
+"""Files and generators that make the model: SimGrid XML, Batsim JSON, SWF, CSV series, synthetic workloads."""

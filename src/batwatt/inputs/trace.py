@@ -1,0 +1,42 @@
+"""What every job trace boils down to, and opening the text files they come in."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO
+
+from batwatt.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class TraceJob:
+    """One job of a trace: times in s; `run_s` and `cpus` <= 0 mean unknown; `extra` goes into the job's JSON."""
+
+    id: str
+    submit_s: float
+    run_s: float
+    cpus: int
+    requested_s: float | None = None
+    extra: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@contextmanager
+def open_text(path: Path | str) -> Iterator[IO[str]]:
+    """Open a text file for reading line by line, through gzip if its name ends in `.gz`; InputError if unreadable.
+
+    Bytes that are not UTF-8 become replacement characters: old traces have names in other encodings in comments.
+    """
+    path = Path(path)
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as stream:
+            yield stream
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(path, f"cannot be read ({reason})", "check its path, permissions and content") from None

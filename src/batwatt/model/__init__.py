@@ -1,0 +1,1 @@
+"""Frozen facts without behaviour: hosts, jobs, profiles, step functions of time."""

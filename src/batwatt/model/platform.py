@@ -1,0 +1,131 @@
+"""What a machine is: p-states with their speed and power, hosts, and the platform they form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class PState:
+    """One p-state of a host.
+
+    `speed_flops` in flop/s per core. Power in W: `idle_w` with no load, `epsilon_w` at a load just above 0,
+    `full_w` with all cores busy; a transition (virtual) p-state draws `full_w` for `1 / speed_flops` seconds.
+    """
+
+    speed_flops: float
+    idle_w: float = 0.0
+    epsilon_w: float = 0.0
+    full_w: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (self.speed_flops > 0.0 and math.isfinite(self.speed_flops)):
+            raise ValueError(f"speed_flops must be > 0 and finite, got {self.speed_flops!r}")
+        for name in ("idle_w", "epsilon_w", "full_w"):
+            value = getattr(self, name)
+            if not (value >= 0.0 and math.isfinite(value)):
+                raise ValueError(f"{name} must be >= 0 W and finite, got {value!r}")
+
+    def power_w(self, load: float) -> float:
+        """Power in W at a load in [0, 1] (fraction of all cores' flop/s in use)."""
+        return self.epsilon_w + load * (self.full_w - self.epsilon_w) if load > 0.0 else self.idle_w
+
+    @property
+    def duration_s(self) -> float:
+        """How long a transition through this p-state lasts: one flop at its speed."""
+        return 1.0 / self.speed_flops
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """A sleep p-state with the virtual p-states of its transitions (indices into Host.pstates)."""
+
+    sleep: int
+    switch_off: int
+    switch_on: int
+
+
+@dataclass(frozen=True)
+class Host:
+    """A compute host as Batsim numbers it. `pstates` are in the order of the platform file."""
+
+    id: int
+    name: str
+    pstates: tuple[PState, ...]
+    cores: int = 1
+    initial_pstate: int = 0
+    sleeps: tuple[Sleep, ...] = ()
+    has_power: bool = False
+    properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    zone_properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        if not self.pstates:
+            raise ValueError(f"host {self.name!r} has no p-state")
+        if not self.cores >= 1:
+            raise ValueError(f"host {self.name!r}: cores must be >= 1, got {self.cores!r}")
+        count = len(self.pstates)
+        if not 0 <= self.initial_pstate < count:
+            raise ValueError(f"host {self.name!r}: initial p-state {self.initial_pstate} is not in 0..{count - 1}")
+        used = [index for sleep in self.sleeps for index in (sleep.sleep, sleep.switch_off, sleep.switch_on)]
+        if any(not 0 <= index < count for index in used):
+            raise ValueError(f"host {self.name!r}: sleep_pstates names a p-state outside 0..{count - 1}")
+        if len({sleep.sleep for sleep in self.sleeps}) != len(self.sleeps):
+            raise ValueError(f"host {self.name!r}: a p-state is a sleep p-state twice")
+
+    @cached_property
+    def sleep_of(self) -> Mapping[int, Sleep]:
+        """Sleep p-state index -> its transitions."""
+        return {sleep.sleep: sleep for sleep in self.sleeps}
+
+    @cached_property
+    def virtual(self) -> frozenset[int]:
+        """Indices of the transition p-states, which cannot be asked for."""
+        return frozenset(i for sleep in self.sleeps for i in (sleep.switch_off, sleep.switch_on))
+
+    @cached_property
+    def compute(self) -> tuple[int, ...]:
+        """Indices of the computation p-states, fastest first (ties: lower power, then lower index)."""
+        real = [i for i in range(len(self.pstates)) if i not in self.virtual and i not in self.sleep_of]
+        return tuple(sorted(real, key=lambda i: (-self.pstates[i].speed_flops, self.pstates[i].full_w, i)))
+
+    @cached_property
+    def kind(self) -> tuple[object, ...]:
+        """Hosts with equal `kind` behave alike."""
+        return (self.pstates, self.cores, self.sleeps)
+
+
+@dataclass(frozen=True)
+class Platform:
+    """The compute hosts in Batsim's order; `hosts[i].id == i`."""
+
+    hosts: tuple[Host, ...]
+    source: str = "<memory>"
+
+    def __post_init__(self) -> None:
+        if not self.hosts:
+            raise ValueError("the platform has no compute host")
+        if any(host.id != i for i, host in enumerate(self.hosts)):
+            raise ValueError("host ids must be 0..n-1 in order")
+
+    def __len__(self) -> int:
+        return len(self.hosts)
+
+    @cached_property
+    def has_power(self) -> bool:
+        """Whether every host says what it draws, which energy accounting needs."""
+        return all(host.has_power for host in self.hosts)
+
+    @cached_property
+    def full_power_w(self) -> float:
+        """Power with every host busy in its fastest state."""
+        return math.fsum(host.pstates[host.compute[0]].full_w for host in self.hosts if host.compute)
+
+    @cached_property
+    def fastest_flops(self) -> float:
+        """Speed per core of the fastest computation p-state of all hosts, flop/s."""
+        return max(host.pstates[host.compute[0]].speed_flops for host in self.hosts if host.compute)

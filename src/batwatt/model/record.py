@@ -1,0 +1,19 @@
+"""What a simulation leaves behind: rows in the order of Batsim's files, and the totals of its schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+JobRow = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class Record:
+    """Rows as tuples, in the column order that `batwatt.results.columns` declares; `schedule` by column name."""
+
+    jobs: list[JobRow] = field(default_factory=list)
+    machine_states: list[tuple[float, int, int, int, int, int]] = field(default_factory=list)
+    pstate_changes: list[tuple[float, str, int]] = field(default_factory=list)
+    consumed_energy: list[tuple[float, float, str, float, float | None]] = field(default_factory=list)
+    schedule: dict[str, float | int | str] = field(default_factory=dict)
+    energy: bool = True

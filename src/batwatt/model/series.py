@@ -1,0 +1,64 @@
+"""A step function of time: an envelope in watts, a capacity in machines, a carbon or price signal."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+DEFAULT_STEP_S = 300.0
+"""Step of a series of one row: the paper's 5 minutes."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values that hold from their time until the next; times in s, strictly increasing.
+
+    Before the first time the first value holds; after the last time the last value holds for ever, in steps as long
+    as the last step of the file (a series of one row: `DEFAULT_STEP_S`).
+    """
+
+    times_s: tuple[float, ...]
+    values: tuple[float, ...]
+    name: str = "value"
+    source: str = "<memory>"
+
+    def __post_init__(self) -> None:
+        if not self.times_s or len(self.times_s) != len(self.values):
+            raise ValueError("a series needs at least one row and as many values as times")
+        if not all(math.isfinite(x) for x in (*self.times_s, *self.values)):
+            raise ValueError("times and values must be finite")
+        if not all(a < b for a, b in zip(self.times_s, self.times_s[1:], strict=False)):
+            raise ValueError("times must increase strictly")
+
+    def __len__(self) -> int:
+        return len(self.times_s)
+
+    def at(self, time_s: float) -> float:
+        """The value that holds at `time_s`."""
+        return self.values[max(0, bisect_right(self.times_s, time_s) - 1)]
+
+    @cached_property
+    def last_step_s(self) -> float:
+        """Length in s of the steps that go on after the last row."""
+        return self.times_s[-1] - self.times_s[-2] if len(self.times_s) > 1 else DEFAULT_STEP_S
+
+    def step_after(self, time_s: float) -> float:
+        """Start of the first step that begins strictly after `time_s`."""
+        index = bisect_right(self.times_s, time_s)
+        if index < len(self.times_s):
+            return self.times_s[index]
+        last, step = self.times_s[-1], self.last_step_s
+        count = math.floor((time_s - last) / step) + 1
+        # a quotient rounded down must not give the step that has just begun
+        return last + count * step if last + count * step > time_s else last + (count + 1) * step
+
+    def steps(self, begin_s: float, end_s: float) -> Iterator[tuple[float, float, float]]:
+        """Steps (start, end, value) that cover [begin_s, end_s[, cut at both ends."""
+        start = begin_s
+        while start < end_s:
+            end = min(self.step_after(start), end_s)
+            yield start, end, self.at(start)
+            start = end

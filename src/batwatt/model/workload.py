@@ -1,0 +1,96 @@
+"""What users submit: jobs, and the profiles that say what a job does when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+NO_WALLTIME = -1.0
+"""How Batsim writes that a job has no walltime."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Sleeps `duration_s`, whatever the speed of its hosts."""
+
+    duration_s: float
+    return_code: int = 0
+
+    def work_flops(self, hosts: int, reference_flops: float) -> float:
+        """Flops of the same occupation on `hosts` hosts of `reference_flops` flop/s."""
+        return self.duration_s * hosts * reference_flops
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """A parallel task: flops per executor (`per_host_flops` when alike, else `flops`), no communication.
+
+    `total_flops`: the same total spread evenly over however many hosts (`parallel_homogeneous_total`).
+    Exactly one of the three is not None.
+    """
+
+    per_host_flops: float | None = None
+    total_flops: float | None = None
+    flops: tuple[float, ...] | None = None
+    return_code: int = 0
+
+    def each_flops(self, executors: int) -> float | None:
+        """Flops of each executor when all are alike, else None."""
+        if self.per_host_flops is not None:
+            return self.per_host_flops
+        return self.total_flops / executors if self.total_flops is not None else None
+
+    def work_flops(self, hosts: int, reference_flops: float) -> float:
+        """Total flops over all executors."""
+        if self.flops is not None:
+            return sum(self.flops)
+        each = self.each_flops(hosts)
+        return 0.0 if each is None else each * hosts
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """Runs the named profiles one after another, `repeat` times."""
+
+    sequence: tuple[str, ...]
+    repeat: int = 1
+    return_code: int = 0
+
+
+Profile = Delay | Parallel | Composed
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job of a workload. `id` is full (`w0!3`); `raw` is its JSON with the id rewritten and floats as Batsim sends them."""
+
+    id: str
+    submit_time_s: float
+    hosts: int
+    profile: str
+    walltime_s: float | None = None
+    raw: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def workload(self) -> str:
+        """Name of the workload the job belongs to."""
+        return self.id.split("!", 1)[0]
+
+    @property
+    def name(self) -> str:
+        """The id within its workload."""
+        return self.id.split("!", 1)[1]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Jobs in submission order (time, then full id) with their profiles. `raw_profiles` are as Batsim would send them."""
+
+    name: str
+    jobs: tuple[Job, ...]
+    profiles: Mapping[str, Profile]
+    raw_profiles: Mapping[str, Mapping[str, Any]]
+    nb_res: int
+    source: str = "<memory>"

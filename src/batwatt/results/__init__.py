@@ -1,0 +1,1 @@
+"""Batsim-format CSV files, metrics that read only those files, plots."""

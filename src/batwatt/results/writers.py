@@ -1,0 +1,54 @@
+"""Writing a run's record as Batsim's CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from batwatt.files import whole_file
+from batwatt.model.hostset import to_text
+from batwatt.model.record import Record
+from batwatt.results.columns import FILES, Column
+
+_FORMS: dict[str, Callable[[Any], str]] = {
+    "text": str,
+    "int": str,
+    "fixed": lambda value: "" if value is None else f"{value:.6f}",
+    "short": lambda value: f"{value:g}",
+    "hosts": lambda mask: "" if mask is None else to_text(mask),
+    "quoted": lambda value: f'"{value}"',
+    "na": lambda value: "NA" if value is None else f"{value:.6f}",
+}
+
+
+def file_of(prefix: Path | str, stem: str, suffix: str = ".csv") -> Path:
+    """`out/x` and `jobs` -> `out/x_jobs.csv`."""
+    prefix = Path(prefix)
+    return prefix.with_name(f"{prefix.name}_{stem}{suffix}")
+
+
+def write_rows(path: Path, columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> None:
+    """One CSV file, whole or not at all."""
+    forms = [_FORMS[column.form] for column in columns]
+    with whole_file(path) as out:
+        out.write(",".join(column.name for column in columns) + "\n")
+        out.writelines(",".join([form(value) for form, value in zip(forms, row, strict=True)]) + "\n" for row in rows)
+
+
+def write_record(record: Record, prefix: Path | str) -> list[Path]:
+    """Batsim's files under `prefix`; returns their paths (no energy file for a run without energy)."""
+    tables: dict[str, Iterable[Sequence[object]]] = {
+        "jobs": record.jobs,
+        "schedule": [[record.schedule[column.name] for column in FILES["schedule"]]],
+        "machine_states": record.machine_states,
+        "pstate_changes": record.pstate_changes,
+    }
+    if record.energy:
+        tables["consumed_energy"] = record.consumed_energy
+    written = []
+    for stem, rows in tables.items():
+        path = file_of(prefix, stem)
+        write_rows(path, FILES[stem], rows)
+        written.append(path)
+    return written

@@ -1,0 +1,56 @@
+"""The embedded engine answers as the real Batsim 4.2.1 did, message by message, and writes the same files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from golden import (
+    GOLDEN,
+    Script,
+    assert_same_files,
+    by_date,
+    check_answer,
+    decode,
+    dialogue,
+    encode,
+    engine_of,
+    needs_golden,
+    scenarios,
+)
+
+from batwatt.errors import IllegalDecisionError, ProtocolError
+from batwatt.results.writers import write_record
+
+
+def replay(folder, tmp_path):
+    scenario = json.loads((folder / "scenario.json").read_text())
+    lines = dialogue(folder)
+    engine = engine_of(folder, scenario)
+    script = Script(lines)
+    ours = []
+    aborted = False
+    while not engine.ended:
+        message = decode(encode(engine.message()))
+        ours.append(message)
+        try:
+            engine.reply(check_answer(decode(script.answer(message["now"]))))
+        except (IllegalDecisionError, ProtocolError):
+            aborted = True
+            break
+    assert aborted == scenario["aborted"]
+    theirs = [json.loads(text) for who, text in lines if who == "B"]
+    mine, real = by_date(ours), by_date(theirs)
+    assert list(mine) == list(real)
+    for date, events in real.items():
+        assert mine[date] == events, f"at {date}"
+    if not aborted:
+        prefix = tmp_path / "out"
+        write_record(engine.close(), prefix)
+        assert_same_files(prefix, folder)
+
+
+@needs_golden
+@pytest.mark.parametrize("folder", scenarios(GOLDEN, "dialogues"), ids=lambda path: path.name)
+def test_dialogue_of_the_real_batsim(folder, tmp_path):
+    replay(folder, tmp_path)

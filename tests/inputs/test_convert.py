@@ -1,0 +1,278 @@
+"""SWF and CSV traces, and the Batsim workloads they become."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batwatt.errors import InputError
+from batwatt.inputs.batsim_json import parse_workload
+from batwatt.inputs.convert import TraceJob, convert_file, format_of, to_batsim
+from batwatt.inputs.google_like import to_text
+from batwatt.inputs.jobs_csv import read_jobs_csv
+from batwatt.inputs.swf import SwfJob, read_swf
+
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "jobs"
+
+SWF = """\
+; Version: 2.2
+; Computer: a test machine
+; MaxProcs: 128 (of which 64 are new)
+; Note: first
+; Note: second
+;
+  1  100  5  3600  16  -1 -1  32  7200 -1 1 3 1 -1 2 -1 -1 -1
+
+  2  160.5  5  600.25  -1  12.5 -1  8  -1 -1 1 3 1 -1 2 -1 -1 -1
+  3  170  -1  -1  4  -1 -1  4  60 -1 5 3 1 -1 2 -1 -1 -1
+  4  180  0  10  -1  -1 -1  -1  60 -1 1 3 1 -1 2 -1 -1 -1
+  5  190  0  60  1  -1 -1  1  60 -1 1 3 1 -1 2 -1 1 10
+"""
+
+
+def check_batsim(workload: dict[str, Any]) -> None:
+    """What Batsim 4 demands of a workload file; our own reader takes it too."""
+    parse_workload(workload, "w0", "test")
+    assert json.loads(to_text(workload)) == workload
+    assert isinstance(workload["nb_res"], int)
+    assert workload["nb_res"] > 0
+    ids = [job["id"] for job in workload["jobs"]]
+    assert len(set(ids)) == len(ids)
+    for job in workload["jobs"]:
+        assert job["subtime"] >= 0
+        assert isinstance(job["res"], int)
+        assert job["res"] >= 1
+        assert job.get("walltime", 1) > 0
+        profile = workload["profiles"][job["profile"]]
+        assert profile["delay" if profile["type"] == "delay" else "cpu"] > 0
+
+
+@pytest.fixture
+def swf(tmp_path: Path) -> Path:
+    path = tmp_path / "trace.swf"
+    path.write_text(SWF)
+    return path
+
+
+def test_swf_keeps_header_and_all_fields(swf: Path) -> None:
+    trace = read_swf(swf)
+    assert trace.max_procs == 128
+    assert trace.header["Computer"] == "a test machine"
+    assert trace.header["Note"] == "first\nsecond"
+    assert len(trace.jobs) == 5
+    assert trace.jobs[0] == SwfJob(1, 100, 5, 3600, 16, -1, -1, 32, 7200, -1, 1, 3, 1, -1, 2, -1, -1, -1)
+    assert trace.jobs[1].run_time == 600.25
+    assert trace.jobs[4].think_time == 10
+
+
+def test_swf_becomes_batsim(swf: Path) -> None:
+    done = convert_file(swf, cores_per_server=10, walltime_factor=1.5)
+    check_batsim(done.workload)
+    assert (done.kept, done.skipped_run_time, done.skipped_cpus, done.cut_off) == (3, 1, 1, 1)
+    first, second, last = done.workload["jobs"]
+    assert (first["subtime"], first["res"], first["walltime"]) == (0, 2, 7200)
+    assert (second["subtime"], second["res"], second["walltime"]) == (60.5, 1, 901)
+    assert (last["run_time"], last["requested_processors"], last["user_id"]) == (60, 1, 3)
+    assert done.workload["profiles"][first["profile"]] == {"type": "delay", "delay": 3600}
+    assert done.workload["nb_res"] == 2
+    assert done.skipped == 2
+
+
+def test_gz_reads_alike(swf: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "trace.swf.gz"
+    packed.write_bytes(gzip.compress(SWF.encode()))
+    assert convert_file(packed) == convert_file(swf)
+    (tmp_path / "broken.swf.gz").write_bytes(gzip.compress(SWF.encode())[:60])
+    (tmp_path / "plain.swf.gz").write_text(SWF)
+    for name in ("broken.swf.gz", "plain.swf.gz"):
+        with pytest.raises(InputError, match=name):
+            read_swf(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("1 2 3", "line 2: has 3 fields"),
+        ("1 0 0 x 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: run_time"),
+        ("1 0 0 nan 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: run_time"),
+        ("1 0 0 10 1.5 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: allocated_processors"),
+    ],
+)
+def test_swf_errors_name_the_line(tmp_path: Path, line: str, problem: str) -> None:
+    path = tmp_path / "bad.swf"
+    path.write_text(f"; MaxProcs: 4\n{line}\n")
+    with pytest.raises(InputError, match=problem) as caught:
+        read_swf(path)
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_csv_in_seconds_and_hours(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("arrival_time,length,cpus,queue\r\n0.5,2,4,long\r\n\r\n1,4.1625,1,short\r\n")
+    seconds = read_jobs_csv(path)
+    assert seconds[0] == TraceJob("1", 0.5, 2.0, 4, None, {"queue": "long"})
+    hours = read_jobs_csv(path, unit="h")
+    assert (hours[0].submit_s, hours[0].run_s) == (1800.0, 7200.0)
+    assert (hours[1].id, hours[1].run_s) == ("2", 14985.0)
+    done = convert_file(path, unit="h", from_zero=False)
+    check_batsim(done.workload)
+    assert [job["subtime"] for job in done.workload["jobs"]] == [1800, 3600]
+    assert done.workload["jobs"][0]["queue"] == "long"
+
+
+def test_csv_with_bars(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("arrival_time|length|cpus|name|args\n0|10|1|a|x,y\n")
+    assert read_jobs_csv(path)[0].extra == {"name": "a", "args": "x,y"}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "line 1: lacks the column 'arrival_time'"),
+        ("arrival_time,length\n", "line 1: lacks the column 'cpus'"),
+        ("arrival_time,length,cpus,cpus\n", "line 1: names a column twice"),
+        ("arrival_time,length,cpus\n0,1\n", "line 2: has 2 fields"),
+        ("arrival_time,length,cpus\n0,1,1\n0,ten,1\n", "line 3: length"),
+        ("arrival_time,length,cpus\n0,inf,1\n", "line 2: length"),
+        ("arrival_time,length,cpus\n0,1,1.5\n", "line 2: cpus"),
+        ("arrival_time,length,cpus\n", "no job to convert"),
+        ("arrival_time,length,cpus\n0,0,1\n", "no job to convert"),
+        ("arrival_time,length,cpus,id\n0,1,1,x\n", "'id' has the name of a Batsim field"),
+        ("arrival_time,length,cpus\n0,1e300,1\n", "run time"),
+        ("arrival_time,length,cpus\n0,1,1e300\n", "asks for more than"),
+        ("arrival_time,length,cpus\n0,1e308,1\n", "Batsim cannot hold"),
+    ],
+)
+def test_csv_errors_name_the_place(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=problem) as caught:
+        convert_file(path, unit="h")
+    assert "\n" not in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_flops_keep_the_run_time_on_the_reference() -> None:
+    jobs = [TraceJob("a", 0, 10, 4), TraceJob("b", 1, 10, 1, 10.0), TraceJob("c", 2, 3.5, 1)]
+    done = to_batsim(jobs, kind="flops", reference_flops=2e9, walltime_factor=1.0)
+    check_batsim(done.workload)
+    assert len(done.workload["profiles"]) == 2
+    assert done.workload["profiles"]["work10"] == {"type": "parallel_homogeneous", "cpu": 20_000_000_000, "com": 0}
+    assert [job["walltime"] for job in done.workload["jobs"]] == [10, 10, 4]
+    assert done.cut_off == 0
+    assert to_batsim([TraceJob("a", 0, 10, 1, 10.0)]).cut_off == 1
+
+
+def test_walltimes_may_stay_away_and_wide_jobs_are_counted() -> None:
+    done = to_batsim([TraceJob("a", 5, 10, 64), TraceJob("b", 5, 10, 2)], walltime_factor=None, nb_res=4)
+    check_batsim(done.workload)
+    assert all("walltime" not in job for job in done.workload["jobs"])
+    assert (done.workload["nb_res"], done.too_wide) == (4, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"walltime_factor": 1.0}, "walltime_factor must be > 1"),
+        ({"walltime_factor": float("nan")}, "walltime_factor"),
+        ({"kind": "flops"}, "reference_flops"),
+        ({"kind": "flops", "reference_flops": 0}, "reference_flops"),
+        ({"kind": "flops", "reference_flops": 1e22}, "work"),
+        ({"kind": "flops", "reference_flops": 1e9, "walltime_factor": 0.5}, "walltime_factor must be >= 1"),
+        ({"reference_flops": 1e9}, "kind 'flops'"),
+        ({"kind": "delays"}, "did you mean 'delay'"),
+        ({"cores_per_server": 0}, "cores_per_server"),
+        ({"nb_res": 0}, "nb_res"),
+        ({"nb_res": 2.0}, "nb_res"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        to_batsim([TraceJob("a", 0, 10, 1)], **options)
+
+
+def test_wrong_jobs_are_refused() -> None:
+    with pytest.raises(InputError, match="there twice"):
+        to_batsim([TraceJob("a", 0, 10, 1), TraceJob("a", 1, 10, 1)])
+    with pytest.raises(InputError, match="without '!'"):
+        to_batsim([TraceJob("w0!a", 0, 10, 1)])
+    with pytest.raises(InputError, match="shift the times"):
+        to_batsim([TraceJob("a", -1, 10, 1)], from_zero=False)
+
+
+def test_the_format_comes_from_the_name_or_the_option(tmp_path: Path, swf: Path) -> None:
+    assert [format_of(name) for name in ("a.swf", "a.SWF.gz", "b.csv", "b.csv.gz")] == ["swf", "swf", "csv", "csv"]
+    with pytest.raises(InputError, match="format"):
+        convert_file(tmp_path / "trace.txt")
+    with pytest.raises(InputError, match="cannot be read"):
+        convert_file(tmp_path / "absent.swf")
+    with pytest.raises(InputError, match="no trace format 'xls'"):
+        convert_file(swf, format="xls")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="seconds"):
+        convert_file(swf, unit="h")
+    with pytest.raises(InputError, match="no unit of time 'min'"):
+        convert_file(tmp_path / "a.csv", unit="min")  # type: ignore[arg-type]
+    other = tmp_path / "trace.txt"
+    other.write_text(SWF)
+    assert convert_file(other, format="swf") == convert_file(swf)
+
+
+@given(
+    st.lists(
+        st.builds(
+            TraceJob,
+            id=st.uuids().map(str),
+            submit_s=st.floats(-1e9, 1e9),
+            run_s=st.floats(-10, 1e7),
+            cpus=st.integers(-1, 10_000),
+            requested_s=st.none() | st.floats(-1, 1e7),
+        ),
+        max_size=20,
+    ),
+    st.integers(1, 64),
+    st.floats(1.0, 10.0, exclude_min=True),
+)
+def test_any_trace_becomes_a_valid_workload_or_one_line(jobs: list[TraceJob], cores: int, factor: float) -> None:
+    try:
+        done = to_batsim(jobs, cores_per_server=cores, walltime_factor=factor)
+    except InputError as error:
+        assert "\n" not in str(error)
+        return
+    check_batsim(done.workload)
+    assert done.kept + done.skipped == len(jobs)
+    assert min(job["subtime"] for job in done.workload["jobs"]) == 0
+    for row, job in zip(done.workload["jobs"], (j for j in jobs if round(j.run_s, 6) > 0 and j.cpus > 0), strict=True):
+        assert (row["res"] - 1) * cores < job.cpus <= row["res"] * cores
+        if job.requested_s is None:
+            assert row["walltime"] > done.workload["profiles"][row["profile"]]["delay"]
+
+
+def data(name: str) -> Path:
+    path = DATA / name
+    if not path.is_file():
+        pytest.skip(f"{name} is not on this machine")
+    return path
+
+
+def test_pai() -> None:
+    done = convert_file(data("pai_1k.csv"))
+    check_batsim(done.workload)
+    assert (done.kept, done.skipped) == (1000, 0)
+    first = done.workload["jobs"][0]
+    assert first == {"id": "1", "subtime": 0, "res": 1, "walltime": 12604, "profile": "delay6302"}
+
+
+def test_mustang_is_in_hours() -> None:
+    done = convert_file(data("mustang-trace-2015-100k.csv"), unit="h", cores_per_server=24)
+    check_batsim(done.workload)
+    assert done.kept + done.skipped == 100_000
+    first = done.workload["jobs"][0]
+    assert (first["res"], first["profile"]) == (6, "delay14985")

@@ -1,0 +1,230 @@
+"""Generated platforms: the shipped files, Table I of the powercap paper, and refusals of malformed descriptions."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from batwatt.errors import InputError
+from batwatt.inputs.platform_gen import ServerState, ServerType, platform_xml, platform_xml_of, read_server_types
+from batwatt.inputs.platform_xml import read_platform
+from batwatt.model.platform import Platform, Sleep
+
+ROOT = Path(__file__).resolve().parents[2]
+PLATFORMS = ROOT / "platforms"
+
+TABLE_I = {
+    "paravance": (
+        [(200.5, 38.4), (165.1, 34.56), (136.76, 30.72), (114.69, 26.88), (98.10, 23.04), (86.22, 19.20)],
+        (4.5, 65.7, 112.91),
+        (10.0, 657.0, 189.0, 21341.0),
+    ),
+    "taurus": (
+        [(223.7, 18.4), (189.03, 16.56), (161.28, 14.72), (139.67, 12.88), (123.43, 11.04), (111.79, 9.20)],
+        (8.5, 106.63, 125.78),
+        (11.0, 1173.0, 164.0, 20628.0),
+    ),
+}
+
+
+def load(tmp_path: Path, text: str) -> Platform:
+    path = tmp_path / "p.xml"
+    path.write_text(text, encoding="utf-8")
+    return read_platform(path)
+
+
+@pytest.mark.parametrize("name", ["grid5000", "grid5000-idle", "small"])
+def test_shipped_files_are_what_the_generator_gives(name):
+    written = (PLATFORMS / f"{name}.xml").read_text(encoding="utf-8")
+    assert written == platform_xml_of(PLATFORMS / f"{name}.toml")
+
+
+def test_every_description_has_its_platform():
+    assert {p.stem for p in PLATFORMS.glob("*.toml")} <= {p.stem for p in PLATFORMS.glob("*.xml")}
+
+
+@pytest.mark.parametrize("file", ["grid5000", "grid5000-idle"])
+def test_table_i(file):
+    platform = read_platform(PLATFORMS / f"{file}.xml")
+    assert len(platform) == 20 and platform.has_power
+    assert [host.name.split("-")[0] for host in platform.hosts] == ["paravance"] * 10 + ["taurus"] * 10
+    for host in platform.hosts:
+        states, (sleep_w, off_w, on_w), (off_s, off_j, on_s, on_j) = TABLE_I[host.name.split("-")[0]]
+        assert [(state.full_w, state.speed_flops / 1e9) for state in host.pstates[:6]] == [
+            (watts, pytest.approx(gflops, rel=1e-12)) for watts, gflops in states
+        ]
+        assert host.sleeps == (Sleep(6, 7, 8),) and host.compute == (0, 1, 2, 3, 4, 5)
+        asleep, off, on = host.pstates[6:]
+        assert (asleep.idle_w, asleep.full_w) == (sleep_w, sleep_w)
+        assert [math.floor(state.full_w * 100) / 100 for state in (off, on)] == [off_w, on_w]
+        assert (off.duration_s, on.duration_s) == (pytest.approx(off_s, rel=1e-9), pytest.approx(on_s, rel=1e-9))
+        assert off.duration_s * off.full_w == pytest.approx(off_j, rel=1e-12)
+        assert on.duration_s * on.full_w == pytest.approx(on_j, rel=1e-12)
+
+
+def test_idle_power():
+    for host in read_platform(PLATFORMS / "grid5000.xml").hosts:
+        assert all(state.idle_w == state.full_w for state in host.pstates)
+    for host in read_platform(PLATFORMS / "grid5000-idle.xml").hosts:
+        top = {"paravance": 69.9, "taurus": 95.8}[host.name.split("-")[0]]
+        full = host.pstates[0].full_w
+        assert host.pstates[0].idle_w == top
+        for state in host.pstates[:6]:
+            assert state.idle_w == pytest.approx(top * state.full_w / full, abs=0.005)
+
+
+def test_the_master_is_as_batsim_wants_it():
+    root = ElementTree.fromstring(platform_xml_of(PLATFORMS / "small.toml"))
+    hosts = {element.attrib["id"]: element for element in root.iter("host")}
+    assert all(element.attrib["coordinates"] == "0 0 0" for element in hosts.values())
+    # Batsim adds the role itself and aborts on "master,master"
+    assert [prop.attrib["id"] for prop in hosts["master_host"]] == ["wattage_per_state"]
+    zone = root.find("zone")
+    assert zone is not None and zone.attrib["routing"] == "Vivaldi"
+
+
+def test_servers_that_never_sleep(tmp_path):
+    server = ServerType(name="n", count=12, cores=4, states=[ServerState(speed=1e9, watts=10)])
+    platform = load(tmp_path, platform_xml([server]))
+    assert [host.name for host in platform.hosts] == [f"n-{i:02d}" for i in range(1, 13)]
+    assert platform.hosts[0].sleeps == () and platform.hosts[0].cores == 4
+    assert platform.hosts[0].pstates[0].speed_flops == 1e9
+    assert platform.hosts[0].pstates[0].idle_w == 10.0
+
+
+def test_state_as_list_or_table(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text(
+        """[[server]]
+name = "n"
+count = 1
+states = [["2 Gf", 9], [1.5e9, 8, 4], {speed = "1G", watts = 7.5, idle_watts = 3}, {speed = 500, watts = 1}]
+""",
+        encoding="utf-8",
+    )
+    (server,) = read_server_types(path)
+    assert [(state.speed, state.watts, state.idle_watts) for state in server.states] == [
+        ("2Gf", 9.0, None),
+        ("1500000000f", 8.0, 4.0),
+        ("1000000000f", 7.5, 3.0),
+        ("500f", 1.0, None),
+    ]
+
+
+def test_models_validate_when_made_in_python():
+    with pytest.raises(ValidationError):
+        ServerState(speed="fast", watts=1.0)
+    with pytest.raises(InputError, match="distinct names"):
+        platform_xml([])
+    server = ServerType(name="n", count=1, states=[ServerState(speed="1Gf", watts=1.0)])
+    with pytest.raises(InputError, match="distinct names"):
+        platform_xml([server, server])
+
+
+@pytest.mark.parametrize("title", ["a -- b", "--->", "x\ny\0", "<&>", "-"])
+def test_any_title(tmp_path, title):
+    server = ServerType(name="a--b", count=1, states=[ServerState(speed="1Gf", watts=1.0)])
+    assert len(load(tmp_path, platform_xml([server], title))) == 1
+
+
+GOOD = 'name = "n"\ncount = 2\nstates = [["1Gf", 10]]\n'
+SLEEP = "sleep_w = 1\noff_s = 2\noff_j = 3\non_s = 4\non_j = 5\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no [[server]]"),
+        ("x = ", "is not TOML"),
+        ("server = 3", "has no [[server]]"),
+        ("server = [3]", "server number 1"),
+        ("[[servers]]\n" + GOOD, "unknown key 'servers'"),
+        ("[server]\n" + GOOD, "has no [[server]]"),
+        ("[[server]]\n" + GOOD.replace('"n"', '"1 n"'), "server '1 n': name"),
+        ("[[server]]\n" + GOOD.replace('"n"', "3"), "name"),
+        ("[[server]]\n" + GOOD.replace("count = 2\n", ""), "server 'n': count: Field required"),
+        ("[[server]]\n" + GOOD.replace("2", "0"), "count"),
+        ("[[server]]\n" + GOOD.replace("2", "true"), "count"),
+        ("[[server]]\n" + GOOD.replace("2", "2.0"), "count"),
+        ("[[server]]\n" + GOOD.replace("2", "1000000000"), "count"),
+        ("[[server]]\n" + GOOD.replace('[["1Gf", 10]]', "[]"), "states"),
+        ("[[server]]\n" + GOOD.replace(", 10", ""), "states.0: a state is [speed, watts]"),
+        ("[[server]]\n" + GOOD.replace("10", "-10"), "states.0.watts"),
+        ("[[server]]\n" + GOOD.replace("10", "nan"), "states.0.watts"),
+        ("[[server]]\n" + GOOD.replace("10", "inf"), "states.0.watts"),
+        ("[[server]]\n" + GOOD.replace("10", "true"), "states.0.watts"),
+        ("[[server]]\n" + GOOD.replace("10", '"10"'), "states.0.watts"),
+        ("[[server]]\n" + GOOD.replace("10", "1" + "0" * 400), "states.0.watts"),
+        ("[[server]]\n" + GOOD.replace("10", "10, 20"), "idle_watts 20 is more than watts 10"),
+        ("[[server]]\n" + GOOD.replace('"1Gf"', '"1Gw"'), "states.0.speed: '1Gw' is not a speed"),
+        ("[[server]]\n" + GOOD.replace('"1Gf"', "0"), "states.0.speed"),
+        ("[[server]]\n" + GOOD.replace('"1Gf"', "nan"), "states.0.speed"),
+        ("[[server]]\n" + GOOD.replace('"1Gf"', "true"), "states.0.speed"),
+        ("[[server]]\n" + GOOD.replace('"1Gf"', "1" + "0" * 400), "states.0.speed"),
+        ("[[server]]\n" + GOOD + "colour = 1\n", "colour"),
+        ("[[server]]\n" + GOOD + "cores = 0\n", "cores"),
+        ("[[server]]\n" + GOOD + "sleep_w = 1\n", "servers that sleep need off_s, off_j, on_s, on_j too"),
+        ("[[server]]\n" + GOOD + SLEEP.replace("off_s = 2", "off_s = 0"), "off_s"),
+        ("[[server]]\n" + GOOD + SLEEP.replace("on_j = 5", "on_j = -5"), "on_j"),
+        (("[[server]]\n" + GOOD) * 2, "server 'n': a second server of this name"),
+        ("x = " + "[" * 100_000, "is not TOML"),
+    ],
+)
+def test_malformed_descriptions(tmp_path, text, message):
+    path = tmp_path / "s.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_server_types(path)
+    shown = str(caught.value)
+    assert message in shown and shown.startswith(str(path)) and "\n" not in shown and len(shown) < 500
+
+
+def test_unreadable(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_server_types(tmp_path)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=60))
+def test_random_bytes_never_raise_anything_else(tmp_path_factory, noise):
+    path = tmp_path_factory.getbasetemp() / "noise.toml"
+    path.write_bytes(noise)
+    with pytest.raises(InputError):
+        read_server_types(path)
+
+
+POSITIVE = st.floats(1e-3, 1e15)
+SECONDS = st.floats(1e-6, 1e9)
+JOULES = st.floats(0, 1e12)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(POSITIVE, JOULES), min_size=1, max_size=4), st.tuples(JOULES, SECONDS, JOULES, SECONDS, JOULES)
+)
+def test_what_is_written_is_read_back(tmp_path_factory, states, sleep):
+    sleep_w, off_s, off_j, on_s, on_j = sleep
+    server = ServerType(
+        name="n",
+        count=10,
+        states=[ServerState(speed=speed, watts=watts, idle_watts=watts / 2) for speed, watts in states],
+        sleep_w=sleep_w,
+        off_s=off_s,
+        off_j=off_j,
+        on_s=on_s,
+        on_j=on_j,
+    )
+    platform = load(tmp_path_factory.getbasetemp(), platform_xml([server]))
+    assert tuple(host.name for host in platform.hosts) == server.host_names
+    pstates = platform.hosts[-1].pstates
+    assert [(p.speed_flops, p.full_w, p.idle_w) for p in pstates[:-3]] == [(s, w, w / 2) for s, w in states]
+    assert pstates[-3].idle_w == sleep_w
+    for state, seconds, joules in ((pstates[-2], off_s, off_j), (pstates[-1], on_s, on_j)):
+        assert state.duration_s == pytest.approx(seconds, rel=1e-9)
+        assert state.full_w * state.duration_s == pytest.approx(joules, rel=1e-9, abs=1e-300)

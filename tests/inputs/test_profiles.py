@@ -1,0 +1,66 @@
+"""The shipped power profiles: their facts, and that the script makes them again byte for byte."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "power_profiles"
+FULL_W = 4242.0
+ASLEEP_W = 130.0
+
+
+def profile(number: int) -> tuple[list[int], list[float]]:
+    lines = (FOLDER / f"profile{number}.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "time_s,power_w"
+    rows = [line.split(",") for line in lines[1:]]
+    return [int(time) for time, _ in rows], [float(power) for _, power in rows]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_two_days_of_five_minutes_around_the_data_centre(number: int) -> None:
+    times_s, powers_w = profile(number)
+    assert times_s == list(range(0, 172_800, 300))
+    assert min(powers_w) >= 250.0 > ASLEEP_W
+    assert FULL_W < max(powers_w) <= 4700.0
+    assert all(round(power, 1) == power for power in powers_w)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_few_steep_drops_in_an_otherwise_smooth_course(number: int) -> None:
+    _, powers_w = profile(number)
+    big = [i for i in range(2, len(powers_w)) if powers_w[i] < 0.6 * powers_w[i - 2]]
+    fronts = [i for i in big if i - 1 not in big]
+    assert 2 <= len(fronts) <= 4
+    changes = sorted(abs(b - a) for a, b in itertools.pairwise(powers_w))
+    assert changes[len(changes) // 2] < 120.0
+
+
+def test_the_profiles_differ() -> None:
+    courses = [profile(number)[1] for number in (1, 2, 3)]
+    nights = [sum(powers[:54]) / 54 for powers in courses]
+    assert nights[0] < 700.0 < nights[1]
+    assert nights[2] > 800.0
+
+
+def test_profile_3_fits_the_main_experiment() -> None:
+    _, powers_w = profile(3)
+    assert 2700.0 <= sum(powers_w) / len(powers_w) <= 3200.0
+    assert 0.25 <= sum(power > FULL_W for power in powers_w[:300]) / 300 <= 0.45
+    assert 120 <= sum(power < FULL_W for power in powers_w[:330]) <= 260
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("pvlib") is None or importlib.util.find_spec("windpowerlib") is None,
+    reason="pvlib or windpowerlib is not installed: pip install .[profiles]",
+)
+def test_the_script_makes_the_same_bytes() -> None:
+    done = subprocess.run(
+        [sys.executable, str(FOLDER / "make_profiles.py"), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
