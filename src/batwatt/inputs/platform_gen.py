@@ -136,10 +136,10 @@ def platform_xml(types: Sequence[ServerType], title: str = "servers") -> str:
     comment = "".join(char if char.isprintable() else " " for char in f"{title}: {counts}.")
     comment = re.sub("--+", "-", " ".join(comment.split()))
     lines = [
-        "<?xml version='1.0' encoding='utf-8'?>",
+        "<?xml version='1.0'?>",
         '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
-        f"<!-- {comment} Made by `batwatt generate platform`. -->",
         '<platform version="4.1">',
+        f"  <!-- {comment} Made by `batwatt generate platform`. -->",
         '  <zone id="AS0" routing="Vivaldi">',
         *_host("master_host", 'speed="1Gf"', {"wattage_per_state": "0:0"}),
     ]

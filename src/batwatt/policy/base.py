@@ -1,0 +1,317 @@
+"""The base of our schedulers: a queue order, a placement and a response composed into a pybatsim scheduler.
+
+A subclass names its parts; options given as JSON pick others. The base keeps the books (`Cluster`), wakes at each step
+of the envelope, carries out what the parts decide and never acts on part of a message: it decides in
+`onNoMoreEvents`, first the response if a step begins, then the placement. It runs unchanged on the embedded engine
+and on a real Batsim.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from batsim.batsim import BatsimScheduler, Job
+
+from batwatt.errors import InputError
+from batwatt.inputs.batsim_json import parse_profile
+from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.series_csv import read_series
+from batwatt.model import hostset
+from batwatt.model.hostset import HostSet
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+from batwatt.model.workload import Parallel
+from batwatt.policy.cluster import Cluster, Running
+from batwatt.policy.injector import EventInjector, FileInjector, Injector
+from batwatt.policy.options import EnvelopeOptions, parse_options
+from batwatt.policy.orders import Fcfs, Order
+from batwatt.policy.placement import EasyBackfilling, Placement
+from batwatt.policy.plan import Kill, Plan, SetPState
+from batwatt.policy.queue import Queue
+from batwatt.policy.registry import make
+from batwatt.policy.responses import NoConfiguration, Response
+
+EVENTS = "events"
+
+
+class EnvelopeScheduler(BatsimScheduler):
+    """Schedules a queue under an envelope; subclasses set `order`, `placement` and `response`."""
+
+    order: ClassVar[Order] = Fcfs()
+    placement: ClassVar[Placement] = EasyBackfilling()
+    response: ClassVar[Response] = NoConfiguration()
+    Options: ClassVar[type[EnvelopeOptions]] = EnvelopeOptions
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(dict(options or {}))
+        self.logger = logging.getLogger(f"batwatt.{type(self).__name__.lower()}")
+        self.settings = parse_options(self.Options, self.options)
+        chosen = self.settings
+        self.the_order: Order = make("order", chosen.order or type(self).order)
+        self.the_placement: Placement = make("placement", chosen.placement or type(self).placement)
+        self.the_response: Response = make("response", chosen.response or type(self).response)
+        self.platform = self._read_platform()
+        self.injector = self._make_injector()
+        self._more_jobs = True
+        self._calls: set[float] = set()
+        self._settled = False
+        self._resubmitted = 0
+        self._to_sleep: dict[int, int] = {}
+        self._killing: set[str] = set()
+
+    def _read_platform(self) -> Platform | None:
+        given = self.settings.platform
+        if given is None or isinstance(given, Platform):
+            return given
+        return read_platform(given)
+
+    def _make_injector(self) -> Injector | None:
+        given = self.settings.envelope
+        if not self.the_response.active:
+            return None
+        if given is None:
+            raise InputError(
+                "option 'envelope'", f"the response {self.the_response.name!r} needs one", f"give a CSV file or {EVENTS!r}"
+            )
+        if self.platform is None:
+            raise InputError("option 'platform'", f"the response {self.the_response.name!r} needs it", "give the XML file")
+        if given == EVENTS:
+            return EventInjector()
+        return FileInjector(given if isinstance(given, Series) else read_series(given))
+
+    @property
+    def needs_dynamic_jobs(self) -> bool:
+        """Whether Batsim must be started with dynamic jobs and profile reuse."""
+        return self.settings.on_kill == "resubmit"
+
+    # what pybatsim calls ----------------------------------------------------------------------------------------
+
+    def onSimulationBegins(self) -> None:
+        """Take stock of the machine; the first step begins."""
+        count = self.bs.nb_compute_resources
+        platform = self.platform
+        if platform is not None:
+            ours = [host.name for host in platform.hosts]
+            theirs = [self.bs.compute_resources[i]["name"] for i in range(count)]
+            if ours != theirs:
+                odd = next((a or b for a, b in zip(ours, theirs, strict=False) if a != b), f"{len(ours)} hosts, not {count}")
+                raise InputError(platform.source, f"is not the platform that Batsim runs ({odd})", "give both the same file")
+        if self.needs_dynamic_jobs and not self.bs.dynamic_job_registration_enabled:
+            raise InputError(
+                "option 'on_kill'",
+                "resubmit needs Batsim's --enable-dynamic-jobs and --enable-profile-reuse",
+                "start it so, or use on_kill: drop",
+            )
+        self.queue = Queue(self.the_order)
+        self.cluster = Cluster(count, self.queue, platform)
+
+    def onJobSubmission(self, job: Job) -> None:
+        """Queue a job; one wider than the platform can never run and is rejected."""
+        if job.requested_resources > self.cluster.count:
+            self.logger.warning(
+                "job %s asks for %d hosts but the platform has %d: rejected", job.id, job.requested_resources, self.cluster.count
+            )
+            self.bs.reject_jobs([job])
+            return
+        self.queue.add(job)
+        self._settled = False
+
+    def onJobCompletion(self, job: Job) -> None:
+        """Free its hosts; resubmit it if it was killed for power and the options say so."""
+        self.cluster.now_s = self.bs.time()
+        run = self.cluster.end(job.id)
+        if run is not None:
+            self._settled = False
+        if job.id in self._killing:
+            self._killing.discard(job.id)
+            if self.settings.on_kill == "resubmit" and job.job_state is Job.State.COMPLETED_KILLED:
+                self._resubmit(job)
+
+    def _resubmit(self, job: Job) -> None:
+        before = set(self.bs.jobs) if not self.bs.ack_of_dynamic_jobs else set()
+        self.bs.resubmit_job(job)
+        self._resubmitted += 1
+        if not self.bs.ack_of_dynamic_jobs:
+            (new,) = set(self.bs.jobs) - before
+            self.queue.add(self.bs.jobs[new])
+        else:
+            self._awaited = getattr(self, "_awaited", 0) + 1
+
+    def onJobsKilled(self, jobs: list[Job]) -> None:
+        """Their completion was announced, too."""
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Hosts arrived in a p-state."""
+        low, high = nodeid
+        self.cluster.arrived(hostset.span(low, high))
+        self._settled = False
+
+    def onRequestedCall(self) -> None:
+        """A step may begin; `onNoMoreEvents` looks at the date."""
+
+    def onNoMoreJobsInWorkloads(self) -> None:
+        """The queue is all there will be."""
+        self._more_jobs = False
+
+    def onNoMoreExternalEvents(self) -> None:
+        """The last value of the envelope holds from now on."""
+        if isinstance(self.injector, EventInjector):
+            self.injector.no_more(self.bs.time())
+
+    def onNotifyGenericEvent(self, event_data: Mapping[str, Any]) -> None:
+        """A step of the envelope, if it comes as events."""
+        if isinstance(self.injector, EventInjector):
+            self.injector.take(event_data, self.bs.time())
+
+    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
+        """Hosts went away; their jobs go on."""
+        self.cluster.unavailable |= HostSet.of(machines).mask
+
+    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
+        """Hosts came back."""
+        self.cluster.unavailable &= ~HostSet.of(machines).mask
+        self._settled = False
+
+    def onReportEnergyConsumed(self, consumed_energy: float) -> None:
+        """Not asked for."""
+
+    def onNoMoreEvents(self) -> None:
+        """Decide, once everything that a message says is known."""
+        if not self.bs.running_simulation:
+            return
+        cluster = self.cluster
+        cluster.now_s = now_s = self.bs.time()
+        acted = self._sleep_drained()
+        stepped = False
+        if self.injector is not None and self.injector.due(now_s):
+            stepped = True
+            acted = self._respond() or acted
+        acted = self._place() or acted
+        if self.injector is not None:
+            self._call_next_step(now_s, stepped and not acted)
+        if self.needs_dynamic_jobs and not self._more_jobs and not len(self.queue) and not cluster.running:
+            if not self._killing and not getattr(self, "_awaited", 0) and not getattr(self, "_finished", False):
+                self._finished = True
+                self.bs.notify_registration_finished()
+
+    # carrying out decisions ---------------------------------------------------------------------------------------
+
+    def _respond(self) -> bool:
+        injector, cluster = self.injector, self.cluster
+        assert injector is not None and injector.cap_w is not None
+        plan = Plan(cluster)
+        self.the_response.respond(plan, injector.cap_w)
+        kills: list[Job] = []
+        doomed = 0
+        acted = False
+        for decision in plan.decisions():
+            acted = True
+            if isinstance(decision, Kill):
+                run = cluster.running[decision.job_id]
+                doomed |= run.mask
+                kills.append(run.job)
+            else:
+                self._set_pstate(decision, doomed)
+        if kills:
+            self._killing.update(job.id for job in kills)
+            self.bs.kill_jobs(kills)
+        return acted
+
+    def _set_pstate(self, decision: SetPState, doomed: int) -> None:
+        """Ask for a p-state; a host whose job is being killed can be put to sleep only when that has happened."""
+        cluster = self.cluster
+        assert cluster.platform is not None
+        now = decision.mask
+        kind = cluster.platform.hosts[hostset.ids(decision.mask)[0]]
+        if decision.pstate in kind.sleep_of and now & doomed:
+            later = now & doomed
+            self._to_sleep[decision.pstate] = self._to_sleep.get(decision.pstate, 0) | later
+            cluster.draining |= later
+            now &= ~later
+        if now:
+            cluster.set_pstate(now, decision.pstate)
+            self.bs.set_resource_state(HostSet(now), decision.pstate)
+
+    def _sleep_drained(self) -> bool:
+        """Put to sleep the hosts whose jobs are gone; one request per kind of host."""
+        cluster = self.cluster
+        if not self._to_sleep:
+            return False
+        acted = False
+        for pstate, mask in list(self._to_sleep.items()):
+            ready = mask & ~cluster.busy
+            groups: dict[tuple[object, ...], int] = {}
+            for host in hostset.ids(ready):
+                assert cluster.platform is not None
+                kind = cluster.platform.hosts[host].kind
+                groups[kind] = groups.get(kind, 0) | 1 << host
+            cluster.draining &= ~ready
+            for group in groups.values():
+                cluster.set_pstate(group, pstate)
+                self.bs.set_resource_state(HostSet(group), pstate)
+                acted = True
+            if mask & ~ready:
+                self._to_sleep[pstate] = mask & ~ready
+            else:
+                del self._to_sleep[pstate]
+        return acted
+
+    def _place(self) -> bool:
+        cluster, queue = self.cluster, self.queue
+        if not len(queue):
+            return False
+        starts = self.the_placement.place(cluster)
+        for start in starts:
+            job = start.waiting.job
+            queue.remove(start.waiting)
+            run = cluster.start(start.waiting, start.mask)
+            if cluster.platform is not None:
+                run.work_flops = self._work_flops(run)
+            job.allocation = HostSet(start.mask)
+            self.bs.execute_job(job)
+        return bool(starts)
+
+    def _work_flops(self, run: Running) -> float:
+        """Fl_j per server: the walltime at the fastest state of the job's slowest server, or what the profile says."""
+        assert self.platform is not None
+        hosts = [self.platform.hosts[i] for i in hostset.ids(run.mask)]
+        if self.settings.work_estimate == "exact":
+            profile = parse_profile(run.job.profile_dict, f"profile {run.job.profile}")
+            if isinstance(profile, Parallel):
+                return profile.work_flops(run.hosts, 0.0) / run.hosts
+        fastest = min(host.pstates[host.compute[0]].speed_flops for host in hosts)
+        return run.walltime_s * fastest if run.walltime_s < math.inf else 0.0
+
+    # steps --------------------------------------------------------------------------------------------------------
+
+    def _call_next_step(self, now_s: float, idle_step: bool) -> None:
+        """Ask to be woken at the next step, as long as there is something to wait for."""
+        injector, cluster = self.injector, self.cluster
+        assert injector is not None
+        at_rest = not cluster.running and not (cluster.waking | cluster.falling | cluster.draining) and not self._killing
+        if injector.over and at_rest and idle_step:
+            # the cap holds for ever, nothing runs or changes, and neither part could do anything
+            self._settled = True
+            if len(self.queue) and not self._more_jobs:
+                self._give_up()
+        done = not self._more_jobs and not len(self.queue) and not cluster.running and not self._killing
+        if done or self._settled:
+            return
+        call_s = injector.next_call_s(now_s)
+        if call_s is not None and call_s > now_s and call_s not in self._calls:
+            self._calls = {call for call in self._calls if call > now_s} | {call_s}
+            self.bs.wake_me_up_at(call_s)
+
+    def _give_up(self) -> None:
+        assert self.injector is not None
+        waiting = list(self.queue)
+        self.logger.warning(
+            "%d jobs can never run under the last cap of %s W: rejected (first: %s)",
+            len(waiting), self.injector.cap_w, waiting[0].job.id,
+        )  # fmt: skip
+        for row in waiting:
+            self.queue.remove(row)
+        self.bs.reject_jobs([row.job for row in waiting])

@@ -1,0 +1,47 @@
+"""The options of a scheduler: JSON that names parts and inputs, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+
+PartChoice = str | dict[str, Any]
+
+
+class EnvelopeOptions(BaseModel):
+    """Options of every scheduler that follows an envelope; unknown names are errors."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, frozen=True)
+
+    order: PartChoice | None = Field(None, description="queue order")
+    placement: PartChoice | None = Field(None, description="placement of jobs on servers")
+    response: PartChoice | None = Field(None, description="response to a new power cap")
+    envelope: str | Path | Series | None = Field(
+        None, description="CSV file of the power envelope, or 'events' if the engine forwards it as external events"
+    )
+    platform: str | Path | Platform | None = Field(None, description="platform file, for the servers' speeds and watts")
+    on_kill: Literal["drop", "resubmit"] = Field("drop", description="what becomes of a job killed for power")
+    work_estimate: Literal["walltime", "exact"] = Field(
+        "walltime", description="a job's work: its walltime at the fastest state, or what its profile says (clairvoyant)"
+    )
+
+
+def parse_options(model: type[EnvelopeOptions], options: Mapping[str, Any]) -> EnvelopeOptions:
+    """The options as a model; InputError names the option, its value and what is allowed."""
+    known = set(model.model_fields)
+    for name in options:
+        if name not in known:
+            raise UnknownNameError("options", "option", name, known, "See `batwatt policies`.")
+    try:
+        return model.model_validate(dict(options))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0]) if first["loc"] else "options"
+        raise InputError(f"option {name!r}", f"{str(first.get('input'))[:60]!r}: {first['msg']}") from None

@@ -1,0 +1,112 @@
+"""Placements: which waiting jobs start now, and where (powercap paper, section V-B).
+
+A placement sees the cluster and its queue and returns starts; it changes nothing. Hosts are taken in the order of
+their ids. Asleep, switching, draining and unavailable hosts are not available.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from batwatt.model import hostset
+from batwatt.policy.cluster import Cluster
+from batwatt.policy.queue import Waiting
+from batwatt.policy.registry import register
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start a waiting job on the hosts of a mask."""
+
+    waiting: Waiting
+    mask: int
+
+
+class Placement(ABC):
+    """Base of placements."""
+
+    name = ""
+
+    @abstractmethod
+    def place(self, cluster: Cluster) -> list[Start]:
+        """The jobs to start now, with disjoint sets of free hosts."""
+
+
+def _take(starts: list[Start], waiting: Waiting, free: int) -> int:
+    """Start a job on the lowest free hosts; returns what stays free."""
+    mask = hostset.lowest(free, waiting.hosts)
+    starts.append(Start(waiting, mask))
+    return free & ~mask
+
+
+@register("placement", "first-fit", "ff", "firstfit")
+class FirstFit(Placement):
+    """First-Fit: walk the queue in order and start every job that fits the free servers."""
+
+    def place(self, cluster: Cluster) -> list[Start]:
+        """Jobs that fit, in order; none is reserved for, so wide jobs can wait long."""
+        starts: list[Start] = []
+        free = cluster.free
+        if not free or not len(cluster.queue):
+            return starts
+        for waiting in cluster.queue.fitting(cluster.now_s, free.bit_count()):
+            if waiting.hosts <= free.bit_count():
+                free = _take(starts, waiting, free)
+                if not free:
+                    break
+        return starts
+
+
+@register("placement", "easy", "ebf", "easy-backfilling", "easy_bf")
+class EasyBackfilling(Placement):
+    """EASY backfilling: a reservation for the head of the queue; others start if they do not delay it.
+
+    The head's shadow time is when the walltimes of the running jobs free enough hosts (those asleep or switching do
+    not count). A job behind it starts now if it ends by then, or uses only hosts that the head will not need.
+    """
+
+    def place(self, cluster: Cluster) -> list[Start]:
+        """Heads that fit, then backfilled jobs, in order of the queue."""
+        starts: list[Start] = []
+        queue, now_s, free = cluster.queue, cluster.now_s, cluster.free
+        head = queue.head(now_s)
+        if head is None or not free:
+            return starts
+        count = free.bit_count()
+        if head.hosts <= count:
+            for head in queue.ordered(now_s) if len(queue) > 1 else (head,):
+                if head.hosts > count:
+                    break
+                free = _take(starts, head, free)
+                count -= head.hosts
+            else:
+                return starts
+        if not count or len(queue) == len(starts) + 1:
+            return starts
+        shadow_s, extra = self._shadow(cluster, head.hosts, count, starts)
+        window_s = shadow_s - now_s
+        chosen = {start.waiting.serial for start in starts}
+        for waiting in queue.fitting(now_s, count, window_s, extra):
+            if waiting is head or waiting.serial in chosen or waiting.hosts > count:
+                continue
+            if waiting.walltime_s > window_s:
+                if waiting.hosts > extra:
+                    continue
+                extra -= waiting.hosts
+            free = _take(starts, waiting, free)
+            count -= waiting.hosts
+            if not count:
+                break
+        return starts
+
+    @staticmethod
+    def _shadow(cluster: Cluster, needed: int, free: int, starts: list[Start]) -> tuple[float, int]:
+        """Shadow time and spare hosts, counting the jobs that are about to start."""
+        ends, now_s = cluster.ends, cluster.now_s
+        tickets = [ends.add(now_s + s.waiting.walltime_s, s.waiting.serial, s.waiting.hosts) for s in starts]
+        try:
+            return ends.shadow(needed, free)
+        finally:
+            for ticket in tickets:
+                ends.remove(ticket)

@@ -1,0 +1,187 @@
+"""The waiting jobs, kept in the order of an `Order`.
+
+The columns are typed arrays, walked in Python while the queue is short and seen as numpy vectors when it is long, so
+that a pass over ten thousand waiting jobs costs tens of microseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+LONG = 48
+"""From this many waiting jobs on, vectors beat a loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What an order may look at, of one job (numbers) or of all (vectors): s, s, hosts. No walltime: infinite."""
+
+    submit_s: Any
+    walltime_s: Any
+    hosts: Any
+
+
+class OrderLike(Protocol):
+    """What the queue needs of an order."""
+
+    static: bool
+
+    def key(self, jobs: Columns, now_s: float) -> Any:
+        """Smallest first."""
+
+
+class Waiting:
+    """A job in the queue."""
+
+    __slots__ = ("hosts", "job", "serial", "sort_key", "submit_s", "walltime_s")
+
+    def __init__(self, job: Any, serial: int) -> None:
+        self.job = job
+        self.serial = serial
+        self.hosts: int = job.requested_resources
+        self.submit_s: float = job.submit_time
+        walltime = job.requested_time
+        self.walltime_s: float = walltime if walltime is not None and walltime > 0 else math.inf
+        self.sort_key: tuple[float, float, int] = (0.0, 0.0, serial)
+
+
+class Queue:
+    """Waiting jobs; ties of the order's key go to the earlier submission, then to the earlier arrival.
+
+    With a static order (its key does not depend on the date) the rows are kept sorted; otherwise they are in order of
+    arrival and sorted when asked for.
+    """
+
+    def __init__(self, order: OrderLike) -> None:
+        self._order = order
+        self._serial = 0
+        self._keys: list[tuple[float, float, int]] = []
+        self._rows: list[Waiting] = []
+        self._hosts = array("q")
+        self._walltime = array("d")
+        self._submit = array("d")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Waiting]:
+        return iter(list(self._rows))
+
+    def add(self, job: Any) -> None:
+        """Put a pybatsim job in the queue."""
+        self._serial += 1
+        row = Waiting(job, self._serial)
+        if self._order.static:
+            key = float(self._order.key(Columns(row.submit_s, row.walltime_s, row.hosts), 0.0))
+            row.sort_key = (key, row.submit_s, row.serial)
+        else:
+            row.sort_key = (0.0, 0.0, row.serial)
+        if not self._keys or row.sort_key > self._keys[-1]:
+            index = len(self._keys)
+        else:
+            index = bisect_left(self._keys, row.sort_key)
+        self._keys.insert(index, row.sort_key)
+        self._rows.insert(index, row)
+        self._hosts.insert(index, row.hosts)
+        self._walltime.insert(index, row.walltime_s)
+        self._submit.insert(index, row.submit_s)
+
+    def remove(self, row: Waiting) -> None:
+        """Take a row out."""
+        index = bisect_left(self._keys, row.sort_key)
+        for column in (self._keys, self._rows, self._hosts, self._walltime, self._submit):
+            del column[index]  # type: ignore[attr-defined]
+
+    def _vectors(self) -> Columns:
+        return Columns(
+            np.frombuffer(self._submit, dtype=np.float64).copy(),
+            np.frombuffer(self._walltime, dtype=np.float64).copy(),
+            np.frombuffer(self._hosts, dtype=np.int64).copy(),
+        )
+
+    def _now_keys(self, now_s: float) -> np.ndarray:
+        vectors = self._vectors()
+        return np.asarray(self._order.key(vectors, now_s), dtype=np.float64) + np.zeros(len(self._rows))
+
+    def head(self, now_s: float) -> Waiting | None:
+        """The first job of the order."""
+        rows = self._rows
+        if not rows:
+            return None
+        if self._order.static or len(rows) == 1:
+            return rows[0]
+        keys = self._now_keys(now_s)
+        best = np.flatnonzero(keys == keys.min())
+        return rows[int(best[0])] if len(best) == 1 else min((rows[i] for i in best), key=lambda row: (row.submit_s, row.serial))
+
+    def ordered(self, now_s: float) -> list[Waiting]:
+        """All jobs in order."""
+        if self._order.static:
+            return list(self._rows)
+        keys = self._now_keys(now_s)
+        return [self._rows[i] for i in np.lexsort((np.array([row.serial for row in self._rows]), self._vectors().submit_s, keys))]
+
+    def fitting(self, now_s: float, free: int, window_s: float = math.inf, extra: int = 0) -> list[Waiting]:
+        """In order, the jobs of at most `free` hosts that end within `window_s` or need at most `extra` hosts."""
+        rows, count = self._rows, len(self._rows)
+        if count < LONG and self._order.static:
+            return [
+                rows[i]
+                for i, hosts in enumerate(self._hosts)
+                if hosts <= free and (hosts <= extra or self._walltime[i] <= window_s)
+            ]
+        if count == 0:
+            return []
+        hosts = np.frombuffer(self._hosts, dtype=np.int64)
+        fits = hosts <= free
+        if window_s < math.inf:
+            fits &= (np.frombuffer(self._walltime, dtype=np.float64) <= window_s) | (hosts <= extra)
+        # the arrays cannot grow while a view of them exists
+        del hosts
+        indices = np.flatnonzero(fits)
+        if not self._order.static and len(indices) > 1:
+            keys = self._now_keys(now_s)[indices]
+            submit = np.array([rows[i].submit_s for i in indices])
+            indices = indices[np.lexsort((indices, submit, keys))]
+        return [rows[i] for i in indices]
+
+
+class Ends:
+    """When running jobs are expected to end at the latest, soonest first."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[float, int, int]] = []
+
+    def add(self, end_s: float, serial: int, hosts: int) -> tuple[float, int, int]:
+        """Remember a run; returns the ticket for `remove`."""
+        row = (end_s, serial, hosts)
+        insort(self._rows, row)
+        return row
+
+    def remove(self, ticket: tuple[float, int, int]) -> None:
+        """Forget a run."""
+        del self._rows[bisect_left(self._rows, ticket)]
+
+    def shadow(self, needed: int, free: int) -> tuple[float, int]:
+        """(shadow time in s, hosts to spare then) for a job of `needed` hosts when `free` are free now.
+
+        The shadow time is when enough hosts are expected to be free; infinite (and no host to spare) if never.
+        """
+        rows = self._rows
+        for index, (end_s, _, hosts) in enumerate(rows):
+            free += hosts
+            if free >= needed:
+                # runs that end at that very date release their hosts, too
+                for later_s, _, more in rows[index + 1 :]:
+                    if later_s > end_s:
+                        break
+                    free += more
+                return end_s, free - needed
+        return math.inf, 0

@@ -1,0 +1,229 @@
+"""What a run is worth: the figures of section VII-A of the powercap paper and those that explain them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from batwatt.errors import InputError
+from batwatt.files import whole_file
+from batwatt.model.series import Series
+from batwatt.model.workload import Composed, Job, Workload
+from batwatt.results import read
+from batwatt.results.power import compare, power_series, step_starts
+from batwatt.results.writers import file_of
+
+SUCCESSFUL = "COMPLETED_SUCCESSFULLY"
+ATTEMPT = re.compile(r"#\d+$")
+"""What pybatsim puts behind the id of a job that it resubmits: `w0!3#1`."""
+LATENESS_S = 1.0
+"""How much before the end of the last job the file of energies may end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What a figure means; `better` is `lower`, `higher` or empty where neither is."""
+
+    name: str
+    unit: str
+    meaning: str
+    better: str = ""
+
+
+METRICS = (
+    Metric("mean_slowdown", "", "mean of (waiting + execution) / execution over the successful jobs", "lower"),
+    Metric("jobs_finished", "jobs", "jobs that completed successfully", "higher"),
+    Metric("killed_power", "jobs", "runs of a job that the scheduler killed (for lack of power)", "lower"),
+    Metric("killed_walltime", "jobs", "runs of a job that reached their walltime", "lower"),
+    Metric("violations", "steps", "steps of the envelope in which the power is above the cap at some time", "lower"),
+    Metric("finished_work_fraction", "", "flops of the successful jobs / flops of all jobs", "higher"),
+    Metric("energy_j", "J", "energy of all hosts from 0 to the end of the last job"),
+    Metric("energy_above_cap_j", "J", "energy drawn above the cap until then", "lower"),
+    Metric("unused_j", "J", "energy that the cap allowed until then and nobody drew", "lower"),
+    Metric("jobs_total", "jobs", "jobs of the workload"),
+    Metric("jobs_rejected", "jobs", "jobs that were refused", "lower"),
+    Metric("jobs_failed", "jobs", "runs of a job that ended with an error code", "lower"),
+    Metric("resubmissions", "jobs", "jobs submitted again by the scheduler"),
+    Metric("steps", "steps", "steps of the envelope until the end of the last job"),
+    Metric("makespan_s", "s", "end of the last job", "lower"),
+    Metric("max_power_w", "W", "largest power until the end of the last job", "lower"),
+)
+"""Every figure of a run, in the order in which it is written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """The figures of a run as `METRICS` declares them; None where one has no meaning (no jobs, no envelope, ...)."""
+
+    mean_slowdown: float | None
+    jobs_finished: int
+    killed_power: int
+    killed_walltime: int
+    violations: int | None
+    finished_work_fraction: float | None
+    energy_j: float | None
+    energy_above_cap_j: float | None
+    unused_j: float | None
+    jobs_total: int
+    jobs_rejected: int
+    jobs_failed: int
+    resubmissions: int
+    steps: int | None
+    makespan_s: float
+    max_power_w: float | None
+
+    def __post_init__(self) -> None:
+        for metric in METRICS:
+            value = getattr(self, metric.name)
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"{metric.name} must be finite or None, got {value!r}")
+
+    def as_dict(self) -> dict[str, float | int | None]:
+        """Name -> value, in the order of `METRICS`."""
+        values = asdict(self)
+        return {metric.name: values[metric.name] for metric in METRICS}
+
+
+def measure(prefix: Path | str, workload: Workload, envelope: Series | None, reference_flops: float) -> Metrics:
+    """The figures of the run whose files are under `prefix`.
+
+    `envelope` is the cap in W, `reference_flops` the speed in flop/s at which the work of a delay is counted. Without
+    a file of energies all that follows from power is None. A job that was resubmitted waits from its first submission.
+    Raises InputError if the files are missing, malformed or of another workload.
+    """
+    jobs = read.jobs(prefix)
+    origins = _origins(jobs, workload, file_of(prefix, "jobs"))
+    state = jobs["final_state"]
+    successful = (state == SUCCESSFUL).to_numpy()
+    makespan_s = float(jobs["finish_time"].max()) if jobs["finish_time"].notna().any() else 0.0
+    count = state.value_counts()
+    energy: dict[str, float | int | None] = dict.fromkeys(
+        ("violations", "energy_j", "energy_above_cap_j", "unused_j", "max_power_w")
+    )
+    if file_of(prefix, "consumed_energy").exists():
+        energy.update(_energy(prefix, envelope, makespan_s))
+    return Metrics(
+        mean_slowdown=_mean_slowdown(jobs, origins, successful),
+        jobs_finished=int(successful.sum()),
+        killed_power=int(count.get("COMPLETED_KILLED", 0)),
+        killed_walltime=int(count.get("COMPLETED_WALLTIME_REACHED", 0)),
+        finished_work_fraction=_work_fraction(workload, origins, successful, reference_flops),
+        jobs_total=len(workload.jobs),
+        jobs_rejected=int(count.get(read.REJECTED, 0)),
+        jobs_failed=int(count.get("COMPLETED_FAILED", 0)),
+        resubmissions=sum(not origin.itself for origin in origins),
+        steps=None if envelope is None else len(step_starts(envelope, makespan_s)),
+        makespan_s=makespan_s,
+        **energy,  # type: ignore[arg-type]
+    )
+
+
+def write_metrics(prefix: Path | str, metrics: Metrics) -> Path:
+    """Write `PREFIX_metrics.json` in the order of `METRICS`; returns its path. Raises InputError."""
+    path = file_of(prefix, "metrics", ".json")
+    with whole_file(path) as out:
+        json.dump(metrics.as_dict(), out, indent=2, allow_nan=False)
+        out.write("\n")
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """The job of the workload that a row is a run of (None: the scheduler made it up), and if it is the first."""
+
+    job: Job | None
+    submit_time_s: float
+    itself: bool
+
+
+def _origins(jobs: pd.DataFrame, workload: Workload, path: Path) -> list[_Origin]:
+    """The origin of each row; `3#1` is a resubmission of `3` unless the workload has a job `3#1`."""
+    known = {job.id: job for job in workload.jobs}
+    names = (jobs["workload_name"] + "!" + jobs["job_id"]).tolist()
+    submitted = jobs["submission_time"].tolist()
+    first = dict(zip(reversed(names), reversed(submitted), strict=True))
+    origins: list[_Origin] = []
+    for name, submit_time_s in zip(names, submitted, strict=True):
+        root = name
+        while root not in known and ATTEMPT.search(root):
+            root = ATTEMPT.sub("", root)
+        job = known.get(root)
+        since = job.submit_time_s if job else first.get(root, submit_time_s)
+        origins.append(_Origin(job, min(since, submit_time_s), root == name))
+    if origins and known and not any(origin.job for origin in origins):
+        problem = f"neither job {names[0]!r} nor any other is in the workload {workload.source}"
+        raise InputError(path, problem, "name the workload that was run")
+    return origins
+
+
+def _mean_slowdown(jobs: pd.DataFrame, origins: Iterable[_Origin], successful: np.ndarray) -> float | None:
+    """Mean of (waiting + execution) / execution; Eq. 6 of the powercap paper, as a mean. None without jobs."""
+    if not successful.any():
+        return None
+    submitted = np.array([origin.submit_time_s for origin in origins])
+    waiting = (jobs["starting_time"].to_numpy() - submitted)[successful]
+    execution = jobs["execution_time"].to_numpy()[successful]
+    ran = execution > 0.0
+    return float(np.mean((waiting[ran] + execution[ran]) / execution[ran])) if ran.any() else None
+
+
+def _work_fraction(
+    workload: Workload, origins: Iterable[_Origin], successful: np.ndarray, reference_flops: float
+) -> float | None:
+    """Share of the workload's flops that successful jobs did; None if it has none or a profile is not known."""
+    done = {origin.job.id for origin, ended in zip(origins, successful, strict=True) if ended and origin.job}
+    work = _Work(workload, reference_flops)
+    try:
+        flops = {job.id: work.flops(job.profile, job.hosts) for job in workload.jobs}
+    except KeyError:
+        return None
+    total = math.fsum(flops.values())
+    return min(1.0, math.fsum(flops[job] for job in done) / total) if total > 0.0 else None
+
+
+class _Work:
+    """Flops of profiles, each worked out once per number of hosts."""
+
+    def __init__(self, workload: Workload, reference_flops: float) -> None:
+        if not (reference_flops > 0.0 and math.isfinite(reference_flops)):
+            raise ValueError(f"reference_flops must be > 0 and finite, got {reference_flops!r}")
+        self.profiles = workload.profiles
+        self.reference_flops = reference_flops
+        self.known: dict[tuple[str, int], float] = {}
+
+    def flops(self, name: str, hosts: int) -> float:
+        """Flops of profile `name` on `hosts` hosts; KeyError if the profile is not simulated."""
+        key = (name, hosts)
+        if key not in self.known:
+            profile = self.profiles[name]
+            if isinstance(profile, Composed):
+                self.known[key] = profile.repeat * math.fsum(self.flops(part, hosts) for part in profile.sequence)
+            else:
+                self.known[key] = profile.work_flops(hosts, self.reference_flops)
+        return self.known[key]
+
+
+def _energy(prefix: Path | str, envelope: Series | None, end_s: float) -> dict[str, float | int | None]:
+    """The figures that follow from the power over [0, end_s]."""
+    trace = power_series(prefix, end_s)
+    if trace.end_s < end_s - LATENESS_S:
+        path = file_of(prefix, "consumed_energy")
+        problem = f"ends at {trace.end_s:g} s but the last job at {end_s:g} s"
+        raise InputError(path, problem, "the files are of different runs or the run broke off: run it again")
+    figures: dict[str, float | int | None] = {
+        "energy_j": trace.energy_j,
+        "max_power_w": float(trace.power_w.max()) if len(trace.power_w) else None,
+    }
+    if envelope is not None:
+        pieces = compare(trace, envelope)
+        figures["violations"] = pieces.violations
+        figures["energy_above_cap_j"] = pieces.above_j
+        figures["unused_j"] = pieces.unused_j
+    return figures

@@ -1,0 +1,213 @@
+"""The power of a run as a step function of time, worked out from the energies that Batsim writes, and the envelope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.errors import InputError
+from batwatt.model.series import Series
+from batwatt.results import read
+from batwatt.results.columns import FILES
+from batwatt.results.writers import file_of, write_rows
+
+Floats = NDArray[np.float64]
+
+SHORTEST_S = 1e-3
+"""Shorter intervals have no power of their own: energies are printed to 1e-6 J and dates to 1e-6 s."""
+EXCESS_W = 1e-3
+"""A power above the cap by no more than this is not a violation."""
+PRINTED = 1e-6
+"""What is printed with 6 decimals may be off by this much between two rows (J or s)."""
+
+
+@dataclass(frozen=True)
+class PowerTrace:
+    """A power in W that holds from each time until the next, the last one until `end_s`.
+
+    `times_s` begins at 0 and increases strictly; an empty trace ends at 0. `error_w` bounds, per interval, how far the
+    power that lasted may be from `power_w`: the rounding of the file, and the short intervals merged into a longer one.
+    """
+
+    times_s: Floats
+    power_w: Floats
+    end_s: float
+    error_w: Floats | float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.times_s.shape != self.power_w.shape or self.times_s.ndim != 1:
+            raise ValueError(f"a trace needs as many powers as times, got {self.power_w.size} and {self.times_s.size}")
+        edges = np.append(self.times_s, self.end_s)
+        if not (edges[0] == 0.0 and np.all(np.diff(edges) > 0.0)):
+            raise ValueError("the times of a trace must begin at 0 and increase strictly up to end_s")
+
+    @property
+    def durations_s(self) -> Floats:
+        """Length of each interval in s."""
+        return np.diff(np.append(self.times_s, self.end_s))
+
+    @property
+    def energy_j(self) -> float:
+        """Energy in J over the trace."""
+        return float(self.power_w @ self.durations_s)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A trace beside an envelope, in pieces in which both are constant.
+
+    `start_s` and `end_s` bound the pieces, `step` numbers the steps of the envelope from 0, `steps` counts them all.
+    """
+
+    start_s: Floats
+    end_s: Floats
+    power_w: Floats
+    cap_w: Floats
+    over: NDArray[np.bool_]
+    step: NDArray[np.intp]
+    steps: int
+
+    @property
+    def violations(self) -> int:
+        """Number of steps in which the power is above the cap at some time (Eq. 1 of the powercap paper)."""
+        return len(np.unique(self.step[self.over]))
+
+    @property
+    def above_j(self) -> float:
+        """Energy in J drawn above the cap."""
+        return self._integral(self.power_w - self.cap_w)
+
+    @property
+    def unused_j(self) -> float:
+        """Energy in J that the cap allowed and nobody drew."""
+        return self._integral(self.cap_w - self.power_w)
+
+    def _integral(self, excess_w: Floats) -> float:
+        return float(np.maximum(excess_w, 0.0) @ (self.end_s - self.start_s))
+
+
+def power_series(prefix: Path | str, end_s: float | None = None) -> PowerTrace:
+    """The power of all hosts over [0, end_s], from `PREFIX_consumed_energy.csv`.
+
+    Between two rows it is the difference of their energies over that of their dates. That is exact while the power
+    changes only where Batsim writes a row: at starts and ends of jobs, at requests for p-states and their completions.
+    Within a job it changes without a row (the parts of a composed profile, an executor done before the others); there
+    it is the mean between the rows. Rows of one date count as one, an interval under `SHORTEST_S` joins the next.
+
+    Nothing is known after the last row, so the trace ends there if `end_s` is later or None. Raises InputError.
+    """
+    if end_s is not None and not end_s >= 0.0:
+        raise ValueError(f"end_s must be >= 0 s, got {end_s!r}")
+    rows = read.consumed_energy(prefix)
+    times = rows["time"].to_numpy(dtype=np.float64)
+    energy = rows["energy"].to_numpy(dtype=np.float64)
+    # the last row of a date has the energy of that date; a run starts at 0 s with 0 J
+    last = np.append(np.diff(times) > 0.0, True)[: len(times)]
+    times, energy = times[last], energy[last]
+    if not len(times) or times[0] > 0.0:
+        times, energy = np.insert(times, 0, 0.0), np.insert(energy, 0, 0.0)
+    elif energy[0] > 0.0:
+        raise InputError(file_of(prefix, "consumed_energy"), f"{energy[0]:g} J at 0 s", "check who wrote the file")
+    if end_s is not None and end_s < times[-1]:
+        energy_at_end = np.interp(end_s, times, energy)
+        inside = times < end_s
+        times, energy = np.append(times[inside], end_s), np.append(energy[inside], energy_at_end)
+    return _trace(times, energy)
+
+
+def _trace(times: Floats, energy: Floats) -> PowerTrace:
+    """The trace between rows of distinct dates, the first at 0 s with 0 J."""
+    if len(times) < 2:
+        return PowerTrace(np.empty(0), np.empty(0), 0.0)
+    kept = _edges(times)
+    edges, joules = times[kept], energy[kept]
+    durations = np.diff(edges)
+    power = np.diff(joules) / durations
+    error = PRINTED * (1.0 + power) / durations
+    if len(kept) < len(times):
+        # where rows were merged, what lasted is the power of the longest interval between them
+        raw = np.diff(times)
+        group = np.searchsorted(kept, np.arange(len(raw)), side="right") - 1
+        longest = np.lexsort((raw, group))[kept[1:] - 1]
+        merged = (np.diff(kept) > 1) & (raw[longest] >= SHORTEST_S)
+        longest = longest[merged]
+        lasting = (energy[longest + 1] - energy[longest]) / raw[longest]
+        error[merged] = np.abs(power[merged] - lasting) + PRINTED * (1.0 + lasting) / raw[longest]
+    return PowerTrace(edges[:-1], power, float(edges[-1]), error)
+
+
+def _edges(times: Floats) -> NDArray[np.intp]:
+    """Indices of the rows that bound intervals of at least `SHORTEST_S`; the first and the last always do."""
+    if np.all(np.diff(times) >= SHORTEST_S):
+        return np.arange(len(times))
+    kept = [0]
+    begin = 0.0
+    for index, time in enumerate(times.tolist()):
+        if time - begin >= SHORTEST_S:
+            kept.append(index)
+            begin = time
+    final = len(times) - 1
+    if kept[-1] != final:
+        # the rest is too short for an interval of its own: it joins the one before
+        kept[max(1, len(kept) - 1) :] = [final]
+    return np.array(kept, dtype=np.intp)
+
+
+def compare(trace: PowerTrace, envelope: Series) -> Comparison:
+    """The trace against the steps of an envelope in W, over the length of the trace.
+
+    A piece is over the cap if it lasts `SHORTEST_S` or more and exceeds it by more than `EXCESS_W` and the error that
+    the trace admits.
+    """
+    starts = step_starts(envelope, trace.end_s)
+    if not len(trace.times_s):
+        none = np.empty(0)
+        return Comparison(none, none, none, none, np.empty(0, np.bool_), np.empty(0, np.intp), 0)
+    edges = np.union1d(trace.times_s, starts)
+    interval = np.searchsorted(trace.times_s, edges, side="right") - 1
+    step = np.searchsorted(starts, edges, side="right") - 1
+    row = np.searchsorted(np.asarray(envelope.times_s), starts, side="right") - 1
+    cap = np.asarray(envelope.values)[np.maximum(row, 0)][step]
+    power = trace.power_w[interval]
+    error = np.broadcast_to(np.asarray(trace.error_w, dtype=np.float64), trace.power_w.shape)[interval]
+    ends = np.append(edges[1:], trace.end_s)
+    over = (power - cap > EXCESS_W + error) & (ends - edges >= SHORTEST_S - PRINTED)
+    return Comparison(edges, ends, power, cap, over, step, len(starts))
+
+
+def step_starts(series: Series, end_s: float) -> Floats:
+    """Where the steps that `Series.steps(0, end_s)` yields begin, in s; none if `end_s` is 0."""
+    if not end_s > 0.0:
+        return np.empty(0)
+    times = np.asarray(series.times_s)
+    last, step = series.times_s[-1], series.last_step_s
+    first = max(1.0, np.floor(-last / step))
+    beyond = last + np.arange(first, max(first, np.ceil((end_s - last) / step) + 1.0)) * step
+    inner = np.concatenate((times, beyond))
+    return np.append(0.0, inner[(inner > 0.0) & (inner < end_s)])
+
+
+def write_power(prefix: Path | str, trace: PowerTrace, envelope: Series | None = None) -> Path:
+    """Write `PREFIX_power.csv`: a row where the power or the cap changes, and one at the end; returns its path.
+
+    Without an envelope the cap is empty. Raises InputError if the file cannot be written.
+    """
+    caps: list[float | None]
+    if envelope is None:
+        times, power = trace.times_s, np.round(trace.power_w, 6)
+        changes = np.append(True, np.diff(power) != 0.0)[: len(power)]
+        caps = [None] * int(changes.sum())
+    else:
+        pieces = compare(trace, envelope)
+        times, power = pieces.start_s, np.round(pieces.power_w, 6)
+        changes = np.append(True, (np.diff(power) != 0.0) | (np.diff(pieces.cap_w) != 0.0))[: len(power)]
+        caps = list(pieces.cap_w[changes].tolist())
+    rows = list(zip(times[changes].tolist(), power[changes].tolist(), caps, strict=True))
+    if rows:
+        rows.append((trace.end_s, *rows[-1][1:]))
+    path = file_of(prefix, "power")
+    write_rows(path, FILES["power"], rows)
+    return path

@@ -1,0 +1,151 @@
+"""Reading the CSV files of a run, whoever wrote them: the embedded engine, or a real Batsim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from batwatt.errors import InputError
+from batwatt.results.columns import FILES, Column
+from batwatt.results.writers import file_of
+
+REJECTED = "REJECTED"
+"""Final state of a job that never ran: its dates are empty."""
+
+_NUMBERS = {"fixed": "float64", "short": "float64", "na": "float64", "int": "int64"}
+_NO_NUMBER = ["", "NA", "nan", "-nan"]
+_DATES_OF_A_JOB = ("starting_time", "execution_time", "finish_time", "waiting_time")
+_RERUN = "run the simulation again, or name the prefix it was run with"
+
+
+def jobs(prefix: Path | str) -> pd.DataFrame:
+    """The jobs in the order of their ends; ids, profiles, hosts and metadata are texts, as written.
+
+    The dates of a REJECTED job are NaN. Raises InputError if the file is missing or malformed, or if a job that ran
+    lacks a date.
+    """
+    frame = table(prefix, "jobs")
+    path = file_of(prefix, "jobs")
+    _complete(frame, path, ["submission_time"])
+    ran = frame["final_state"] != REJECTED
+    _complete(frame[ran], path, _DATES_OF_A_JOB)
+    _ordered(frame[ran], path, "starting_time", "finish_time")
+    return frame
+
+
+def consumed_energy(prefix: Path | str) -> pd.DataFrame:
+    """The energy since 0 in J at each event; `epower` is NaN where Batsim writes NA.
+
+    Raises InputError if the file is missing or malformed, or if time or energy decreases.
+    """
+    frame = table(prefix, "consumed_energy")
+    path = file_of(prefix, "consumed_energy")
+    _complete(frame, path, ["time", "energy"])
+    for name in ("time", "energy"):
+        values = frame[name].to_numpy()
+        if len(values) and not values[0] >= 0.0:
+            raise InputError(f"{path}: row 1", f"{name} must be >= 0, got {values[0]:g}", _RERUN)
+        falls = np.flatnonzero(np.diff(values) < 0.0)
+        if len(falls):
+            row = int(falls[0]) + 1
+            problem = f"{name} decreases from {values[row - 1]:.6f} to {values[row]:.6f}"
+            raise InputError(f"{path}: row {row + 1}", problem, _RERUN)
+    return frame
+
+
+def machine_states(prefix: Path | str) -> pd.DataFrame:
+    """How many hosts are in each state at each event. Raises InputError."""
+    frame = table(prefix, "machine_states")
+    _complete(frame, file_of(prefix, "machine_states"), ["time"])
+    return frame
+
+
+def pstate_changes(prefix: Path | str) -> pd.DataFrame:
+    """The requests to change p-states and their effects; `machine_id` is a text such as `0-3 5`. Raises InputError."""
+    frame = table(prefix, "pstate_changes")
+    _complete(frame, file_of(prefix, "pstate_changes"), ["time"])
+    return frame
+
+
+def schedule(prefix: Path | str) -> pd.DataFrame:
+    """The one row of totals; the means of a run without jobs are NaN. Raises InputError."""
+    frame = table(prefix, "schedule")
+    if len(frame) != 1:
+        raise InputError(file_of(prefix, "schedule"), f"has {len(frame)} rows, not one", _RERUN)
+    return frame
+
+
+def table(prefix: Path | str, stem: str) -> pd.DataFrame:
+    """The file `PREFIX_stem.csv` with the types that `columns.FILES` declares; other columns stay out.
+
+    Raises InputError naming the file, and the row and column where there is one.
+    """
+    path = file_of(prefix, stem)
+    columns = FILES[stem]
+    names = [column.name for column in columns]
+    try:
+        header = pd.read_csv(path, nrows=0, encoding="utf-8-sig").columns
+        missing = [name for name in names if name not in header]
+        if missing:
+            raise InputError(path, f"no column {missing[0]!r}", f"the columns are {','.join(names)}")
+        return _read(path, columns, {column.name: _NUMBERS.get(column.form, "str") for column in columns})
+    except OSError as error:
+        raise InputError(path, f"cannot be read ({error.strerror})", _RERUN) from None
+    except pd.errors.EmptyDataError:
+        raise InputError(path, "is empty", _RERUN) from None
+    except pd.errors.ParserError as error:
+        raise InputError(path, f"is not CSV ({error})", _RERUN) from None
+    except UnicodeDecodeError as error:
+        raise InputError(path, f"is not UTF-8 ({error.reason})", _RERUN) from None
+    except (ValueError, OverflowError) as error:
+        raise _culprit(path, columns, error) from None
+
+
+def _read(path: Path, columns: Sequence[Column], types: dict[str, str]) -> pd.DataFrame:
+    """The columns of a file; only numbers may be NaN, so that a job called `NA` keeps its name."""
+    return pd.read_csv(
+        path,
+        usecols=list(types),
+        dtype=types,
+        index_col=False,
+        keep_default_na=False,
+        na_values={column.name: _NO_NUMBER for column in columns if types[column.name] == "float64"},
+        float_precision="round_trip",
+        encoding="utf-8-sig",
+    )
+
+
+def _culprit(path: Path, columns: Sequence[Column], error: Exception) -> InputError:
+    """The complaint about the first cell that is not the number it should be."""
+    texts = _read(path, columns, {column.name: "str" for column in columns})
+    for column in columns:
+        kind = _NUMBERS.get(column.form)
+        if kind is None:
+            continue
+        cells = texts[column.name].fillna("")
+        numbers = pd.to_numeric(cells, errors="coerce")
+        bad = numbers.isna() & ~cells.isin(_NO_NUMBER) if kind == "float64" else numbers.isna() | (numbers % 1 != 0)
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            shown = str(cells.iloc[row])[:40]
+            wanted = "a number" if kind == "float64" else "an integer"
+            return InputError(f"{path}: row {row + 1}", f"{column.name} {shown!r} is not {wanted}", _RERUN)
+    return InputError(path, f"cannot be understood ({error})", _RERUN)
+
+
+def _complete(frame: pd.DataFrame, path: Path, names: Sequence[str]) -> None:
+    """InputError unless the columns hold finite numbers only; the frame may be a part of the file."""
+    for name in names:
+        bad = np.flatnonzero(~np.isfinite(frame[name].to_numpy()))
+        if len(bad):
+            raise InputError(f"{path}: row {int(frame.index[bad[0]]) + 1}", f"{name} is not a finite number", _RERUN)
+
+
+def _ordered(frame: pd.DataFrame, path: Path, low: str, high: str) -> None:
+    """InputError unless `low` <= `high` in every row."""
+    bad = np.flatnonzero(frame[low].to_numpy() > frame[high].to_numpy())
+    if len(bad):
+        raise InputError(f"{path}: row {int(frame.index[bad[0]]) + 1}", f"{high} is before {low}", _RERUN)
