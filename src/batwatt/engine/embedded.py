@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from batsim.batsim import BatsimScheduler
 
-from batwatt.engine.bs import Bs
+from batwatt.engine.bs import Bs, Link
 from batwatt.engine.core import Engine
 from batwatt.engine.wire import EngineSocket
 from batwatt.errors import DeadlockError
 from batwatt.model.record import Record
 
 
-def simulate(engine: Engine, scheduler: BatsimScheduler) -> Record:
+def simulate(engine: Engine, scheduler: BatsimScheduler, watch: Callable[[Link], Link] | None = None) -> Record:
     """Run any pybatsim scheduler on the engine in this process; returns what the simulation wrote down.
 
-    A deadlock calls the scheduler's `onDeadlock` and raises DeadlockError. Illegal decisions raise
+    `watch` may wrap the link between both (progress). A deadlock calls the scheduler's `onDeadlock` and raises DeadlockError. Illegal decisions raise
     IllegalDecisionError.
     """
-    bs = Bs(scheduler, engine)
+    bs = Bs(scheduler, watch(engine) if watch else engine)
     try:
         bs.start()
     except DeadlockError as deadlock:

@@ -86,9 +86,13 @@ class Metrics:
                 raise ValueError(f"{metric.name} must be finite or None, got {value!r}")
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """Name -> value, in the order of `METRICS`."""
+        """Name -> value in the order of `METRICS`, rounded to the 6 decimals of the files they come from."""
         values = asdict(self)
-        return {metric.name: values[metric.name] for metric in METRICS}
+        return {metric.name: _rounded(values[metric.name]) for metric in METRICS}
+
+
+def _rounded(value: float | int | None) -> float | int | None:
+    return round(value, 6) if isinstance(value, float) else value
 
 
 def measure(prefix: Path | str, workload: Workload, envelope: Series | None, reference_flops: float) -> Metrics:

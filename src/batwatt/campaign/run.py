@@ -1,0 +1,233 @@
+"""One run: inputs, an engine, a scheduler, and the files that they leave."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform as python_platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+from batwatt import __version__
+from batwatt.campaign.load import make_scheduler
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import serve, simulate
+from batwatt.engine.launch import batsim_command, drive
+from batwatt.errors import DeadlockError, InputError
+from batwatt.files import whole_file
+from batwatt.inputs.batsim_json import read_workload
+from batwatt.inputs.events import read_events
+from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.series_csv import read_series
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+from batwatt.model.workload import Workload
+from batwatt.policy.base import EVENTS, EnvelopeScheduler
+from batwatt.policy.injector import EVENT_TYPE, EVENT_VALUE
+from batwatt.results.metrics import Metrics, measure, write_metrics
+from batwatt.results.power import power_series, write_power
+from batwatt.results.writers import file_of, write_record
+
+EngineName = Literal["embedded", "wire", "batsim"]
+Progress = Callable[[float, int], None]
+"""Called with the date in s and the number of jobs that have ended so far."""
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything that determines a run. Paths are read when it starts; `options` are the scheduler's."""
+
+    platform: Path
+    workload: Path
+    scheduler: str = "powercap"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    prefix: Path = Path("out/batwatt")
+    envelope: Path | None = None
+    events: Path | None = None
+    engine: EngineName = "embedded"
+    config: EngineConfig = EngineConfig()
+    batsim: str = "batsim"
+    batsim_args: Sequence[str] = ()
+    patience_s: float | None = 300.0
+
+    def scheduler_options(self) -> dict[str, Any]:
+        """The scheduler's options with the run's own platform and envelope, unless they name others."""
+        options = dict(self.options)
+        options.setdefault("platform", str(self.platform))
+        if self.envelope is not None:
+            options.setdefault("envelope", str(self.envelope))
+        return options
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run gave: its metrics, and the files under its prefix."""
+
+    metrics: Metrics
+    prefix: Path
+
+
+class _Watched:
+    """A link that reports progress."""
+
+    def __init__(self, link: Any, progress: Progress) -> None:
+        self._link = link
+        self._progress = progress
+        self._ended = 0
+
+    def message(self) -> dict[str, Any]:
+        message: dict[str, Any] = self._link.message()
+        self._ended += sum(event["type"] == "JOB_COMPLETED" for event in message["events"])
+        self._progress(message["now"], self._ended)
+        return message
+
+    def reply(self, answer: dict[str, Any]) -> None:
+        self._link.reply(answer)
+
+
+def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
+    """Carry out a run and write its files under `spec.prefix`: all of them, or none if it fails.
+
+    A deadlock leaves Batsim's files for inspection, as Batsim does, and is raised.
+    """
+    began = time.perf_counter()
+    platform = read_platform(spec.platform)
+    workload = read_workload(spec.workload, simulate=spec.engine != "batsim")
+    envelope = read_series(spec.envelope) if spec.envelope is not None else None
+    scheduler = make_scheduler(spec.scheduler, spec.scheduler_options())
+    config = _config_for(spec, scheduler, platform)
+    if spec.events is not None:
+        events = read_events(spec.events, config.forward_unknown_events, len(platform))
+        if envelope is None:
+            envelope = _envelope_of(events)
+    else:
+        events = ()
+    spec.prefix.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{spec.prefix.name}.", dir=spec.prefix.parent) as folder:
+        inner = Path(folder) / spec.prefix.name
+        deadlock: DeadlockError | None = None
+        if spec.engine == "embedded":
+            engine = Engine(platform, [workload], config, events)
+            try:
+                record = simulate(engine, scheduler, (lambda link: _Watched(link, progress)) if progress else None)
+            except DeadlockError as error:
+                record, deadlock = engine.close(), error
+            write_record(record, inner)
+        else:
+            _run_apart(spec, scheduler, config, inner, progress)
+        metrics = _results(inner, workload, envelope, platform)
+        _write_metadata(inner, spec, config, time.perf_counter() - began)
+        for path in Path(folder).iterdir():
+            shutil.move(path, spec.prefix.parent / path.name)
+    if deadlock is not None:
+        raise deadlock
+    return RunResult(metrics, spec.prefix)
+
+
+def run_engine(spec: RunSpec, endpoint: str) -> None:
+    """Play Batsim on the wire for a scheduler that listens on `endpoint`; writes Batsim's files."""
+    platform = read_platform(spec.platform)
+    workload = read_workload(spec.workload)
+    events = read_events(spec.events, spec.config.forward_unknown_events, len(platform)) if spec.events else ()
+    record = serve(Engine(platform, [workload], spec.config, events), endpoint, spec.patience_s)
+    write_record(record, spec.prefix)
+
+
+def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConfig:
+    """The engine's options, with what the scheduler cannot do without."""
+    settings = {name: getattr(spec.config, name) for name in EngineConfig.__slots__}
+    if settings["energy"] is None:
+        settings["energy"] = platform.has_power
+    if isinstance(scheduler, EnvelopeScheduler) and scheduler.needs_dynamic_jobs:
+        settings["dynamic_jobs"] = settings["profile_reuse"] = True
+    if spec.options.get("envelope") == EVENTS:
+        if spec.events is None:
+            raise InputError("--events", "the envelope is to come as events but there is no events file", "make one: batwatt events")
+        settings["forward_unknown_events"] = True
+    return EngineConfig(**settings)
+
+
+def _envelope_of(events: Sequence[Any]) -> Series | None:
+    rows = {event.time_s: float(event.raw[EVENT_VALUE]) for event in events if event.raw.get("type") == EVENT_TYPE}
+    return Series(tuple(rows), tuple(rows.values()), "power_w") if rows else None
+
+
+def _run_apart(spec: RunSpec, scheduler: Any, config: EngineConfig, prefix: Path, progress: Progress | None) -> None:
+    """Run the scheduler here and Batsim, real or ours, in a process of its own."""
+    if spec.engine == "batsim":
+        binary = shutil.which(spec.batsim)
+        if binary is None:
+            raise InputError("--batsim", f"{spec.batsim!r} is not an executable on PATH", "install Batsim 4.x or give its path")
+        args = [*config.batsim_args(), "--disable-schedule-tracing", *spec.batsim_args]
+        command = batsim_command(binary, spec.platform, [spec.workload], prefix, spec.events, args)
+        name = "Batsim"
+    else:
+        command = _engine_command(spec, config, prefix)
+        name = "the engine process"
+    watch = (lambda link: _Watched(link, progress)) if progress else (lambda link: link)
+    drive(scheduler, command, name, spec.patience_s, watch)
+
+
+def _engine_command(spec: RunSpec, config: EngineConfig, prefix: Path) -> Callable[[str], list[str]]:
+    """Command line of `batwatt engine` as a function of the scheduler's endpoint."""
+
+    def command(endpoint: str) -> list[str]:
+        line: list[Any] = [sys.executable, "-m", "batwatt", "engine", "-p", spec.platform, "-w", spec.workload]
+        line += ["-s", endpoint, "-e", prefix, "--energy" if config.energy else "--no-energy"]
+        line += [flag for flag in config.batsim_args() if flag != "-E"]
+        if spec.events is not None:
+            line += ["--events", spec.events]
+        return [str(word) for word in line]
+
+    return command
+
+
+def _results(prefix: Path, workload: Workload, envelope: Series | None, platform: Platform) -> Metrics:
+    metrics = measure(prefix, workload, envelope, platform.fastest_flops)
+    write_metrics(prefix, metrics)
+    if file_of(prefix, "consumed_energy").exists() and metrics.makespan_s:
+        write_power(prefix, power_series(prefix, metrics.makespan_s), envelope)
+    return metrics
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s: float) -> None:
+    """PREFIX_metadata.json: what made these files (inputs by content, options, versions) and how long it took."""
+    inputs = {"platform": spec.platform, "workload": spec.workload, "envelope": spec.envelope, "events": spec.events}
+    metadata = {
+        "batwatt": __version__,
+        "engine": spec.engine,
+        "engine_config": {name: getattr(config, name) for name in EngineConfig.__slots__},
+        "scheduler": spec.scheduler,
+        "options": {key: str(value) if isinstance(value, Path) else value for key, value in spec.options.items()},
+        "inputs": {
+            name: {"path": str(path), "sha256": _sha256(path)} for name, path in inputs.items() if path is not None
+        },
+        "seed": spec.options.get("seed"),
+        "versions": {
+            "python": python_platform.python_version(),
+            **{name: _version(name) for name in ("pybatsim", "pyzmq", "procset", "numpy", "pandas")},
+        },
+        "elapsed_s": round(elapsed_s, 3),
+    }
+    with whole_file(file_of(prefix, "metadata", ".json")) as out:
+        json.dump(metadata, out, indent=2)
+        out.write("\n")

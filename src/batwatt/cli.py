@@ -1,0 +1,302 @@
+"""The command line: the door of the house."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from batwatt import __version__
+from batwatt.campaign.load import describe_schedulers, make_scheduler
+from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
+from batwatt.cli_inputs import generate, inputs_commands
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.launch import listen
+from batwatt.errors import BatwattError, InputError
+from batwatt.inputs.batsim_json import read_workload
+from batwatt.inputs.series_csv import read_series
+from batwatt.policy.registry import describe
+from batwatt.results.plots import plot_power
+from batwatt.results.power import power_series
+from batwatt.results.summary import summary_table
+from batwatt.results.writers import file_of
+
+DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    help="Schedule parallel jobs on machines whose power varies: a Batsim-compatible scheduler with an engine of its own.",
+    epilog="Exit codes: 0 done, 1 the run failed, 2 bad input. Every message about bad input is one line.",
+)
+app.add_typer(generate, name="generate")
+inputs_commands(app)
+
+PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
+WorkloadFile = Annotated[Path, typer.Option("-w", "--workload", help="Batsim workload (JSON).")]
+EnvelopeFile = Annotated[
+    Path | None, typer.Option("--envelope", help="Power envelope: CSV with columns time_s,power_w; a value holds until the next row.")
+]
+EventsFile = Annotated[Path | None, typer.Option("--events", help="Batsim external events, one JSON object per line.")]
+SchedulerName = Annotated[
+    str, typer.Option("-s", "--scheduler", help="A name of `batwatt policies`, one of pybatsim's, or the path of a .py file.")
+]
+OptionsJson = Annotated[
+    str, typer.Option("-o", "--options", help="The scheduler's options: JSON, or @FILE. Example: '{\"response\": \"hfld\"}'.")
+]
+Prefix = Annotated[Path, typer.Option("-e", "--export", help="Prefix of the output files (folders are made).")]
+Energy = Annotated[
+    bool | None, typer.Option("--energy/--no-energy", help="Account for energy.", show_default="if the platform has watts")
+]
+Sharing = Annotated[bool, typer.Option("--enable-compute-sharing", help="Several jobs may share a host.")]
+Dynamic = Annotated[bool, typer.Option("--enable-dynamic-jobs", help="The scheduler may register jobs.")]
+Acknowledge = Annotated[bool, typer.Option("--acknowledge-dynamic-jobs", help="Announce registered jobs to the scheduler.")]
+Reuse = Annotated[bool, typer.Option("--enable-profile-reuse", help="Keep profiles whose jobs have ended.")]
+Forward = Annotated[bool, typer.Option("--forward-profiles-on-submission", help="Send profiles with submissions.")]
+Unknown = Annotated[bool, typer.Option("--forward-unknown-events", help="Pass events of unknown types to the scheduler.")]
+Timeout = Annotated[float, typer.Option("--timeout", help="How long the other process may be silent, in s (0: for ever).")]
+
+
+def main() -> None:
+    """Entry point: every error that is meant for the user becomes one line on stderr."""
+    try:
+        app(standalone_mode=True)
+    except BatwattError as error:
+        Console(stderr=True, soft_wrap=True, highlight=False).print(f"batwatt: {error}", markup=False)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"batwatt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    verbose: Annotated[int, typer.Option("-v", "--verbose", count=True, help="Tell more (twice: everything).")] = 0,
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    handler = RichHandler(console=Console(stderr=True), show_path=False, show_time=False)
+    logging.basicConfig(level=level, format="%(message)s", handlers=[handler], force=True)
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)
+
+
+def read_options(text: str) -> dict[str, Any]:
+    """A JSON object from the command line, or from a file if it begins with @."""
+    where = "--options"
+    if text.startswith("@"):
+        where = text[1:]
+        try:
+            text = Path(where).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(where, f"cannot be read ({error})") from None
+    try:
+        options = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(where, f"not JSON ({error})", 'write an object such as \'{"response": "hfld"}\'') from None
+    if not isinstance(options, dict):
+        raise InputError(where, f"must be a JSON object, got {text[:60]!r}")
+    return options
+
+
+@contextmanager
+def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
+    """A bar per run on stderr; silent where stderr is not a terminal. Yields `report(label) -> progress function`."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("jobs"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        tasks = {label: bar.add_task(label, total=jobs) for label in labels}
+
+        def report(label: str) -> Any:
+            return lambda now_s, ended: bar.update(tasks[label], completed=ended)
+
+        yield report
+
+
+@app.command("run", rich_help_panel="Simulate")
+def run_command(
+    platform: PlatformFile,
+    workload: WorkloadFile,
+    scheduler: SchedulerName = "powercap",
+    options: OptionsJson = "{}",
+    envelope: EnvelopeFile = None,
+    export: Prefix = Path("out/run"),
+    events: EventsFile = None,
+    engine: Annotated[
+        str, typer.Option("--engine", help="embedded (in process), wire (the same in two processes) or batsim (a real one).")
+    ] = "embedded",
+    batsim: Annotated[str, typer.Option("--batsim", help="The real Batsim's executable.")] = "batsim",
+    batsim_arg: Annotated[list[str] | None, typer.Option("--batsim-arg", help="Passed to the real Batsim; repeatable.")] = None,
+    energy: Energy = None,
+    sharing: Sharing = False,
+    dynamic: Dynamic = False,
+    acknowledge: Acknowledge = False,
+    reuse: Reuse = False,
+    forward: Forward = False,
+    unknown: Unknown = False,
+    timeout: Timeout = 300.0,
+) -> None:
+    """Run one scheduler on one workload and write Batsim's files, the metrics and the power series under a prefix.
+
+    [bold]Example:[/] batwatt run -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope
+    power_profiles/profile3.csv -o '{"response": "idfs"}' -e out/idfs
+    """
+    if engine not in ("embedded", "wire", "batsim"):
+        raise InputError("--engine", f"{engine!r} is not an engine", "use embedded, wire or batsim")
+    spec = RunSpec(
+        platform=platform,
+        workload=workload,
+        scheduler=scheduler,
+        options=read_options(options),
+        prefix=export,
+        envelope=envelope,
+        events=events,
+        engine=engine,  # type: ignore[arg-type]
+        config=EngineConfig(energy, sharing, dynamic, acknowledge, reuse, forward, unknown),
+        batsim=batsim,
+        batsim_args=tuple(batsim_arg or ()),
+        patience_s=timeout or None,
+    )
+    _run_all([(_label(spec), spec)])
+
+
+def _label(spec: RunSpec) -> str:
+    parts = [str(spec.options[kind]) for kind in ("placement", "order", "response") if isinstance(spec.options.get(kind), str)]
+    return " ".join([Path(spec.scheduler).stem, *parts])
+
+
+def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]]:
+    """Run one after another with a bar each, then print the table."""
+    jobs = len(read_workload(specs[0][1].workload, simulate=False).jobs)
+    results = []
+    with _progress_bar([label for label, _ in specs], jobs) as report:
+        for label, spec in specs:
+            results.append((label, run(spec, report(label))))
+    console = Console(highlight=False)
+    console.print(summary_table([(label, result.metrics) for label, result in results]))
+    for _, result in results:
+        console.print(f"files: {result.prefix}_*.csv, _metrics.json, _metadata.json", soft_wrap=True, markup=False)
+    return results
+
+
+@app.command("compare", rich_help_panel="Simulate")
+def compare_command(
+    platform: PlatformFile,
+    workload: WorkloadFile,
+    envelope: Annotated[Path, typer.Option("--envelope", help="Power envelope (CSV time_s,power_w).")],
+    case: Annotated[
+        list[str], typer.Option("-c", "--case", help="LABEL=OPTIONS (JSON): one run of the comparison; repeatable.")
+    ],
+    scheduler: SchedulerName = "powercap",
+    export: Prefix = Path("out/compare"),
+) -> None:
+    """Run several settings of a scheduler side by side: one table, and a picture of power against the envelope.
+
+    [bold]Example:[/] batwatt compare -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope
+    power_profiles/profile3.csv -c 'HFLD={"response": "hfld"}' -c 'no configuration={"response": "none"}'
+    """
+    specs = []
+    for text in case:
+        label, sign, options = text.partition("=")
+        if not sign or not label.strip():
+            raise InputError("--case", f"{text!r} is not LABEL=OPTIONS", "write 'HFLD={\"response\": \"hfld\"}'")
+        name = "".join(c if c.isalnum() else "-" for c in label.strip().lower()).strip("-")
+        prefix = export.with_name(f"{export.name}-{name}")
+        specs.append((label.strip(), RunSpec(platform, workload, scheduler, read_options(options), prefix, envelope)))
+    results = _run_all(specs)
+    series = read_series(envelope)
+    picture = file_of(export, "power", ".png")
+    traces = [(label, power_series(result.prefix, result.metrics.makespan_s)) for label, result in results if result.metrics.makespan_s]
+    if traces:
+        plot_power(traces, series, picture)
+        Console(highlight=False).print(f"picture: {picture}", soft_wrap=True, markup=False)
+
+
+@app.command("serve", rich_help_panel="Real Batsim")
+def serve_command(
+    scheduler: SchedulerName = "powercap",
+    options: OptionsJson = "{}",
+    platform: Annotated[Path | None, typer.Option("-p", "--platform", help="The platform file that Batsim runs.")] = None,
+    envelope: EnvelopeFile = None,
+    socket: Annotated[str, typer.Option("--socket", help="Where to listen for Batsim.")] = DEFAULT_ENDPOINT,
+    ready_file: Annotated[Path | None, typer.Option("--ready-file", help="Made once Batsim can connect.")] = None,
+    timeout: Timeout = 0.0,
+) -> None:
+    """Listen as the decision process of a Batsim 4.x that you start yourself; ends with the simulation.
+
+    [bold]Example:[/] batwatt serve -p platform.xml --envelope envelope.csv & batsim -p platform.xml -w workload.json -E -e out/x
+    """
+    chosen = read_options(options)
+    if platform is not None:
+        chosen.setdefault("platform", str(platform))
+    if envelope is not None:
+        chosen.setdefault("envelope", str(envelope))
+    console = Console(stderr=True, highlight=False)
+
+    def ready(endpoint: str) -> None:
+        console.print(f"listening on {endpoint}", markup=False)
+        if ready_file is not None:
+            ready_file.parent.mkdir(parents=True, exist_ok=True)
+            ready_file.write_text(endpoint + "\n")
+
+    try:
+        listen(make_scheduler(scheduler, chosen), socket, timeout or None, ready)
+    finally:
+        if ready_file is not None:
+            ready_file.unlink(missing_ok=True)
+
+
+@app.command("engine", rich_help_panel="Real Batsim")
+def engine_command(
+    platform: PlatformFile,
+    workload: WorkloadFile,
+    socket: Annotated[str, typer.Option("-s", "--socket-endpoint", help="Where the scheduler listens.")] = DEFAULT_ENDPOINT,
+    export: Prefix = Path("out/engine"),
+    events: EventsFile = None,
+    energy: Energy = None,
+    sharing: Sharing = False,
+    dynamic: Dynamic = False,
+    acknowledge: Acknowledge = False,
+    reuse: Reuse = False,
+    forward: Forward = False,
+    unknown: Unknown = False,
+    timeout: Timeout = 0.0,
+) -> None:
+    """Play Batsim on the wire for a scheduler in any language, without Batsim: the embedded engine behind a socket.
+
+    [bold]Example:[/] batwatt engine -p platforms/small.xml -w workloads/small.json -s tcp://localhost:28000 -e out/x
+    """
+    config = EngineConfig(energy, sharing, dynamic, acknowledge, reuse, forward, unknown)
+    spec = RunSpec(platform, workload, prefix=export, events=events, config=config, patience_s=timeout or None)
+    run_engine(spec, socket)
+
+
+@app.command("policies", rich_help_panel="Look up")
+def policies_command() -> None:
+    """List every scheduler, order, placement and response, each with a line of description."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("kind", "name", "what it does", "also known as"):
+        table.add_column(heading, overflow="fold")
+    for name, line in describe_schedulers():
+        table.add_row("scheduler", name, line, "")
+    for kind, name, aliases, line in describe():
+        table.add_row(kind, name, line, aliases)
+    console = Console(highlight=False)
+    # never cut a name where the output is no terminal
+    console.print(table if console.is_terminal else table, width=None if console.is_terminal else 200, markup=False)

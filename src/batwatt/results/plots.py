@@ -1,0 +1,171 @@
+"""Figures of runs: the power drawn against the envelope, run by run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from batwatt.errors import InputError
+from batwatt.files import whole_file
+from batwatt.model.series import Series
+from batwatt.results.power import Comparison, Floats, PowerTrace, compare, step_starts
+
+HOUR_S = 3600.0
+KW = 1e3
+
+POWER = "#4a7fb5"
+CAP = "#22303c"
+VIOLATION = "#d1242f"
+INK = "#3d4852"
+GRID = "#e3e7eb"
+
+WIDTH_IN = 7.2
+PANEL_IN = 1.45
+MARGIN_IN = 0.95
+"""Height of the legend, the axis label and the title of the first panel together."""
+DPI = 200
+
+_STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8.0,
+    "axes.edgecolor": "#9aa5b1",
+    "axes.linewidth": 0.6,
+    "axes.labelcolor": INK,
+    "xtick.color": "#9aa5b1",
+    "ytick.color": "#9aa5b1",
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "svg.hashsalt": "batwatt",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+}
+_METADATA: dict[str, dict[str, str | None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""Formats by suffix, with what to leave out so that equal runs give equal bytes."""
+
+
+def plot_power(
+    runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, path: Path | str, end_s: float | None = None
+) -> Path:
+    """Draw one panel per run (label, power) over [0, end_s], by default up to the end of the longest; returns the path.
+
+    The envelope in W is the line, red is power above it, and a red mark at the top of a panel is a step in violation.
+    The suffix of `path` is `.png`, `.svg` or `.pdf`. Raises InputError.
+    """
+    path = Path(path)
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in _METADATA:
+        raise InputError(path, "is not a kind of figure", f"end its name with one of {', '.join(_METADATA)}")
+    if not runs:
+        raise InputError(path, "has no run to show", "name at least one run")
+    if end_s is None:
+        end_s = max(trace.end_s for _, trace in runs)
+    if not end_s > 0.0:
+        raise InputError(path, "would show no time: no job ended", "choose runs with jobs, or give an end > 0 s")
+    with rc_context(_STYLE):
+        figure = _figure(runs, envelope, end_s)
+        with whole_file(path, "wb") as out:
+            figure.savefig(out, format=kind, dpi=DPI, metadata=_METADATA[kind])
+    return path
+
+
+def _figure(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, end_s: float) -> Figure:
+    height = PANEL_IN * len(runs) + MARGIN_IN
+    figure = Figure(figsize=(WIDTH_IN, height), facecolor="white")
+    FigureCanvasAgg(figure)
+    panels: list[Axes] = list(figure.subplots(len(runs), 1, sharex=True, sharey=True, squeeze=False)[:, 0])
+    figure.subplots_adjust(
+        left=0.075, right=0.985, bottom=0.45 / height, top=1.0 - 0.55 / height, hspace=0.34 * len(runs) / (height - 1.0)
+    )
+    top_w = 0.0
+    for axes, (label, trace) in zip(panels, runs, strict=True):
+        top_w = max(top_w, _panel(axes, label, trace, envelope, end_s))
+    panels[0].set_xlim(0.0, end_s / HOUR_S)
+    panels[0].set_ylim(0.0, 1.12 * top_w / KW if top_w > 0.0 else 1.0)
+    panels[0].yaxis.set_major_locator(MaxNLocator(nbins=4))
+    panels[0].xaxis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 2, 3, 6, 10]))
+    panels[-1].set_xlabel("time (h)")
+    # one label for all panels, in the middle of them
+    middle = (figure.subplotpars.top + figure.subplotpars.bottom) / 2.0
+    figure.text(0.012, middle, "power (kW)", rotation=90, va="center", ha="left", color=INK)
+    handles: list[Patch | Line2D] = [Patch(facecolor=POWER, alpha=0.55, edgecolor=POWER, label="power drawn")]
+    if envelope is not None:
+        handles.append(Line2D([], [], color=CAP, linewidth=1.1, label="envelope"))
+        handles.append(Patch(facecolor=VIOLATION, label="above the envelope"))
+    figure.legend(
+        handles=handles,
+        loc="upper right",
+        bbox_to_anchor=(0.99, 1.0 - 0.02 / height),
+        ncols=len(handles),
+        frameon=False,
+        handlelength=1.6,
+        columnspacing=1.6,
+    )
+    return figure
+
+
+def _panel(axes: Axes, label: str, trace: PowerTrace, envelope: Series | None, end_s: float) -> float:
+    """Draw one run; returns the highest power or cap shown, in W."""
+    edges = np.append(trace.times_s, trace.end_s)
+    hours, power = _stairs(edges, trace.power_w)
+    axes.fill_between(hours, power, color=POWER, alpha=0.45, linewidth=0.0, zorder=2)
+    axes.plot(hours, power, color=POWER, linewidth=0.7, solid_joinstyle="miter", zorder=3)
+    shown = trace.power_w[trace.times_s < end_s]
+    top_w = float(shown.max(initial=0.0))
+    if envelope is not None:
+        starts = step_starts(envelope, end_s)
+        caps = np.array([envelope.at(start) for start in starts.tolist()])
+        hours, cap = _stairs(np.append(starts, end_s), caps)
+        axes.plot(hours, cap, color=CAP, linewidth=1.0, solid_joinstyle="miter", zorder=5)
+        top_w = max(top_w, float(caps.max()))
+        _violations(axes, compare(trace, envelope), envelope)
+    axes.set_title(label, loc="left", fontsize=8.5, fontweight="bold", pad=4.0, parse_math=False)
+    axes.grid(color=GRID, linewidth=0.6, zorder=0)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(length=2.5, width=0.6)
+    return top_w
+
+
+def _violations(axes: Axes, pieces: Comparison, envelope: Series) -> None:
+    """Fill what is above the cap, mark the steps concerned at the top and count them."""
+    bounds = np.column_stack((pieces.start_s, pieces.end_s)).ravel() / HOUR_S
+    axes.fill_between(
+        bounds,
+        np.repeat(pieces.cap_w, 2) / KW,
+        np.repeat(pieces.power_w, 2) / KW,
+        where=np.repeat(pieces.over, 2),
+        facecolor=VIOLATION,
+        edgecolor=VIOLATION,
+        linewidth=0.8,
+        zorder=4,
+    )
+    count = pieces.violations
+    if pieces.steps:
+        starts = step_starts(envelope, float(pieces.end_s[-1]))
+        edges = np.append(starts, pieces.end_s[-1]) / HOUR_S
+        marks = [(edges[step], edges[step + 1] - edges[step]) for step in np.unique(pieces.step[pieces.over]).tolist()]
+        axes.broken_barh(
+            marks, (0.97, 0.03), transform=axes.get_xaxis_transform(), color=VIOLATION, linewidth=0.8, zorder=6
+        )
+    text = f"{count} of {pieces.steps} steps in violation"
+    axes.set_title(text, loc="right", fontsize=7.5, pad=4.0, color=VIOLATION if count else INK)
+
+
+def _stairs(edges_s: Floats, values_w: Floats) -> tuple[Floats, Floats]:
+    """The corners, in h and kW, of the stairs whose values hold between consecutive edges."""
+    return np.repeat(edges_s, 2)[1:-1] / HOUR_S, np.repeat(values_w, 2) / KW
