@@ -19,6 +19,7 @@ TAURUS_FLOPS = 18.4e9
 
 _WHERE = "google-like workload"
 _NORMAL = NormalDist()
+WIDTH_EXPONENT = -0.55
 _REACH = 5.0  # spreads by which the untruncated median may lie outside the bounds
 _MAX_FLOPS = 1e22  # Batsim cannot echo a number of more than 30 characters
 
@@ -27,8 +28,8 @@ _MAX_FLOPS = 1e22  # Batsim cannot echo a number of more than 30 characters
 class GoogleLike:
     """Parameters of `google_like`; times in s, speed in flop/s.
 
-    `width_weights[n - 1]` is the relative frequency of jobs on n servers, n = 1..`max_servers`; None halves it from
-    each n to the next (50 % of the jobs on one server, 25 % on two, ..., 0.4 % on eight; mean 1.97 servers).
+    `width_weights[n - 1]` is the relative frequency of jobs on n servers, n = 1..`max_servers`; None takes
+    n to the power of -0.55 (24 % of the jobs on one server, 16 % on two, ..., 8 % on eight; mean 3.7 servers).
     `mean_runtime_s` is the mean after truncation to [`min_runtime_s`, `max_runtime_s`], `sigma` the spread of the
     logarithm before it. Raises InputError.
     """
@@ -36,7 +37,7 @@ class GoogleLike:
     jobs_per_hour: int = 12
     hours: int = 24
     mean_runtime_s: float = 1500.0
-    sigma: float = 1.2
+    sigma: float = 1.0
     min_runtime_s: float = 60.0
     max_runtime_s: float = 21600.0
     max_servers: int = 8
@@ -99,13 +100,13 @@ class GoogleLike:
             raise InputError(
                 _WHERE,
                 f"width_weights must be >= 0 with a positive sum, got {self.width_weights!r}",
-                "leave it out to halve the frequency from each width to the next",
+                "leave it out for frequencies that fall with the width",
             )
 
     @property
     def weights(self) -> tuple[float, ...]:
         """Relative frequency of each number of servers, from 1 on."""
-        return self.width_weights or tuple(0.5**n for n in range(self.max_servers))
+        return self.width_weights or tuple(n**WIDTH_EXPONENT for n in range(1, self.max_servers + 1))
 
 
 def google_like(params: GoogleLike | None = None, seed: int = 0) -> dict[str, Any]:

@@ -59,7 +59,8 @@ class PowerTrace:
 class Comparison:
     """A trace beside an envelope, in pieces in which both are constant.
 
-    `start_s` and `end_s` bound the pieces, `step` numbers the steps of the envelope from 0, `steps` counts them all.
+    `start_s` and `end_s` bound the pieces, `over` tells which exceed the cap, `step` in which step of the envelope
+    (from 0) each is, `steps` counts them all.
     """
 
     start_s: Floats

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def table(prefix: Path | str, stem: str) -> pd.DataFrame:
         raise InputError(path, f"cannot be read ({error.strerror})", _RERUN) from None
     except pd.errors.EmptyDataError:
         raise InputError(path, "is empty", _RERUN) from None
-    except pd.errors.ParserError as error:
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise InputError(path, f"is not CSV ({error})", _RERUN) from None
     except UnicodeDecodeError as error:
         raise InputError(path, f"is not UTF-8 ({error.reason})", _RERUN) from None
@@ -106,16 +107,18 @@ def table(prefix: Path | str, stem: str) -> pd.DataFrame:
 
 def _read(path: Path, columns: Sequence[Column], types: dict[str, str]) -> pd.DataFrame:
     """The columns of a file; only numbers may be NaN, so that a job called `NA` keeps its name."""
-    return pd.read_csv(
-        path,
-        usecols=list(types),
-        dtype=types,
-        index_col=False,
-        keep_default_na=False,
-        na_values={column.name: _NO_NUMBER for column in columns if types[column.name] == "float64"},
-        float_precision="round_trip",
-        encoding="utf-8-sig",
-    )
+    with warnings.catch_warnings():
+        # pandas only warns when every row is longer than the header
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        frame = pd.read_csv(
+            path,
+            dtype=types,
+            index_col=False,
+            keep_default_na=False,
+            na_values={column.name: _NO_NUMBER for column in columns if types[column.name] == "float64"},
+            encoding="utf-8-sig",
+        )
+    return frame[list(types)]
 
 
 def _culprit(path: Path, columns: Sequence[Column], error: Exception) -> InputError:

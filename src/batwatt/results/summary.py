@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from rich import box
 from rich.console import Console
@@ -24,26 +23,46 @@ LOTS = 1000
 Rows = Sequence[tuple[str, Metrics]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """A column of the table: its header (title above unit), its figure, and its decimals (None: `DIGITS` digits)."""
-
-    title: str
-    unit: str
-    value: Callable[[Metrics], float | None]
-    decimals: int | None = None
+def _numbers(value: Callable[[Metrics], float | None], decimals: int = 0) -> Callable[[Sequence[Metrics]], list[str]]:
+    """What prints a column of numbers."""
+    return lambda runs: [_text(value(metrics), decimals) for metrics in runs]
 
 
-_FIELDS = (
-    _Field("slowdown", "mean", lambda m: m.mean_slowdown, 2),
-    _Field("finished", "jobs", lambda m: m.jobs_finished, 0),
-    _Field("kills", "power +\nwalltime", lambda m: m.killed_power + m.killed_walltime, 0),
-    _Field("violations", "steps", lambda m: m.violations, 0),
-    _Field("work\ndone", "%", lambda m: _scaled(m.finished_work_fraction, 100.0), 1),
-    _Field("energy", "kWh", lambda m: _scaled(m.energy_j, 1.0 / J_PER_KWH)),
-    _Field("above\ncap", "kWh", lambda m: _scaled(m.energy_above_cap_j, 1.0 / J_PER_KWH)),
-    _Field("unused", "kWh", lambda m: _scaled(m.unused_j, 1.0 / J_PER_KWH)),
+def _energies(value: Callable[[Metrics], float | None]) -> Callable[[Sequence[Metrics]], list[str]]:
+    """What prints a column of energies, given in J, in kWh."""
+
+    def cells(runs: Sequence[Metrics]) -> list[str]:
+        kwh = [_scaled(value(metrics), 1.0 / J_PER_KWH) for metrics in runs]
+        largest = max((number for number in kwh if number is not None), default=0.0)
+        whole = math.floor(math.log10(largest)) + 1 if largest > 0.0 else DIGITS
+        return [_text(number, max(0, DIGITS - max(1, whole))) for number in kwh]
+
+    return cells
+
+
+def _kills(runs: Sequence[Metrics]) -> list[str]:
+    return [f"{metrics.killed_power} + {metrics.killed_walltime}" for metrics in runs]
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _text(value: float | None, decimals: int) -> str:
+    return NOTHING if value is None else f"{value:.{decimals}f}"
+
+
+_COLUMNS: tuple[tuple[str, Callable[[Sequence[Metrics]], list[str]]], ...] = (
+    ("slowdown\nmean", _numbers(lambda m: m.mean_slowdown, 2)),
+    ("finished\njobs", _numbers(lambda m: m.jobs_finished)),
+    ("kills\npower +\nwalltime", _kills),
+    ("violations\nsteps", _numbers(lambda m: m.violations)),
+    ("work\ndone\n%", _numbers(lambda m: _scaled(m.finished_work_fraction, 100.0), 1)),
+    ("energy\nkWh", _energies(lambda m: m.energy_j)),
+    ("above\ncap\nkWh", _energies(lambda m: m.energy_above_cap_j)),
+    ("unused\nkWh", _energies(lambda m: m.unused_j)),
 )
+"""Header (the unit last) and what prints the cells."""
 
 
 def summary_table(rows: Rows) -> Table:
@@ -51,11 +70,11 @@ def summary_table(rows: Rows) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=0)
     table.add_column("run", overflow="fold", min_width=8)
     columns: list[list[str]] = []
-    for field in _FIELDS:
-        table.add_column(Text(f"{field.title}\n{field.unit}", justify="right"), justify="right", no_wrap=True)
-        columns.append(_cells(field, [metrics for _, metrics in rows]))
+    for header, cells in _COLUMNS:
+        table.add_column(Text(header, justify="right"), justify="right", no_wrap=True)
+        columns.append(cells([metrics for _, metrics in rows]))
     for index, (label, _) in enumerate(rows):
-        table.add_row(Text(label), *(cells[index] for cells in columns))
+        table.add_row(Text(label), *(column[index] for column in columns))
     return table
 
 
@@ -67,20 +86,3 @@ def summary_text(rows: Rows, width: int = 120) -> str:
     console.width = max(width, console.measure(table, options=console.options.update_width(LOTS)).minimum)
     console.print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n") + "\n"
-
-
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
-
-
-def _cells(field: _Field, runs: Sequence[Metrics]) -> list[str]:
-    """The column as texts; kills show both of their kinds."""
-    values = [field.value(metrics) for metrics in runs]
-    if field.title == "kills":
-        return [f"{m.killed_power} + {m.killed_walltime}" for m in runs]
-    decimals = field.decimals
-    if decimals is None:
-        largest = max((abs(value) for value in values if value is not None), default=0.0)
-        whole = math.floor(math.log10(largest)) + 1 if largest > 0.0 else DIGITS
-        decimals = min(DIGITS, max(0, DIGITS - max(1, whole)))
-    return [NOTHING if value is None else f"{value:.{decimals}f}" for value in values]

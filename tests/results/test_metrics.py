@@ -1,0 +1,228 @@
+"""The figures of a run, each worked by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from batwatt.errors import InputError
+from batwatt.inputs.batsim_json import parse_workload
+from batwatt.model.series import Series
+from batwatt.model.workload import Workload
+from batwatt.results import read
+from batwatt.results.columns import JOBS
+from batwatt.results.metrics import METRICS, Metrics, measure, write_metrics
+from batwatt.results.summary import summary_table, summary_text
+
+HEADER = ",".join(column.name for column in JOBS) + "\n"
+REFERENCE = 1e9
+
+
+def row(job, submit, start, execution, state="COMPLETED_SUCCESSFULLY", metadata=""):
+    if state == "REJECTED":
+        return f'{job},w0,p,{submit:.6f},1,-1.000000,0,REJECTED,,,,,,,,,"{metadata}"\n'
+    dates = (start, execution, start + execution, start - submit, start + execution - submit, 1.0)
+    numbers = ",".join(f"{value:.6f}" for value in dates)
+    success = int(state == "COMPLETED_SUCCESSFULLY")
+    return f'{job},w0,p,{submit:.6f},1,-1.000000,{success},{state},{numbers},0-1,-1.000000,"{metadata}"\n'
+
+
+def workload(*jobs: tuple[str, float, int, str]) -> Workload:
+    return parse_workload(
+        {
+            "nb_res": 8,
+            "jobs": [{"id": i, "subtime": at, "res": res, "profile": profile} for i, at, res, profile in jobs],
+            "profiles": {
+                "p": {"type": "parallel_homogeneous", "cpu": 4e9, "com": 0},
+                "total": {"type": "parallel_homogeneous_total", "cpu": 6e9, "com": 0},
+                "nap": {"type": "delay", "delay": 5},
+                "both": {"type": "composed", "seq": ["p", "nap"], "repeat": 3},
+                "nested": {"type": "composed", "seq": ["both", "total"], "repeat": 2},
+            },
+        },
+        "w0",
+        "memory",
+    )
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    def write(jobs: list[str], energy: list[tuple[float, float]] | None = None) -> Path:
+        (tmp_path / "r_jobs.csv").write_text(HEADER + "".join(jobs))
+        if energy is not None:
+            lines = [f"{time:.6f},{joules:.6f},e,0.000000,NA\n" for time, joules in energy]
+            (tmp_path / "r_consumed_energy.csv").write_text("time,energy,event_type,wattmin,epower\n" + "".join(lines))
+        return tmp_path / "r"
+
+    return write
+
+
+def test_a_run_by_hand(run):
+    prefix = run(
+        [
+            row("1", 0, 0, 10),  # slowdown 1
+            row("3", 5, 6, 4, "COMPLETED_KILLED"),
+            row("2", 5, 15, 5),  # (10 + 5) / 5 = 3
+            row("4", 8, 0, 0, "REJECTED"),
+            row("5", 9, 20, 10, "COMPLETED_WALLTIME_REACHED"),
+            row("6", 9, 20, 10, "COMPLETED_FAILED"),
+            row("3#1", 10, 25, 10),  # waits since 5: (20 + 10) / 10 = 3
+        ],
+        [(10, 1000), (20, 4000), (30, 5000), (35, 5500), (99, 9999)],
+    )
+    jobs = workload(*((str(i), at, 1, "p") for i, at in ((1, 0), (2, 5), (3, 5), (4, 8), (5, 9), (6, 9))))
+    metrics = measure(prefix, jobs, Series((0.0, 10.0, 20.0), (200.0, 200.0, 90.0)), REFERENCE)
+    assert metrics == Metrics(
+        mean_slowdown=(1 + 3 + 3) / 3,
+        jobs_finished=3,
+        killed_power=1,
+        killed_walltime=1,
+        violations=3,  # 300 W > 200 in 10..20, 100 W > 90 in 20..30 and 30..35
+        finished_work_fraction=0.5,
+        energy_j=5500.0,
+        energy_above_cap_j=1000.0 + 15 * 10.0,
+        unused_j=1000.0,
+        jobs_total=6,
+        jobs_rejected=1,
+        jobs_failed=1,
+        resubmissions=1,
+        steps=4,
+        makespan_s=35.0,
+        max_power_w=300.0,
+    )
+
+
+def test_without_energy_or_envelope(run):
+    jobs = workload(("1", 0, 1, "p"))
+    metrics = measure(run([row("1", 0, 0, 10)]), jobs, Series((0.0, 4.0), (1.0, 1.0)), REFERENCE)
+    power = (metrics.violations, metrics.energy_j, metrics.energy_above_cap_j, metrics.unused_j, metrics.max_power_w)
+    assert power == (None,) * 5
+    assert metrics.steps == 3
+    metrics = measure(run([row("1", 0, 0, 10)], [(10, 50)]), jobs, None, REFERENCE)
+    assert (metrics.violations, metrics.energy_above_cap_j, metrics.unused_j, metrics.steps) == (None,) * 4
+    assert (metrics.energy_j, metrics.max_power_w) == (50.0, 5.0)
+
+
+@pytest.mark.parametrize("rows", [[], [row("1", 0, 0, 0, "REJECTED")]])
+@pytest.mark.parametrize("energy", [[], [(5, 10)]])
+def test_no_job_ended(run, rows, energy):
+    metrics = measure(run(rows, energy), workload(("1", 0, 1, "p")), Series((0.0,), (1.0,)), REFERENCE)
+    assert (metrics.mean_slowdown, metrics.max_power_w) == (None, None)
+    assert (metrics.jobs_finished, metrics.makespan_s, metrics.energy_j, metrics.violations) == (0, 0.0, 0.0, 0)
+    assert (metrics.finished_work_fraction, metrics.jobs_rejected) == (0.0, len(rows))
+
+
+@pytest.mark.parametrize(
+    ("profile", "hosts", "flops"),
+    [
+        ("p", 2, 8e9),
+        ("total", 2, 6e9),
+        ("nap", 3, 5 * 3 * REFERENCE),
+        ("both", 2, 3 * (8e9 + 5 * 2 * REFERENCE)),
+        ("nested", 2, 2 * (3 * (8e9 + 5 * 2 * REFERENCE) + 6e9)),
+    ],
+)
+def test_work(run, profile, hosts, flops):
+    jobs = workload(("a", 0, hosts, profile), ("b", 0, 1, "p"))
+    metrics = measure(run([row("a", 0, 0, 1), row("b", 0, 0, 1, "COMPLETED_KILLED")]), jobs, None, REFERENCE)
+    assert metrics.finished_work_fraction == pytest.approx(flops / (flops + 4e9))
+
+
+def test_work_counts_once_and_only_of_the_workload(run):
+    jobs = workload(("a", 0, 1, "p"), ("b", 0, 1, "p"))
+    rows = [row("a", 0, 0, 1), row("a#1", 2, 3, 1), row("made", 0, 0, 1)]
+    metrics = measure(run(rows), jobs, None, REFERENCE)
+    assert (metrics.finished_work_fraction, metrics.jobs_finished, metrics.resubmissions) == (0.5, 3, 1)
+
+
+def test_work_of_an_unknown_profile_is_unknown(run):
+    jobs = dataclasses.replace(workload(("a", 0, 1, "p")), profiles={})
+    assert measure(run([row("a", 0, 0, 1)]), jobs, None, REFERENCE).finished_work_fraction is None
+
+
+def test_origins(run):
+    # `x#1` is a job of the workload; `y` was made up by the scheduler, and resubmitted twice
+    jobs = workload(("x#1", 2, 1, "p"))
+    rows = [row("x#1", 2, 4, 2), row("y", 10, 11, 1, "COMPLETED_KILLED"), row("y#2", 20, 29, 1)]
+    metrics = measure(run(rows), jobs, None, REFERENCE)
+    assert metrics.resubmissions == 1
+    assert metrics.mean_slowdown == pytest.approx(((2 + 2) / 2 + (19 + 1) / 1) / 2)
+
+
+def test_ids_and_metadata_stay_texts(run):
+    frame = read.jobs(run([row("10", 0, 0, 1), row("NA", 0, 0, 1, metadata="a,b;c"), row("007", 0, 0, 1)]))
+    assert frame["job_id"].tolist() == ["10", "NA", "007"]
+    assert frame["metadata"].tolist() == ["", "a,b;c", ""]
+    assert frame["allocated_resources"].tolist() == ["0-1"] * 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "complaint"),
+    [
+        (["1,w0,p\n"], "row 1: requested_number_of_resources '' is not an integer"),
+        ([row("1", 0, 0, 1), row("2", 0, 0, 1).replace(",1.000000,", ",soon,")], "row 2: execution_time 'soon'"),
+        ([row("1", 0, 0, 0, "REJECTED").replace("REJECTED", "COMPLETED_KILLED")], "starting_time is not a finite"),
+        ([row("1", 0, 5, -2)], "row 1: finish_time is before starting_time"),
+        ([row("zzz", 0, 0, 1)], "neither job 'w0!zzz' nor any other is in the workload"),
+    ],
+)
+def test_malformed(run, rows, complaint):
+    with pytest.raises(InputError, match=complaint):
+        measure(run(rows), workload(("1", 0, 1, "p")), None, REFERENCE)
+
+
+def test_energies_of_another_run(run):
+    with pytest.raises(InputError, match="ends at 10 s but the last job at 50 s"):
+        measure(run([row("1", 0, 0, 50)], [(10, 5)]), workload(("1", 0, 1, "p")), None, REFERENCE)
+
+
+def test_json(run):
+    metrics = measure(run([row("1", 0, 1, 3)]), workload(("1", 0, 1, "p")), None, REFERENCE)
+    path = write_metrics(run([]), metrics)
+    written = json.loads(path.read_text())
+    assert path.name == "r_metrics.json"
+    assert list(written) == [metric.name for metric in METRICS]
+    assert (written["mean_slowdown"], written["energy_j"]) == (1.333333, None)
+
+
+def test_every_figure_is_declared_once():
+    names = [metric.name for metric in METRICS]
+    assert names == [field.name for field in dataclasses.fields(Metrics)]
+    assert all(metric.meaning and metric.better in ("", "lower", "higher") for metric in METRICS)
+
+
+def test_figures_are_finite(run):
+    metrics = measure(run([]), workload(("1", 0, 1, "p")), None, REFERENCE)
+    with pytest.raises(ValueError, match="energy_j must be finite or None"):
+        dataclasses.replace(metrics, energy_j=float("nan"))
+
+
+def test_three_hundred_jobs_are_fast(run):
+    jobs = workload(*((str(i), 10 * i, 1, "nested") for i in range(300)))
+    prefix = run([row(i, 10 * i, 10 * i + 5, 60) for i in range(300)], [(10 * i + 1, 900.0 * i) for i in range(400)])
+    envelope = Series(tuple(300.0 * i for i in range(288)), (95.0,) * 288)
+    best = 1.0
+    for _ in range(5):
+        begin = time.perf_counter()
+        measure(prefix, jobs, envelope, REFERENCE)
+        best = min(best, time.perf_counter() - begin)
+    assert best < 0.05
+
+
+def test_summary(run):
+    jobs = workload(("1", 0, 1, "p"))
+    envelope = Series((0.0,), (5e5,))
+    full = measure(run([row("1", 0, 5, 10)], [(15, 7.2e6)]), jobs, envelope, REFERENCE)
+    bare = dataclasses.replace(full, energy_j=None, violations=None, killed_power=12, mean_slowdown=None)
+    text = summary_text([("easy [red]", full), ("none", bare)])
+    lines = text.splitlines()
+    assert " ".join(lines[-2].split()) == "easy [red] 1.50 1 0 + 0 0 100.0 2.000 0 0.083"
+    assert " ".join(lines[-1].split()) == "none - 1 12 + 0 - 100.0 - 0 0.083"
+    assert all(line == line.rstrip() for line in lines)
+    assert summary_table([]).row_count == 0
+    # figures are never cut, however narrow the page
+    assert "0.083" in summary_text([("a long label of a run", full)], width=20)

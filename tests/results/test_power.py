@@ -1,0 +1,214 @@
+"""The power of a run: worked by hand from its energies, and the laws that it keeps."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batwatt.errors import InputError
+from batwatt.model.series import Series
+from batwatt.results import read
+from batwatt.results.power import PowerTrace, compare, power_series, step_starts, write_power
+
+HEADER = "time,energy,event_type,wattmin,epower\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    def write(*rows: tuple[float, float]) -> Path:
+        lines = [f"{time:.6f},{energy:.6f},s,480.000000,NA\n" for time, energy in rows]
+        (tmp_path / "r_consumed_energy.csv").write_text(HEADER + "".join(lines))
+        return tmp_path / "r"
+
+    return write
+
+
+def intervals(trace: PowerTrace) -> list[tuple[float, float]]:
+    return [(float(t), float(p)) for t, p in zip(trace.times_s, trace.power_w, strict=True)]
+
+
+def test_power_between_rows(run):
+    trace = power_series(run((10, 1000), (10, 1000), (30, 5000), (80, 5500)))
+    assert intervals(trace) == [(0.0, 100.0), (10.0, 200.0), (30.0, 10.0)]
+    assert (trace.end_s, trace.energy_j) == (80.0, 5500.0)
+
+
+def test_a_row_at_zero(run):
+    assert intervals(power_series(run((0, 0), (0, 0), (4, 40)))) == [(0.0, 10.0)]
+    with pytest.raises(InputError, match="3 J at 0 s"):
+        power_series(run((0, 3), (4, 40)))
+
+
+def test_cut_at_the_end(run):
+    prefix = run((10, 1000), (30, 5000))
+    assert intervals(power_series(prefix, 20.0)) == [(0.0, 100.0), (10.0, 200.0)]
+    assert power_series(prefix, 20.0).end_s == 20.0
+    assert power_series(prefix, 10.0).energy_j == 1000.0
+    # nothing is known after the last row
+    assert power_series(prefix, 99.0).end_s == 30.0
+    assert power_series(prefix, 0.0).end_s == 0.0
+
+
+def test_no_rows(run):
+    trace = power_series(run(), 100.0)
+    assert (intervals(trace), trace.end_s, trace.energy_j) == ([], 0.0, 0.0)
+
+
+def test_short_intervals_join_the_next(run):
+    # 0.0005 s at 1000 W, then 200 W up to 20 s: one interval, with the energy of both
+    trace = power_series(run((10, 1000), (10.0005, 1000.5), (20, 1000.5 + 200 * 9.9995)))
+    assert trace.times_s.tolist() == [0.0, 10.0]
+    assert trace.power_w[1] == pytest.approx((0.5 + 200 * 9.9995) / 10)
+    assert trace.energy_j == pytest.approx(1000.5 + 200 * 9.9995)
+    # the error reaches the 200 W that lasted
+    assert trace.power_w[1] - trace.error_w[1] <= 200.0 <= trace.power_w[1] + trace.error_w[1]
+
+
+def test_a_short_end_joins_the_interval_before(run):
+    trace = power_series(run((10, 1000), (20, 2000), (20.0005, 2001)))
+    assert trace.times_s.tolist() == [0.0, 10.0]
+    assert (trace.end_s, trace.energy_j) == (20.0005, pytest.approx(2001.0))
+    assert power_series(run((0.0005, 1.0))).times_s.tolist() == [0.0]
+
+
+def test_a_chain_of_short_intervals(run):
+    trace = power_series(run(*((1 + 0.0004 * i, 10 + 0.04 * i) for i in range(100))))
+    assert np.all(trace.durations_s >= 1e-3 - 1e-9)
+    assert trace.end_s == pytest.approx(1.0396)
+    assert trace.power_w[1:] == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "is empty"),
+        ("time,energy,event_type,wattmin\n", "no column 'epower'"),
+        (HEADER + "1,2,s,3,NA\n2,x,s,3,NA\n", "row 2: energy 'x' is not a number"),
+        (HEADER + "1,,s,3,NA\n", "row 1: energy is not a finite number"),
+        (HEADER + "inf,1,s,3,NA\n", "row 1: time is not a finite number"),
+        (HEADER + "1,2,s,3,NA\n2,1,s,3,NA\n", "row 2: energy decreases from 2.000000 to 1.000000"),
+        (HEADER + "2,2,s,3,NA\n1,2,s,3,NA\n", "row 2: time decreases"),
+        (HEADER + "-1,2,s,3,NA\n", "row 1: time must be >= 0"),
+        (HEADER + "1,2,s,3,NA\n2,3,s,3,NA,7\n", "is not CSV"),
+        (HEADER + "1,2,s,3,NA,7\n2,3,s,3,NA,7\n", "is not CSV"),
+    ],
+)
+def test_malformed(tmp_path, text, complaint):
+    (tmp_path / "r_consumed_energy.csv").write_text(text)
+    with pytest.raises(InputError, match=complaint):
+        power_series(tmp_path / "r")
+
+
+def test_missing(tmp_path):
+    with pytest.raises(InputError, match=r"r_consumed_energy\.csv: cannot be read"):
+        power_series(tmp_path / "r")
+
+
+def test_violations_by_hand():
+    # steps of 10 s; over in step 1 from 13 s on, in step 2 for 0.5 ms only, in step 4 (beyond the rows) wholly
+    envelope = Series((0.0, 10.0, 20.0, 30.0), (100.0, 100.0, 50.0, 200.0))
+    trace = PowerTrace(np.array([0.0, 13.0, 20.0005, 40.0]), np.array([100.0, 150.0, 50.0, 300.0]), 45.0)
+    pieces = compare(trace, envelope)
+    assert (pieces.violations, pieces.steps) == (2, 5)
+    assert np.unique(pieces.step[pieces.over]).tolist() == [1, 4]
+    assert pieces.above_j == pytest.approx(7 * 50 + 0.0005 * 100 + 5 * 100)
+    assert pieces.unused_j == pytest.approx(9.9995 * 0 + 10 * 150)
+
+
+def test_the_last_instant_before_a_reaction_is_no_violation(run):
+    # the cap falls at 300 s; the scheduler reacts 30 us later and reaches the new cap exactly, through a short peak
+    peak = 60000 + 0.006 + 0.015
+    trace = power_series(run((300.00003, 60000.006), (300.00006, peak), (302, peak + 100 * 1.99994)))
+    pieces = compare(trace, Series((0.0, 300.0), (200.0, 100.0)))
+    assert trace.power_w[1] > 100.001
+    assert pieces.violations == 0
+    assert compare(trace, Series((0.0, 300.0), (200.0, 99.9))).violations == 1
+
+
+def test_power_file(tmp_path):
+    trace = PowerTrace(np.array([0.0, 5.0, 15.0]), np.array([80.0, 80.0, 20.0]), 30.0)
+    path = write_power(tmp_path / "r", trace, Series((0.0, 10.0, 20.0), (100.0, 90.0, 90.0)))
+    assert path == tmp_path / "r_power.csv"
+    assert path.read_text().splitlines() == [
+        "time_s,power_w,cap_w",
+        "0.000000,80.000000,100.000000",
+        "10.000000,80.000000,90.000000",
+        "15.000000,20.000000,90.000000",
+        "30.000000,20.000000,90.000000",
+    ]
+    write_power(tmp_path / "r", trace)
+    assert path.read_text().splitlines()[1:] == [
+        "0.000000,80.000000,",
+        "15.000000,20.000000,",
+        "30.000000,20.000000,",
+    ]
+    assert read.table(tmp_path / "r", "power")["cap_w"].isna().all()
+
+
+def test_power_file_of_an_empty_trace(tmp_path):
+    trace = PowerTrace(np.empty(0), np.empty(0), 0.0)
+    for envelope in (None, Series((0.0,), (1.0,))):
+        assert write_power(tmp_path / "r", trace, envelope).read_text() == "time_s,power_w,cap_w\n"
+
+
+IMPOSSIBLE = [([1.0], 2.0), ([0.0, 0.0], 2.0), ([0.0, 3.0], 2.0), ([0.0], float("nan"))]
+
+
+@pytest.mark.parametrize(("times", "end_s"), IMPOSSIBLE)
+def test_impossible_traces(times, end_s):
+    with pytest.raises(ValueError, match="begin at 0 and increase"):
+        PowerTrace(np.array(times), np.ones(len(times)), end_s)
+
+
+numbers = st.integers(0, 4000).map(float)
+gaps = st.sampled_from([1e-6, 3e-5, 4e-4, 1e-3, 0.5, 7.0, 300.0])
+series = st.builds(
+    lambda first, steps, values: Series(
+        tuple(np.cumsum([first, *steps[: len(values) - 1]]).tolist()), tuple(values[: len(steps) + 1])
+    ),
+    st.sampled_from([-500.0, 0.0, 12.5]),
+    st.lists(st.sampled_from([0.25, 10.0, 300.0]), min_size=4, max_size=4),
+    st.lists(numbers, min_size=1, max_size=5),
+)
+
+
+@given(series, st.floats(0.0, 900.0))
+def test_steps_are_those_of_the_series(envelope, end_s):
+    assert step_starts(envelope, end_s).tolist() == [start for start, _, _ in envelope.steps(0.0, end_s)]
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(gaps, numbers), min_size=1, max_size=40), series, st.floats(0.01, 1.0))
+def test_energy_is_conserved(tmp_path_factory, steps, envelope, share):
+    times = np.cumsum([gap for gap, _ in steps])
+    energy = np.cumsum([gap * power for gap, power in steps])
+    prefix = tmp_path_factory.mktemp("p") / "r"
+    rows = [f"{t:.6f},{e:.6f},e,0.000000,NA\n" for t, e in zip(times, energy, strict=True)]
+    prefix.with_name("r_consumed_energy.csv").write_text(HEADER + "".join(rows))
+    end_s = round(share * float(times[-1]), 6)
+    trace = power_series(prefix, end_s)
+    if end_s > 0.0:
+        expected = np.interp(end_s, np.insert(times, 0, 0.0), np.insert(energy, 0, 0.0))
+        assert trace.energy_j == pytest.approx(expected, rel=1e-6, abs=0.01)
+    pieces = compare(trace, envelope)
+    allowed = sum((end - start) * value for start, end, value in envelope.steps(0.0, trace.end_s))
+    assert pieces.unused_j - pieces.above_j == pytest.approx(allowed - trace.energy_j, rel=1e-9, abs=1e-6)
+    below = float(np.minimum(pieces.power_w, pieces.cap_w) @ (pieces.end_s - pieces.start_s))
+    assert below + pieces.above_j == pytest.approx(trace.energy_j, rel=1e-9, abs=1e-6)
+    assert 0 <= pieces.violations <= pieces.steps == len(step_starts(envelope, trace.end_s))
+
+
+def test_many_rows_are_fast(run):
+    count = 200_000
+    times = np.cumsum(np.resize([0.0, 3e-5, 0.5, 2.0], count))
+    prefix = run(*zip(times, times * 1000.0, strict=True))
+    begin = time.perf_counter()
+    trace = power_series(prefix)
+    compare(trace, Series(tuple(np.arange(0.0, 86400.0, 300.0).tolist()), (900.0,) * 288))
+    assert time.perf_counter() - begin < 2.0
+    assert trace.power_w == pytest.approx(1000.0, rel=1e-4)
