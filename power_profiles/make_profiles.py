@@ -101,7 +101,7 @@ SPECS = (
         windiest_h=18.0,
         base_w=400.0,
         limit_w=4700.0,
-        fronts=(Front(15.6, 0.6, 0.5, 0.3, 1.0), Front(34.4, 0.3, 0.3, 0.36, 1.0)),
+        fronts=(Front(15.6, 0.6, 0.5, 0.12, 0.9), Front(34.4, 0.3, 0.3, 0.1, 0.9)),
     ),
     Spec(
         number=2,

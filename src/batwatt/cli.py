@@ -38,7 +38,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    help="Schedule parallel jobs on machines whose power varies: a Batsim-compatible scheduler with an engine of its own.",
+    help="Schedule parallel jobs on machines whose power varies: a Batsim-compatible scheduler with its own engine.",
     epilog="Exit codes: 0 done, 1 the run failed, 2 bad input. Every message about bad input is one line.",
 )
 app.add_typer(generate, name="generate")
@@ -47,26 +47,42 @@ inputs_commands(app)
 PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
 WorkloadFile = Annotated[Path, typer.Option("-w", "--workload", help="Batsim workload (JSON).")]
 EnvelopeFile = Annotated[
-    Path | None, typer.Option("--envelope", help="Power envelope: CSV with columns time_s,power_w; a value holds until the next row.")
+    Path | None,
+    typer.Option(
+        "--envelope", help="Power envelope: CSV with columns time_s,power_w; a value holds until the next row."
+    ),
 ]
 EventsFile = Annotated[Path | None, typer.Option("--events", help="Batsim external events, one JSON object per line.")]
 SchedulerName = Annotated[
-    str, typer.Option("-s", "--scheduler", help="A name of `batwatt policies`, one of pybatsim's, or the path of a .py file.")
+    str,
+    typer.Option(
+        "-s", "--scheduler", help="A name of `batwatt policies`, one of pybatsim's, or the path of a .py file."
+    ),
 ]
 OptionsJson = Annotated[
-    str, typer.Option("-o", "--options", help="The scheduler's options: JSON, or @FILE. Example: '{\"response\": \"hfld\"}'.")
+    str,
+    typer.Option(
+        "-o", "--options", help='The scheduler\'s options: JSON, or @FILE. Example: \'{"response": "hfld"}\'.'
+    ),
 ]
 Prefix = Annotated[Path, typer.Option("-e", "--export", help="Prefix of the output files (folders are made).")]
 Energy = Annotated[
-    bool | None, typer.Option("--energy/--no-energy", help="Account for energy.", show_default="if the platform has watts")
+    bool | None,
+    typer.Option("--energy/--no-energy", help="Account for energy.", show_default="if the platform has watts"),
 ]
 Sharing = Annotated[bool, typer.Option("--enable-compute-sharing", help="Several jobs may share a host.")]
 Dynamic = Annotated[bool, typer.Option("--enable-dynamic-jobs", help="The scheduler may register jobs.")]
-Acknowledge = Annotated[bool, typer.Option("--acknowledge-dynamic-jobs", help="Announce registered jobs to the scheduler.")]
+Acknowledge = Annotated[
+    bool, typer.Option("--acknowledge-dynamic-jobs", help="Announce registered jobs to the scheduler.")
+]
 Reuse = Annotated[bool, typer.Option("--enable-profile-reuse", help="Keep profiles whose jobs have ended.")]
 Forward = Annotated[bool, typer.Option("--forward-profiles-on-submission", help="Send profiles with submissions.")]
-Unknown = Annotated[bool, typer.Option("--forward-unknown-events", help="Pass events of unknown types to the scheduler.")]
-Timeout = Annotated[float, typer.Option("--timeout", help="How long the other process may be silent, in s (0: for ever).")]
+Unknown = Annotated[
+    bool, typer.Option("--forward-unknown-events", help="Pass events of unknown types to the scheduler.")
+]
+Timeout = Annotated[
+    float, typer.Option("--timeout", help="How long the other process may be silent, in s (0: for ever).")
+]
 
 
 def main() -> None:
@@ -89,7 +105,9 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _common(
     verbose: Annotated[int, typer.Option("-v", "--verbose", count=True, help="Tell more (twice: everything).")] = 0,
-    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     handler = RichHandler(console=Console(stderr=True), show_path=False, show_time=False)
@@ -118,7 +136,13 @@ def read_options(text: str) -> dict[str, Any]:
 @contextmanager
 def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
     """A bar per run on stderr; silent where stderr is not a terminal. Yields `report(label) -> progress function`."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("jobs"), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("jobs"),
+        TimeElapsedColumn(),
+    )
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         tasks = {label: bar.add_task(label, total=jobs) for label in labels}
@@ -139,10 +163,15 @@ def run_command(
     export: Prefix = Path("out/run"),
     events: EventsFile = None,
     engine: Annotated[
-        str, typer.Option("--engine", help="embedded (in process), wire (the same in two processes) or batsim (a real one).")
+        str,
+        typer.Option(
+            "--engine", help="embedded (in process), wire (the same in two processes) or batsim (a real one)."
+        ),
     ] = "embedded",
     batsim: Annotated[str, typer.Option("--batsim", help="The real Batsim's executable.")] = "batsim",
-    batsim_arg: Annotated[list[str] | None, typer.Option("--batsim-arg", help="Passed to the real Batsim; repeatable.")] = None,
+    batsim_arg: Annotated[
+        list[str] | None, typer.Option("--batsim-arg", help="Passed to the real Batsim; repeatable.")
+    ] = None,
     energy: Energy = None,
     sharing: Sharing = False,
     dynamic: Dynamic = False,
@@ -177,7 +206,11 @@ def run_command(
 
 
 def _label(spec: RunSpec) -> str:
-    parts = [str(spec.options[kind]) for kind in ("placement", "order", "response") if isinstance(spec.options.get(kind), str)]
+    parts = [
+        str(spec.options[kind])
+        for kind in ("placement", "order", "response")
+        if isinstance(spec.options.get(kind), str)
+    ]
     return " ".join([Path(spec.scheduler).stem, *parts])
 
 
@@ -215,14 +248,18 @@ def compare_command(
     for text in case:
         label, sign, options = text.partition("=")
         if not sign or not label.strip():
-            raise InputError("--case", f"{text!r} is not LABEL=OPTIONS", "write 'HFLD={\"response\": \"hfld\"}'")
+            raise InputError("--case", f"{text!r} is not LABEL=OPTIONS", 'write \'HFLD={"response": "hfld"}\'')
         name = "".join(c if c.isalnum() else "-" for c in label.strip().lower()).strip("-")
         prefix = export.with_name(f"{export.name}-{name}")
         specs.append((label.strip(), RunSpec(platform, workload, scheduler, read_options(options), prefix, envelope)))
     results = _run_all(specs)
     series = read_series(envelope)
     picture = file_of(export, "power", ".png")
-    traces = [(label, power_series(result.prefix, result.metrics.makespan_s)) for label, result in results if result.metrics.makespan_s]
+    traces = [
+        (label, power_series(result.prefix, result.metrics.makespan_s))
+        for label, result in results
+        if result.metrics.makespan_s
+    ]
     if traces:
         plot_power(traces, series, picture)
         Console(highlight=False).print(f"picture: {picture}", soft_wrap=True, markup=False)
@@ -232,7 +269,9 @@ def compare_command(
 def serve_command(
     scheduler: SchedulerName = "powercap",
     options: OptionsJson = "{}",
-    platform: Annotated[Path | None, typer.Option("-p", "--platform", help="The platform file that Batsim runs.")] = None,
+    platform: Annotated[
+        Path | None, typer.Option("-p", "--platform", help="The platform file that Batsim runs.")
+    ] = None,
     envelope: EnvelopeFile = None,
     socket: Annotated[str, typer.Option("--socket", help="Where to listen for Batsim.")] = DEFAULT_ENDPOINT,
     ready_file: Annotated[Path | None, typer.Option("--ready-file", help="Made once Batsim can connect.")] = None,
@@ -240,7 +279,8 @@ def serve_command(
 ) -> None:
     """Listen as the decision process of a Batsim 4.x that you start yourself; ends with the simulation.
 
-    [bold]Example:[/] batwatt serve -p platform.xml --envelope envelope.csv & batsim -p platform.xml -w workload.json -E -e out/x
+    [bold]Example:[/] batwatt serve -p platform.xml --envelope envelope.csv &
+    batsim -p platform.xml -w workload.json -E -e out/x
     """
     chosen = read_options(options)
     if platform is not None:
@@ -266,7 +306,9 @@ def serve_command(
 def engine_command(
     platform: PlatformFile,
     workload: WorkloadFile,
-    socket: Annotated[str, typer.Option("-s", "--socket-endpoint", help="Where the scheduler listens.")] = DEFAULT_ENDPOINT,
+    socket: Annotated[
+        str, typer.Option("-s", "--socket-endpoint", help="Where the scheduler listens.")
+    ] = DEFAULT_ENDPOINT,
     export: Prefix = Path("out/engine"),
     events: EventsFile = None,
     energy: Energy = None,
@@ -299,4 +341,4 @@ def policies_command() -> None:
         table.add_row(kind, name, line, aliases)
     console = Console(highlight=False)
     # never cut a name where the output is no terminal
-    console.print(table if console.is_terminal else table, width=None if console.is_terminal else 200, markup=False)
+    console.print(table, width=None if console.is_terminal else 200, markup=False)

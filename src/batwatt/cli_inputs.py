@@ -18,7 +18,9 @@ from batwatt.inputs.platform_gen import platform_xml_of
 from batwatt.inputs.series_csv import read_series
 
 generate = typer.Typer(no_args_is_help=True, help="Make a platform or a workload.", rich_markup_mode="rich")
-Output = Annotated[Path | None, typer.Option("-o", "--output", help="Where to write it.", show_default="standard output")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Where to write it.", show_default="standard output")
+]
 
 
 def _deliver(text: str, output: Path | None) -> None:
@@ -46,7 +48,9 @@ def generate_workload(
     seed: Annotated[int, typer.Option("--seed", help="Same seed, same bytes.", min=0)] = 0,
     jobs_per_hour: Annotated[int, typer.Option(help="Arrivals an hour.")] = GoogleLike.jobs_per_hour,
     hours: Annotated[int, typer.Option(help="Hours of arrivals.")] = GoogleLike.hours,
-    mean_runtime: Annotated[float, typer.Option(help="Mean run time on the reference server, s.")] = GoogleLike.mean_runtime_s,
+    mean_runtime: Annotated[
+        float, typer.Option(help="Mean run time on the reference server, s.")
+    ] = GoogleLike.mean_runtime_s,
     sigma: Annotated[float, typer.Option(help="Shape of the lognormal run times.")] = GoogleLike.sigma,
     max_servers: Annotated[int, typer.Option(help="Widest job.")] = GoogleLike.max_servers,
     servers: Annotated[int, typer.Option(help="Servers of the platform (nb_res).")] = GoogleLike.nb_res,
@@ -57,7 +61,12 @@ def generate_workload(
     [bold]Example:[/] batwatt generate workload --seed 7 -o workloads/google-288-07.json
     """
     params = GoogleLike(
-        jobs_per_hour=jobs_per_hour, hours=hours, mean_runtime_s=mean_runtime, sigma=sigma, max_servers=max_servers, nb_res=servers
+        jobs_per_hour=jobs_per_hour,
+        hours=hours,
+        mean_runtime_s=mean_runtime,
+        sigma=sigma,
+        max_servers=max_servers,
+        nb_res=servers,
     )
     _deliver(to_text(google_like(params, seed)), output)
 
@@ -68,14 +77,17 @@ def convert(
     format: Annotated[str | None, typer.Option("--format", help="swf or csv.", show_default="by suffix")] = None,
     unit: Annotated[str, typer.Option("--unit", help="Unit of a CSV's times: s or h.")] = "s",
     cores_per_server: Annotated[int, typer.Option(help="CPUs of a job that share a server.")] = 1,
-    walltime_factor: Annotated[float, typer.Option(help="Walltime / run time where the trace has no request (0: none).")] = 2.0,
+    walltime_factor: Annotated[
+        float, typer.Option(help="Walltime / run time where the trace has no request (0: none).")
+    ] = 2.0,
     kind: Annotated[str, typer.Option("--profile", help="delay, or flops of a reference server.")] = "delay",
     reference_flops: Annotated[float | None, typer.Option(help="Speed of the reference server, flop/s.")] = None,
     nb_res: Annotated[int | None, typer.Option(help="Servers of the platform.", show_default="the widest job")] = None,
 ) -> None:
     """Turn a job trace into a Batsim workload.
 
-    [bold]Example:[/] batwatt convert jobs.csv --cores-per-server 4 --profile flops --reference-flops 18.4e9 -o workload.json
+    [bold]Example:[/] batwatt convert jobs.csv --cores-per-server 4 --profile flops --reference-flops 18.4e9
+    -o workload.json
     """
     if kind not in ("delay", "flops"):
         raise InputError("--profile", f"{kind!r} is not a kind of profile", "use delay or flops")

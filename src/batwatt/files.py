@@ -28,8 +28,8 @@ def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[str]]:
         text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
         with os.fdopen(handle, mode, **text) as stream:  # type: ignore[call-overload]
             yield stream
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

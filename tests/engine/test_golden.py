@@ -10,15 +10,13 @@ from golden import (
     Script,
     assert_same_files,
     by_date,
-    check_answer,
-    decode,
     dialogue,
-    encode,
     engine_of,
     needs_golden,
     scenarios,
 )
 
+from batwatt.engine.wire import check_answer, decode, encode
 from batwatt.errors import IllegalDecisionError, ProtocolError
 from batwatt.results.writers import write_record
 

@@ -51,8 +51,10 @@ def test_means_are_those_promised() -> None:
     assert sum(runs) / len(runs) == pytest.approx(1500.0, rel=0.02)
     widths = Counter(job["res"] for job in many["jobs"])
     assert set(widths) == set(range(1, 9))
-    assert widths[1] / len(runs) == pytest.approx(128 / 255, abs=0.01)
-    assert widths[2] / widths[1] == pytest.approx(0.5, abs=0.02)
+    frequencies = [servers**-0.55 for servers in range(1, 9)]
+    for servers, frequency in enumerate(frequencies, start=1):
+        assert widths[servers] / len(runs) == pytest.approx(frequency / sum(frequencies), abs=0.01)
+    assert sum(job["res"] for job in many["jobs"]) / len(runs) == pytest.approx(3.66, abs=0.03)
 
 
 def test_same_seed_same_bytes_and_other_seed_other_jobs() -> None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from batwatt import schedulers
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.policy.base import EnvelopeScheduler
 from batwatt.policy.registry import first_line
@@ -19,6 +18,8 @@ from batwatt.policy.registry import first_line
 
 def our_schedulers() -> Iterator[tuple[str, type[EnvelopeScheduler]]]:
     """(name, class) of every scheduler in `batwatt.schedulers`, sorted by name."""
+    # the folder lies outside src/, where a type checker does not find it
+    schedulers = importlib.import_module("batwatt.schedulers")
     for name in sorted(module.name for module in pkgutil.iter_modules(schedulers.__path__)):
         module = importlib.import_module(f"batwatt.schedulers.{name}")
         yield name, getattr(module, class_name(name))
@@ -59,7 +60,8 @@ def scheduler_class(name: str) -> type[Any]:
     else:
         path = _pybatsim_file(name)
         if path is None:
-            raise UnknownNameError("--scheduler", "scheduler", name, ours, "Give a name or the path of a .py file; see `batwatt policies`.")
+            hint = "Give a name or the path of a .py file; see `batwatt policies`."
+            raise UnknownNameError("--scheduler", "scheduler", name, ours, hint)
     return _from_file(path)
 
 

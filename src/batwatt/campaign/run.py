@@ -53,7 +53,7 @@ class RunSpec:
     envelope: Path | None = None
     events: Path | None = None
     engine: EngineName = "embedded"
-    config: EngineConfig = EngineConfig()
+    config: EngineConfig = field(default_factory=EngineConfig)
     batsim: str = "batsim"
     batsim_args: Sequence[str] = ()
     patience_s: float | None = 300.0
@@ -150,7 +150,9 @@ def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConf
         settings["dynamic_jobs"] = settings["profile_reuse"] = True
     if spec.options.get("envelope") == EVENTS:
         if spec.events is None:
-            raise InputError("--events", "the envelope is to come as events but there is no events file", "make one: batwatt events")
+            raise InputError(
+                "--events", "the envelope is to come as events but there is no events file", "make one: batwatt events"
+            )
         settings["forward_unknown_events"] = True
     return EngineConfig(**settings)
 
@@ -165,7 +167,9 @@ def _run_apart(spec: RunSpec, scheduler: Any, config: EngineConfig, prefix: Path
     if spec.engine == "batsim":
         binary = shutil.which(spec.batsim)
         if binary is None:
-            raise InputError("--batsim", f"{spec.batsim!r} is not an executable on PATH", "install Batsim 4.x or give its path")
+            raise InputError(
+                "--batsim", f"{spec.batsim!r} is not an executable on PATH", "install Batsim 4.x or give its path"
+            )
         args = [*config.batsim_args(), "--disable-schedule-tracing", *spec.batsim_args]
         command = batsim_command(binary, spec.platform, [spec.workload], prefix, spec.events, args)
         name = "Batsim"

@@ -16,8 +16,8 @@ from batwatt.model.record import Record
 def simulate(engine: Engine, scheduler: BatsimScheduler, watch: Callable[[Link], Link] | None = None) -> Record:
     """Run any pybatsim scheduler on the engine in this process; returns what the simulation wrote down.
 
-    `watch` may wrap the link between both (progress). A deadlock calls the scheduler's `onDeadlock` and raises DeadlockError. Illegal decisions raise
-    IllegalDecisionError.
+    `watch` may wrap the link between both (progress). A deadlock calls the scheduler's `onDeadlock` and raises
+    DeadlockError; an illegal decision raises IllegalDecisionError.
     """
     bs = Bs(scheduler, watch(engine) if watch else engine)
     try:

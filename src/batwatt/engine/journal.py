@@ -1,4 +1,4 @@
-"""What the embedded engine writes down while it runs: energy, the rows of Batsim's files, the totals of the schedule."""
+"""What the embedded engine writes down: energy, the rows of Batsim's files, the totals of the schedule."""
 
 from __future__ import annotations
 

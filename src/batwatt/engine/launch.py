@@ -37,14 +37,16 @@ class Child:
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self.name = name
-        self._log = tempfile.TemporaryFile(mode="w+b")
+        self._log = tempfile.TemporaryFile(mode="w+b")  # noqa: SIM115 (it lives as long as the process)
         try:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, preexec_fn=_die_with_parent
             )
         except OSError as error:
             self._log.close()
-            raise InputError(command[0], f"cannot be started ({error.strerror})", "install it or give its path") from None
+            raise InputError(
+                command[0], f"cannot be started ({error.strerror})", "install it or give its path"
+            ) from None
 
     def death(self) -> str | None:
         """Why the process is no more, None while it runs."""
@@ -104,11 +106,13 @@ def drive(
     `patience_s`: how long that process may be silent, None for ever. `watch` may wrap the link (progress). If either
     side dies or falls silent the other is ended; raises PeerError.
     """
-    with SchedulerSocket("tcp://127.0.0.1:*", first_s=patience_s, patience_s=patience_s) as socket:
-        with _child(command(socket.endpoint), name) as child:
-            socket.alive = child.death
-            Bs(scheduler, watch(socket)).start()
-            child.finish()
+    with (
+        SchedulerSocket("tcp://127.0.0.1:*", first_s=patience_s, patience_s=patience_s) as socket,
+        _child(command(socket.endpoint), name) as child,
+    ):
+        socket.alive = child.death
+        Bs(scheduler, watch(socket)).start()
+        child.finish()
 
 
 def listen(scheduler: BatsimScheduler, endpoint: str, patience_s: float | None, ready: Callable[[str], None]) -> None:

@@ -41,10 +41,8 @@ class Switching:
             if members & mask and not 0 <= target < len(machines.kind_host[kind].pstates):
                 name = machines.kind_host[kind].name
                 raise IllegalDecisionError(what, f"{name} has p-states 0..{len(machines.kind_host[kind].pstates) - 1}")
-        if target in first.virtual:
-            shown = IGNORED
-        else:
-            shown = TO_SLEEP if target in first.sleep_of else TO_COMPUTE
+        kinds = {**dict.fromkeys(first.virtual, IGNORED), **dict.fromkeys(first.sleep_of, TO_SLEEP)}
+        shown = kinds.get(target, TO_COMPUTE)
         text = hostset.to_text(mask)
         journal = self._journal
         journal.update(now)

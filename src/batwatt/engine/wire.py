@@ -39,7 +39,7 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
 
 
 def encode(value: Any) -> str:
-    """JSON as Batsim writes it: no blanks, every float with six decimals; ProtocolError if a number has no such text."""
+    """JSON as Batsim writes it: no blanks, floats with six decimals; ProtocolError if a number has no such text."""
     if type(value) is float:
         text = f"{value:.6f}"
         if not math.isfinite(value) or len(text) > LONGEST_NUMBER:

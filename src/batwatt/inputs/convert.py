@@ -217,7 +217,11 @@ class _Options:
         if self.walltime_factor is None:
             return None
         product = job.run_s * self.walltime_factor
-        return math.ceil(product) if math.isfinite(product) else product
+        if not math.isfinite(product):
+            return product
+        # a delay of the length of its walltime would time out
+        least = math.floor(round(job.run_s, 6)) + 1 if self.reference_flops is None else 0
+        return max(math.ceil(product), least)
 
     def profile(self, run_s: float, profiles: dict[str, dict[str, Any]], place: str) -> str:
         """Name of the profile of that run time, made if new."""

@@ -64,7 +64,7 @@ Profile = Delay | Parallel | Composed
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job of a workload. `id` is full (`w0!3`); `raw` is its JSON with the id rewritten and floats as Batsim sends them."""
+    """A job of a workload; `id` is full (`w0!3`), `raw` its JSON with that id and floats as Batsim sends them."""
 
     id: str
     submit_time_s: float
@@ -86,7 +86,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Workload:
-    """Jobs in submission order (time, then full id) with their profiles. `raw_profiles` are as Batsim would send them."""
+    """Jobs in submission order (time, then full id); `raw_profiles` are the profiles as Batsim would send them."""
 
     name: str
     jobs: tuple[Job, ...]

@@ -58,7 +58,8 @@ class EnvelopeScheduler(BatsimScheduler):
         self._more_jobs = True
         self._calls: set[float] = set()
         self._settled = False
-        self._resubmitted = 0
+        self._awaited = 0
+        self._registration_over = False
         self._to_sleep: dict[int, int] = {}
         self._killing: set[str] = set()
 
@@ -73,11 +74,11 @@ class EnvelopeScheduler(BatsimScheduler):
         if not self.the_response.active:
             return None
         if given is None:
-            raise InputError(
-                "option 'envelope'", f"the response {self.the_response.name!r} needs one", f"give a CSV file or {EVENTS!r}"
-            )
+            hint = f"give a CSV file or {EVENTS!r}"
+            raise InputError("option 'envelope'", f"the response {self.the_response.name!r} needs one", hint)
         if self.platform is None:
-            raise InputError("option 'platform'", f"the response {self.the_response.name!r} needs it", "give the XML file")
+            hint = "give the XML file"
+            raise InputError("option 'platform'", f"the response {self.the_response.name!r} needs it", hint)
         if given == EVENTS:
             return EventInjector()
         return FileInjector(given if isinstance(given, Series) else read_series(given))
@@ -94,28 +95,25 @@ class EnvelopeScheduler(BatsimScheduler):
         count = self.bs.nb_compute_resources
         platform = self.platform
         if platform is not None:
-            ours = [host.name for host in platform.hosts]
             theirs = [self.bs.compute_resources[i]["name"] for i in range(count)]
-            if ours != theirs:
-                odd = next((a or b for a, b in zip(ours, theirs, strict=False) if a != b), f"{len(ours)} hosts, not {count}")
-                raise InputError(platform.source, f"is not the platform that Batsim runs ({odd})", "give both the same file")
+            if [host.name for host in platform.hosts] != theirs:
+                problem = f"is not the platform that Batsim runs ({count} hosts, the first is {theirs[0]!r})"
+                raise InputError(platform.source, problem, "give both the same file")
         if self.needs_dynamic_jobs and not self.bs.dynamic_job_registration_enabled:
-            raise InputError(
-                "option 'on_kill'",
-                "resubmit needs Batsim's --enable-dynamic-jobs and --enable-profile-reuse",
-                "start it so, or use on_kill: drop",
-            )
+            problem = "resubmit needs Batsim's --enable-dynamic-jobs and --enable-profile-reuse"
+            raise InputError("option 'on_kill'", problem, "start it so, or use on_kill: drop")
         self.queue = Queue(self.the_order)
         self.cluster = Cluster(count, self.queue, platform)
 
     def onJobSubmission(self, job: Job) -> None:
         """Queue a job; one wider than the platform can never run and is rejected."""
         if job.requested_resources > self.cluster.count:
-            self.logger.warning(
-                "job %s asks for %d hosts but the platform has %d: rejected", job.id, job.requested_resources, self.cluster.count
-            )
+            text = "job %s asks for %d hosts but the platform has %d: rejected"
+            self.logger.warning(text, job.id, job.requested_resources, self.cluster.count)
             self.bs.reject_jobs([job])
             return
+        if job.metadata is not None:
+            self._awaited -= 1  # one of our own, acknowledged
         self.queue.add(job)
         self._settled = False
 
@@ -131,14 +129,11 @@ class EnvelopeScheduler(BatsimScheduler):
                 self._resubmit(job)
 
     def _resubmit(self, job: Job) -> None:
-        before = set(self.bs.jobs) if not self.bs.ack_of_dynamic_jobs else set()
         self.bs.resubmit_job(job)
-        self._resubmitted += 1
-        if not self.bs.ack_of_dynamic_jobs:
-            (new,) = set(self.bs.jobs) - before
-            self.queue.add(self.bs.jobs[new])
+        if self.bs.ack_of_dynamic_jobs:
+            self._awaited += 1  # Batsim will announce it
         else:
-            self._awaited = getattr(self, "_awaited", 0) + 1
+            self.queue.add(next(reversed(self.bs.jobs.values())))
 
     def onJobsKilled(self, jobs: list[Job]) -> None:
         """Their completion was announced, too."""
@@ -192,10 +187,13 @@ class EnvelopeScheduler(BatsimScheduler):
         acted = self._place() or acted
         if self.injector is not None:
             self._call_next_step(now_s, stepped and not acted)
-        if self.needs_dynamic_jobs and not self._more_jobs and not len(self.queue) and not cluster.running:
-            if not self._killing and not getattr(self, "_awaited", 0) and not getattr(self, "_finished", False):
-                self._finished = True
-                self.bs.notify_registration_finished()
+        if self.needs_dynamic_jobs and self._done() and not self._registration_over:
+            self._registration_over = True
+            self.bs.notify_registration_finished()
+
+    def _done(self) -> bool:
+        """Whether all work is over: nothing waits, runs, is being killed, or is still to come."""
+        return not (self._more_jobs or len(self.queue) or self.cluster.running or self._killing or self._awaited)
 
     # carrying out decisions ---------------------------------------------------------------------------------------
 
@@ -291,14 +289,14 @@ class EnvelopeScheduler(BatsimScheduler):
         """Ask to be woken at the next step, as long as there is something to wait for."""
         injector, cluster = self.injector, self.cluster
         assert injector is not None
-        at_rest = not cluster.running and not (cluster.waking | cluster.falling | cluster.draining) and not self._killing
+        changing = cluster.waking | cluster.falling | cluster.draining
+        at_rest = not cluster.running and not changing and not self._killing
         if injector.over and at_rest and idle_step:
             # the cap holds for ever, nothing runs or changes, and neither part could do anything
             self._settled = True
             if len(self.queue) and not self._more_jobs:
                 self._give_up()
-        done = not self._more_jobs and not len(self.queue) and not cluster.running and not self._killing
-        if done or self._settled:
+        if self._settled or self._done():
             return
         call_s = injector.next_call_s(now_s)
         if call_s is not None and call_s > now_s and call_s not in self._calls:

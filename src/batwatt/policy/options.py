@@ -29,7 +29,7 @@ class EnvelopeOptions(BaseModel):
     platform: str | Path | Platform | None = Field(None, description="platform file, for the servers' speeds and watts")
     on_kill: Literal["drop", "resubmit"] = Field("drop", description="what becomes of a job killed for power")
     work_estimate: Literal["walltime", "exact"] = Field(
-        "walltime", description="a job's work: its walltime at the fastest state, or what its profile says (clairvoyant)"
+        "walltime", description="a job's work: its walltime at the fastest state, or what its profile says"
     )
 
 

@@ -75,11 +75,12 @@ class EasyBackfilling(Placement):
             return starts
         count = free.bit_count()
         if head.hosts <= count:
-            for head in queue.ordered(now_s) if len(queue) > 1 else (head,):
-                if head.hosts > count:
+            for waiting in queue.ordered(now_s) if len(queue) > 1 else (head,):
+                if waiting.hosts > count:
+                    head = waiting
                     break
-                free = _take(starts, head, free)
-                count -= head.hosts
+                free = _take(starts, waiting, free)
+                count -= waiting.hosts
             else:
                 return starts
         if not count or len(queue) == len(starts) + 1:

@@ -51,7 +51,7 @@ class Plan:
 
     def __init__(self, cluster: Cluster) -> None:
         if cluster.platform is None:
-            raise InputError("option 'platform'", "a response needs the platform's speeds and watts", "give its XML file")
+            raise InputError("option 'platform'", "a response needs speeds and watts", "give the XML file")
         self.hosts = cluster.platform.hosts
         self.now_s = cluster.now_s
         self.locked = cluster.locked

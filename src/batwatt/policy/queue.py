@@ -96,8 +96,8 @@ class Queue:
     def remove(self, row: Waiting) -> None:
         """Take a row out."""
         index = bisect_left(self._keys, row.sort_key)
-        for column in (self._keys, self._rows, self._hosts, self._walltime, self._submit):
-            del column[index]  # type: ignore[attr-defined]
+        del self._keys[index], self._rows[index]
+        del self._hosts[index], self._walltime[index], self._submit[index]
 
     def _vectors(self) -> Columns:
         return Columns(
@@ -119,14 +119,14 @@ class Queue:
             return rows[0]
         keys = self._now_keys(now_s)
         best = np.flatnonzero(keys == keys.min())
-        return rows[int(best[0])] if len(best) == 1 else min((rows[i] for i in best), key=lambda row: (row.submit_s, row.serial))
+        return min((rows[i] for i in best), key=lambda row: (row.submit_s, row.serial))
 
     def ordered(self, now_s: float) -> list[Waiting]:
         """All jobs in order."""
         if self._order.static:
             return list(self._rows)
-        keys = self._now_keys(now_s)
-        return [self._rows[i] for i in np.lexsort((np.array([row.serial for row in self._rows]), self._vectors().submit_s, keys))]
+        # lexsort is stable, and the rows are in order of arrival
+        return [self._rows[i] for i in np.lexsort((self._vectors().submit_s, self._now_keys(now_s)))]
 
     def fitting(self, now_s: float, free: int, window_s: float = math.inf, extra: int = 0) -> list[Waiting]:
         """In order, the jobs of at most `free` hosts that end within `window_s` or need at most `extra` hosts."""
@@ -149,7 +149,7 @@ class Queue:
         if not self._order.static and len(indices) > 1:
             keys = self._now_keys(now_s)[indices]
             submit = np.array([rows[i].submit_s for i in indices])
-            indices = indices[np.lexsort((indices, submit, keys))]
+            indices = indices[np.lexsort((submit, keys))]
         return [rows[i] for i in indices]
 
 

@@ -1,0 +1,52 @@
+# The main job and the tests, each from nothing: `make run`, `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope power_profiles/profile3.csv
+
+.PHONY: help run test lint wheel bench profiles clean
+
+help:  ## what can be made
+	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/\t/'
+
+$(BIN)/batwatt: setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed: make PYTHON=python3.11"; exit 2; }
+	$(PYTHON) -m venv $(VENV) || { echo "the venv module is missing: apt install python3-venv"; exit 2; }
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+$(VENV)/dev: $(BIN)/batwatt
+	$(BIN)/pip install --quiet --disable-pip-version-check '.[dev]' --editable .
+	@touch $@
+
+run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD beside no configuration
+	$(BIN)/batwatt compare $(MAIN) -e out/main \
+	  -c 'EASY Slowdown HFLD={"placement": "easy", "order": "slowdown", "response": "hfld"}' \
+	  -c 'EASY Slowdown no configuration={"placement": "easy", "order": "slowdown", "response": "none"}'
+
+test: $(BIN)/batwatt  ## all tests
+	$(BIN)/python -m pytest -q -n 2
+
+lint: $(VENV)/dev  ## style, types, import contract
+	$(BIN)/ruff check src schedulers tests bench power_profiles docker
+	$(BIN)/ruff format --check src schedulers tests bench power_profiles docker
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+wheel: $(VENV)/dev  ## build the wheel and import it from a clean environment
+	rm -rf dist build && $(BIN)/python -m build --quiet --wheel
+	$(PYTHON) -m venv --clear build/clean
+	build/clean/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build && clean/bin/python -c 'import batwatt, batwatt.schedulers.powercap; print("wheel", batwatt.__version__)'
+	cd build && clean/bin/batwatt policies > /dev/null
+
+bench: $(VENV)/dev  ## speed and memory of the embedded engine
+	$(BIN)/python bench/engine.py
+
+profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
+	$(BIN)/pip install --quiet --disable-pip-version-check '.[profiles]' --editable .
+	$(BIN)/python power_profiles/make_profiles.py --check
+
+clean:  ## remove what was made
+	rm -rf $(VENV) build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
