@@ -17,7 +17,7 @@ $(BIN)/batwatt: setup.cfg pyproject.toml
 	@touch $@
 
 $(VENV)/dev: $(BIN)/batwatt
-	$(BIN)/pip install --quiet --disable-pip-version-check '.[dev]' --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD beside no configuration
@@ -45,7 +45,7 @@ bench: $(VENV)/dev  ## speed and memory of the embedded engine
 	$(BIN)/python bench/engine.py
 
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
-	$(BIN)/pip install --quiet --disable-pip-version-check '.[profiles]' --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'
 	$(BIN)/python power_profiles/make_profiles.py --check
 
 clean:  ## remove what was made

@@ -16,6 +16,8 @@ from procset import ProcSet
 from batwatt.errors import ProtocolError
 
 State = Job.State
+_STATES = {state.name: state for state in State}
+_GOOD = State.COMPLETED_SUCCESSFULLY
 
 
 class Link(Protocol):
@@ -58,6 +60,7 @@ class Bs(Batsim):
         self._current_time = 0.0
         self._events_to_send: list[dict[str, Any]] = []
         self._late = False
+        self._ended = False
         self._handlers = {
             "SIMULATION_BEGINS": self._simulation_begins,
             "SIMULATION_ENDS": self._simulation_ends,
@@ -99,12 +102,19 @@ class Bs(Batsim):
         known = self.jobs[job.id]
         known.allocation = allocation
         known.state = State.RUNNING
-        for name in ("mapping", "storage_mapping"):
-            if name in job.__dict__:
-                data[name] = getattr(job, name)
-                setattr(known, name, data[name])
+        given = job.__dict__
+        if "mapping" in given:
+            known.mapping = data["mapping"] = job.mapping
+        if "storage_mapping" in given:
+            known.storage_mapping = data["storage_mapping"] = job.storage_mapping
         self._events_to_send.append({"timestamp": self._current_time, "type": "EXECUTE_JOB", "data": data})
         self.nb_jobs_scheduled += 1
+
+    def start(self) -> None:
+        """Run the simulation to its end."""
+        step = self._read_bat_msg
+        while step():
+            pass
 
     # messages ---------------------------------------------------------------------------------------------------
 
@@ -112,24 +122,21 @@ class Bs(Batsim):
         message = self.link.message()
         self._current_time = message["now"]
         self._events_to_send = []
-        scheduler = self.scheduler
+        scheduler, handlers = self.scheduler, self._handlers
         scheduler.onBeforeEvents()
-        ended = False
+        self._ended = False
         for event in message["events"]:
-            kind = event["type"]
-            handler = self._handlers.get(kind)
+            handler = handlers.get(event["type"])
             if handler is None:
-                raise ProtocolError(f"Batsim sent an event of unknown type {kind!r}")
+                raise ProtocolError(f"Batsim sent an event of unknown type {event['type']!r}")
             handler(event)
-            if kind == "SIMULATION_ENDS":
-                ended = True
         scheduler.onNoMoreEvents()
         if self._late:
             # only a scheduler that consumes time can have decisions out of order
             self._events_to_send.sort(key=lambda event: event["timestamp"])
             self._late = False
         self.link.reply({"now": self._current_time, "events": self._events_to_send})
-        return not ended
+        return not self._ended
 
     def _simulation_begins(self, event: dict[str, Any]) -> None:
         data = event["data"]
@@ -153,6 +160,7 @@ class Bs(Batsim):
 
     def _simulation_ends(self, event: dict[str, Any]) -> None:
         self.running_simulation = False
+        self._ended = True
         self.scheduler.onSimulationEnds()
 
     def _job_submitted(self, event: dict[str, Any]) -> None:
@@ -162,10 +170,11 @@ class Bs(Batsim):
         job = Job(job_id, raw["subtime"], raw.get("walltime", -1), raw["res"], raw["profile"], raw)
         job.job_state = State.SUBMITTED
         self.nb_jobs_submitted += 1
-        profiles = self.profiles.setdefault(job_id.split("!", 1)[0], {})
-        if job.profile not in profiles:
-            profiles[job.profile] = data.get("profile", {})
-        job.profile_dict = profiles[job.profile]
+        try:
+            job.profile_dict = self.profiles[job_id.partition("!")[0]][job.profile]
+        except KeyError:
+            profiles = self.profiles.setdefault(job_id.partition("!")[0], {})
+            job.profile_dict = profiles[job.profile] = data.get("profile", {})
         known = self.jobs.get(job_id)
         if known is not None:
             # the acknowledgement of a job that the scheduler registered
@@ -182,10 +191,10 @@ class Bs(Batsim):
         data = event["data"]
         job = self.jobs[data["job_id"]]
         job.finish_time = event["timestamp"]
-        state = State.__members__.get(data["job_state"], State.UNKNOWN)
+        state = _STATES.get(data["job_state"], State.UNKNOWN)
         job.job_state = state
         job.return_code = data["return_code"]
-        if state is State.COMPLETED_SUCCESSFULLY:
+        if state is _GOOD:
             self.nb_jobs_successful += 1
         elif state is State.COMPLETED_WALLTIME_REACHED:
             self.nb_jobs_timeout += 1

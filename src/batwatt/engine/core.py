@@ -85,26 +85,27 @@ class Engine:
         if self.config.dynamic_jobs:
             self._profile_users.update(Counter((job.workload, job.profile) for load in workloads for job in load.jobs))
         if events:
-            self._plan(self._external, NO_MORE_EVENTS, [(event.time_s, event) for event in events])
+            self._plan(self._external, NO_MORE_EVENTS, [event.time_s for event in events], events)
         for workload in self.workloads:
-            self._plan(self._submit, NO_MORE_JOBS, [(job.submit_time_s, job) for job in workload.jobs])
+            self._plan(self._submit, NO_MORE_JOBS, [job.submit_time_s for job in workload.jobs], workload.jobs)
 
     # sources: jobs and external events ------------------------------------------------------------------------
 
-    def _plan(self, deliver: Callable[[Any], None], bye: str, items: list[tuple[float, Any]]) -> None:
+    def _plan(self, deliver: Callable[[Any], None], bye: str, dates: Sequence[float], items: Sequence[Any]) -> None:
         """Deliver the items of a source date by date; its `bye` follows the last."""
-        self.kernel.at(items[0][0] if items else 0.0, ARRIVAL, self._arrive, (deliver, bye, items, 0))
+        self.kernel.at(dates[0] if dates else 0.0, ARRIVAL, self._arrive, [0, deliver, bye, dates, items])
 
-    def _arrive(self, source: tuple[Callable[[Any], None], str, list[tuple[float, Any]], int]) -> None:
-        deliver, bye, items, index = source
-        count = len(items)
+    def _arrive(self, source: list[Any]) -> None:
+        index, deliver, bye, dates, items = source
+        count = len(dates)
         if index < count:
-            date = items[index][0]
-            while index < count and items[index][0] == date:
-                deliver(items[index][1])
+            date = dates[index]
+            while index < count and dates[index] == date:
+                deliver(items[index])
                 index += 1
         if index < count:
-            self.kernel.at(items[index][0], ARRIVAL, self._arrive, (deliver, bye, items, index))
+            source[0] = index
+            self.kernel.at(dates[index], ARRIVAL, self._arrive, source)
             return
         if bye == NO_MORE_JOBS:
             self._job_sources -= 1
@@ -113,11 +114,13 @@ class Engine:
         self._byes.append({"timestamp": round(self.kernel.clock, 6), "type": "NOTIFY", "data": {"type": bye}})
 
     def _submit(self, job: Job) -> None:
-        self.journal.submission(self.kernel.clock)
-        self.jobs[job.id] = job
-        self.state[job.id] = SUBMITTED
+        if not self._unfinished:
+            self.journal.submission(self.kernel.clock)
+        job_id = job.id
+        self.jobs[job_id] = job
+        self.state[job_id] = SUBMITTED
         self._unfinished += 1
-        data: dict[str, Any] = {"job_id": job.id, "job": job.raw}
+        data: dict[str, Any] = {"job_id": job_id, "job": job.raw}
         if self.config.forward_profiles:
             data["profile"] = self._raw_profiles[job.workload][job.profile]
         self._emit("JOB_SUBMITTED", data)
@@ -160,7 +163,8 @@ class Engine:
             # what is submitted at once finds the scheduler busy with the beginning
             self._thinking = True
             return message
-        kernel.run_due(kernel.clock)
+        if kernel.is_due():
+            kernel.run_due(kernel.clock)
         while not self._pending and not self._byes:
             date = kernel.next_date()
             if date is None:
@@ -226,9 +230,7 @@ class Engine:
             ],
             "storage_resources": [],
             "workloads": {workload.name: workload.source for workload in self.workloads},
-            "profiles": {
-                name: {key: dict(raw) for key, raw in raws.items()} for name, raws in self._raw_profiles.items()
-            },
+            "profiles": {name: dict(raws) for name, raws in self._raw_profiles.items()},
         }
 
     # what the scheduler answers -------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -42,12 +43,13 @@ class Execution:
 
     def start(self, job: Job, alloc: object, mapping: Any, profiles: Mapping[str, Profile]) -> None:
         """Start a job on hosts (HostSet, ProcSet or interval string); raises IllegalDecisionError as Batsim aborts."""
-        mask = self._mask(job, alloc)
+        mask = alloc.mask if type(alloc) is hostset.HostSet else self._mask(job, alloc)
         machines = self._machines
         ready = machines.mask[IDLE] | machines.mask[COMPUTING] if self._sharing else machines.mask[IDLE]
-        if mask & ~(ready & ~machines.unavailable):
+        if mask & ~(ready & ~machines.unavailable) or not mask:
+            mask = self._mask(job, alloc)
             self._refuse(job, mask)
-        executors = self._executors(job, mask, mapping)
+        executors = self._executors(job, mask, mapping) if mapping or machines.odd_starts else None
         if executors is None and mask.bit_count() != job.hosts and not _fits_any_width(profiles[job.profile], profiles):
             raise self._illegal(job, f"it needs {job.hosts} hosts but was given {mask.bit_count()}, without a mapping")
         now = self._kernel.clock
@@ -68,17 +70,16 @@ class Execution:
         if self._sharing:
             self.refresh(self._machines.everyone, now)
             return
-        journal = self._journal
-        journal.extra_w -= run.extra_w
+        before_w = run.extra_w
         run.retime(self._machines, now)
-        journal.extra_w += run.extra_w
+        self._journal.extra_w += run.extra_w - before_w
         self._schedule_end(run)
 
     def _schedule_end(self, run: Run) -> None:
         if run.event >= 0:
             self._kernel.forget(run.event)
             run.event = -1
-        if run.end_s < float("inf"):
+        if run.end_s < math.inf:
             run.event = self._kernel.at(run.end_s, END, self._leaf_ended, run)
 
     def refresh(self, mask: int, now: float) -> None:
@@ -102,7 +103,7 @@ class Execution:
         assert run.leaf is not None
         code = run.leaf.return_code
         if code == 0:
-            if self._next_leaf(run, now):
+            if run.stack and self._next_leaf(run, now):
                 return
             if run.outcome == TIMEOUT:
                 self._end(run, "COMPLETED_WALLTIME_REACHED", -1)
@@ -213,14 +214,18 @@ class Execution:
             if state not in (IDLE, COMPUTING):
                 raise self._illegal(job, f"{name} is {STATE_NAMES[state]}, neither idle nor computing")
 
-    def _executors(self, job: Job, mask: int, mapping: Any) -> list[int] | None:
-        """Executor -> index in the sorted allocation, from Batsim's `mapping` object; None without one."""
-        # a sleeping host never gets here, but a host that began in a sleep p-state is idle to Batsim
+    def _refuse_odd(self, job: Job, mask: int) -> None:
+        """A sleeping host never gets here, but one that began in a sleep p-state is idle to Batsim."""
         for mode, _ in self._machines.modes_of(mask):
             if mode.index not in self._machines.kind_host[mode.kind].compute:
                 raise self._illegal(
                     job, f"a host of it is in p-state {mode.index} ({STATE_NAMES[SLEEPING]} or virtual)"
                 )
+
+    def _executors(self, job: Job, mask: int, mapping: Any) -> list[int] | None:
+        """Executor -> index in the sorted allocation, from Batsim's `mapping` object; None without one."""
+        if self._machines.odd_starts:
+            self._refuse_odd(job, mask)
         if not mapping:
             return None
         width = mask.bit_count()

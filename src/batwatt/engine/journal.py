@@ -27,10 +27,8 @@ class Journal:
         self._last_row: tuple[float, float] = (0.0, 0.0)
         self._first_submission_j: float | None = None
         self._last_end_j = 0.0
-        self._totals = {"jobs": 0, "success": 0, "killed": 0, "rejected": 0, "switches": 0, "grouped": 0}
-        self._sums = [0.0, 0.0, 0.0]
-        self._maxima = [0.0, 0.0, 0.0]
-        self._makespan = 0.0
+        self._switches = 0
+        self._switch_requests = 0
         hosts = machines.hosts
         for index in sorted({host.initial_pstate for host in hosts}):
             members = [host.id for host in hosts if host.initial_pstate == index]
@@ -38,8 +36,8 @@ class Journal:
 
     def update(self, now: float) -> None:
         """Integrate the power up to `now`; to be called before anything that Batsim observes changes it."""
-        self.integrate(now)
         self.observed_s = now
+        self.integrate(now)
 
     def integrate(self, now: float) -> None:
         """The same before a change inside a job, at which Batsim does not look at the hosts (see `Execution`)."""
@@ -71,7 +69,8 @@ class Journal:
 
     def states_row(self, now: float) -> None:
         """A row of machine_states."""
-        self.record.machine_states.append((now, *self._machines.counts()))
+        sleeping, on, off, idle, computing = self._machines.seen
+        self.record.machine_states.append((now, sleeping, on, off, idle, computing))
 
     def pstate_row(self, now: float, hosts: str, value: int) -> None:
         """A row of pstate_changes: a p-state, or -1, -2, -42 for a request (on, off, a virtual one)."""
@@ -79,37 +78,27 @@ class Journal:
 
     def switch_request(self, hosts: int) -> None:
         """Count a request to change p-states."""
-        self._totals["grouped"] += 1
-        self._totals["switches"] += hosts
+        self._switch_requests += 1
+        self._switches += hosts
 
     def job_ended(self, run: Run, now: float, state: str, metadata: str) -> None:
         """The row of a job that ran, and its share in the totals."""
         job = run.job
-        runtime = now - run.start_s
+        workload, _, name = job.id.partition("!")
+        start = run.start_s
+        runtime = now - start
         if not runtime > 0.0:
             runtime = NULL_RUNTIME_S
-        waiting = run.start_s - job.submit_time_s
+        waiting = start - job.submit_time_s
         turnaround = waiting + runtime
-        stretch = turnaround / runtime
         success = state == "COMPLETED_SUCCESSFULLY"
-        finish = run.start_s + runtime
         self.record.jobs.append(
             (
-                job.name, job.workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), int(success), state,
-                run.start_s, runtime, finish, waiting, turnaround, stretch, run.mask,
+                name, workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), int(success), state,
+                start, runtime, start + runtime, waiting, turnaround, turnaround / runtime, run.mask,
                 run.energy_j if self.energy else -1.0, metadata,
             )
         )  # fmt: skip
-        totals = self._totals
-        totals["jobs"] += 1
-        totals["success" if success else "killed"] += 1
-        sums, maxima = self._sums, self._maxima
-        for index, value in enumerate((waiting, turnaround, stretch)):
-            sums[index] += value
-            if value > maxima[index]:
-                maxima[index] = value
-        if finish > self._makespan:
-            self._makespan = finish
 
     def job_rejected(self, job: Job, metadata: str) -> None:
         """The row of a job that was refused."""
@@ -117,8 +106,6 @@ class Journal:
             (job.name, job.workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), 0, "REJECTED",
              None, None, None, None, None, None, None, None, metadata)
         )  # fmt: skip
-        self._totals["jobs"] += 1
-        self._totals["rejected"] += 1
 
     def close(self) -> Record:
         """Fill in the schedule's totals.
@@ -126,31 +113,34 @@ class Journal:
         Batsim's `scheduling_time` and `simulation_time` are wall-clock seconds, which would make equal runs differ:
         they are 0 here (a run's metadata has its duration).
         """
-        totals, count = self._totals, max(1, self._totals["jobs"])
-        finished = totals["success"] + totals["killed"]
+        rows = self.record.jobs
+        ran = [row for row in rows if row[8] is not None]
+        success = sum(int(row[6]) for row in rows)
+        count, finished = max(1, len(rows)), len(ran)
+        finish, waiting, turnaround, stretch = ([row[column] for row in ran] for column in (10, 11, 12, 13))
         consumed = self._last_end_j - (self._first_submission_j or 0.0) if self.energy and finished else 0.0
         times = self._machines.times_in_state()
         self.record.schedule = {
             "batsim_version": ENGINE_VERSION,
             "consumed_joules": consumed,
-            "makespan": self._makespan,
-            "max_slowdown": self._maxima[2],
-            "max_turnaround_time": self._maxima[1],
-            "max_waiting_time": self._maxima[0],
-            "mean_slowdown": self._sums[2] / count,
-            "mean_turnaround_time": self._sums[1] / count,
-            "mean_waiting_time": self._sums[0] / count,
+            "makespan": max(finish, default=0.0),
+            "max_slowdown": max(stretch, default=0.0),
+            "max_turnaround_time": max(turnaround, default=0.0),
+            "max_waiting_time": max(waiting, default=0.0),
+            "mean_slowdown": sum(stretch) / count,
+            "mean_turnaround_time": sum(turnaround) / count,
+            "mean_waiting_time": sum(waiting) / count,
             "nb_computing_machines": len(self._machines.hosts),
-            "nb_grouped_switches": totals["grouped"],
-            "nb_jobs": totals["jobs"],
+            "nb_grouped_switches": self._switch_requests,
+            "nb_jobs": len(rows),
             "nb_jobs_finished": finished,
-            "nb_jobs_killed": totals["killed"],
-            "nb_jobs_rejected": totals["rejected"],
-            "nb_jobs_success": totals["success"],
-            "nb_machine_switches": totals["switches"],
+            "nb_jobs_killed": finished - success,
+            "nb_jobs_rejected": len(rows) - finished,
+            "nb_jobs_success": success,
+            "nb_machine_switches": self._switches,
             "scheduling_time": 0.0,
             "simulation_time": 0.0,
-            "success_rate": totals["success"] / count,
+            "success_rate": success / count,
             **{f"time_{name}": seconds for name, seconds in sorted(times.items())},
         }
         return self.record

@@ -44,9 +44,17 @@ class Kernel:
             self._forgotten.discard(heappop(heap)[2])
         return heap[0][0] if heap else None
 
+    def is_due(self) -> bool:
+        """Whether something is left to happen at the present date."""
+        return bool(self._heap) and self._heap[0][0] <= self.clock + PRECISION_S
+
     def run_due(self, date: float) -> None:
         """Set the clock to `date` (never backwards) and fire all entries up to it, each at its own date."""
         heap, forgotten = self._heap, self._forgotten
+        if not heap or heap[0][0] > date + PRECISION_S:
+            if date > self.clock:
+                self.clock = date
+            return
         while heap and heap[0][0] <= date + PRECISION_S:
             moment, _, serial, handler, payload = heappop(heap)
             if forgotten and serial in forgotten:

@@ -30,7 +30,8 @@ class Mode:
 class Machines:
     """States of all hosts; `mask[state]` are the hosts in a state, whatever their availability.
 
-    `base_w` is the power in W of all hosts as if none had a load; `epsilon_w` the sum of their epsilon watts.
+    `seen` counts the available hosts in each state; `base_w` is the power in W of all hosts as if none had a load,
+    `epsilon_w` the sum of their epsilon watts.
     """
 
     def __init__(self, platform: Platform) -> None:
@@ -38,6 +39,7 @@ class Machines:
         self.everyone = hostset.span(0, len(self.hosts) - 1)
         self.mask = [0, 0, 0, self.everyone, 0]
         self.unavailable = 0
+        self.seen = [0, 0, 0, len(self.hosts), 0]
         kinds: dict[object, int] = {}
         self.kind_mask: list[int] = []
         self.kind_host: list[Host] = []
@@ -58,6 +60,8 @@ class Machines:
         for host in self.hosts:
             self._mode(self.kind_of[host.id], host.initial_pstate).mask |= 1 << host.id
         self.modes = [mode for mode in self._modes.values() if mode.mask]
+        # a host that begins in a sleep p-state is idle to Batsim
+        self.odd_starts = any(host.initial_pstate not in host.compute for host in self.hosts)
         self._recount()
         self._entered = [0.0] * 6
         self._left = [0.0] * 6
@@ -124,7 +128,10 @@ class Machines:
         self.mask[source] &= ~mask
         self.mask[target] |= mask
         seen = mask & ~self.unavailable if self.unavailable else mask
-        moment = seen.bit_count() * now
+        count = seen.bit_count()
+        self.seen[source] -= count
+        self.seen[target] += count
+        moment = count * now
         self._left[source] += moment
         self._entered[target] += moment
         self._touched.append((now, seen))
@@ -132,7 +139,9 @@ class Machines:
     def set_availability(self, mask: int, available: bool, now: float) -> None:
         """Make hosts (un)available: an overlay on their state, as after an external event."""
         for state in range(5):
-            moment = (self.mask[state] & mask).bit_count() * now
+            count = (self.mask[state] & mask).bit_count()
+            moment = count * now
+            self.seen[state] += count if available else -count
             if available:
                 self._left[UNAVAILABLE] += moment
                 self._entered[state] += moment
@@ -141,20 +150,6 @@ class Machines:
                 self._entered[UNAVAILABLE] += moment
         self.unavailable = self.unavailable & ~mask if available else self.unavailable | mask
         self._touched.append((now, mask))
-
-    def counts(self) -> tuple[int, int, int, int, int]:
-        """Hosts that are sleeping, switching on, switching off, idle, computing (unavailable ones not counted)."""
-        sleeping, on, off, idle, computing = self.mask
-        if self.unavailable:
-            seen = ~self.unavailable
-            return (
-                (sleeping & seen).bit_count(),
-                (on & seen).bit_count(),
-                (off & seen).bit_count(),
-                (idle & seen).bit_count(),
-                (computing & seen).bit_count(),
-            )
-        return sleeping.bit_count(), on.bit_count(), off.bit_count(), idle.bit_count(), computing.bit_count()
 
     def state_of(self, host: int) -> int:
         """State of one host."""

@@ -25,29 +25,18 @@ SUCCESS, TIMEOUT = 0, 1
 class Run:
     """A job from its start to its end."""
 
-    __slots__ = (
-        "deadline_s",
-        "each_flops",
-        "end_s",
-        "energy_at_s",
-        "energy_j",
-        "event",
-        "executors",
-        "extra_w",
-        "hosts_w",
-        "job",
-        "leaf",
-        "load_of",
-        "mask",
-        "outcome",
-        "rate",
-        "remaining",
-        "since_s",
-        "stack",
-        "start_s",
-        "unseen_s",
-        "width",
-    )
+    # most runs never change these
+    leaf: Delay | Parallel | None = None
+    stack: list[tuple[str, Composed, int]] | tuple[()] = ()
+    outcome = SUCCESS
+    remaining = 1.0
+    rate = 0.0
+    event = -1
+    each_flops: float | None = None
+    load_of: list[tuple[int, float, float]] | None = None
+    extra_w = 0.0
+    hosts_w = 0.0
+    energy_j = 0.0
 
     def __init__(self, job: Job, mask: int, executors: Sequence[int] | None, now: float) -> None:
         self.job = job
@@ -57,19 +46,8 @@ class Run:
         self.start_s = now
         self.unseen_s = now
         self.deadline_s = math.inf if job.walltime_s is None else now + job.walltime_s
-        self.stack: list[tuple[str, Composed, int]] = []
-        self.leaf: Delay | Parallel | None = None
-        self.outcome = SUCCESS
-        self.remaining = 1.0
-        self.rate = 0.0
         self.since_s = now
         self.end_s = now
-        self.event = -1
-        self.each_flops: float | None = None
-        self.load_of: list[tuple[int, float, float]] | None = None
-        self.extra_w = 0.0
-        self.hosts_w = 0.0
-        self.energy_j = 0.0
         self.energy_at_s = now
 
     # walking the profile --------------------------------------------------------------------------------------
@@ -80,11 +58,12 @@ class Run:
 
     def advance(self, profiles: Mapping[str, Profile], now: float) -> bool:
         """Enter the next leaf after the current one succeeded; False if the job is done."""
-        while self.stack:
-            name, composed, index = self.stack.pop()
+        stack = self.stack
+        while isinstance(stack, list) and stack:
+            name, composed, index = stack.pop()
             index += 1
             if index < len(composed.sequence) * composed.repeat:
-                self.stack.append((name, composed, index))
+                stack.append((name, composed, index))
                 if now >= self.deadline_s - PRECISION_S:
                     self.outcome = TIMEOUT
                     return False
@@ -95,19 +74,21 @@ class Run:
     def _descend(self, name: str, profiles: Mapping[str, Profile], now: float) -> None:
         profile = profiles[name]
         while isinstance(profile, Composed):
-            self.stack.append((name, profile, 0))
+            if not self.stack:
+                self.stack = []
+            self.stack.append((name, profile, 0))  # type: ignore[union-attr]
             name = profile.sequence[0]
             profile = profiles[name]
+        if self.leaf is not None:
+            self.since_s = now
+            self.outcome = SUCCESS
+            self.load_of = None
+            self.each_flops = None
         self.leaf = profile
-        self.since_s = now
-        self.outcome = SUCCESS
-        self.load_of = None
-        self.each_flops = None
-        if type(profile) is Delay:
+        if isinstance(profile, Delay):
             self.remaining = profile.duration_s
             self.rate = 1.0
             return
-        assert isinstance(profile, Parallel)
         self.remaining = 1.0
         executors = self.width if self.executors is None else len(self.executors)
         each = profile.each_flops(executors)

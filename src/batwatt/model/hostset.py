@@ -42,6 +42,11 @@ def ids(mask: int) -> list[int]:
 
 def lowest(mask: int, count: int) -> int:
     """Mask of the `count` lowest hosts of the mask; ValueError if it holds fewer."""
+    # the usual case: they are all in the lowest run
+    low_bit = mask & -mask
+    run = low_bit * ((1 << count) - 1)
+    if mask & run == run:
+        return run
     taken = 0
     for low, high in intervals(mask):
         width = high - low + 1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-JobRow = tuple[object, ...]
+JobRow = tuple[Any, ...]
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, ClassVar
 
 from batsim.batsim import BatsimScheduler, Job
@@ -51,13 +52,15 @@ class EnvelopeScheduler(BatsimScheduler):
         self.settings = parse_options(self.Options, self.options)
         chosen = self.settings
         self.the_order: Order = make("order", chosen.order or type(self).order)
-        self.the_placement: Placement = make("placement", chosen.placement or type(self).placement)
+        self.the_placement: Placement = make("placement", chosen.placement or copy(type(self).placement))
         self.the_response: Response = make("response", chosen.response or type(self).response)
         self.platform = self._read_platform()
         self.injector = self._make_injector()
         self._more_jobs = True
         self._calls: set[float] = set()
         self._settled = False
+        self._placed = -1
+        self._resubmits = self.needs_dynamic_jobs
         self._awaited = 0
         self._registration_over = False
         self._to_sleep: dict[int, int] = {}
@@ -163,11 +166,11 @@ class EnvelopeScheduler(BatsimScheduler):
 
     def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
         """Hosts went away; their jobs go on."""
-        self.cluster.unavailable |= HostSet.of(machines).mask
+        self.cluster.set_available(HostSet.of(machines).mask, False)
 
     def onNotifyEventMachineAvailable(self, machines: Any) -> None:
         """Hosts came back."""
-        self.cluster.unavailable &= ~HostSet.of(machines).mask
+        self.cluster.set_available(HostSet.of(machines).mask, True)
         self._settled = False
 
     def onReportEnergyConsumed(self, consumed_energy: float) -> None:
@@ -179,15 +182,17 @@ class EnvelopeScheduler(BatsimScheduler):
             return
         cluster = self.cluster
         cluster.now_s = now_s = self.bs.time()
-        acted = self._sleep_drained()
-        stepped = False
-        if self.injector is not None and self.injector.due(now_s):
-            stepped = True
-            acted = self._respond() or acted
-        acted = self._place() or acted
-        if self.injector is not None:
+        injector = self.injector
+        if injector is None:
+            self._place()
+        else:
+            acted = self._sleep_drained()
+            stepped = injector.due(now_s)
+            if stepped:
+                acted = self._respond() or acted
+            acted = self._place() or acted
             self._call_next_step(now_s, stepped and not acted)
-        if self.needs_dynamic_jobs and self._done() and not self._registration_over:
+        if self._resubmits and self._done() and not self._registration_over:
             self._registration_over = True
             self.bs.notify_registration_finished()
 
@@ -260,8 +265,12 @@ class EnvelopeScheduler(BatsimScheduler):
     def _place(self) -> bool:
         cluster, queue = self.cluster, self.queue
         if not len(queue):
+            queue.fresh.clear()
+            return False
+        if not queue.fresh and cluster.epoch == self._placed and queue.static and self.the_placement.timeless:
             return False
         starts = self.the_placement.place(cluster)
+        queue.fresh.clear()
         for start in starts:
             job = start.waiting.job
             queue.remove(start.waiting)
@@ -270,6 +279,7 @@ class EnvelopeScheduler(BatsimScheduler):
                 run.work_flops = self._work_flops(run)
             job.allocation = HostSet(start.mask)
             self.bs.execute_job(job)
+        self._placed = cluster.epoch
         return bool(starts)
 
     def _work_flops(self, run: Running) -> float:

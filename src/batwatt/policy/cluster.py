@@ -2,7 +2,7 @@
 
 Sets of hosts are integer masks (`batwatt.model.hostset`). A host is in exactly one of `idle`, `busy`, `asleep`,
 `waking`, `falling` (going to sleep); `draining` hosts are busy or idle ones that will be put to sleep once a kill has
-taken effect; `unavailable` lies over all of these.
+taken effect; `unavailable` lies over all of these. `epoch` counts the changes of what is free and of what runs.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ class Running:
     `work_flops` is the estimated work per server, `done_flops` what its slowest server has executed so far.
     """
 
-    __slots__ = ("deadline_s", "done_flops", "hosts", "job", "mask", "serial", "since_s", "speed_flops", "start_s",
-                 "ticket", "walltime_s", "work_flops")  # fmt: skip
+    work_flops = 0.0
+    done_flops = 0.0
+    speed_flops = 0.0
 
     def __init__(self, waiting: Waiting, mask: int, now_s: float) -> None:
         self.job = waiting.job
@@ -32,9 +33,6 @@ class Running:
         self.walltime_s = waiting.walltime_s
         self.start_s = now_s
         self.deadline_s = now_s + waiting.walltime_s
-        self.work_flops = 0.0
-        self.done_flops = 0.0
-        self.speed_flops = 0.0
         self.since_s = now_s
         self.ticket: Any = None
 
@@ -56,6 +54,7 @@ class Cluster:
         self.busy = self.asleep = self.waking = self.falling = 0
         self.draining = 0
         self.unavailable = 0
+        self.epoch = 0
         self.running: dict[str, Running] = {}
         self.ends = Ends()
         hosts = platform.hosts if platform else ()
@@ -77,6 +76,7 @@ class Cluster:
         self.idle &= ~mask
         self.busy |= mask
         self.running[waiting.job.id] = run
+        self.epoch += 1
         run.ticket = self.ends.add(run.deadline_s, run.serial, run.hosts)
         if self.platform is not None:
             run.speed_flops = self.slowest(mask)
@@ -86,6 +86,7 @@ class Cluster:
         """A job ended, in whatever way."""
         run = self.running.pop(job_id, None)
         if run is not None:
+            self.epoch += 1
             self.busy &= ~run.mask
             self.idle |= run.mask
             self.ends.remove(run.ticket)
@@ -95,6 +96,7 @@ class Cluster:
         """DVFS at once, or the beginning of a transition (`pstate` is then where it leads)."""
         platform = self.platform
         assert platform is not None
+        self.epoch += 1
         for host in hostset.ids(mask):
             bit = 1 << host
             sleeps = platform.hosts[host].sleep_of
@@ -113,10 +115,16 @@ class Cluster:
 
     def arrived(self, mask: int) -> None:
         """Transitions ended."""
+        self.epoch += 1
         self.idle |= mask & self.waking
         self.asleep |= mask & self.falling
         self.waking &= ~mask
         self.falling &= ~mask
+
+    def set_available(self, mask: int, available: bool) -> None:
+        """Hosts came back or went away."""
+        self.epoch += 1
+        self.unavailable = self.unavailable & ~mask if available else self.unavailable | mask
 
     def slowest(self, mask: int) -> float:
         """Speed in flop/s of the slowest host of a set, which rules a parallel job."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from batwatt.policy.queue import Columns
+from batwatt.policy.queue import Columns, Waiting
 from batwatt.policy.registry import register
+
+Jobs = Columns | Waiting
 
 
 class Order(ABC):
@@ -20,7 +22,7 @@ class Order(ABC):
     static = True
 
     @abstractmethod
-    def key(self, jobs: Columns, now_s: float) -> Any:
+    def key(self, jobs: Jobs, now_s: float) -> Any:
         """Priority of one job or of all (vectors) at `now_s`; smallest first."""
 
 
@@ -28,7 +30,7 @@ class Order(ABC):
 class Fcfs(Order):
     """First come, first served: by date of submission."""
 
-    def key(self, jobs: Columns, now_s: float) -> Any:
+    def key(self, jobs: Jobs, now_s: float) -> Any:
         """Submission date in s."""
         return jobs.submit_s
 
@@ -37,7 +39,7 @@ class Fcfs(Order):
 class Lcfs(Order):
     """Last come, first served: latest submission first."""
 
-    def key(self, jobs: Columns, now_s: float) -> Any:
+    def key(self, jobs: Jobs, now_s: float) -> Any:
         """Minus the submission date in s."""
         return -jobs.submit_s
 
@@ -46,7 +48,7 @@ class Lcfs(Order):
 class Ascending(Order):
     """Ascending size: least requested servers x walltime first (smallest area first)."""
 
-    def key(self, jobs: Columns, now_s: float) -> Any:
+    def key(self, jobs: Jobs, now_s: float) -> Any:
         """Area in host-seconds."""
         return jobs.hosts * jobs.walltime_s
 
@@ -55,7 +57,7 @@ class Ascending(Order):
 class Descending(Order):
     """Descending size: most requested servers x walltime first (largest area first)."""
 
-    def key(self, jobs: Columns, now_s: float) -> Any:
+    def key(self, jobs: Jobs, now_s: float) -> Any:
         """Minus the area in host-seconds."""
         return -(jobs.hosts * jobs.walltime_s)
 
@@ -66,7 +68,7 @@ class Slowdown(Order):
 
     static = False
 
-    def key(self, jobs: Columns, now_s: float) -> Any:
+    def key(self, jobs: Jobs, now_s: float) -> Any:
         """Minus the slowdown if the job started now and used its walltime; 1 without walltime."""
         return -(1.0 + (now_s - jobs.submit_s) / jobs.walltime_s)
 
@@ -75,7 +77,7 @@ class Slowdown(Order):
 class AscendingWalltime(Order):
     """Shortest walltime first."""
 
-    def key(self, jobs: Columns, now_s: float) -> Any:
+    def key(self, jobs: Jobs, now_s: float) -> Any:
         """Walltime in s."""
         return jobs.walltime_s
 
@@ -84,7 +86,7 @@ class AscendingWalltime(Order):
 class DescendingWalltime(Order):
     """Longest walltime first."""
 
-    def key(self, jobs: Columns, now_s: float) -> Any:
+    def key(self, jobs: Jobs, now_s: float) -> Any:
         """Minus the walltime in s."""
         return -jobs.walltime_s
 
@@ -93,7 +95,7 @@ class DescendingWalltime(Order):
 class Narrowest(Order):
     """Fewest requested servers first (batsched's size: servers, not servers x walltime)."""
 
-    def key(self, jobs: Columns, now_s: float) -> Any:
+    def key(self, jobs: Jobs, now_s: float) -> Any:
         """Number of hosts."""
         return jobs.hosts
 
@@ -102,6 +104,6 @@ class Narrowest(Order):
 class Widest(Order):
     """Most requested servers first (batsched's size: servers, not servers x walltime)."""
 
-    def key(self, jobs: Columns, now_s: float) -> Any:
+    def key(self, jobs: Jobs, now_s: float) -> Any:
         """Minus the number of hosts."""
         return -jobs.hosts

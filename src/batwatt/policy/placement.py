@@ -7,7 +7,9 @@ their ids. Asleep, switching, draining and unavailable hosts are not available.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import NamedTuple
 
 from batwatt.model import hostset
 from batwatt.policy.cluster import Cluster
@@ -15,8 +17,7 @@ from batwatt.policy.queue import Waiting
 from batwatt.policy.registry import register
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """Start a waiting job on the hosts of a mask."""
 
     waiting: Waiting
@@ -24,13 +25,17 @@ class Start:
 
 
 class Placement(ABC):
-    """Base of placements."""
+    """Base of placements; `timeless` if the passing of time alone never makes it start a job."""
 
     name = ""
+    timeless = False
 
     @abstractmethod
     def place(self, cluster: Cluster) -> list[Start]:
         """The jobs to start now, with disjoint sets of free hosts."""
+
+
+_sort_key = attrgetter("sort_key")
 
 
 def _take(starts: list[Start], waiting: Waiting, free: int) -> int:
@@ -43,6 +48,8 @@ def _take(starts: list[Start], waiting: Waiting, free: int) -> int:
 @register("placement", "first-fit", "ff", "firstfit")
 class FirstFit(Placement):
     """First-Fit: walk the queue in order and start every job that fits the free servers."""
+
+    timeless = True
 
     def place(self, cluster: Cluster) -> list[Start]:
         """Jobs that fit, in order; none is reserved for, so wide jobs can wait long."""
@@ -66,6 +73,12 @@ class EasyBackfilling(Placement):
     not count). A job behind it starts now if it ends by then, or uses only hosts that the head will not need.
     """
 
+    timeless = True
+
+    def __init__(self) -> None:
+        # (epoch, head, shadow time, spare hosts) of a pass that started nothing
+        self._last: tuple[int, Waiting, float, int] | None = None
+
     def place(self, cluster: Cluster) -> list[Start]:
         """Heads that fit, then backfilled jobs, in order of the queue."""
         starts: list[Start] = []
@@ -74,6 +87,13 @@ class EasyBackfilling(Placement):
         if head is None or not free:
             return starts
         count = free.bit_count()
+        last = self._last
+        if last is not None and last[0] == cluster.epoch and last[1] is head and queue.static:
+            # only submissions since the last pass: who was refused then is refused now, as the window shrinks
+            if queue.fresh:
+                queue.fresh.sort(key=_sort_key)
+                self._backfill(starts, queue.fresh, free, last[2] - now_s, last[3])
+            return starts
         if head.hosts <= count:
             for waiting in queue.ordered(now_s) if len(queue) > 1 else (head,):
                 if waiting.hosts > count:
@@ -85,11 +105,26 @@ class EasyBackfilling(Placement):
                 return starts
         if not count or len(queue) == len(starts) + 1:
             return starts
-        shadow_s, extra = self._shadow(cluster, head.hosts, count, starts)
+        shadow_s, extra = (
+            self._shadow(cluster, head.hosts, count, starts) if starts else cluster.ends.shadow(head.hosts, count)
+        )
         window_s = shadow_s - now_s
-        chosen = {start.waiting.serial for start in starts}
-        for waiting in queue.fitting(now_s, count, window_s, extra):
-            if waiting is head or waiting.serial in chosen or waiting.hosts > count:
+        # the head is too wide to be among them
+        candidates = queue.fitting(now_s, count, window_s, extra)
+        if starts:
+            chosen = {start.waiting.serial for start in starts}
+            candidates = [waiting for waiting in candidates if waiting.serial not in chosen]
+        if candidates:
+            self._backfill(starts, candidates, free, window_s, extra)
+        self._last = None if starts else (cluster.epoch, head, shadow_s, extra)
+        return starts
+
+    @staticmethod
+    def _backfill(starts: list[Start], candidates: Sequence[Waiting], free: int, window_s: float, extra: int) -> None:
+        """Add the candidates that fit without delaying the head, in order."""
+        count = free.bit_count()
+        for waiting in candidates:
+            if waiting.hosts > count:
                 continue
             if waiting.walltime_s > window_s:
                 if waiting.hosts > extra:
@@ -99,7 +134,6 @@ class EasyBackfilling(Placement):
             count -= waiting.hosts
             if not count:
                 break
-        return starts
 
     @staticmethod
     def _shadow(cluster: Cluster, needed: int, free: int, starts: list[Start]) -> tuple[float, int]:

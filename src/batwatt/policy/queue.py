@@ -21,7 +21,7 @@ LONG = 48
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What an order may look at, of one job (numbers) or of all (vectors): s, s, hosts. No walltime: infinite."""
+    """What an order sees when it is asked for all jobs: vectors in s, s and hosts. No walltime: infinite."""
 
     submit_s: Any
     walltime_s: Any
@@ -33,12 +33,12 @@ class OrderLike(Protocol):
 
     static: bool
 
-    def key(self, jobs: Columns, now_s: float) -> Any:
-        """Smallest first."""
+    def key(self, jobs: Any, now_s: float) -> Any:
+        """Smallest first; `jobs` is one `Waiting` or the `Columns` of all."""
 
 
 class Waiting:
-    """A job in the queue."""
+    """A job in the queue; what an order sees when it is asked for one job."""
 
     __slots__ = ("hosts", "job", "serial", "sort_key", "submit_s", "walltime_s")
 
@@ -56,12 +56,13 @@ class Queue:
     """Waiting jobs; ties of the order's key go to the earlier submission, then to the earlier arrival.
 
     With a static order (its key does not depend on the date) the rows are kept sorted; otherwise they are in order of
-    arrival and sorted when asked for.
+    arrival and sorted when asked for. `fresh` are the rows added since whoever decides last cleared it.
     """
 
     def __init__(self, order: OrderLike) -> None:
         self._order = order
         self._serial = 0
+        self.fresh: list[Waiting] = []
         self._keys: list[tuple[float, float, int]] = []
         self._rows: list[Waiting] = []
         self._hosts = array("q")
@@ -79,19 +80,27 @@ class Queue:
         self._serial += 1
         row = Waiting(job, self._serial)
         if self._order.static:
-            key = float(self._order.key(Columns(row.submit_s, row.walltime_s, row.hosts), 0.0))
-            row.sort_key = (key, row.submit_s, row.serial)
+            row.sort_key = (float(self._order.key(row, 0.0)), row.submit_s, row.serial)
+        keys, key = self._keys, row.sort_key
+        if not keys or key > keys[-1]:
+            keys.append(key)
+            self._rows.append(row)
+            self._hosts.append(row.hosts)
+            self._walltime.append(row.walltime_s)
+            self._submit.append(row.submit_s)
         else:
-            row.sort_key = (0.0, 0.0, row.serial)
-        if not self._keys or row.sort_key > self._keys[-1]:
-            index = len(self._keys)
-        else:
-            index = bisect_left(self._keys, row.sort_key)
-        self._keys.insert(index, row.sort_key)
-        self._rows.insert(index, row)
-        self._hosts.insert(index, row.hosts)
-        self._walltime.insert(index, row.walltime_s)
-        self._submit.insert(index, row.submit_s)
+            index = bisect_left(keys, key)
+            keys.insert(index, key)
+            self._rows.insert(index, row)
+            self._hosts.insert(index, row.hosts)
+            self._walltime.insert(index, row.walltime_s)
+            self._submit.insert(index, row.submit_s)
+        self.fresh.append(row)
+
+    @property
+    def static(self) -> bool:
+        """Whether the order of two jobs never changes."""
+        return self._order.static
 
     def remove(self, row: Waiting) -> None:
         """Take a row out."""

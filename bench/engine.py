@@ -1,0 +1,114 @@
+"""Speed and memory of the embedded engine with EASY backfilling: `make bench`.
+
+128 hosts, half of the jobs delays and half parallel tasks, widths log-uniform from 1 to 64, Poisson arrivals at a given
+load. Each measure is a process of its own (its peak memory is its own); times are the simulation alone, from the first
+message to the record, without reading the workload or writing files, the best of some repetitions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.inputs.batsim_json import parse_workload
+from batwatt.model.platform import Host, Platform, PState
+from batwatt.model.workload import Workload
+from batwatt.policy.base import EnvelopeScheduler
+
+HOSTS = 128
+SPEED = 1e9
+
+
+def workload(jobs: int, load: float, seed: int = 0) -> Workload:
+    """Jobs that ask for `load` of the machine on average."""
+    rng = np.random.default_rng(seed)
+    width = np.exp2(rng.uniform(0, 6.999, jobs)).astype(int).clip(1, 64)
+    run = rng.lognormal(6.0, 1.2, jobs).clip(5, 50_000)
+    gap = (width * run).sum() / (HOSTS * load) / jobs
+    submit = np.cumsum(rng.exponential(gap, jobs))
+    factor = rng.uniform(1.1, 4.0, jobs)
+    data: dict = {"nb_res": HOSTS, "jobs": [], "profiles": {}}
+    for i in range(jobs):
+        seconds = round(float(run[i]), 3)
+        data["jobs"].append(
+            {
+                "id": i,
+                "subtime": round(float(submit[i]), 3),
+                "res": int(width[i]),
+                "walltime": round(seconds * float(factor[i]), 3),
+                "profile": f"p{i}",
+            }
+        )
+        data["profiles"][f"p{i}"] = (
+            {"type": "delay", "delay": seconds}
+            if i % 2
+            else {"type": "parallel_homogeneous", "cpu": seconds * SPEED, "com": 0}
+        )
+    return parse_workload(data, "w0", "bench")
+
+
+def machine() -> Platform:
+    """Alike hosts with watts."""
+    state = PState(SPEED, 30.0, 30.0, 100.0)
+    return Platform(tuple(Host(i, f"h{i:03d}", (state,), has_power=True) for i in range(HOSTS)))
+
+
+def measure(jobs: int, load: float, order: str) -> dict[str, float]:
+    """Jobs per second and peak memory of this process."""
+    platform, work = machine(), workload(jobs, load)
+    best = float("inf")
+    for _ in range(3 if jobs <= 10_000 else 1):
+        scheduler = EnvelopeScheduler({"order": order, "placement": "easy"})
+        engine = Engine(platform, [work])
+        began = time.perf_counter()
+        record = simulate(engine, scheduler)
+        best = min(best, time.perf_counter() - began)
+        assert len(record.jobs) == jobs
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"seconds": best, "jobs_per_s": jobs / best, "peak_mib": peak}
+
+
+def main() -> int:
+    """Print a table; exit 1 if a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--one", nargs=3, metavar=("JOBS", "LOAD", "ORDER"), help="one measure, as JSON")
+    arguments = parser.parse_args()
+    if arguments.one:
+        jobs, load, order = arguments.one
+        print(json.dumps(measure(int(jobs), float(load), order)))
+        return 0
+    found: dict[tuple[int, float, str], dict[str, float]] = {}
+    print(f"{'jobs':>8} {'load':>5} {'order':>9} {'s':>8} {'jobs/s':>8} {'MiB':>6}")
+    for load, order in ((0.75, "fcfs"), (1.15, "fcfs"), (0.75, "slowdown"), (1.15, "slowdown")):
+        for jobs in (10_000, 100_000):
+            command = [sys.executable, __file__, "--one", str(jobs), str(load), order]
+            one = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            found[jobs, load, order] = one
+            print(
+                f"{jobs:>8} {load:>5} {order:>9} {one['seconds']:>8.3f} {one['jobs_per_s']:>8.0f} {one['peak_mib']:>6.0f}",
+                flush=True,
+            )
+    small, large = found[10_000, 0.75, "fcfs"], found[100_000, 0.75, "fcfs"]
+    targets = {
+        "jobs/s at 10,000 jobs >= 30,000": small["jobs_per_s"] >= 30_000,
+        "time(100k) / time(10k) <= 11": large["seconds"] / small["seconds"] <= 11,
+        "memory at 100k < 1 GiB": large["peak_mib"] < 1024,
+        "overloaded: time(100k) / time(10k) <= 25": found[100_000, 1.15, "fcfs"]["seconds"]
+        / found[10_000, 1.15, "fcfs"]["seconds"]
+        <= 25,
+    }
+    for what, met in targets.items():
+        print(f"{'met   ' if met else 'MISSED'} {what}")
+    return 0 if all(targets.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
