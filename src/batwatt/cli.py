@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import math
+import signal
 import sys
+import textwrap
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,23 +15,21 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.logging import RichHandler
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from batwatt import __version__
-from batwatt.campaign.load import describe_schedulers, make_scheduler
+from batwatt.campaign.load import blaming, describe_schedulers, make_scheduler, scheduler_class
 from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
 from batwatt.cli_inputs import generate, inputs_commands
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import listen
 from batwatt.errors import BatwattError, InputError
-from batwatt.inputs.batsim_json import read_workload
+from batwatt.inputs.batsim_json import load_json, read_text, read_workload
 from batwatt.inputs.series_csv import read_series
 from batwatt.policy.registry import describe
 from batwatt.results.plots import plot_power
 from batwatt.results.power import power_series
-from batwatt.results.summary import summary_table
+from batwatt.results.summary import summary_table, summary_text
 from batwatt.results.writers import file_of
 
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
@@ -36,14 +37,20 @@ DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
+    pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    help="Schedule parallel jobs on machines whose power varies: a Batsim-compatible scheduler with its own engine.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""Schedule parallel jobs on machines whose power varies: a Batsim-compatible scheduler with its own engine.
+
+    [bold]Example:[/]
+    batwatt run -p platforms/small.xml -w workloads/small.json
+      -o '{"response": "none"}' -e out/small
+    """,
     epilog="Exit codes: 0 done, 1 the run failed, 2 bad input. Every message about bad input is one line.",
 )
-app.add_typer(generate, name="generate")
-inputs_commands(app)
 
+SWITCHES = "Batsim's switches"
+ENGINE = "Engine"
 PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
 WorkloadFile = Annotated[Path, typer.Option("-w", "--workload", help="Batsim workload (JSON).")]
 EnvelopeFile = Annotated[
@@ -68,32 +75,132 @@ OptionsJson = Annotated[
 Prefix = Annotated[Path, typer.Option("-e", "--export", help="Prefix of the output files (folders are made).")]
 Energy = Annotated[
     bool | None,
-    typer.Option("--energy/--no-energy", help="Account for energy.", show_default="if the platform has watts"),
+    typer.Option(
+        "--energy/--no-energy",
+        help="Account for energy.",
+        show_default="if the platform has watts",
+        rich_help_panel=ENGINE,
+    ),
 ]
-Sharing = Annotated[bool, typer.Option("--enable-compute-sharing", help="Several jobs may share a host.")]
-Dynamic = Annotated[bool, typer.Option("--enable-dynamic-jobs", help="The scheduler may register jobs.")]
+Sharing = Annotated[
+    bool,
+    typer.Option("--enable-compute-sharing", help="Jobs may share a host.", rich_help_panel=SWITCHES),
+]
+Dynamic = Annotated[
+    bool, typer.Option("--enable-dynamic-jobs", help="The scheduler adds jobs.", rich_help_panel=SWITCHES)
+]
 Acknowledge = Annotated[
-    bool, typer.Option("--acknowledge-dynamic-jobs", help="Announce registered jobs to the scheduler.")
+    bool,
+    typer.Option("--acknowledge-dynamic-jobs", help="Announce added jobs.", rich_help_panel=SWITCHES),
 ]
-Reuse = Annotated[bool, typer.Option("--enable-profile-reuse", help="Keep profiles whose jobs have ended.")]
-Forward = Annotated[bool, typer.Option("--forward-profiles-on-submission", help="Send profiles with submissions.")]
+Reuse = Annotated[
+    bool,
+    typer.Option("--enable-profile-reuse", help="Keep unused profiles.", rich_help_panel=SWITCHES),
+]
+Forward = Annotated[
+    bool,
+    typer.Option("--forward-profiles-on-submission", help="Send profiles with jobs.", rich_help_panel=SWITCHES),
+]
 Unknown = Annotated[
-    bool, typer.Option("--forward-unknown-events", help="Pass events of unknown types to the scheduler.")
+    bool,
+    typer.Option("--forward-unknown-events", help="Pass all events on.", rich_help_panel=SWITCHES),
 ]
 Timeout = Annotated[
-    float, typer.Option("--timeout", help="How long the other process may be silent, in s (0: for ever).")
+    float,
+    typer.Option(
+        "--timeout", help="How long the other process may be silent, in s (0: for ever).", rich_help_panel=ENGINE
+    ),
 ]
 
 
-def main() -> None:
-    """Entry point: every error that is meant for the user becomes one line on stderr."""
+class _Stopped(KeyboardInterrupt):
+    """A signal asked this process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+class _Warnings(logging.StreamHandler[Any]):
+    """One line a message, on what is stderr at that time (a progress bar may stand in front of it)."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Entry point: every error that is meant for the user becomes one line on stderr, and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # a file name or a line that the terminal cannot show is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
+    with _signals() as caught:
+        code = _guarded(args)
+        if caught:
+            # what another library made of the interrupt does not matter
+            code = 128 + caught[-1]
+    sys.exit(code)
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Within, a signal that ends the process ends it in order: children stopped, temporary files removed."""
+    caught: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        caught.append(number)
+        raise _Stopped(number)
+
+    wanted = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {}
     try:
-        app(standalone_mode=True)
+        for number in wanted:
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                before[number] = signal.signal(number, stop)
+    except ValueError:
+        pass  # not the main thread, which alone may do this
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _guarded(args: Sequence[str] | None) -> int:
+    try:
+        code = app(args=args, prog_name="batwatt", standalone_mode=False)
+        return code if isinstance(code, int) else 0
     except BatwattError as error:
-        Console(stderr=True, soft_wrap=True, highlight=False).print(f"batwatt: {error}", markup=False)
-        sys.exit(error.exit_code)
+        return _complain(str(error), error, error.exit_code)
     except KeyboardInterrupt:
-        sys.exit(130)
+        return _complain("interrupted", None, 130)
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return _complain(f"{what}; check the path and the disk", error, 1)
+    except Exception as error:
+        # typer may carry a click of its own, so a usage error is known by what it can do
+        if hasattr(error, "format_message"):
+            return _usage(error)
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
+        return _complain(f"internal error, please report it: {what}; `batwatt -v ...` shows the traceback", error, 1)
+
+
+def _complain(text: str, error: BaseException | None, code: int) -> int:
+    if error is not None and logging.getLogger().isEnabledFor(logging.INFO):
+        traceback.print_exception(error)
+    print("batwatt: " + " ".join(text.split()), file=sys.stderr)
+    return code
+
+
+def _usage(error: Any) -> int:
+    text, context = error.format_message(), getattr(error, "ctx", None)
+    if not text or type(error).__name__ == "NoArgsIsHelpError":
+        print(text, end="")
+        return 2
+    path = context.command_path if context is not None else "batwatt"
+    return _complain(f"{text.rstrip('.')}; see `{path} --help`", None, int(getattr(error, "exit_code", 2)))
 
 
 def _show_version(wanted: bool) -> None:
@@ -104,33 +211,43 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _common(
-    verbose: Annotated[int, typer.Option("-v", "--verbose", count=True, help="Tell more (twice: everything).")] = 0,
+    verbose: Annotated[
+        int, typer.Option("-v", "--verbose", count=True, show_default=False, help="Tell more (twice: everything).")
+    ] = 0,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    handler = RichHandler(console=Console(stderr=True), show_path=False, show_time=False)
-    logging.basicConfig(level=level, format="%(message)s", handlers=[handler], force=True)
+    handler = _Warnings()
+    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.getLogger("matplotlib").setLevel(logging.WARNING)
 
 
-def read_options(text: str) -> dict[str, Any]:
+def read_options(text: str, where: str = "--options") -> dict[str, Any]:
     """A JSON object from the command line, or from a file if it begins with @."""
-    where = "--options"
     if text.startswith("@"):
         where = text[1:]
-        try:
-            text = Path(where).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(where, f"cannot be read ({error})") from None
+        text = read_text(where)
     try:
-        options = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(where, f"not JSON ({error})", 'write an object such as \'{"response": "hfld"}\'') from None
+        options = load_json(text, where)
+    except InputError as error:
+        if where.startswith("-"):
+            problem = str(error).removeprefix(f"{where}: ").rpartition(";")[0]
+            hint = 'write an object such as \'{"response": "hfld"}\', or @FILE'
+            raise InputError(where, f"{text[:60]!r} {problem}", hint) from None
+        raise
     if not isinstance(options, dict):
-        raise InputError(where, f"must be a JSON object, got {text[:60]!r}")
+        hint = 'write an object such as \'{"response": "hfld"}\''
+        raise InputError(where, f"must be a JSON object, got {text.strip()[:60]!r}", hint)
     return options
+
+
+def _patience(timeout_s: float) -> float | None:
+    if not 0.0 <= timeout_s < math.inf:
+        raise InputError("--timeout", f"{timeout_s:g} is not a number of seconds >= 0", "0 waits for ever")
+    return timeout_s or None
 
 
 @contextmanager
@@ -165,12 +282,17 @@ def run_command(
     engine: Annotated[
         str,
         typer.Option(
-            "--engine", help="embedded (in process), wire (the same in two processes) or batsim (a real one)."
+            "--engine",
+            help="embedded (in process), wire (the same in two processes) or batsim (a real one).",
+            rich_help_panel=ENGINE,
         ),
     ] = "embedded",
-    batsim: Annotated[str, typer.Option("--batsim", help="The real Batsim's executable.")] = "batsim",
+    batsim: Annotated[
+        str, typer.Option("--batsim", help="The real Batsim's executable.", rich_help_panel=ENGINE)
+    ] = "batsim",
     batsim_arg: Annotated[
-        list[str] | None, typer.Option("--batsim-arg", help="Passed to the real Batsim; repeatable.")
+        list[str] | None,
+        typer.Option("--batsim-arg", help="Passed to the real Batsim; repeatable.", rich_help_panel=ENGINE),
     ] = None,
     energy: Energy = None,
     sharing: Sharing = False,
@@ -183,8 +305,9 @@ def run_command(
 ) -> None:
     """Run one scheduler on one workload and write Batsim's files, the metrics and the power series under a prefix.
 
-    [bold]Example:[/] batwatt run -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope
-    power_profiles/profile3.csv -o '{"response": "idfs"}' -e out/idfs
+    [bold]Example:[/]
+    batwatt run -p platforms/grid5000.xml -w workloads/google-288-00.json
+      --envelope power_profiles/profile3.csv -o '{"response": "idfs"}' -e out/idfs
     """
     if engine not in ("embedded", "wire", "batsim"):
         raise InputError("--engine", f"{engine!r} is not an engine", "use embedded, wire or batsim")
@@ -200,7 +323,7 @@ def run_command(
         config=EngineConfig(energy, sharing, dynamic, acknowledge, reuse, forward, unknown),
         batsim=batsim,
         batsim_args=tuple(batsim_arg or ()),
-        patience_s=timeout or None,
+        patience_s=_patience(timeout),
     )
     _run_all([(_label(spec), spec)])
 
@@ -222,9 +345,13 @@ def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]
         for label, spec in specs:
             results.append((label, run(spec, report(label))))
     console = Console(highlight=False)
-    console.print(summary_table([(label, result.metrics) for label, result in results]))
+    rows = [(label, result.metrics) for label, result in results]
+    if console.is_terminal:
+        console.print(summary_table(rows))
+    else:
+        print(summary_text(rows))
     for _, result in results:
-        console.print(f"files: {result.prefix}_*.csv, _metrics.json, _metadata.json", soft_wrap=True, markup=False)
+        print(f"files: {result.prefix}_*.csv, _metrics.json, _metadata.json")
     return results
 
 
@@ -241,17 +368,26 @@ def compare_command(
 ) -> None:
     """Run several settings of a scheduler side by side: one table, and a picture of power against the envelope.
 
-    [bold]Example:[/] batwatt compare -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope
-    power_profiles/profile3.csv -c 'HFLD={"response": "hfld"}' -c 'no configuration={"response": "none"}'
+    [bold]Example:[/]
+    batwatt compare -p platforms/grid5000.xml -w workloads/google-288-00.json
+      --envelope power_profiles/profile3.csv
+      -c 'HFLD={"response": "hfld"}' -c 'no configuration={"response": "none"}'
     """
-    specs = []
+    specs: list[tuple[str, RunSpec]] = []
     for text in case:
         label, sign, options = text.partition("=")
         if not sign or not label.strip():
             raise InputError("--case", f"{text!r} is not LABEL=OPTIONS", 'write \'HFLD={"response": "hfld"}\'')
         name = "".join(c if c.isalnum() else "-" for c in label.strip().lower()).strip("-")
         prefix = export.with_name(f"{export.name}-{name}")
-        specs.append((label.strip(), RunSpec(platform, workload, scheduler, read_options(options), prefix, envelope)))
+        if not name or any(spec.prefix == prefix for _, spec in specs):
+            problem = f"{label.strip()!r} gives no file name of its own ({prefix}_*)"
+            raise InputError("--case", problem, "choose another label")
+        chosen = read_options(options, f"--case {label.strip()}")
+        specs.append((label.strip(), RunSpec(platform, workload, scheduler, chosen, prefix, envelope)))
+    for _, spec in specs:
+        # what is wrong with a later case is said before the first one runs
+        make_scheduler(scheduler, spec.scheduler_options())
     results = _run_all(specs)
     series = read_series(envelope)
     picture = file_of(export, "power", ".png")
@@ -262,7 +398,7 @@ def compare_command(
     ]
     if traces:
         plot_power(traces, series, picture)
-        Console(highlight=False).print(f"picture: {picture}", soft_wrap=True, markup=False)
+        print(f"picture: {picture}")
 
 
 @app.command("serve", rich_help_panel="Real Batsim")
@@ -279,7 +415,8 @@ def serve_command(
 ) -> None:
     """Listen as the decision process of a Batsim 4.x that you start yourself; ends with the simulation.
 
-    [bold]Example:[/] batwatt serve -p platform.xml --envelope envelope.csv &
+    [bold]Example:[/]
+    batwatt serve -p platform.xml --envelope envelope.csv &
     batsim -p platform.xml -w workload.json -E -e out/x
     """
     chosen = read_options(options)
@@ -287,16 +424,17 @@ def serve_command(
         chosen.setdefault("platform", str(platform))
     if envelope is not None:
         chosen.setdefault("envelope", str(envelope))
-    console = Console(stderr=True, highlight=False)
+    patience_s = _patience(timeout)
 
     def ready(endpoint: str) -> None:
-        console.print(f"listening on {endpoint}", markup=False)
+        print(f"listening on {endpoint}", file=sys.stderr, flush=True)
         if ready_file is not None:
             ready_file.parent.mkdir(parents=True, exist_ok=True)
             ready_file.write_text(endpoint + "\n")
 
     try:
-        listen(make_scheduler(scheduler, chosen), socket, timeout or None, ready)
+        with blaming(scheduler, scheduler_class(scheduler)):
+            listen(make_scheduler(scheduler, chosen), socket, patience_s, ready)
     finally:
         if ready_file is not None:
             ready_file.unlink(missing_ok=True)
@@ -322,23 +460,36 @@ def engine_command(
 ) -> None:
     """Play Batsim on the wire for a scheduler in any language, without Batsim: the embedded engine behind a socket.
 
-    [bold]Example:[/] batwatt engine -p platforms/small.xml -w workloads/small.json -s tcp://localhost:28000 -e out/x
+    [bold]Example:[/]
+    batwatt serve -o '{"response": "none"}' &
+    batwatt engine -p platforms/small.xml -w workloads/small.json -e out/x
     """
     config = EngineConfig(energy, sharing, dynamic, acknowledge, reuse, forward, unknown)
-    spec = RunSpec(platform, workload, prefix=export, events=events, config=config, patience_s=timeout or None)
-    run_engine(spec, socket)
+    spec = RunSpec(platform, workload, prefix=export, events=events, config=config, patience_s=_patience(timeout))
+    run_engine(spec, socket, lambda: print(f"asking the scheduler at {socket}", file=sys.stderr, flush=True))
 
 
 @app.command("policies", rich_help_panel="Look up")
 def policies_command() -> None:
-    """List every scheduler, order, placement and response, each with a line of description."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("kind", "name", "what it does", "also known as"):
-        table.add_column(heading, overflow="fold")
-    for name, line in describe_schedulers():
-        table.add_row("scheduler", name, line, "")
-    for kind, name, aliases, line in describe():
-        table.add_row(kind, name, line, aliases)
+    """List every scheduler, order, placement and response, each with a line of description.
+
+    [bold]Example:[/] batwatt policies
+    """
     console = Console(highlight=False)
-    # never cut a name where the output is no terminal
-    console.print(table, width=None if console.is_terminal else 200, markup=False)
+    width = console.width if console.is_terminal else sys.maxsize
+    sections: dict[str, list[tuple[str, str]]] = {"scheduler": list(describe_schedulers())}
+    for kind, name, aliases, line in describe():
+        sections.setdefault(kind, []).append((name, f"{line} Also: {aliases}." if aliases else line))
+    longest = max(len(name) for rows in sections.values() for name, _ in rows)
+    for kind, rows in sections.items():
+        console.print(f"{kind}s", style="bold")
+        for name, line in rows:
+            margin = " " * (longest + 4)
+            print(textwrap.fill(line, width, initial_indent=f"  {name:<{longest}}  ", subsequent_indent=margin))
+    console.print("choose with", style="bold")
+    print("""  -s NAME -o '{"order": "fcfs", "placement": "easy", "response": "hfld"}'""")
+    print("  -s easyBackfill (or another of pybatsim's), -s path/to/your.py")
+
+
+inputs_commands(app)
+app.add_typer(generate, name="generate", rich_help_panel="Make inputs")

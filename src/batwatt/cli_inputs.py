@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from batwatt.errors import InputError
 from batwatt.files import whole_file
@@ -17,7 +16,14 @@ from batwatt.inputs.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.platform_gen import platform_xml_of
 from batwatt.inputs.series_csv import read_series
 
-generate = typer.Typer(no_args_is_help=True, help="Make a platform or a workload.", rich_markup_mode="rich")
+generate = typer.Typer(
+    no_args_is_help=True,
+    help="""Make a platform or a workload.
+
+    [bold]Example:[/] batwatt generate workload --seed 7 -o workload.json
+    """,
+    rich_markup_mode="rich",
+)
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Where to write it.", show_default="standard output")
 ]
@@ -86,8 +92,9 @@ def convert(
 ) -> None:
     """Turn a job trace into a Batsim workload.
 
-    [bold]Example:[/] batwatt convert jobs.csv --cores-per-server 4 --profile flops --reference-flops 18.4e9
-    -o workload.json
+    [bold]Example:[/]
+    batwatt convert jobs.csv --cores-per-server 4 --profile flops
+      --reference-flops 18.4e9 -o workload.json
     """
     if kind not in ("delay", "flops"):
         raise InputError("--profile", f"{kind!r} is not a kind of profile", "use delay or flops")
@@ -115,7 +122,7 @@ def convert(
     ):
         if count:
             notes.append(f"{count} {what}")
-    Console(stderr=True, highlight=False).print("; ".join(notes), markup=False, soft_wrap=True)
+    print("; ".join(notes), file=sys.stderr)
 
 
 def events(

@@ -7,13 +7,19 @@ import importlib.metadata
 import importlib.util
 import pkgutil
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.errors import BatwattError, InputError, UnknownNameError
 from batwatt.policy.base import EnvelopeScheduler
 from batwatt.policy.registry import first_line
+
+
+class SchedulerError(BatwattError):
+    """A scheduler raised something: its author's business, so the message says what and where."""
 
 
 def our_schedulers() -> Iterator[tuple[str, type[EnvelopeScheduler]]]:
@@ -36,15 +42,17 @@ def class_name(stem: str) -> str:
     return stem[:1].upper() + stem[1:]
 
 
-def _pybatsim_file(name: str) -> Path | None:
+def _pybatsim_files() -> dict[str, Path]:
+    """The schedulers that come with pybatsim, by name."""
     try:
         files = importlib.metadata.files("pybatsim") or ()
     except importlib.metadata.PackageNotFoundError:
-        return None
-    for file in files:
-        if file.parts == ("schedulers", f"{name}.py"):
-            return Path(str(file.locate()))
-    return None
+        return {}
+    return {
+        file.stem: Path(str(file.locate()))
+        for file in files
+        if len(file.parts) == 2 and file.parts[0] == "schedulers" and file.suffix == ".py" and file.stem != "__init__"
+    }
 
 
 def scheduler_class(name: str) -> type[Any]:
@@ -53,16 +61,17 @@ def scheduler_class(name: str) -> type[Any]:
     if name in ours:
         return ours[name]
     if "/" in name or name.endswith(".py"):
-        path: Path | None = Path(name)
-        assert path is not None
+        path = Path(name)
         if not path.is_file():
-            raise InputError(name, "no such scheduler file")
-    else:
-        path = _pybatsim_file(name)
-        if path is None:
-            hint = "Give a name or the path of a .py file; see `batwatt policies`."
-            raise UnknownNameError("--scheduler", "scheduler", name, ours, hint)
-    return _from_file(path)
+            raise InputError(name, "no such scheduler file", "give the path of a .py file; names: `batwatt policies`")
+        if path.suffix != ".py":
+            raise InputError(name, "is not a .py file", "give the path of a scheduler in Python")
+        return _from_file(path)
+    theirs = _pybatsim_files()
+    if name not in theirs:
+        hint = "Give a name or the path of a .py file; see `batwatt policies`."
+        raise UnknownNameError("--scheduler", "scheduler", name, [*ours, *theirs], hint)
+    return _from_file(theirs[name])
 
 
 def _from_file(path: Path) -> type[Any]:
@@ -73,18 +82,61 @@ def _from_file(path: Path) -> type[Any]:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise InputError(path, f"cannot be loaded: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise InputError(path, f"cannot be loaded: {_told(error, str(path))}", "mend the file") from error
     found = getattr(module, wanted, None)
     if not isinstance(found, type):
         raise InputError(path, f"defines no class {wanted}", "pybatsim derives the class from the file's name")
+    if not hasattr(found, "onNoMoreEvents"):
+        raise InputError(path, f"{wanted} is no scheduler", "derive it from batsim.batsim.BatsimScheduler")
     return found
 
 
 def make_scheduler(name: str, options: Mapping[str, Any]) -> Any:
     """A scheduler with its options; of ours, the options are checked."""
     found = scheduler_class(name)
-    if issubclass(found, EnvelopeScheduler):
-        return found(options)
-    foreign = {key: value for key, value in options.items() if key not in ("platform", "envelope")}
-    return found(options=foreign)
+    with blaming(name, found):
+        if issubclass(found, EnvelopeScheduler):
+            return found(options)
+        foreign = {key: value for key, value in options.items() if key not in ("platform", "envelope")}
+        return found(options=foreign)
+
+
+@contextmanager
+def blaming(name: str, scheduler: type[Any]) -> Iterator[None]:
+    """SchedulerError, which says where, for whatever a scheduler raises that is not meant for the user."""
+    try:
+        yield
+    except (BatwattError, OSError) as error:
+        # an OSError of our own concerns an output; one of the scheduler's is among what it raised
+        if isinstance(error, BatwattError) or not _within(error, scheduler):
+            raise
+        raise _blame(name, scheduler, error) from error
+    except (Exception, SystemExit) as error:
+        raise _blame(name, scheduler, error) from error
+
+
+def _blame(name: str, scheduler: type[Any], error: BaseException) -> SchedulerError:
+    place = _within(error, scheduler)
+    text = f"the scheduler {Path(name).stem!r} raised {_told(error, place)}"
+    return SchedulerError(f"{text}; `batwatt -v ...` shows the traceback")
+
+
+def _within(error: BaseException, scheduler: type[Any]) -> str | None:
+    """The file, of the scheduler's class or else of one that it derives from, in which the error happened."""
+    frames = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    modules = [sys.modules.get(base.__module__) for base in scheduler.__mro__ if base.__module__ != "batsim.batsim"]
+    files = (getattr(module, "__file__", None) for module in modules)
+    return next((file for file in files if file in frames), None)
+
+
+def _told(error: BaseException, file: str | None) -> str:
+    """An exception in one line: type, text, and the innermost place in `file` (or anywhere) where it happened."""
+    what = "SystemExit" if isinstance(error, SystemExit) else type(error).__name__
+    text = " ".join(str(error).split())
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if frame.filename == file] or frames[-1:]
+    told = f"{what}: {text}" if text else what
+    if isinstance(error, SyntaxError) or not inside:
+        return told
+    return f"{told} ({inside[-1].filename}:{inside[-1].lineno}, in {inside[-1].name})"

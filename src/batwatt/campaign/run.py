@@ -9,19 +9,20 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
 from batwatt import __version__
-from batwatt.campaign.load import make_scheduler
+from batwatt.campaign.load import blaming, make_scheduler
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import serve, simulate
 from batwatt.engine.launch import batsim_command, drive
-from batwatt.errors import DeadlockError, InputError
+from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import whole_file
 from batwatt.inputs.batsim_json import read_workload
 from batwatt.inputs.events import read_events
@@ -32,6 +33,7 @@ from batwatt.model.series import Series
 from batwatt.model.workload import Workload
 from batwatt.policy.base import EVENTS, EnvelopeScheduler
 from batwatt.policy.injector import EVENT_TYPE, EVENT_VALUE
+from batwatt.results.columns import FILES
 from batwatt.results.metrics import Metrics, measure, write_metrics
 from batwatt.results.power import power_series, write_power
 from batwatt.results.writers import file_of, write_record
@@ -39,6 +41,8 @@ from batwatt.results.writers import file_of, write_record
 EngineName = Literal["embedded", "wire", "batsim"]
 Progress = Callable[[float, int], None]
 """Called with the date in s and the number of jobs that have ended so far."""
+OUTPUTS = (*((stem, ".csv") for stem in FILES), ("metrics", ".json"), ("metadata", ".json"))
+"""Stem and suffix of every file that a run may leave."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,8 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
     began = time.perf_counter()
     platform = read_platform(spec.platform)
     workload = read_workload(spec.workload, simulate=spec.engine != "batsim")
-    envelope = read_series(spec.envelope) if spec.envelope is not None else None
+    given = spec.envelope or spec.options.get("envelope")
+    envelope = read_series(given) if isinstance(given, str | Path) and given not in ("", EVENTS) else None
     scheduler = make_scheduler(spec.scheduler, spec.scheduler_options())
     config = _config_for(spec, scheduler, platform)
     if spec.events is not None:
@@ -110,14 +115,14 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
             envelope = _envelope_of(events)
     else:
         events = ()
-    spec.prefix.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{spec.prefix.name}.", dir=spec.prefix.parent) as folder:
-        inner = Path(folder) / spec.prefix.name
-        deadlock: DeadlockError | None = None
+    deadlock: DeadlockError | None = None
+    with staging(spec.prefix) as inner:
         if spec.engine == "embedded":
             engine = Engine(platform, [workload], config, events)
+            watch = (lambda link: _Watched(link, progress)) if progress else None
             try:
-                record = simulate(engine, scheduler, (lambda link: _Watched(link, progress)) if progress else None)
+                with blaming(spec.scheduler, type(scheduler)):
+                    record = simulate(engine, scheduler, watch)
             except DeadlockError as error:
                 record, deadlock = engine.close(), error
             write_record(record, inner)
@@ -125,20 +130,63 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
             _run_apart(spec, scheduler, config, inner, progress)
         metrics = _results(inner, workload, envelope, platform)
         _write_metadata(inner, spec, config, time.perf_counter() - began)
-        for path in Path(folder).iterdir():
-            shutil.move(path, spec.prefix.parent / path.name)
     if deadlock is not None:
         raise deadlock
     return RunResult(metrics, spec.prefix)
 
 
-def run_engine(spec: RunSpec, endpoint: str) -> None:
-    """Play Batsim on the wire for a scheduler that listens on `endpoint`; writes Batsim's files."""
+def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
+    """Play Batsim on the wire for a scheduler that listens on `endpoint`; writes Batsim's files.
+
+    `ready` is called when all inputs are read, before the scheduler is waited for.
+    """
     platform = read_platform(spec.platform)
     workload = read_workload(spec.workload)
     events = read_events(spec.events, spec.config.forward_unknown_events, len(platform)) if spec.events else ()
-    record = serve(Engine(platform, [workload], spec.config, events), endpoint, spec.patience_s)
-    write_record(record, spec.prefix)
+    engine = Engine(platform, [workload], spec.config, events)
+    with staging(spec.prefix) as inner:
+        ready()
+        write_record(serve(engine, endpoint, spec.patience_s), inner)
+
+
+@contextmanager
+def staging(prefix: Path) -> Iterator[Path]:
+    """A prefix in a temporary folder; what was written there appears under `prefix` if the block ends well.
+
+    Otherwise nothing is left, not even folders made for it. Files of an earlier run under the same prefix that this
+    one did not write are removed. InputError if the place cannot be written.
+    """
+    if prefix.name in ("", "..") or prefix.is_dir():
+        raise InputError("--export", f"{str(prefix)!r} is a folder", f"give a prefix of files such as {prefix / 'run'}")
+    try:
+        made = [folder for folder in prefix.parents if not folder.exists()]
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        temporary = tempfile.TemporaryDirectory(prefix=f".{prefix.name}.", dir=prefix.parent)
+    except OSError as error:
+        raise _unwritable(prefix, error) from None
+    try:
+        with temporary as folder:
+            inner = Path(folder) / prefix.name
+            yield inner
+            written = sorted(Path(folder).iterdir())
+            for path in written:
+                path.replace(prefix.with_name(path.name))
+            for stem, suffix in OUTPUTS:
+                if file_of(inner, stem, suffix) not in written:
+                    file_of(prefix, stem, suffix).unlink(missing_ok=True)
+    except BaseException as error:
+        for folder_made in made:
+            try:
+                folder_made.rmdir()
+            except OSError:
+                break
+        if isinstance(error, OSError):
+            raise _unwritable(prefix, error) from None
+        raise
+
+
+def _unwritable(prefix: Path, error: OSError) -> InputError:
+    return InputError(f"--export {prefix}", f"cannot be written ({error.strerror})", "choose another place")
 
 
 def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConfig:
@@ -177,7 +225,10 @@ def _run_apart(spec: RunSpec, scheduler: Any, config: EngineConfig, prefix: Path
         command = _engine_command(spec, config, prefix)
         name = "the engine process"
     watch = (lambda link: _Watched(link, progress)) if progress else (lambda link: link)
-    drive(scheduler, command, name, spec.patience_s, watch)
+    with blaming(spec.scheduler, type(scheduler)):
+        drive(scheduler, command, name, spec.patience_s, watch)
+    if not file_of(prefix, "jobs").exists():
+        raise PeerError(f"{name} ended well but wrote no {file_of(spec.prefix, 'jobs').name}")
 
 
 def _engine_command(spec: RunSpec, config: EngineConfig, prefix: Path) -> Callable[[str], list[str]]:

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import signal
 import subprocess
 import sys
-import tempfile
+import threading
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from batsim.batsim import BatsimScheduler
 
+from batwatt.engine import bs
 from batwatt.engine.bs import Bs, Link
 from batwatt.engine.wire import SchedulerSocket
-from batwatt.errors import InputError, PeerError
+from batwatt.errors import InputError, PeerError, ProtocolError
 
 GRACE_S = 5.0
 """How long an ended process may take to go before it is killed."""
 CLOSING_S = 60.0
 """How long Batsim may take to write its files after the end of the simulation."""
+KEPT_BYTES = 1 << 16
+"""How much of the end of a process's output is kept."""
+READERS = frozenset(("_job_completed", "_job_killed", "_from_job", "_resource_state_changed", "_notify"))
+"""The methods of `Bs` that read a message and touch nothing of the scheduler's."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -33,36 +40,52 @@ def _die_with_parent() -> None:
 
 
 class Child:
-    """A supervised process; its errors go to a temporary file of which the last line explains a death."""
+    """A supervised process, with what it starts itself; the end of its output explains a death."""
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self.name = name
-        self._log = tempfile.TemporaryFile(mode="w+b")  # noqa: SIM115 (it lives as long as the process)
+        self._tail = b""
         try:
+            # a group of its own: a wrapper script is ended together with what it runs
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, preexec_fn=_die_with_parent
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                preexec_fn=_die_with_parent,
+                start_new_session=True,
             )
         except OSError as error:
-            self._log.close()
-            raise InputError(
-                command[0], f"cannot be started ({error.strerror})", "install it or give its path"
-            ) from None
+            problem = f"cannot be started ({error.strerror})"
+            raise InputError(command[0], problem, "install it or give the path of an executable") from None
+        self._reader = threading.Thread(target=self._read, name=f"output of {name}", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        output = self._process.stdout
+        assert output is not None
+        with contextlib.suppress(OSError, ValueError):
+            while block := output.read1(1 << 16):  # type: ignore[attr-defined]
+                self._tail = (self._tail + block)[-KEPT_BYTES:]
 
     def death(self) -> str | None:
         """Why the process is no more, None while it runs."""
         code = self._process.poll()
         if code is None:
             return None
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        how = f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
         last = self.last_words()
         return f"{self.name} {how} before the simulation was over" + (f": {last}" if last else "")
 
     def last_words(self) -> str:
         """The line of its output that most likely says what was wrong."""
-        self._log.seek(0)
-        lines = [line.strip() for line in self._log.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        if self._process.poll() is not None:
+            self._reader.join(1.0)
+        text = "".join(c if c.isprintable() or c == "\n" else " " for c in self._tail.decode("utf-8", "replace"))
+        lines = [line.strip() for line in text.split("\n") if line.strip()]
+        ours = [line.removeprefix("batwatt: ") for line in lines if line.startswith("batwatt: ")]
         telling = [line for line in lines if "CRITICAL" in line or "rror" in line or "usage" in line.lower()]
-        return (telling or lines or [""])[-1][:500]
+        return (ours or telling or lines or [""])[-1][:500]
 
     def finish(self) -> None:
         """Wait for a good end after the simulation; PeerError if it was none."""
@@ -71,18 +94,32 @@ class Child:
         except subprocess.TimeoutExpired:
             raise PeerError(f"{self.name} did not end within {CLOSING_S:g} s of the end of the simulation") from None
         if code:
-            raise PeerError(f"{self.name} failed after the simulation (exit code {code}): {self.last_words()}")
+            how = f"was ended by {_signal_name(-code)}" if code < 0 else f"failed with exit code {code}"
+            last = self.last_words()
+            raise PeerError(f"{self.name} {how} after the simulation" + (f": {last}" if last else ""))
 
     def stop(self) -> None:
-        """End the process if it still runs."""
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(GRACE_S)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-        self._log.close()
+        """End the process and what it started, if they still run."""
+        self._signal(signal.SIGTERM)
+        try:
+            self._process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+        self._reader.join(1.0)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 @contextlib.contextmanager
@@ -92,6 +129,19 @@ def _child(command: Sequence[str], name: str) -> Iterator[Child]:
         yield child
     finally:
         child.stop()
+
+
+@contextlib.contextmanager
+def _understood() -> Iterator[None]:
+    """ProtocolError for what goes wrong in reading a message of Batsim, not in the scheduler."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError) as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        if frame.filename == bs.__file__ and frame.name in READERS:
+            what = f"{frame.name.strip('_')}: {type(error).__name__}: {error}"
+            raise ProtocolError(f"a message of Batsim cannot be understood ({what})") from error
+        raise
 
 
 def drive(
@@ -111,7 +161,8 @@ def drive(
         _child(command(socket.endpoint), name) as child,
     ):
         socket.alive = child.death
-        Bs(scheduler, watch(socket)).start()
+        with _understood():
+            Bs(scheduler, watch(socket)).start()
         child.finish()
 
 
@@ -119,7 +170,8 @@ def listen(scheduler: BatsimScheduler, endpoint: str, patience_s: float | None, 
     """Serve one simulation of a Batsim that somebody else starts; `ready(endpoint)` once it can connect."""
     with SchedulerSocket(endpoint, first_s=None, patience_s=patience_s) as socket:
         ready(socket.endpoint)
-        Bs(scheduler, socket).start()
+        with _understood():
+            Bs(scheduler, socket).start()
 
 
 def batsim_command(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import zmq
+from zmq.utils.monitor import recv_monitor_message
 
 from batwatt.errors import InputError, PeerError, ProtocolError
 from batwatt.model.hostset import HostSet
@@ -20,6 +21,11 @@ from batwatt.model.hostset import HostSet
 LONGEST_NUMBER = 30
 POLL_MS = 100
 LINGER_MS = 500
+LAST_WORDS_S = 1.0
+"""How long a supervisor may take to say why the other side closed the connection."""
+
+_JOINED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED
+_LEFT = zmq.EVENT_DISCONNECTED
 
 _SIZES = {"EXECUTE_JOB": (2, 3), "KILL_JOB": (1, 1), "REJECT_JOB": (1, 1), "CALL_ME_LATER": (1, 1), "QUERY": (1, 1),
           "SET_RESOURCE_STATE": (2, 2), "SET_JOB_METADATA": (2, 2)}  # fmt: skip
@@ -36,6 +42,24 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "REGISTER_JOB": {"job_id": str, "job": dict},
     "TO_JOB_MSG": {"job_id": str, "msg": object},
 }
+"""What a scheduler may ask for, with its fields."""
+_TOLD: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "SIMULATION_BEGINS": {
+        "nb_resources": int, "nb_compute_resources": int, "nb_storage_resources": int, "allow_compute_sharing": bool,
+        "allow_storage_sharing": bool, "config": dict, "compute_resources": list, "storage_resources": list,
+        "workloads": dict, "profiles": dict,
+    },
+    "JOB_SUBMITTED": {"job_id": str, "job": dict},
+    "JOB_COMPLETED": {"job_id": str, "job_state": str, "return_code": int},
+    "JOB_KILLED": {"job_ids": list, "job_progress": dict},
+    "RESOURCE_STATE_CHANGED": {"resources": str, "state": str},
+    "NOTIFY": {"type": str},
+}  # fmt: skip
+"""What Batsim tells, with the fields that are read."""
+_JOB = {"subtime": (int, float), "res": int, "profile": str}
+_HOST = {"id": int, "name": str}
+_CONFIG = dict.fromkeys(("redis-enabled", "profiles-forwarded-on-submission", "dynamic-jobs-enabled",
+                         "dynamic-jobs-acknowledged", "forward-unknown-events"), bool)  # fmt: skip
 
 
 def encode(value: Any) -> str:
@@ -98,14 +122,32 @@ def check_answer(answer: Any) -> dict[str, Any]:
 
 
 def check_message(message: Any) -> dict[str, Any]:
-    """A message of Batsim if it is one; ProtocolError otherwise."""
+    """A message of Batsim if it is one; ProtocolError names what is not."""
     if not isinstance(message, dict) or not _number(message.get("now")) or not isinstance(message.get("events"), list):
         raise ProtocolError("a message of Batsim must be an object with a number 'now' and an array 'events'")
     for index, event in enumerate(message["events"]):
         if not isinstance(event, dict) or not isinstance(event.get("type"), str) or not _number(event.get("timestamp")):
             raise ProtocolError(f"event {index} of Batsim's message lacks its type or timestamp")
-        event.setdefault("data", {})
+        kind, data = event["type"], event.setdefault("data", {})
+        where = f"event {index} ({kind}) of Batsim's message"
+        if not isinstance(data, dict):
+            raise ProtocolError(f"{where}: 'data' must be an object")
+        _need(data, _TOLD.get(kind, {}), where)
+        if kind == "JOB_SUBMITTED":
+            _need(data["job"], _JOB, f"{where}: job")
+        elif kind == "SIMULATION_BEGINS":
+            _need(data["config"], _CONFIG, f"{where}: config")
+            for host in data["compute_resources"]:
+                if not isinstance(host, dict):
+                    raise ProtocolError(f"{where}: 'compute_resources' must hold objects")
+                _need(host, _HOST, f"{where}: a compute resource")
     return message
+
+
+def _need(data: Mapping[str, Any], fields: Mapping[str, Any], where: str) -> None:
+    for name, kinds in fields.items():
+        if name not in data or not isinstance(data[name], kinds) or (kinds is not bool and data[name] is True):
+            raise ProtocolError(f"{where}: {name!r} is missing or of the wrong type: {data.get(name)!r:.60}")
 
 
 class _Socket:
@@ -115,12 +157,16 @@ class _Socket:
         self._context = zmq.Context()
         self._socket = self._context.socket(kind)
         self._socket.setsockopt(zmq.LINGER, LINGER_MS)
+        self._monitor = self._socket.get_monitor_socket(_JOINED | _LEFT | zmq.EVENT_HANDSHAKE_SUCCEEDED)
+        self._peers: set[int] = set()
+        self._talking = False
+        self._bind = bind
         try:
             if bind:
                 self._socket.bind(endpoint)
             else:
                 self._socket.connect(endpoint)
-        except zmq.ZMQError as error:
+        except (zmq.ZMQError, ValueError) as error:
             self.close()
             verb = "listen on" if bind else "connect to"
             raise InputError(
@@ -135,22 +181,48 @@ class _Socket:
         self.close()
 
     def close(self) -> None:
+        self._socket.disable_monitor()
         self._socket.close()
         self._context.term()
 
     def send(self, text: str) -> None:
         self._socket.send_string(text)
 
+    def _left(self) -> bool:
+        """Whether the other side took part in the conversation and has closed its connection since."""
+        while self._monitor.poll(0):
+            event = recv_monitor_message(self._monitor)
+            if event["event"] & _JOINED:
+                self._peers.add(event["value"])
+            elif event["event"] & _LEFT:
+                self._peers.discard(event["value"])
+            elif not self._bind:
+                self._talking = True
+        return self._talking and not self._peers
+
     def receive(self, patience_s: float | None, alive: Callable[[], str | None], who: str) -> str:
-        """The next frame; PeerError when `alive()` tells of a death or nothing came for `patience_s` seconds."""
+        """The next frame.
+
+        PeerError when `alive()` tells of a death, the other side closed its connection, or nothing came for
+        `patience_s` seconds.
+        """
         limit = math.inf if patience_s is None else time.monotonic() + patience_s
+        left_s: float | None = None
         while not self._socket.poll(POLL_MS):
-            death = alive()
-            if death and not self._socket.poll(0):
+            death, left = alive(), self._left()
+            if (death or left) and self._socket.poll(0):
+                break
+            if death:
                 raise PeerError(death)
-            if time.monotonic() > limit:
+            now_s = time.monotonic()
+            left_s = (left_s or now_s) if left else None
+            if left_s is not None and now_s - left_s >= LAST_WORDS_S:
+                raise PeerError(f"{who} closed the connection before the simulation was over")
+            if now_s > limit:
                 raise PeerError(f"{who} has been silent for {patience_s:g} s")
         frame: bytes = self._socket.recv()
+        # on the side that listens, whoever just knocks (a readiness check) is not yet the other side
+        self._talking = True
         try:
             return frame.decode("utf-8")
         except UnicodeDecodeError:

@@ -304,8 +304,8 @@ class EnvelopeScheduler(BatsimScheduler):
         if injector.over and at_rest and idle_step:
             # the cap holds for ever, nothing runs or changes, and neither part could do anything
             self._settled = True
-            if len(self.queue) and not self._more_jobs:
-                self._give_up()
+        if self._settled and len(self.queue) and not self._more_jobs and not cluster.unavailable:
+            self._give_up()
         if self._settled or self._done():
             return
         call_s = injector.next_call_s(now_s)

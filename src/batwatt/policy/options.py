@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
+from batwatt.policy.registry import KINDS
 
 PartChoice = str | dict[str, Any]
 
@@ -39,9 +41,33 @@ def parse_options(model: type[EnvelopeOptions], options: Mapping[str, Any]) -> E
     for name in options:
         if name not in known:
             raise UnknownNameError("options", "option", name, known, "See `batwatt policies`.")
+    for kind in KINDS:
+        choice = options.get(kind)
+        if choice == "" or (isinstance(choice, dict) and "name" not in choice):
+            raise InputError(f"option {kind!r}", f"{_shown(choice)} is not {_wanted(model, kind)}")
+    for name in ("envelope", "platform"):
+        if options.get(name) == "":
+            raise InputError(f"option {name!r}", '"" is not a file', "leave it out or name one")
     try:
         return model.model_validate(dict(options))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0]) if first["loc"] else "options"
-        raise InputError(f"option {name!r}", f"{str(first.get('input'))[:60]!r}: {first['msg']}") from None
+        raise InputError(f"option {name!r}", f"{_shown(first.get('input'))} is not {_wanted(model, name)}") from None
+
+
+def _shown(value: object) -> str:
+    try:
+        return json.dumps(value)[:60]
+    except (TypeError, ValueError):
+        return repr(value)[:60]
+
+
+def _wanted(model: type[EnvelopeOptions], name: str) -> str:
+    """What an option may be, in words."""
+    field = model.model_fields[name]
+    if name in KINDS:
+        return f'the name of a {name}, or an object with its "name" and parameters; see `batwatt policies`'
+    if get_origin(field.annotation) is Literal:
+        return f"one of {', '.join(json.dumps(value) for value in get_args(field.annotation))}"
+    return f"right: it is to be the {field.description}"

@@ -1,0 +1,80 @@
+"""Small machines and workloads for tests, with powers and speeds that are easy to add up by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.inputs.batsim_json import parse_workload
+from batwatt.model.platform import Host, Platform, PState, Sleep
+from batwatt.model.record import Record
+from batwatt.model.series import Series
+from batwatt.policy.base import EnvelopeScheduler
+
+FAST = (
+    # 100 W at 10 flop/s, 60 W at 6, 40 W at 4; asleep 5 W, off 20 W for 10 s, on 50 W for 20 s
+    PState(10.0, 100.0, 100.0, 100.0),
+    PState(6.0, 60.0, 60.0, 60.0),
+    PState(4.0, 40.0, 40.0, 40.0),
+    PState(1e-3, 5.0, 5.0, 5.0),
+    PState(0.1, 20.0, 20.0, 20.0),
+    PState(0.05, 50.0, 50.0, 50.0),
+)
+SLOW = (
+    # 120 W at 5 flop/s, 70 W at 3; asleep 8 W, off 30 W for 10 s, on 60 W for 40 s
+    PState(5.0, 120.0, 120.0, 120.0),
+    PState(3.0, 70.0, 70.0, 70.0),
+    PState(1e-3, 8.0, 8.0, 8.0),
+    PState(0.1, 30.0, 30.0, 30.0),
+    PState(0.025, 60.0, 60.0, 60.0),
+)
+ASLEEP_FAST, ASLEEP_SLOW = 3, 2
+
+
+def machine(fast: int = 2, slow: int = 0) -> Platform:
+    """`fast` hosts of the first kind, then `slow` of the second."""
+    kinds = [("f", FAST, Sleep(3, 4, 5))] * fast + [("s", SLOW, Sleep(2, 3, 4))] * slow
+    hosts = [
+        Host(i, f"{letter}{i:03d}", states, sleeps=(sleep,), has_power=True)
+        for i, (letter, states, sleep) in enumerate(kinds)
+    ]
+    return Platform(tuple(hosts))
+
+
+def job(
+    name: object, at: float, hosts: int, run: float, walltime: float | None = None, flops: bool = False
+) -> dict[str, Any]:
+    """A job that lasts `run` s (`flops`: on a fast host at its top state); its profile travels in `_profile`."""
+    row: dict[str, Any] = {"id": str(name), "subtime": at, "res": hosts, "profile": f"p{name}"}
+    if walltime is not None:
+        row["walltime"] = walltime
+    row["_profile"] = (
+        {"type": "parallel_homogeneous", "cpu": run * 10.0, "com": 0} if flops else {"type": "delay", "delay": run}
+    )
+    return row
+
+
+def workload_of(*jobs: dict[str, Any], nb_res: int = 4):
+    """A workload of such jobs."""
+    rows = [{key: value for key, value in row.items() if key != "_profile"} for row in jobs]
+    profiles = {row["profile"]: row["_profile"] for row in jobs}
+    return parse_workload({"nb_res": nb_res, "jobs": rows, "profiles": profiles}, "w0", "test")
+
+
+def envelope(*powers: float, step: float = 300.0) -> Series:
+    """One value a step."""
+    return Series(tuple(i * step for i in range(len(powers))), tuple(powers), "power_w")
+
+
+def simulated(scheduler: EnvelopeScheduler, platform: Platform, *jobs: dict[str, Any], **config: Any) -> Record:
+    """Run on the embedded engine."""
+    return simulate(Engine(platform, [workload_of(*jobs, nb_res=len(platform))], EngineConfig(**config)), scheduler)
+
+
+def starts(record: Record) -> dict[str, tuple[float, str]]:
+    """Job -> (start, hosts) of the jobs that ran."""
+    from batwatt.model.hostset import to_text
+
+    return {row[0]: (row[8], to_text(row[14])) for row in record.jobs if row[8] is not None}

@@ -1,0 +1,401 @@
+"""The engine's rules on small cases worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from batsim.batsim import BatsimScheduler
+from builders import ASLEEP_FAST, job, machine, workload_of
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.engine.sharing import fair_rates
+from batwatt.errors import DeadlockError, IllegalDecisionError, ProtocolError
+from batwatt.inputs.batsim_json import parse_workload
+from batwatt.inputs.events import read_events
+from batwatt.model.hostset import HostSet
+from batwatt.model.platform import Host, Platform, PState
+
+
+class Scripted(BatsimScheduler):
+    """Does what a table says: date -> list of functions of the `bs`; starts jobs where another table says."""
+
+    def __init__(self, alloc=None, plan=None, mapping=None):
+        super().__init__()
+        self.alloc, self.plan, self.mapping = alloc or {}, plan or {}, mapping or {}
+        self.seen, self.energy = [], []
+
+    def onAfterBatsimInit(self):
+        pass
+
+    def onSimulationBegins(self):
+        for date in self.plan:
+            if date > 0:
+                self.bs.wake_me_up_at(date)
+        for action in self.plan.get(0, ()):
+            action(self.bs)
+
+    def note(self, what, *details):
+        self.seen.append((self.bs.time(), what, *details))
+
+    def onJobSubmission(self, job):
+        self.note("submitted", job.id)
+        where = self.alloc.get(job.id.split("!")[1])
+        if where is not None:
+            job.allocation = HostSet.of(where)
+            if job.id.split("!")[1] in self.mapping:
+                job.mapping = self.mapping[job.id.split("!")[1]]
+            self.bs.execute_jobs([job])
+
+    def onJobCompletion(self, job):
+        self.note("completed", job.id, job.job_state.name, job.return_code)
+
+    def onJobsKilled(self, jobs):
+        for one in jobs:
+            self.note("killed", one.id, one.progress)
+
+    def onRequestedCall(self):
+        for action in self.plan.get(self.bs.time(), ()):
+            action(self.bs)
+
+    def onMachinePStateChanged(self, nodeid, pstate):
+        self.note("pstate", nodeid, pstate)
+
+    def onReportEnergyConsumed(self, consumed_energy):
+        self.energy.append((self.bs.time(), consumed_energy))
+
+    def onNotifyEventMachineUnavailable(self, machines):
+        self.note("unavailable", str(machines))
+
+    def onNotifyEventMachineAvailable(self, machines):
+        self.note("available", str(machines))
+
+    def onNotifyGenericEvent(self, event_data):
+        self.note("event", event_data["type"])
+
+
+def run(scheduler, jobs, platform=None, events=(), **config):
+    platform = platform or machine(2)
+    load = workload_of(*jobs, nb_res=len(platform)) if isinstance(jobs, (list, tuple)) else jobs
+    return simulate(Engine(platform, [load], EngineConfig(**config), events), scheduler)
+
+
+def rows(record):
+    return {
+        row[0]: dict(state=row[7], start=row[8], runtime=row[9], finish=row[10], energy=row[15]) for row in record.jobs
+    }
+
+
+def pstate(hosts, state):
+    return lambda bs: bs.set_resource_state(HostSet.of(hosts), state)
+
+
+def execute(name, hosts):
+    def action(bs):
+        one = bs.jobs[f"w0!{name}"]
+        one.allocation = HostSet.of(hosts)
+        bs.execute_jobs([one])
+
+    return action
+
+
+def kill(*job_names):
+    return lambda bs: bs.kill_jobs([bs.jobs[f"w0!{name}"] for name in job_names])
+
+
+def query(bs):
+    bs.request_consumed_energy()
+
+
+# work, walltime --------------------------------------------------------------------------------------------------------
+
+
+def test_the_slowest_host_rules_and_dvfs_acts_at_once():
+    # 100 s at 10 flop/s; at 20 s one of two hosts falls to 4 flop/s: 800 flops left; at 70 s back: 600 left -> 130 s
+    plan = {20: [pstate("1", 2)], 70: [pstate("1", 0)]}
+    record = run(Scripted({"a": "0-1"}, plan), [job("a", 0, 2, 100, flops=True)])
+    assert rows(record)["a"]["finish"] == pytest.approx(130.0)
+
+
+def test_a_delay_of_the_length_of_its_walltime_times_out_but_work_does_not():
+    jobs = [job("d", 0, 1, 50, 50), job("w", 0, 1, 50, 50, flops=True)]
+    record = rows(run(Scripted({"d": "0", "w": "1"}), jobs))
+    assert record["d"]["state"] == "COMPLETED_WALLTIME_REACHED"
+    assert record["w"]["state"] == "COMPLETED_SUCCESSFULLY"
+    assert record["d"]["finish"] == record["w"]["finish"] == 50
+
+
+def test_a_walltime_that_no_state_can_meet_just_times_out():
+    record = rows(run(Scripted({"w": "0"}), [job("w", 5, 1, 50, 20, flops=True)]))
+    assert record["w"] == {
+        "state": "COMPLETED_WALLTIME_REACHED",
+        "start": 5,
+        "runtime": 20,
+        "finish": 25,
+        "energy": 2000,
+    }
+
+
+def test_no_work_takes_no_time_but_is_written_as_ten_microseconds():
+    load = parse_workload(
+        {"nb_res": 2, "jobs": [{"id": "z", "subtime": 3, "res": 2, "profile": "p"}],
+         "profiles": {"p": {"type": "parallel_homogeneous", "cpu": 0, "com": 0}}}, "w0", "test")  # fmt: skip
+    record = rows(run(Scripted({"z": "0-1"}), load))
+    assert record["z"]["runtime"] == 1e-5
+    assert record["z"]["start"] == 3
+
+
+COMPOSED = {
+    "nb_res": 2,
+    "jobs": [{"id": "c", "subtime": 0, "res": 1, "profile": "outer"}],
+    "profiles": {
+        "outer": {"type": "composed", "seq": ["inner", "d"], "repeat": 2},
+        "inner": {"type": "composed", "seq": ["w", "d"]},
+        "w": {"type": "parallel_homogeneous", "cpu": 100, "com": 0},
+        "d": {"type": "delay", "delay": 5},
+    },
+}
+
+
+def test_composed_profiles_nest_repeat_and_report_progress_when_killed():
+    record = rows(run(Scripted({"c": "0"}), parse_workload(COMPOSED, "w0", "test")))
+    assert record["c"]["finish"] == 40  # (10 + 5 + 5) x 2
+    scheduler = Scripted({"c": "0"}, {24: [kill("c")]})
+    run(scheduler, parse_workload(COMPOSED, "w0", "test"))
+    (progress,) = [entry[3] for entry in scheduler.seen if entry[1] == "killed"]
+    assert progress == {
+        "profile_name": "outer",
+        "current_task_index": 2,
+        "current_task": {
+            "profile_name": "inner",
+            "current_task_index": 0,
+            "current_task": {"profile_name": "w", "progress": pytest.approx(0.4)},
+        },
+    }
+
+
+def test_return_codes_fail_a_job_and_stop_a_sequence():
+    data = {
+        **COMPOSED,
+        "profiles": {**COMPOSED["profiles"], "w": {"type": "parallel_homogeneous", "cpu": 100, "com": 0, "ret": 3}},
+    }
+    scheduler = Scripted({"c": "0"})
+    record = rows(run(scheduler, parse_workload(data, "w0", "test")))
+    assert record["c"]["state"] == "COMPLETED_FAILED"
+    assert record["c"]["finish"] == 10
+    assert (10.0, "completed", "w0!c", "COMPLETED_FAILED", 3) in scheduler.seen
+
+
+# cores, mapping, sharing -----------------------------------------------------------------------------------------------
+
+
+def cores(count):
+    host = Host(0, "h0", (PState(10.0, 30.0, 30.0, 110.0),), cores=count, has_power=True)
+    return Platform((host,))
+
+
+def mapped(executors, flops=100):
+    return parse_workload(
+        {"nb_res": 1, "jobs": [{"id": "m", "subtime": 0, "res": executors, "profile": "p"}],
+         "profiles": {"p": {"type": "parallel_homogeneous", "cpu": flops, "com": 0}}}, "w0", "test")  # fmt: skip
+
+
+@pytest.mark.parametrize(("executors", "seconds", "watts"), [(1, 10, 50), (4, 10, 110), (5, 12.5, 110)])
+def test_executors_share_the_cores_of_a_host(executors, seconds, watts):
+    mapping = {str(i): "0" for i in range(executors)}
+    record = rows(run(Scripted({"m": "0"}, mapping={"m": mapping}), mapped(executors), cores(4)))
+    assert record["m"]["runtime"] == pytest.approx(seconds)
+    assert record["m"]["energy"] == pytest.approx(seconds * watts)
+
+
+def test_sharing_gives_each_task_an_equal_share():
+    # one core of 10 flop/s: a alone 0-5 (50 of 100), a and b share until a ends at 15 (b has 50 of 100 left) -> 20
+    jobs = [job("a", 0, 1, 10, flops=True), job("b", 5, 1, 10, flops=True)]
+    record = rows(run(Scripted({"a": "0", "b": "0"}), jobs, compute_sharing=True))
+    assert record["a"]["finish"] == pytest.approx(15)
+    assert record["b"]["finish"] == pytest.approx(20)
+
+
+def test_sharing_lets_a_wide_task_be_ruled_by_its_busiest_host():
+    # wide on 0 and 1, narrow on 1: both get 5 flop/s there; wide does 5 flop/s on host 0, too
+    assert fair_rates([{0: 100.0, 1: 100.0}, {1: 100.0}], [0.1, 0.1], {0: 10.0, 1: 10.0}) == pytest.approx([0.05, 0.05])
+    # a third task on host 0 takes what the wide one leaves: 5 flop/s
+    rates = fair_rates([{0: 100.0, 1: 100.0}, {1: 100.0}, {0: 100.0}], [0.1] * 3, {0: 10.0, 1: 10.0})
+    assert rates == pytest.approx([0.05, 0.05, 0.05])
+
+
+def test_without_sharing_a_busy_host_is_refused():
+    jobs = [job("a", 0, 1, 10), job("b", 5, 1, 10)]
+    with pytest.raises(
+        IllegalDecisionError, match=r"EXECUTE_JOB w0!b: host 0 .* computes w0!a and time-sharing is off"
+    ):
+        run(Scripted({"a": "0", "b": "0"}), jobs)
+
+
+# p-states and energy ---------------------------------------------------------------------------------------------------
+
+
+def test_sleeping_and_waking_take_their_time_and_power():
+    # two hosts of 100 W; host 0: off at 10 (20 W, 10 s), asleep (5 W), on at 50 (50 W, 20 s) into state 2 (40 W)
+    plan = {10: [pstate("0", ASLEEP_FAST)], 50: [pstate("0", 2)], 100: [query]}
+    scheduler = Scripted({}, plan)
+    run(scheduler, [])
+    assert [entry for entry in scheduler.seen if entry[1] == "pstate"] == [
+        (20.0, "pstate", (0, 0), "3"),
+        (70.0, "pstate", (0, 0), "2"),
+    ]
+    host_0 = 10 * 100 + 10 * 20 + 30 * 5 + 20 * 50 + 30 * 40
+    assert scheduler.energy == [(100.0, pytest.approx(host_0 + 100 * 100))]
+
+
+def test_the_record_adds_up():
+    plan = {10: [pstate("0", ASLEEP_FAST)], 50: [pstate("0", 2)]}
+    record = run(Scripted({"a": "1"}, plan), [job("a", 0, 1, 200)])
+    schedule = record.schedule
+    assert schedule["time_sleeping"] == 30
+    assert schedule["time_switching_off"] == 10
+    assert schedule["time_switching_on"] == 20
+    assert schedule["time_computing"] == 200
+    assert schedule["time_idle"] == 10
+    assert record.machine_states[-1] == (200.0, 0, 0, 0, 2, 0)
+    assert [row[1:] for row in record.pstate_changes] == [("0-1", 0), ("0", -2), ("0", 3), ("0", -1), ("0", 2)]
+
+
+def test_a_group_is_acknowledged_when_its_last_host_arrives():
+    plan = {10: [pstate("0-2", 2)]}
+    scheduler = Scripted({}, plan)
+    # the slow host's state 2 is its sleep state (10 s); the fast ones change at once
+    run(scheduler, [], machine(2, 1))
+    assert [entry for entry in scheduler.seen if entry[1] == "pstate"] == [(20.0, "pstate", (0, 2), "2")]
+
+
+def test_an_ignored_request_takes_the_place_of_the_next_one():
+    # at 12 the request for host 1, still going down, is ignored; at 30 "0-1" -> 0 wakes both, but the stale request
+    # for host 1 is acknowledged first and the group never (a defect of Batsim that schedulers can rely on seeing)
+    plan = {10: [pstate("1", ASLEEP_FAST)], 12: [pstate("1", 0)], 30: [pstate("0", 1)], 40: [pstate("0-1", 0)]}
+    scheduler = Scripted({}, plan)
+    run(scheduler, [])
+    assert [entry[2:] for entry in scheduler.seen if entry[1] == "pstate"] == [
+        ((1, 1), "3"),
+        ((0, 0), "1"),
+        ((1, 1), "0"),
+    ]
+
+
+def test_a_host_that_begins_in_a_slow_state_is_charged_its_fastest_until_something_happens():
+    fast = machine(1).hosts[0]
+    platform = Platform((replace(fast, initial_pstate=2),))
+    scheduler = Scripted({}, {10: [query], 20: [query]})
+    run(scheduler, [], platform)
+    assert scheduler.energy == [(10.0, 1000.0), (20.0, 1400.0)]
+
+
+# events, dynamic jobs, the end --------------------------------------------------------------------------------------------
+
+
+def test_machines_that_go_away_keep_their_jobs_but_take_no_more(tmp_path):
+    lines = ['{"type": "machine_unavailable", "resources": "0", "timestamp": 5}',
+             '{"type": "hello", "timestamp": 6}',
+             '{"type": "machine_available", "resources": "0", "timestamp": 30}']  # fmt: skip
+    (tmp_path / "events").write_text("\n".join(lines))
+    events = read_events(tmp_path / "events", forward_unknown=True)
+    scheduler = Scripted({"a": "0"}, {31: [execute("b", "0")]})
+    jobs = [job("a", 0, 1, 20), job("b", 1, 1, 5)]
+    record = run(scheduler, jobs, events=events, forward_unknown_events=True)
+    assert rows(record)["a"]["finish"] == 20
+    assert rows(record)["b"]["finish"] == 36
+    assert (6.0, "event", "hello") in scheduler.seen
+    assert record.schedule["time_unavailable"] == 25
+    with pytest.raises(IllegalDecisionError, match="unavailable"):
+        run(Scripted({}, {10: [execute("b", "0")]}), jobs[1:], events=events, forward_unknown_events=True)
+
+
+@pytest.mark.parametrize("acknowledge", [False, True])
+def test_jobs_that_the_scheduler_registers(acknowledge):
+    def register(bs):
+        bs.register_profiles("dyn", {"p": {"type": "delay", "delay": 7.5}})
+        one = bs.register_job("dyn!x", 1, 20, "p")
+        if not acknowledge:
+            one.allocation = HostSet.of("1")
+            bs.execute_jobs([one])
+        bs.notify_registration_finished()
+
+    scheduler = Scripted({"x": "1"}, {4: [register]})
+    record = rows(run(scheduler, [job("a", 0, 1, 20)][:0], dynamic_jobs=True, acknowledge_dynamic_jobs=acknowledge))
+    assert record["x"]["finish"] == 11.5
+    assert ((4.0, "submitted", "dyn!x") in scheduler.seen) is acknowledge
+
+
+def test_a_job_that_nobody_starts_is_a_deadlock():
+    with pytest.raises(DeadlockError, match="1 submitted jobs were neither started nor rejected"):
+        run(Scripted({}), [job("a", 3, 1, 5)])
+
+
+def test_registration_that_never_ends_is_a_deadlock():
+    with pytest.raises(DeadlockError, match="registration"):
+        run(Scripted({"a": "0"}), [job("a", 3, 1, 5)], dynamic_jobs=True)
+
+
+def test_a_call_delays_the_end():
+    scheduler = Scripted({"a": "0"}, {50: [query]})
+    run(scheduler, [job("a", 0, 1, 5)])
+    assert scheduler.energy[0][0] == 50
+
+
+ILLEGAL = {
+    "unknown host": ({}, {1: [execute("a", "7")]}, "there is no host 7"),
+    "too few hosts": ({}, {1: [execute("w", "0")]}, "needs 2 hosts but was given 1"),
+    "twice": ({"a": "0"}, {1: [execute("a", "1")]}, "not waiting to be started"),
+    "asleep": ({}, {1: [pstate("0", ASLEEP_FAST)], 20: [execute("a", "0")]}, "host 0 .* is sleeping"),
+    "going to sleep": ({}, {1: [pstate("0", ASLEEP_FAST)], 2: [execute("a", "0")]}, "is switching_off"),
+    "sleep with a job": ({"a": "0"}, {1: [pstate("0", ASLEEP_FAST)]}, "runs w0!a"),
+    "sleep when asleep": ({}, {1: [pstate("0", 3)], 20: [pstate("0", 3)]}, "only be woken"),
+    "unknown p-state": ({}, {1: [pstate("0", 9)]}, r"has p-states 0\.\.5"),
+    "unknown switch host": ({}, {1: [pstate("5", 0)]}, "hosts are 0-1"),
+    "kill a waiting job": ({}, {1: [kill("a")]}, "never started"),
+    "kill a finished job": ({"a": "0"}, {30: [kill("a")]}, "no such job"),
+    "reject a running job": ({"a": "0"}, {1: [lambda bs: bs.reject_jobs([bs.jobs["w0!a"]])]}, "not waiting"),
+    "a call in the past": ({}, {5: [lambda bs: bs.wake_me_up_at(5.0)]}, "it is already 5"),
+    "dynamic jobs off": ({}, {1: [lambda bs: bs.register_profiles("d", {"p": {"type": "delay", "delay": 1}})]}, "dynamic jobs"),
+    "quotes": ({}, {1: [lambda bs: bs.set_job_metadata("w0!a", 'say "hi"')]}, "double quote"),
+    "bad mapping": ({}, {1: [lambda bs: (setattr(bs.jobs["w0!w"], "mapping", {"0": "0", "2": "0"}), execute("w", "0")(bs))]}, "without gaps"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ILLEGAL)
+def test_what_aborts_batsim_is_an_error_that_says_why(case):
+    alloc, plan, why = ILLEGAL[case]
+    with pytest.raises(IllegalDecisionError, match=why):
+        run(Scripted(alloc, plan), [job("a", 0, 1, 10), job("w", 0, 2, 10)])
+
+
+def test_energy_cannot_be_asked_for_when_it_is_not_accounted_for():
+    with pytest.raises(IllegalDecisionError, match="energy accounting"):
+        run(Scripted({}, {1: [query]}), [], energy=False)
+
+
+def test_an_event_after_the_answer_s_now_is_a_protocol_error():
+    engine = Engine(machine(1), [workload_of()])
+    engine.message()
+    with pytest.raises(ProtocolError, match="later than the answer"):
+        engine.reply({"now": 0, "events": [{"timestamp": 1, "type": "CALL_ME_LATER", "data": {"timestamp": 5}}]})
+
+
+def test_pybatsim_s_resubmission_runs_the_job_again():
+    class Again(Scripted):
+        def onJobCompletion(self, job):
+            super().onJobCompletion(job)
+            if "#" not in job.id:
+                self.bs.resubmit_job(job)
+                new = self.bs.jobs["w0!a#1"]
+                new.allocation = HostSet.of("1")
+                self.bs.execute_jobs([new])
+                self.bs.notify_registration_finished()
+
+    record = run(Again({"a": "0"}), [job("a", 0, 1, 5)], dynamic_jobs=True, profile_reuse=True)
+    assert rows(record)["a#1"]["finish"] == 10
+    assert "parent_job" in record.jobs[1][16]
+    with pytest.raises(IllegalDecisionError, match="has no profile"):
+        run(Again({"a": "0"}), [job("a", 0, 1, 5)], dynamic_jobs=True)

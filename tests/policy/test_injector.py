@@ -1,0 +1,106 @@
+"""When steps begin and what their cap is, from a file and from events."""
+
+from __future__ import annotations
+
+import pytest
+from builders import envelope, job, machine, simulated
+
+from batwatt.errors import InputError
+from batwatt.inputs.batsim_json import parse_workload
+from batwatt.model.series import Series
+from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.injector import EventInjector, FileInjector
+
+
+def test_a_series_holds_before_its_first_and_after_its_last_row():
+    series = Series((100.0, 400.0), (5.0, 7.0))
+    assert [series.at(t) for t in (0, 100, 399.9, 400, 1e9)] == [5, 5, 5, 7, 7]
+    assert list(series.steps(0, 1200)) == [(0, 100, 5), (100, 400, 5), (400, 700, 7), (700, 1000, 7), (1000, 1200, 7)]
+
+
+def test_a_series_of_one_row_goes_on_in_steps_of_five_minutes():
+    assert [step[:2] for step in Series((0.0,), (5.0,)).steps(0, 700)] == [(0, 300), (300, 600), (600, 700)]
+
+
+@pytest.mark.parametrize("time", [0.0, 299.9999999, 300.0, 600.0000001, 1e7 + 0.1])
+def test_the_next_step_is_always_later(time):
+    series = Series((0.0, 300.1), (1.0, 2.0))
+    assert time < series.step_after(time) <= time + 300.1 + 1e-6
+
+
+def test_file_steps():
+    injector = FileInjector(envelope(10, 20, 30))
+    seen = []
+    for now in (0.0, 12.0, 300.0, 300.0, 1000.0, 1100.0, 1200.0):
+        seen.append((injector.due(now), injector.cap_w, injector.over, injector.next_call_s(now)))
+    assert seen == [
+        (True, 10, False, 300), (False, 10, False, 300), (True, 20, False, 600), (False, 20, False, 600),
+        (True, 30, True, 1200), (False, 30, True, 1200), (True, 30, True, 1500),
+    ]  # fmt: skip
+
+
+def test_event_steps_go_on_after_the_last_event():
+    injector = EventInjector()
+    assert not injector.due(0.0)
+    injector.take({"type": "something else"}, 0.0)
+    assert not injector.due(0.0)
+    injector.take({"type": "power_envelope", "power_w": 10}, 0.0)
+    assert injector.due(0.0)
+    assert injector.cap_w == 10
+    injector.take({"type": "power_envelope", "power_w": 20}, 120.0)
+    assert injector.due(120.0)
+    assert injector.next_call_s(120.0) is None
+    injector.no_more(120.0)
+    assert injector.over
+    assert injector.next_call_s(120.0) == 240.0
+    assert not injector.due(200.0)
+    assert injector.due(240.0)
+    assert injector.next_call_s(240.0) == 360.0
+
+
+@pytest.mark.parametrize("value", [None, "many", -1, float("nan"), True])
+def test_a_malformed_event_is_one_line(value):
+    with pytest.raises(InputError, match="power_w"):
+        EventInjector().take({"type": "power_envelope", "power_w": value}, 0.0)
+
+
+def test_a_cap_that_lets_nothing_run_rejects_the_jobs_in_the_end(caplog):
+    scheduler = EnvelopeScheduler({"response": "hfld", "platform": machine(2), "envelope": envelope(200, 10)})
+    record = simulated(scheduler, machine(2), job("a", 0, 1, 1000, 2000), job("b", 700, 1, 5, 10))
+    assert {row[0]: row[7] for row in record.jobs} == {"a": "COMPLETED_KILLED", "b": "REJECTED"}
+    assert "can never run under the last cap of 10.0 W" in caplog.text
+
+
+def test_an_exact_estimate_slows_down_where_a_walltime_estimate_must_kill():
+    # a job of 300 flops a server that may take 600 s: exactly known, 4 flop/s are plenty
+    def states(estimate):
+        scheduler = EnvelopeScheduler(
+            {"response": "hfld", "platform": machine(1), "envelope": envelope(200, 50), "work_estimate": estimate}
+        )
+        return simulated(scheduler, machine(1), job("a", 290, 1, 30, 600, flops=True)).jobs[0][7:10]
+
+    # 290-300 s at 10 flop/s leave 200 flops: 50 s at 4 flop/s
+    assert states("exact") == ("COMPLETED_SUCCESSFULLY", 290, pytest.approx(60))
+    # 5900 of 6000 estimated flops are left, so the minimal state is the fastest; then one step after another down
+    assert states("walltime") == ("COMPLETED_SUCCESSFULLY", 290, pytest.approx(60))
+
+
+def test_options_are_checked_before_anything_runs():
+    for options, words in (
+        ({"response": "hfdl", "platform": machine(1), "envelope": envelope(1)}, "did you mean 'hfld'"),
+        ({"ordr": "fcfs"}, "did you mean 'order'"),
+        ({"response": "hfld"}, "envelope"),
+        ({"response": "hfld", "envelope": envelope(1)}, "platform"),
+        ({"on_kill": "retry"}, "on_kill"),
+        ({"order": 3}, "order"),
+        ({"order": {"name": "fcfs", "colour": 1}}, "fcfs"),
+    ):
+        with pytest.raises(InputError, match=words):
+            EnvelopeScheduler(options)
+
+
+def test_an_empty_workload_ends():
+    load = parse_workload({"nb_res": 1, "jobs": [], "profiles": {}}, "w0", "test")
+    assert not load.jobs
+    scheduler = EnvelopeScheduler({"response": "hfld", "platform": machine(2), "envelope": envelope(100, 50)})
+    assert simulated(scheduler, machine(2)).schedule["nb_jobs"] == 0

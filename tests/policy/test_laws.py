@@ -1,0 +1,185 @@
+"""Laws that hold for every registered order, placement and response, on random workloads and envelopes.
+
+A new part is picked up by its registration alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from builders import envelope, job, machine, workload_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.engine.wire import check_answer, check_message, decode, encode
+from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.plan import Plan
+from batwatt.policy.registry import names
+from batwatt.results.writers import write_record
+
+COMBINATIONS = list(itertools.product(names("order"), names("placement"), names("response")))
+FAST, SLOW = 3, 2
+LOWEST_W = 3 * 5 + 2 * 8
+
+jobs_of = st.lists(
+    st.tuples(
+        st.floats(0, 4000).map(lambda x: round(x, 3)),  # submission
+        st.integers(1, FAST + SLOW + 1),  # hosts, now and then too many
+        st.floats(1, 1500).map(lambda x: round(x, 3)),  # run time on a fast host
+        st.one_of(st.none(), st.floats(0.3, 4.0)),  # walltime / run time
+        st.booleans(),
+    ),
+    max_size=14,
+)
+powers = st.lists(st.floats(0, 700).map(lambda x: round(x, 1)), min_size=1, max_size=14)
+
+
+class Witness(EnvelopeScheduler):
+    """Notes the power that each plan of the response promises for its step."""
+
+    def onSimulationBegins(self):
+        self.promises: list[tuple[float, float, float]] = []
+        self.checked: list[str] = []
+        super().onSimulationBegins()
+
+    def _respond(self):
+        locked = self.cluster.locked
+        before = list(self.cluster.pstate)
+        plan = Plan(self.cluster)
+        self.the_response.respond(plan, self.injector.cap_w)
+        if any(locked >> i & 1 and plan.state[i] != before[i] for i in range(len(before))):
+            self.checked.append("a server in transition was touched")
+        if plan.exceeds(self.injector.cap_w):
+            awake = [i for i in plan.free_to_change() if not plan.sleeps(i)]
+            if awake:
+                self.checked.append(f"at {self.bs.time()} the cap is exceeded with servers {awake} awake")
+        self.promises.append((self.bs.time(), self.injector.cap_w, plan.power_w))
+        return super()._respond()
+
+
+class ThroughText:
+    """A link that sends everything through Batsim's JSON, as the wire does."""
+
+    def __init__(self, engine):
+        self.engine = engine
+
+    def message(self):
+        return check_message(decode(encode(self.engine.message())))
+
+    def reply(self, answer):
+        for event in answer["events"]:
+            if "alloc" in event["data"]:
+                event["data"]["alloc"] = str(event["data"]["alloc"])
+        self.engine.reply(check_answer(decode(encode(answer))))
+
+
+def run(combination, rows, caps, text=False, **options):
+    order, placement, response = combination
+    platform = machine(FAST, SLOW)
+    rows = [
+        job(i, at, hosts, time, None if factor is None else round(time * factor, 3) + 1.0, flops)
+        for i, (at, hosts, time, factor, flops) in enumerate(rows)
+    ]
+    scheduler = Witness(
+        {
+            "order": order,
+            "placement": placement,
+            "response": response,
+            "platform": platform,
+            "envelope": envelope(*caps),
+            **options,
+        }
+    )
+    dynamic = scheduler.needs_dynamic_jobs
+    engine = Engine(
+        platform, [workload_of(*rows, nb_res=len(platform))], EngineConfig(dynamic_jobs=dynamic, profile_reuse=dynamic)
+    )
+    return simulate(engine, scheduler, ThroughText if text else None), scheduler
+
+
+def check_jobs(record, rows, resubmits=False):
+    """Every job of the workload has one row, ran on as many hosts as it asked for, and never before its submission."""
+    ran = [row for row in record.jobs if row[8] is not None]
+    originals = [row for row in record.jobs if "#" not in row[0]]
+    assert sorted(int(row[0]) for row in originals) == list(range(len(rows)))
+    assert len({row[0] for row in record.jobs}) == len(record.jobs)
+    for row in ran:
+        at, hosts, *_ = rows[int(row[0].split("#")[0])]
+        assert row[14].bit_count() == hosts
+        assert row[8] >= at - 1e-6
+    if not resubmits:
+        assert len(originals) == len(record.jobs)
+    for one, other in itertools.combinations(ran, 2):
+        if one[14] & other[14]:
+            assert one[10] <= other[8] + 1e-6 or other[10] <= one[8] + 1e-6, f"{one[0]} and {other[0]} share a host"
+
+
+def check_energy(record, platform):
+    """The energy that is reported is the sum over hosts of power x time."""
+    rows = record.consumed_energy
+    for (t0, e0, *_), (t1, e1, *_) in itertools.pairwise(rows):
+        assert t1 >= t0
+        highest = sum(max(state.full_w for state in host.pstates) for host in platform.hosts)
+        assert LOWEST_W * (t1 - t0) - 1e-6 <= e1 - e0 <= highest * (t1 - t0) + 1e-6
+
+
+def check_power(record, scheduler):
+    """Within each step no more is drawn than the plan promised (Eq. 2)."""
+    steps = scheduler.promises
+    for (t0, e0, *_), (t1, e1, *_) in itertools.pairwise(record.consumed_energy):
+        if t1 - t0 < 1e-3:
+            continue
+        for i, (begin, _, promised) in enumerate(steps):
+            end = steps[i + 1][0] if i + 1 < len(steps) else float("inf")
+            if begin - 1e-6 <= t0 and t1 <= end + 1e-6:
+                assert (e1 - e0) / (t1 - t0) <= promised + 1e-3, f"{t0}..{t1}: {(e1 - e0) / (t1 - t0)} W > {promised} W"
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS, ids="-".join)
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(rows=jobs_of, caps=powers)
+def test_laws(combination, rows, caps):
+    record, scheduler = run(combination, rows, caps)
+    check_jobs(record, rows)
+    check_energy(record, machine(FAST, SLOW))
+    assert scheduler.checked == []
+    check_power(record, scheduler)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    combination=st.sampled_from(COMBINATIONS), rows=jobs_of, caps=powers, on_kill=st.sampled_from(["drop", "resubmit"])
+)
+def test_the_text_of_the_wire_changes_nothing(combination, rows, caps, on_kill):
+    direct, _ = run(combination, rows, caps, on_kill=on_kill)
+    text, _ = run(combination, rows, caps, text=True, on_kill=on_kill)
+    assert text == direct
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    combination=st.sampled_from(COMBINATIONS), rows=jobs_of, caps=st.lists(st.floats(250, 700), min_size=1, max_size=8)
+)
+def test_resubmitted_jobs_run_until_they_are_done(combination, rows, caps):
+    record, _ = run(combination, rows, caps, on_kill="resubmit")
+    check_jobs(record, rows, resubmits=True)
+    last = {}
+    for row in record.jobs:
+        last[row[0].split("#")[0]] = row[7]
+    # 250 W suffice for any job in some state: whatever is killed for power comes back until it is not
+    assert "COMPLETED_KILLED" not in last.values()
+
+
+@pytest.mark.parametrize("response", names("response"))
+def test_same_input_same_bytes(response, tmp_path):
+    rows = [(i * 37.5, 1 + i % 4, 100.0 + 13 * i, 1.5, i % 2 == 0) for i in range(12)]
+    for name in ("a", "b"):
+        record, _ = run(("slowdown", "easy", response), rows, [600, 200, 450, 90, 600])
+        files = write_record(record, tmp_path / name)
+    for path in files:
+        other = path.with_name(path.name.replace("b_", "a_"))
+        assert path.read_bytes() == other.read_bytes()

@@ -1,0 +1,148 @@
+"""Orders and placements on schedules worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from builders import job, machine, simulated, starts
+
+from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.queue import Columns, Ends, Queue
+from batwatt.policy.registry import make, names
+
+
+def scheduler(order="fcfs", placement="easy"):
+    return EnvelopeScheduler({"order": order, "placement": placement, "response": "none"})
+
+
+class Row:
+    def __init__(self, submit, walltime, hosts):
+        self.submit_time, self.requested_time, self.requested_resources = submit, walltime, hosts
+        self.id = f"{submit}/{walltime}/{hosts}"
+
+
+# now = 100: (wait + walltime) / walltime is 1.9, 9, 1.25, 1.0
+ROWS = [Row(10, 100, 2), Row(20, 10, 1), Row(0, 400, 4), Row(100, 50, 8)]
+EXPECTED = {
+    "fcfs": [2, 0, 1, 3],
+    "lcfs": [3, 1, 0, 2],
+    "asc": [1, 0, 3, 2],  # areas 200, 10, 1600, 400
+    "desc": [2, 3, 0, 1],
+    "slowdown": [1, 0, 2, 3],
+    "asc_walltime": [1, 3, 0, 2],
+    "desc_walltime": [2, 0, 3, 1],
+    "asc_size": [1, 0, 2, 3],
+    "desc_size": [3, 2, 0, 1],
+}
+
+
+def test_every_order_has_an_example():
+    assert sorted(EXPECTED) == names("order")
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_order_of_four_jobs(name):
+    queue = Queue(make("order", name))
+    for row in ROWS:
+        queue.add(row)
+    assert [ROWS.index(waiting.job) for waiting in queue.ordered(100.0)] == EXPECTED[name]
+    assert queue.head(100.0).job is ROWS[EXPECTED[name][0]]
+    fitting = [ROWS.index(waiting.job) for waiting in queue.fitting(100.0, 4)]
+    assert fitting == [i for i in EXPECTED[name] if i != 3]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_an_order_says_the_same_of_one_job_and_of_many(name):
+    order = make("order", name)
+    many = Columns(
+        *(
+            np.array(column, dtype=float)
+            for column in zip(*[(r.submit_time, r.requested_time, r.requested_resources) for r in ROWS], strict=True)
+        )
+    )
+    keys = np.asarray(order.key(many, 100.0)) + np.zeros(4)
+    for row, key in zip(ROWS, keys, strict=True):
+        assert float(order.key(Columns(row.submit_time, row.requested_time, row.requested_resources), 100.0)) == key
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_ties_go_to_the_earlier_submission_then_arrival(name):
+    queue = Queue(make("order", name))
+    rows = [Row(5, 10, 1) for _ in range(60)]
+    for row in rows:
+        queue.add(row)
+    assert [waiting.job for waiting in queue.ordered(7.0)] == rows
+    assert [waiting.job for waiting in queue.fitting(7.0, 1, 20.0, 0)] == rows
+
+
+@pytest.mark.parametrize("name", ["fcfs", "slowdown", "desc"])
+def test_long_and_short_queues_agree(name):
+    """The vectors of a long queue and the loop of a short one choose the same jobs."""
+    rng = np.random.default_rng(1)
+    rows = [Row(float(i), float(rng.integers(1, 50)), int(rng.integers(1, 9))) for i in range(200)]
+    queue = Queue(make("order", name))
+    for row in rows:
+        queue.add(row)
+    for free, window, extra in ((4, 20.0, 2), (8, float("inf"), 0), (1, 5.0, 1), (0, 5.0, 1)):
+        expected = [
+            waiting.job
+            for waiting in queue.ordered(300.0)
+            if waiting.hosts <= free and (waiting.walltime_s <= window or waiting.hosts <= extra)
+        ]
+        assert [waiting.job for waiting in queue.fitting(300.0, free, window, extra)] == expected
+
+
+def test_shadow_time_counts_all_runs_that_end_then():
+    ends = Ends()
+    for end, hosts in ((50.0, 1), (20.0, 2), (20.0, 1)):
+        ends.add(end, hosts, hosts)
+    assert ends.shadow(3, 1) == (20.0, 1)  # 1 + 2 + 1 at 20 s, one to spare
+    assert ends.shadow(5, 1) == (50.0, 0)
+    assert ends.shadow(6, 1) == (float("inf"), 0)
+
+
+# two hosts; a: 1 host for 100 s; b: both hosts; c, d, e: one host
+BLOCKED = (job("a", 0, 1, 90, 100), job("b", 1, 2, 10, 20))
+
+
+def test_first_fit_lets_narrow_jobs_pass_the_head():
+    record = simulated(scheduler(placement="first-fit"), machine(2), *BLOCKED, job("c", 2, 1, 200, 300))
+    assert starts(record) == {"a": (0, "0"), "c": (2, "1"), "b": (202, "0-1")}
+
+
+def test_easy_backfills_what_ends_by_the_shadow_time():
+    # the head b can start at 100 s (walltime of a); c would end at 302 s, d at 2 + 98 = 100 s
+    record = simulated(scheduler(), machine(2), *BLOCKED, job("c", 2, 1, 200, 300), job("d", 2, 1, 5, 98))
+    assert starts(record) == {"a": (0, "0"), "d": (2, "1"), "b": (90, "0-1"), "c": (100, "0")}
+
+
+def test_easy_refuses_what_ends_a_second_after_the_shadow_time():
+    record = simulated(scheduler(), machine(2), *BLOCKED, job("d", 2, 1, 5, 99))
+    assert starts(record)["d"] == (100, "0")
+
+
+def test_easy_lets_long_jobs_use_hosts_that_the_head_will_not_need():
+    # 4 hosts; a holds 2 until 100 s; the head b needs 3 of them; at 100 s one host is to spare, for c but not for d too
+    jobs = (job("a", 0, 2, 100, 100.5), job("b", 1, 3, 10, 20), job("c", 2, 1, 500, 600), job("d", 3, 1, 500, 600))
+    record = simulated(scheduler(), machine(4), *jobs)
+    assert starts(record) == {"a": (0, "0-1"), "c": (2, "2"), "b": (100, "0-1 3"), "d": (110, "0")}
+
+
+def test_easy_without_walltimes_reserves_nothing_and_delays_nobody():
+    record = simulated(scheduler(), machine(2), job("a", 0, 1, 90), job("b", 1, 2, 10), job("c", 2, 1, 5))
+    # no walltime: the head's shadow time is infinite, so everything may pass it
+    assert starts(record) == {"a": (0, "0"), "c": (2, "1"), "b": (90, "0-1")}
+
+
+def test_a_job_wider_than_the_platform_is_rejected(caplog):
+    record = simulated(scheduler(), machine(2), job("wide", 0, 3, 5), job("a", 0, 2, 5))
+    assert record.schedule["nb_jobs_rejected"] == 1
+    assert starts(record) == {"a": (0, "0-1")}
+    assert "asks for 3 hosts but the platform has 2" in caplog.text
+
+
+def test_slowdown_order_changes_with_time():
+    # a runs until 100 s; then long (walltime 1000, waits 99 s: 1.099) and short (walltime 20, waits 10 s: 1.5)
+    jobs = (job("a", 0, 1, 100, 100.5), job("long", 1, 1, 10, 1000), job("short", 90, 1, 10, 20))
+    assert starts(simulated(scheduler("slowdown"), machine(1), *jobs))["short"] == (100, "0")
+    assert starts(simulated(scheduler("fcfs"), machine(1), *jobs))["short"] == (110, "0")
