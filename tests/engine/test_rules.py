@@ -83,9 +83,8 @@ def run(scheduler, jobs, platform=None, events=(), **config):
 
 
 def rows(record):
-    return {
-        row[0]: dict(state=row[7], start=row[8], runtime=row[9], finish=row[10], energy=row[15]) for row in record.jobs
-    }
+    names = ("state", "start", "runtime", "finish", "energy")
+    return {row[0]: dict(zip(names, (*row[7:11], row[15]), strict=True)) for row in record.jobs}
 
 
 def pstate(hosts, state):
@@ -109,7 +108,7 @@ def query(bs):
     bs.request_consumed_energy()
 
 
-# work, walltime --------------------------------------------------------------------------------------------------------
+# work, walltime -------------------------------------------------------------------------------------------------------
 
 
 def test_the_slowest_host_rules_and_dvfs_acts_at_once():
@@ -188,7 +187,7 @@ def test_return_codes_fail_a_job_and_stop_a_sequence():
     assert (10.0, "completed", "w0!c", "COMPLETED_FAILED", 3) in scheduler.seen
 
 
-# cores, mapping, sharing -----------------------------------------------------------------------------------------------
+# cores, mapping, sharing ----------------------------------------------------------------------------------------------
 
 
 def cores(count):
@@ -234,7 +233,7 @@ def test_without_sharing_a_busy_host_is_refused():
         run(Scripted({"a": "0", "b": "0"}), jobs)
 
 
-# p-states and energy ---------------------------------------------------------------------------------------------------
+# p-states and energy --------------------------------------------------------------------------------------------------
 
 
 def test_sleeping_and_waking_take_their_time_and_power():
@@ -292,7 +291,7 @@ def test_a_host_that_begins_in_a_slow_state_is_charged_its_fastest_until_somethi
     assert scheduler.energy == [(10.0, 1000.0), (20.0, 1400.0)]
 
 
-# events, dynamic jobs, the end --------------------------------------------------------------------------------------------
+# events, dynamic jobs, the end ----------------------------------------------------------------------------------------
 
 
 def test_machines_that_go_away_keep_their_jobs_but_take_no_more(tmp_path):
@@ -344,6 +343,15 @@ def test_a_call_delays_the_end():
     assert scheduler.energy[0][0] == 50
 
 
+def register_a_profile(bs):
+    bs.register_profiles("d", {"p": {"type": "delay", "delay": 1}})
+
+
+def map_badly(bs):
+    bs.jobs["w0!w"].mapping = {"0": "0", "2": "0"}
+    execute("w", "0")(bs)
+
+
 ILLEGAL = {
     "unknown host": ({}, {1: [execute("a", "7")]}, "there is no host 7"),
     "too few hosts": ({}, {1: [execute("w", "0")]}, "needs 2 hosts but was given 1"),
@@ -358,9 +366,9 @@ ILLEGAL = {
     "kill a finished job": ({"a": "0"}, {30: [kill("a")]}, "no such job"),
     "reject a running job": ({"a": "0"}, {1: [lambda bs: bs.reject_jobs([bs.jobs["w0!a"]])]}, "not waiting"),
     "a call in the past": ({}, {5: [lambda bs: bs.wake_me_up_at(5.0)]}, "it is already 5"),
-    "dynamic jobs off": ({}, {1: [lambda bs: bs.register_profiles("d", {"p": {"type": "delay", "delay": 1}})]}, "dynamic jobs"),
+    "dynamic jobs off": ({}, {1: [register_a_profile]}, "dynamic jobs"),
     "quotes": ({}, {1: [lambda bs: bs.set_job_metadata("w0!a", 'say "hi"')]}, "double quote"),
-    "bad mapping": ({}, {1: [lambda bs: (setattr(bs.jobs["w0!w"], "mapping", {"0": "0", "2": "0"}), execute("w", "0")(bs))]}, "without gaps"),
+    "bad mapping": ({}, {1: [map_badly]}, "without gaps"),
 }  # fmt: skip
 
 

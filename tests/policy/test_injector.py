@@ -68,21 +68,26 @@ def test_a_cap_that_lets_nothing_run_rejects_the_jobs_in_the_end(caplog):
     scheduler = EnvelopeScheduler({"response": "hfld", "platform": machine(2), "envelope": envelope(200, 10)})
     record = simulated(scheduler, machine(2), job("a", 0, 1, 1000, 2000), job("b", 700, 1, 5, 10))
     assert {row[0]: row[7] for row in record.jobs} == {"a": "COMPLETED_KILLED", "b": "REJECTED"}
-    assert "can never run under the last cap of 10.0 W" in caplog.text
+    assert "can never run under the last cap of 10 W" in caplog.text
 
 
 def test_an_exact_estimate_slows_down_where_a_walltime_estimate_must_kill():
-    # a job of 300 flops a server that may take 600 s: exactly known, 4 flop/s are plenty
-    def states(estimate):
-        scheduler = EnvelopeScheduler(
-            {"response": "hfld", "platform": machine(1), "envelope": envelope(200, 50), "work_estimate": estimate}
-        )
-        return simulated(scheduler, machine(1), job("a", 290, 1, 30, 600, flops=True)).jobs[0][7:10]
+    # two jobs of 300 flops a server that may take 600 s and 900 s; 90 W from 300 s on
+    def ends(estimate):
+        options = {"platform": machine(2), "envelope": envelope(250, 90), "work_estimate": estimate}
+        jobs = (job("a", 290, 1, 30, 600, flops=True), job("b", 290, 1, 30, 900, flops=True))
+        record = simulated(EnvelopeScheduler({"response": "hfld", **options}), machine(2), *jobs)
+        return {row[0]: (row[7], row[9]) for row in record.jobs}
 
-    # 290-300 s at 10 flop/s leave 200 flops: 50 s at 4 flop/s
-    assert states("exact") == ("COMPLETED_SUCCESSFULLY", 290, pytest.approx(60))
-    # 5900 of 6000 estimated flops are left, so the minimal state is the fastest; then one step after another down
-    assert states("walltime") == ("COMPLETED_SUCCESSFULLY", 290, pytest.approx(60))
+    # 290-300 s at 10 flop/s leave 200 flops; the minimal state of Eq. 7 is 4 flop/s for both: 80 W, 50 s more
+    done = ("COMPLETED_SUCCESSFULLY", pytest.approx(60))
+    assert ends("exact") == {"a": done, "b": done}
+    # estimated to need all their walltime at 10 flop/s, they cannot be slowed by Eq. 7; then b, of the later deadline,
+    # is reduced and killed (20 W on the way to sleep), and a goes to 60 W: 200 flops at 6 flop/s
+    assert ends("walltime") == {
+        "a": ("COMPLETED_SUCCESSFULLY", pytest.approx(10 + 200 / 6)),
+        "b": ("COMPLETED_KILLED", 10),
+    }
 
 
 def test_options_are_checked_before_anything_runs():

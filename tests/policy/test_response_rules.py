@@ -49,7 +49,7 @@ def respond(name, cluster, cap):
     return plan
 
 
-# Eq. 2 -------------------------------------------------------------------------------------------------------------
+# Eq. 2 ----------------------------------------------------------------------------------------------------------------
 
 
 def test_power_of_a_step_is_the_highest_state_passed_through():
@@ -83,14 +83,14 @@ def test_decisions_are_kills_then_one_request_per_state_and_kind():
     assert list(plan.decisions()) == [Kill("j"), SetPState(0b011, 1), SetPState(0b100, 1)]
 
 
-# none ----------------------------------------------------------------------------------------------------------------
+# none -----------------------------------------------------------------------------------------------------------------
 
 
 def test_no_configuration_changes_nothing():
     assert list(respond("none", cluster_of(fast=2), 1.0).decisions()) == []
 
 
-# IFS and ISB -----------------------------------------------------------------------------------------------------------
+# IFS and ISB ----------------------------------------------------------------------------------------------------------
 
 # two fast (100 W) and two slow (120 W), all idle at the top: 440 W
 DEGRADED = {
@@ -136,7 +136,7 @@ def test_degradation_wakes_sleeping_servers_when_there_is_power():
     assert respond("idfs", cluster_of(fast=2, states=[ASLEEP_FAST, 2]), 149).state == [ASLEEP_FAST, 0]
 
 
-# HFLD: Algorithm 1, line by line -------------------------------------------------------------------------------------
+# HFLD: Algorithm 1, line by line --------------------------------------------------------------------------------------
 
 
 def test_line_3_power_equal_to_the_cap_changes_nothing():
