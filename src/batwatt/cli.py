@@ -138,8 +138,8 @@ def main(args: Sequence[str] | None = None) -> None:
     with _signals() as caught:
         code = _guarded(args)
         if caught:
-            # what another library made of the interrupt does not matter
-            code = 128 + caught[-1]
+            # whatever another library made of the interrupt
+            code = _complain(f"ended by {signal.Signals(caught[-1]).name}", None, 128 + caught[-1])
     sys.exit(code)
 
 
@@ -174,7 +174,7 @@ def _guarded(args: Sequence[str] | None) -> int:
     except BatwattError as error:
         return _complain(str(error), error, error.exit_code)
     except KeyboardInterrupt:
-        return _complain("interrupted", None, 130)
+        return 130
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return _complain(f"{what}; check the path and the disk", error, 1)

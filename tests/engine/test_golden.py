@@ -7,6 +7,7 @@ import json
 import pytest
 from golden import (
     GOLDEN,
+    OWN,
     Script,
     assert_same_files,
     by_date,
@@ -17,7 +18,7 @@ from golden import (
 )
 
 from batwatt.engine.wire import check_answer, decode, encode
-from batwatt.errors import IllegalDecisionError, ProtocolError
+from batwatt.errors import IllegalDecisionError, InputError, ProtocolError
 from batwatt.results.writers import write_record
 
 
@@ -29,11 +30,11 @@ def replay(folder, tmp_path):
     ours = []
     aborted = False
     while not engine.ended:
-        message = decode(encode(engine.message()))
-        ours.append(message)
         try:
+            message = decode(encode(engine.message()))
+            ours.append(message)
             engine.reply(check_answer(decode(script.answer(message["now"]))))
-        except (IllegalDecisionError, ProtocolError):
+        except (IllegalDecisionError, InputError, ProtocolError):
             aborted = True
             break
     assert aborted == scenario["aborted"]
@@ -51,4 +52,9 @@ def replay(folder, tmp_path):
 @needs_golden
 @pytest.mark.parametrize("folder", scenarios(GOLDEN, "dialogues"), ids=lambda path: path.name)
 def test_dialogue_of_the_real_batsim(folder, tmp_path):
+    replay(folder, tmp_path)
+
+
+@pytest.mark.parametrize("folder", scenarios(OWN, ""), ids=lambda path: path.name)
+def test_our_own_recordings_of_the_real_batsim(folder, tmp_path):
     replay(folder, tmp_path)

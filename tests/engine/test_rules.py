@@ -219,9 +219,10 @@ def test_sharing_gives_each_task_an_equal_share():
 
 def test_sharing_lets_a_wide_task_be_ruled_by_its_busiest_host():
     # wide on 0 and 1, narrow on 1: both get 5 flop/s there; wide does 5 flop/s on host 0, too
-    assert fair_rates([{0: 100.0, 1: 100.0}, {1: 100.0}], [0.1, 0.1], {0: 10.0, 1: 10.0}) == pytest.approx([0.05, 0.05])
+    wide, narrow = [(0, 100.0), (1, 100.0)], [(1, 100.0)]
+    assert fair_rates([wide, narrow], [0.1, 0.1], {0: 10.0, 1: 10.0}) == pytest.approx([0.05, 0.05])
     # a third task on host 0 takes what the wide one leaves: 5 flop/s
-    rates = fair_rates([{0: 100.0, 1: 100.0}, {1: 100.0}, {0: 100.0}], [0.1] * 3, {0: 10.0, 1: 10.0})
+    rates = fair_rates([wide, narrow, [(0, 100.0)]], [0.1] * 3, {0: 10.0, 1: 10.0})
     assert rates == pytest.approx([0.05, 0.05, 0.05])
 
 
@@ -405,5 +406,18 @@ def test_pybatsim_s_resubmission_runs_the_job_again():
     record = run(Again({"a": "0"}), [job("a", 0, 1, 5)], dynamic_jobs=True, profile_reuse=True)
     assert rows(record)["a#1"]["finish"] == 10
     assert "parent_job" in record.jobs[1][16]
-    with pytest.raises(IllegalDecisionError, match="has no profile"):
-        run(Again({"a": "0"}), [job("a", 0, 1, 5)], dynamic_jobs=True)
+
+
+def test_a_profile_is_dropped_when_a_job_of_it_has_ended_unless_it_is_to_be_reused():
+    def again(bs):
+        bs.register_job("w0!late", 1, 20, "pa")
+        bs.notify_registration_finished()
+
+    for reuse in (True, False):
+        scheduler = Scripted({"a": "0"}, {20: [again], 21: [execute("late", "0")]})
+        if reuse:
+            record = run(scheduler, [job("a", 0, 1, 5)], dynamic_jobs=True, profile_reuse=True)
+            assert rows(record)["late"]["finish"] == 26
+        else:
+            with pytest.raises(IllegalDecisionError, match="has no profile"):
+                run(scheduler, [job("a", 0, 1, 5)], dynamic_jobs=True)

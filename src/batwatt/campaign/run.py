@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform as python_platform
 import shutil
 import sys
@@ -112,7 +113,7 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
     if spec.events is not None:
         events = read_events(spec.events, config.forward_unknown_events, len(platform))
         if envelope is None:
-            envelope = _envelope_of(events)
+            envelope = _envelope_of(events, spec.events)
     else:
         events = ()
     deadlock: DeadlockError | None = None
@@ -156,7 +157,11 @@ def staging(prefix: Path) -> Iterator[Path]:
     Otherwise nothing is left, not even folders made for it. Files of an earlier run under the same prefix that this
     one did not write are removed. InputError if the place cannot be written.
     """
-    if prefix.name in ("", "..") or prefix.is_dir():
+    try:
+        folderish = prefix.name in ("", "..") or prefix.is_dir()
+    except OSError as error:
+        raise _unwritable(prefix, error) from None
+    if folderish:
         raise InputError("--export", f"{str(prefix)!r} is a folder", f"give a prefix of files such as {prefix / 'run'}")
     try:
         made = [folder for folder in prefix.parents if not folder.exists()]
@@ -205,8 +210,17 @@ def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConf
     return EngineConfig(**settings)
 
 
-def _envelope_of(events: Sequence[Any]) -> Series | None:
-    rows = {event.time_s: float(event.raw[EVENT_VALUE]) for event in events if event.raw.get("type") == EVENT_TYPE}
+def _envelope_of(events: Sequence[Any], where: Path) -> Series | None:
+    """The envelope that comes as events; None if none of them tells of power."""
+    rows: dict[float, float] = {}
+    for event in events:
+        if event.raw.get("type") != EVENT_TYPE:
+            continue
+        value = event.raw.get(EVENT_VALUE)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+            problem = f"{EVENT_TYPE} at {event.time_s:g} s: {EVENT_VALUE!r} is {value!r}"
+            raise InputError(where, problem, "give watts >= 0, as `batwatt events` does")
+        rows[event.time_s] = float(value)
     return Series(tuple(rows), tuple(rows.values()), "power_w") if rows else None
 
 

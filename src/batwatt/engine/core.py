@@ -7,22 +7,21 @@ scheduler sees them rounded to 1e-6 s, the engine keeps its own clock.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.execution import Execution
 from batwatt.engine.journal import Journal
-from batwatt.engine.kernel import ARRIVAL, Kernel
-from batwatt.engine.machines import Machines
+from batwatt.engine.kernel import AFTER, ARRIVAL, Kernel
+from batwatt.engine.machines import COMPUTING, IDLE, UNAVAILABLE, Machines
 from batwatt.engine.switching import Switching
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
 from batwatt.inputs.batsim_json import parse_job, parse_profile
 from batwatt.inputs.events import ExternalEvent
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record
-from batwatt.model.workload import Composed, Job, Workload
+from batwatt.model.workload import Composed, Job, Parallel, Workload
 
 SUBMITTED, RUNNING, FINISHED = range(3)
 SHORTEST_CALL_S = 1e-5
@@ -61,13 +60,15 @@ class Engine:
         self._raw_profiles = {workload.name: dict(workload.raw_profiles) for workload in workloads}
         self._pending: list[dict[str, Any]] = []
         self._byes: list[dict[str, Any]] = []
+        self._bye_mark = 0
         self._over: list[str] = []
         self._begun = False
         self._thinking = False
         self._kill_asked: set[str] = set()
         self._job_sources = len(self.workloads)
         self._unfinished = 0
-        self._profile_users: dict[tuple[str, str], int] = {}
+        self._leaving: set[tuple[str, str]] = set()
+        self._gone: set[tuple[str, str]] = set()
         self._registering = self.config.dynamic_jobs
         self._handlers: Mapping[str, Callable[[dict[str, Any]], None]] = {
             "EXECUTE_JOB": self._execute_job,
@@ -82,8 +83,6 @@ class Engine:
             "SET_JOB_METADATA": self._set_job_metadata,
             "TO_JOB_MSG": self._to_job_msg,
         }
-        if self.config.dynamic_jobs:
-            self._profile_users.update(Counter((job.workload, job.profile) for load in workloads for job in load.jobs))
         if events:
             self._plan(self._external, NO_MORE_EVENTS, [event.time_s for event in events], events)
         for workload in self.workloads:
@@ -112,6 +111,7 @@ class Engine:
             if self._job_sources:
                 return  # only the last of several workloads says that there are no more jobs
         self._byes.append({"timestamp": round(self.kernel.clock, 6), "type": "NOTIFY", "data": {"type": bye}})
+        self._bye_mark = len(self._pending)
 
     def _submit(self, job: Job) -> None:
         if not self._unfinished:
@@ -133,15 +133,28 @@ class Engine:
         machines, now = self.machines, self.kernel.clock
         if mask & ~machines.everyone:
             raise InputError("events", f"{event.kind} at {now:g} s names a host beyond {len(machines.hosts) - 1}")
+        self._emit("NOTIFY", {"type": f"event_{event.kind}", "resources": str(event.raw["resources"])})
+        # the server hears of it after the jobs that end at this date have freed their hosts
+        self.kernel.at(now, AFTER, self._change_availability, event)
+
+    def _change_availability(self, event: ExternalEvent) -> None:
+        mask = event.resources or 0
+        machines, now = self.machines, self.kernel.clock
         available = event.kind == "machine_available"
-        wrong = mask & ~machines.unavailable if available else mask & machines.unavailable
+        wrong = mask & ~machines.mask[UNAVAILABLE] if available else mask & machines.mask[UNAVAILABLE]
         if wrong:
             state = "available" if available else "unavailable"
             raise InputError(
                 "events", f"{event.kind} at {now:g} s: a host of it is already {state}", "mend the events file"
             )
-        machines.set_availability(mask, available, now)
-        self._emit("NOTIFY", {"type": f"event_{event.kind}", "resources": str(event.raw["resources"])})
+        if available:
+            busy = 0
+            for run in self.execution.runs.values():
+                busy |= run.mask
+            machines.move(mask & busy, COMPUTING, now)
+            machines.move(mask & ~busy, IDLE, now)
+        else:
+            machines.move(mask, UNAVAILABLE, now)
 
     # what the scheduler receives ------------------------------------------------------------------------------
 
@@ -177,16 +190,17 @@ class Engine:
     def _flush(self) -> dict[str, Any]:
         """The pending events; a source's last words wait for the next message if it alone had something to say."""
         pending = self._pending
-        if self._byes and (not pending or self._thinking or self.kernel.fired != 1):
+        last_words = len(self._byes) == 1 and len(pending) == self._bye_mark
+        if self._byes and (not pending or self._thinking or not last_words):
             pending.extend(self._byes)
             self._byes = []
         self._pending = []
-        self.kernel.fired = 0
         self._thinking = False
         for job_id in self._over:
             # Batsim forgets a job once its completion has been sent
             self._forget(job_id)
         self._over.clear()
+        self.journal.fresh_rows.clear()
         return {"now": round(self.kernel.clock, 6), "events": pending}
 
     def _forget(self, job_id: str) -> None:
@@ -194,10 +208,15 @@ class Engine:
         del self.state[job_id]
         self._kill_asked.discard(job_id)
         if self.config.dynamic_jobs and not self.config.profile_reuse:
-            key = (job.workload, job.profile)
-            self._profile_users[key] -= 1
-            if not self._profile_users[key]:
-                del self.profiles[job.workload][job.profile]
+            # Batsim drops the profile of any job that ends, though others use it; its name stays taken
+            todo = [job.profile]
+            while todo:
+                name = todo.pop()
+                if (job.workload, name) not in self._leaving:
+                    self._leaving.add((job.workload, name))
+                    profile = self.profiles[job.workload][name]
+                    if isinstance(profile, Composed):
+                        todo.extend(profile.sequence)
 
     def _end_or_deadlock(self) -> None:
         left = self._unfinished
@@ -252,10 +271,17 @@ class Engine:
                 raise ProtocolError(f"timestamp {timestamp} of event {index} is later than the answer's now={now}")
             if timestamp > kernel.clock:
                 kernel.run_due(timestamp)
+                self.journal.fresh_rows.clear()
             handler = self._handlers.get(event["type"])
             if handler is None:
                 raise ProtocolError(f"event {index}: {event['type']!r} is not something a scheduler can ask for")
             handler(event["data"])
+            # each event takes a round of messages, in which what is due at this very date happens
+            self.journal.fresh_rows.clear()
+            self._gone |= self._leaving
+            if kernel.is_due():
+                kernel.run_round()
+        self._gone |= self._leaving
         if now > kernel.clock:
             kernel.run_due(now)
 
@@ -290,7 +316,8 @@ class Engine:
         job = self._job("REJECT_JOB", data["job_id"], submitted=True)
         self.journal.job_rejected(job, self.execution.metadata.pop(job.id, ""))
         self._unfinished -= 1
-        self._forget(job.id)
+        self.state[job.id] = FINISHED
+        self._over.append(job.id)
 
     def _set_resource_state(self, data: dict[str, Any]) -> None:
         self.switching.request(data["resources"], data["state"])
@@ -345,17 +372,21 @@ class Engine:
         job: Job = self._parsed(what, parse_job, {**raw, "id": job_id}, workload, what)
         if job_id in self.jobs:
             raise IllegalDecisionError(what, "a job of that id exists")
-        if job.profile not in self.profiles.get(workload, {}):
+        if job.profile not in self.profiles.get(workload, {}) or (workload, job.profile) in self._gone:
             raise IllegalDecisionError(what, f"its workload has no profile {job.profile!r}; register it first")
+        profile = self.profiles[workload][job.profile]
+        if isinstance(profile, Parallel) and profile.flops is not None and len(profile.flops) != job.hosts:
+            raise IllegalDecisionError(what, f"its profile is for {len(profile.flops)} hosts, not {job.hosts}")
         if not self._registering:
             raise IllegalDecisionError(what, "registration was declared finished")
         self.jobs[job_id] = job
         self.state[job_id] = SUBMITTED
         self._unfinished += 1
-        key = (workload, job.profile)
-        self._profile_users[key] = self._profile_users.get(key, 0) + 1
         if self.config.acknowledge_dynamic_jobs:
-            self._emit("JOB_SUBMITTED", {"job_id": job_id, "job": job.raw})
+            sent: dict[str, Any] = {"job_id": job_id, "job": job.raw}
+            if self.config.forward_profiles:
+                sent["profile"] = self._raw_profiles[workload][job.profile]
+            self._emit("JOB_SUBMITTED", sent)
 
     @staticmethod
     def _parsed(what: str, parse: Callable[..., Any], *args: Any) -> Any:
@@ -373,7 +404,11 @@ class Engine:
         self._job("SET_JOB_METADATA", job_id)
         if '"' in metadata:
             raise IllegalDecisionError(f"SET_JOB_METADATA {job_id}", "metadata may not hold a double quote")
-        self.execution.metadata[job_id] = metadata
+        row = self.journal.fresh_rows.get(job_id)
+        if row is not None:
+            self.journal.record.jobs[row] = (*self.journal.record.jobs[row][:-1], metadata)
+        elif self.state[job_id] != FINISHED:
+            self.execution.metadata[job_id] = metadata
 
     def _to_job_msg(self, data: dict[str, Any]) -> None:
         """Accepted; no profile that the embedded engine models listens."""

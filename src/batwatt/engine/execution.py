@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from batwatt.engine.journal import Journal
-from batwatt.engine.kernel import END, FIRST, Kernel
-from batwatt.engine.machines import COMPUTING, IDLE, SLEEPING, STATE_NAMES, Machines
-from batwatt.engine.sharing import rebalance
+from batwatt.engine.kernel import END, FIRST, LATE, SOLVE, Kernel
+from batwatt.engine.machines import COMPUTING, IDLE, SLEEPING, STATE_NAMES, UNAVAILABLE, Machines
+from batwatt.engine.sharing import Meter, rebalance
 from batwatt.engine.tasks import TIMEOUT, Run
 from batwatt.errors import IllegalDecisionError
 from batwatt.model import hostset
@@ -36,6 +36,9 @@ class Execution:
         self._machines = machines
         self._journal = journal
         self._sharing = sharing
+        self._meter = Meter(machines) if sharing else None
+        journal.meter = self._meter
+        self._unsolved = False
         self._emit = emit
         self._ended = ended
         self._profiles: dict[str, Mapping[str, Profile]] = {}
@@ -46,10 +49,15 @@ class Execution:
         mask = alloc.mask if type(alloc) is hostset.HostSet else self._mask(job, alloc)
         machines = self._machines
         ready = machines.mask[IDLE] | machines.mask[COMPUTING] if self._sharing else machines.mask[IDLE]
-        if mask & ~(ready & ~machines.unavailable) or not mask:
+        if mask & ~ready or not mask:
             mask = self._mask(job, alloc)
             self._refuse(job, mask)
-        executors = self._executors(job, mask, mapping) if mapping or machines.odd_starts else None
+        executors = self._executors(job, mask, mapping, profiles) if mapping or machines.odd_starts else None
+        leaf = profiles[job.profile]
+        if isinstance(leaf, Parallel) and leaf.flops is not None:
+            count = mask.bit_count() if executors is None else len(executors)
+            if len(leaf.flops) != count:
+                raise self._illegal(job, f"its profile is for {len(leaf.flops)} executors, not {count}")
         if executors is None and mask.bit_count() != job.hosts and not _fits_any_width(profiles[job.profile], profiles):
             raise self._illegal(job, f"it needs {job.hosts} hosts but was given {mask.bit_count()}, without a mapping")
         now = self._kernel.clock
@@ -59,16 +67,31 @@ class Execution:
         run = Run(job, mask, executors, now)
         self.runs[job.id] = run
         self._profiles[job.id] = profiles
-        idle = mask & machines.mask[IDLE] if self._sharing else mask
-        machines.move(idle, IDLE, COMPUTING, now)
+        machines.move(mask, COMPUTING, now)
         journal.states_row(now)
+        if self._meter is not None:
+            run.energy_at_s = self._meter.total(hostset.ids(mask))
         run.begin(profiles, now)
+        if machines.unsettled or self._meter is not None:
+            self._wake_meter(run)
         self._retime(run, now)
+
+    def _wake_meter(self, run: Run) -> None:
+        """SimGrid looks at the host when a task of one executor starts (which matters at date 0 only)."""
+        if isinstance(run.leaf, Parallel) and (run.width if run.executors is None else len(run.executors)) == 1:
+            host = hostset.ids(run.mask)[0 if run.executors is None else run.executors[0]]
+            self._machines.settle(1 << host)
+            if self._meter is not None:
+                self._meter.look([host], self._kernel.clock)
+                self._meter.note_pstate([host])
 
     def _retime(self, run: Run, now: float) -> None:
         """Set the rate, the power and the end of a run after something changed for it."""
         if self._sharing:
-            self.refresh(self._machines.everyone, now)
+            if isinstance(run.leaf, Delay):
+                run.retime(self._machines, now)
+                self._schedule_end(run)
+            self._solve_later()
             return
         before_w = run.extra_w
         run.retime(self._machines, now)
@@ -76,18 +99,39 @@ class Execution:
         self._schedule_end(run)
 
     def _schedule_end(self, run: Run) -> None:
+        if run.late:
+            # a parallel task that begins without any time left ends after the others of this date
+            run.late = False
+            if any(flops > 0.0 for _, flops in run.work()):
+                run.outcome = TIMEOUT
+            run.event = self._kernel.at(self._kernel.clock, LATE, self._leaf_ended, run)
+            return
         if run.event >= 0:
             self._kernel.forget(run.event)
             run.event = -1
         if run.end_s < math.inf:
             run.event = self._kernel.at(run.end_s, END, self._leaf_ended, run)
 
+    def _solve_later(self) -> None:
+        """Share the hosts anew once all that happens at this date, so far, has happened."""
+        if not self._unsolved:
+            self._unsolved = True
+            self._kernel.at(self._kernel.clock, SOLVE, self._solve, None)
+
+    def _solve(self, _: None) -> None:
+        assert self._meter is not None
+        self._unsolved = False
+        rebalance(self.runs.values(), self._machines, self._meter, self._kernel.clock)
+        for run in self.runs.values():
+            if isinstance(run.leaf, Parallel):
+                self._schedule_end(run)
+
     def refresh(self, mask: int, now: float) -> None:
         """Adapt the running jobs on some hosts to new p-states (the journal's energy must be up to date)."""
         if self._sharing:
-            self._journal.extra_w = rebalance(self.runs.values(), self._machines, now)
-            for run in self.runs.values():
-                self._schedule_end(run)
+            assert self._meter is not None
+            self._meter.note_pstate(hostset.ids(mask))
+            self._solve_later()
             return
         for run in self.runs.values():
             if run.mask & mask:
@@ -108,7 +152,7 @@ class Execution:
             if run.outcome == TIMEOUT:
                 self._end(run, "COMPLETED_WALLTIME_REACHED", -1)
                 return
-            code = self._profiles[run.job.id][run.job.profile].return_code
+            code = run.code or self._profiles[run.job.id][run.job.profile].return_code
         if code == 0:
             self._end(run, "COMPLETED_SUCCESSFULLY", 0)
         elif code > 0:
@@ -125,41 +169,56 @@ class Execution:
         the other hosts pay its load for them too, back to when Batsim last looked at all hosts.
         """
         journal, slept = self._journal, isinstance(run.leaf, Delay)
-        journal.integrate(now)
-        run.charge(now)
+        if self._meter is not None:
+            self._meter.look([hostset.ids(run.mask)[0]] if slept else [host for host, _ in run.work()], now)
+        else:
+            journal.integrate(now)
+            run.charge(now)
         if not run.advance(self._profiles[run.job.id], now):
             return False
         if not slept:
             run.unseen_s = now
+        self._wake_meter(run)
         self._retime(run, now)
         if slept and isinstance(run.leaf, Parallel) and not self._sharing:
-            first = (run.mask & -run.mask).bit_length() - 1
-            arrears_j = (run.extra_w - run.host_extra_w(self._machines, first)) * (
-                now - max(run.unseen_s, journal.observed_s)
-            )
-            journal.energy_j += arrears_j
-            run.energy_j += arrears_j
+            # once all that happens at this date has happened: the end of another job is a look at all hosts
+            self._kernel.at(now, SOLVE, self._arrears, (run, run.leaf))
         return True
+
+    def _arrears(self, started: tuple[Run, Profile]) -> None:
+        run, leaf = started
+        if self.runs.get(run.job.id) is not run or run.leaf is not leaf:
+            return
+        if (run.width if run.executors is None else len(run.executors)) == 1:
+            return  # SimGrid looks at the host of a task of one executor when it starts
+        journal = self._journal
+        first = (run.mask & -run.mask).bit_length() - 1
+        arrears_j = (run.extra_w - run.host_extra_w(self._machines, first)) * (
+            self._kernel.clock - max(run.unseen_s, journal.observed_s)
+        )
+        journal.energy_j += arrears_j
+        run.energy_j += arrears_j
 
     def _end(self, run: Run, state: str, code: int) -> None:
         now = self._kernel.clock
         journal, machines, job = self._journal, self._machines, run.job
         journal.update(now)
-        run.charge(now)
+        if not self._sharing:
+            run.charge(now)
         del self.runs[job.id]
         del self._profiles[job.id]
         if self._sharing:
             busy = 0
             for other in self.runs.values():
                 busy |= other.mask
-            machines.move(run.mask & ~busy, COMPUTING, IDLE, now)
-            journal.extra_w = rebalance(self.runs.values(), machines, now)
-            for other in self.runs.values():
-                self._schedule_end(other)
+            machines.move(run.mask & ~busy & ~machines.mask[UNAVAILABLE], IDLE, now)
+            assert self._meter is not None
+            run.energy_j = self._meter.total(hostset.ids(run.mask)) - run.energy_at_s
+            self._solve_later()
         else:
             # without runs nothing may be left of rounding errors
             journal.extra_w = journal.extra_w - run.extra_w if self.runs else 0.0
-            machines.move(run.mask, COMPUTING, IDLE, now)
+            machines.move(run.mask & ~machines.mask[UNAVAILABLE], IDLE, now)
         journal.states_row(now)
         journal.energy_row(now, "e")
         journal.job_ended(run, now, state, self.metadata.pop(job.id, ""))
@@ -217,12 +276,12 @@ class Execution:
     def _refuse_odd(self, job: Job, mask: int) -> None:
         """A sleeping host never gets here, but one that began in a sleep p-state is idle to Batsim."""
         for mode, _ in self._machines.modes_of(mask):
-            if mode.index not in self._machines.kind_host[mode.kind].compute:
+            if self._journal.energy and mode.index not in self._machines.kind_host[mode.kind].compute:
                 raise self._illegal(
                     job, f"a host of it is in p-state {mode.index} ({STATE_NAMES[SLEEPING]} or virtual)"
                 )
 
-    def _executors(self, job: Job, mask: int, mapping: Any) -> list[int] | None:
+    def _executors(self, job: Job, mask: int, mapping: Any, profiles: Mapping[str, Profile]) -> list[int] | None:
         """Executor -> index in the sorted allocation, from Batsim's `mapping` object; None without one."""
         if self._machines.odd_starts:
             self._refuse_odd(job, mask)
@@ -237,7 +296,7 @@ class Execution:
             raise self._illegal(job, "mapping must name the executors 0, 1, 2, ... without gaps")
         if any(not 0 <= index < width for index in pairs.values()):
             raise self._illegal(job, f"mapping names a host outside its allocation of {width}")
-        if len(pairs) != job.hosts:
+        if len(pairs) != job.hosts and not _fits_any_width(profiles[job.profile], profiles):
             raise self._illegal(job, f"mapping has {len(pairs)} executors but the job asks for {job.hosts}")
         return [pairs[executor] for executor in range(len(pairs))]
 

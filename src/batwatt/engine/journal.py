@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from batwatt import __version__
 from batwatt.engine.machines import Machines
+from batwatt.engine.sharing import Meter
 from batwatt.engine.tasks import Run
 from batwatt.model.record import Record
 from batwatt.model.workload import NO_WALLTIME, Job
@@ -20,13 +21,15 @@ class Journal:
         self.record = Record(energy=energy)
         self.energy = energy
         self.energy_j = 0.0
+        self.meter: Meter | None = None
         self.extra_w = 0.0
         self._machines = machines
         self._updated_s = 0.0
         self.observed_s = 0.0
         self._last_row: tuple[float, float] = (0.0, 0.0)
         self._first_submission_j: float | None = None
-        self._last_end_j = 0.0
+        self._last_end_j = -1.0
+        self.fresh_rows: dict[str, int] = {}
         self._switches = 0
         self._switch_requests = 0
         hosts = machines.hosts
@@ -36,6 +39,11 @@ class Journal:
 
     def update(self, now: float) -> None:
         """Integrate the power up to `now`; to be called before anything that Batsim observes changes it."""
+        if self.meter is not None:
+            hosts = range(len(self._machines.hosts))
+            self.meter.look(hosts, now)
+            self.energy_j = self.meter.total(hosts)
+            return
         self.observed_s = now
         self.integrate(now)
 
@@ -46,8 +54,8 @@ class Journal:
         if elapsed > 0.0:
             self.energy_j += elapsed * (machines.base_w + self.extra_w)
             self._updated_s = now
-        if machines.base_w != machines.true_base_w:
-            machines.settle_base()
+            if machines.unsettled:
+                machines.settle_base()
 
     def submission(self, now: float) -> None:
         """Note the energy at the first submission."""
@@ -69,7 +77,7 @@ class Journal:
 
     def states_row(self, now: float) -> None:
         """A row of machine_states."""
-        sleeping, on, off, idle, computing = self._machines.seen
+        sleeping, on, off, idle, computing, _ = self._machines.seen
         self.record.machine_states.append((now, sleeping, on, off, idle, computing))
 
     def pstate_row(self, now: float, hosts: str, value: int) -> None:
@@ -99,6 +107,7 @@ class Journal:
                 run.energy_j if self.energy else -1.0, metadata,
             )
         )  # fmt: skip
+        self.fresh_rows[job.id] = len(self.record.jobs) - 1
 
     def job_rejected(self, job: Job, metadata: str) -> None:
         """The row of a job that was refused."""
@@ -118,7 +127,8 @@ class Journal:
         success = sum(int(row[6]) for row in rows)
         count, finished = max(1, len(rows)), len(ran)
         finish, waiting, turnaround, stretch = ([row[column] for row in ran] for column in (10, 11, 12, 13))
-        consumed = self._last_end_j - (self._first_submission_j or 0.0) if self.energy and finished else 0.0
+        first = -1.0 if self._first_submission_j is None else self._first_submission_j
+        consumed = self._last_end_j - first if self.energy else 0.0
         times = self._machines.times_in_state()
         self.record.schedule = {
             "batsim_version": ENGINE_VERSION,

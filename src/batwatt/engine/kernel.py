@@ -10,19 +10,19 @@ from batwatt.engine.tasks import PRECISION_S
 
 Handler = Callable[[Any], None]
 
-# Order of what happens at one date: kills asked for by the last answer, then external events, submissions and calls in
-# the order in which they were asked for, then ends of switches, then ends of jobs (Batsim's order when energy is on).
-FIRST, ARRIVAL, SWITCH, END = range(4)
+# Order of what happens at one date: kills asked for by the last answer; then external events, submissions and calls in
+# the order in which they were asked for; then ends of jobs and of switches in the order in which they began; then
+# hosts that come or go, acknowledgements of switches, the sharing of hosts, and tasks that began without any time left.
+FIRST, ARRIVAL, END, AFTER, ACKNOWLEDGE, SOLVE, LATE = range(7)
 
 
 class Kernel:
     """Entries (date, rank, serial, handler, payload); an entry that was forgotten is skipped."""
 
-    __slots__ = ("_forgotten", "_heap", "_serial", "clock", "fired")
+    __slots__ = ("_forgotten", "_heap", "_serial", "clock")
 
     def __init__(self) -> None:
         self.clock = 0.0
-        self.fired = 0
         self._heap: list[tuple[float, int, int, Handler, Any]] = []
         self._serial = 0
         self._forgotten: set[int] = set()
@@ -48,6 +48,22 @@ class Kernel:
         """Whether something is left to happen at the present date."""
         return bool(self._heap) and self._heap[0][0] <= self.clock + PRECISION_S
 
+    def run_round(self) -> None:
+        """Fire the entries that are due now, but not those that they add (between two events of an answer)."""
+        heap, forgotten, last, later = self._heap, self._forgotten, self._serial, []
+        while heap and heap[0][0] <= self.clock + PRECISION_S:
+            entry = heappop(heap)
+            if forgotten and entry[2] in forgotten:
+                forgotten.discard(entry[2])
+            elif entry[2] > last:
+                later.append(entry)
+            else:
+                entry[3](entry[4])
+                if entry[1] == SOLVE:
+                    last = self._serial
+        for entry in later:
+            heappush(heap, entry)
+
     def run_due(self, date: float) -> None:
         """Set the clock to `date` (never backwards) and fire all entries up to it, each at its own date."""
         heap, forgotten = self._heap, self._forgotten
@@ -62,7 +78,6 @@ class Kernel:
                 continue
             if moment > self.clock:
                 self.clock = moment if moment < date else date
-            self.fired += 1
             handler(payload)
         if date > self.clock:
             self.clock = date

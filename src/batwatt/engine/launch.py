@@ -101,6 +101,8 @@ class Child:
     def stop(self) -> None:
         """End the process and what it started, if they still run."""
         self._signal(signal.SIGTERM)
+        # one that is stopped hears nothing before it goes on
+        self._signal(signal.SIGCONT)
         try:
             self._process.wait(GRACE_S)
         except subprocess.TimeoutExpired:

@@ -15,6 +15,13 @@ SLEEPING, SWITCHING_ON, SWITCHING_OFF, IDLE, COMPUTING, UNAVAILABLE = range(6)
 STATE_NAMES = ("sleeping", "switching_on", "switching_off", "idle", "computing", "unavailable")
 
 
+# where hosts that go to a state most likely come from, first
+_LIKELY = tuple(
+    tuple(sorted(range(6), key=lambda source: source != likely))
+    for likely in (SWITCHING_OFF, SLEEPING, IDLE, COMPUTING, IDLE, IDLE)
+)
+
+
 @dataclass(slots=True, eq=False)
 class Mode:
     """The hosts of one kind that are in one p-state."""
@@ -28,18 +35,17 @@ class Mode:
 
 
 class Machines:
-    """States of all hosts; `mask[state]` are the hosts in a state, whatever their availability.
+    """States of all hosts; `mask[state]` are the hosts in a state (each in exactly one).
 
-    `seen` counts the available hosts in each state; `base_w` is the power in W of all hosts as if none had a load,
+    `seen` counts them; `base_w` is the power in W of all hosts as if none had a load,
     `epsilon_w` the sum of their epsilon watts.
     """
 
     def __init__(self, platform: Platform) -> None:
         self.hosts = platform.hosts
         self.everyone = hostset.span(0, len(self.hosts) - 1)
-        self.mask = [0, 0, 0, self.everyone, 0]
-        self.unavailable = 0
-        self.seen = [0, 0, 0, len(self.hosts), 0]
+        self.mask = [0, 0, 0, self.everyone, 0, 0]
+        self.seen = [0, 0, 0, len(self.hosts), 0, 0]
         kinds: dict[object, int] = {}
         self.kind_mask: list[int] = []
         self.kind_host: list[Host] = []
@@ -55,7 +61,7 @@ class Machines:
         self.modes: list[Mode] = []
         self.pstate = [host.initial_pstate for host in self.hosts]
         # Batsim charges pstate 0 until something updates the energy for the first time (a quirk of SimGrid).
-        self.base_w = sum(host.pstates[0].idle_w for host in self.hosts)
+        self.unsettled = sum(1 << host.id for host in self.hosts if host.initial_pstate != 0)
         self.epsilon_w = 0.0
         for host in self.hosts:
             self._mode(self.kind_of[host.id], host.initial_pstate).mask |= 1 << host.id
@@ -73,17 +79,29 @@ class Machines:
             host = self.kind_host[kind]
             pstate = host.pstates[index]
             # a transition draws the full power of its virtual p-state
-            base_w = pstate.full_w if index in host.virtual else pstate.idle_w
+            base_w = pstate.power_w(1.0 / host.cores) if index in host.virtual else pstate.idle_w
             mode = self._modes[kind, index] = Mode(kind, index, pstate, host.cores, base_w)
         return mode
 
     def _recount(self) -> None:
         self.true_base_w = sum(mode.mask.bit_count() * mode.base_w for mode in self.modes)
         self.epsilon_w = sum(mode.mask.bit_count() * mode.pstate.epsilon_w for mode in self.modes)
+        self.base_w = self.true_base_w
+        if self.unsettled:
+            for mode in self.modes:
+                for host in hostset.ids(mode.mask & self.unsettled):
+                    self.base_w += self.hosts[host].pstates[0].idle_w - mode.base_w
 
     def settle_base(self) -> None:
         """Charge what the hosts' p-states draw from now on."""
+        self.unsettled = 0
         self.base_w = self.true_base_w
+
+    def settle(self, mask: int) -> None:
+        """The same for some hosts."""
+        if self.unsettled & mask:
+            self.unsettled &= ~mask
+            self._recount()
 
     # p-states -----------------------------------------------------------------------------------------------------
 
@@ -99,8 +117,8 @@ class Machines:
             self.pstate[host] = index
         self.modes = [mode for mode in self._modes.values() if mode.mask]
         # recomputed from the counts, so that no rounding error piles up
+        self.unsettled &= ~mask
         self._recount()
-        self.base_w = self.true_base_w
 
     def modes_of(self, mask: int) -> list[tuple[Mode, int]]:
         """Modes that the hosts of the mask are in, each with how many of them."""
@@ -123,39 +141,28 @@ class Machines:
 
     # states -------------------------------------------------------------------------------------------------------
 
-    def move(self, mask: int, source: int, target: int, now: float) -> None:
-        """Move hosts from one state to another at `now`."""
-        self.mask[source] &= ~mask
-        self.mask[target] |= mask
-        seen = mask & ~self.unavailable if self.unavailable else mask
-        count = seen.bit_count()
-        self.seen[source] -= count
-        self.seen[target] += count
-        moment = count * now
-        self._left[source] += moment
-        self._entered[target] += moment
-        self._touched.append((now, seen))
-
-    def set_availability(self, mask: int, available: bool, now: float) -> None:
-        """Make hosts (un)available: an overlay on their state, as after an external event."""
-        for state in range(5):
-            count = (self.mask[state] & mask).bit_count()
-            moment = count * now
-            self.seen[state] += count if available else -count
-            if available:
-                self._left[UNAVAILABLE] += moment
-                self._entered[state] += moment
-            else:
-                self._left[state] += moment
-                self._entered[UNAVAILABLE] += moment
-        self.unavailable = self.unavailable & ~mask if available else self.unavailable | mask
+    def move(self, mask: int, target: int, now: float) -> None:
+        """Move hosts to a state at `now`, whatever the state they are in."""
+        masks, seen, rest = self.mask, self.seen, mask
+        for source in _LIKELY[target]:
+            part = masks[source] & rest
+            if part:
+                count = part.bit_count()
+                moment = count * now
+                masks[source] &= ~part
+                seen[source] -= count
+                seen[target] += count
+                self._left[source] += moment
+                self._entered[target] += moment
+                rest &= ~part
+                if not rest:
+                    break
+        masks[target] |= mask
         self._touched.append((now, mask))
 
     def state_of(self, host: int) -> int:
         """State of one host."""
-        if self.unavailable >> host & 1:
-            return UNAVAILABLE
-        return next(state for state in range(5) if self.mask[state] >> host & 1)
+        return next(state for state in range(6) if self.mask[state] >> host & 1)
 
     def times_in_state(self) -> dict[str, float]:
         """Seconds spent in each state, summed over hosts, each host only up to its last change of state (as Batsim).
@@ -168,9 +175,8 @@ class Machines:
             fresh = mask & pending
             if fresh:
                 pending &= ~fresh
-                for state in range(5):
-                    times[state] += (self.mask[state] & fresh & ~self.unavailable).bit_count() * moment
-                times[UNAVAILABLE] += (fresh & self.unavailable).bit_count() * moment
+                for state in range(6):
+                    times[state] += (self.mask[state] & fresh).bit_count() * moment
                 if not pending:
                     break
         return {name: max(0.0, times[state]) for state, name in enumerate(STATE_NAMES)}

@@ -1,86 +1,126 @@
-"""Several jobs on one host: a fair share of its cores for each task (SimGrid's fair bottleneck).
+"""Several jobs on one host: SimGrid's fair bottleneck, and its lazy energy meter.
 
-Rates grow together, each task getting the same flop/s on every host that limits it, until a host is full or a task
-reaches what one core per executor allows.
+SimGrid looks at a host when a task of it ends, when its p-state changes and when its energy is asked for; it then
+charges all the time since it last looked at the load of that moment (that of the last sharing it computed).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from batwatt.engine.machines import Machines
 from batwatt.engine.tasks import Run
-from batwatt.model import hostset
 from batwatt.model.workload import Parallel
 
-FULL = 1e-9
-"""Fraction of a host's speed below which it has nothing left to give."""
+FULL_FLOPS = 1e-5
+"""A host that has less than this left to give is full (SimGrid's precision of work)."""
 
 
-def fair_rates(demands: list[dict[int, float]], limits: list[float], capacity: dict[int, float]) -> list[float]:
-    """Rate (1/s) of each task; `demands[task][host]` in flop, `limits[task]` in 1/s, `capacity[host]` in flop/s."""
+class Meter:
+    """Energy of each host in J, as SimGrid's plugin counts it."""
+
+    def __init__(self, machines: Machines) -> None:
+        count = len(machines.hosts)
+        self._machines = machines
+        self.energy_j = [0.0] * count
+        self.load_flops = [0.0] * count
+        self._seen_s = [0.0] * count
+        self._seen_pstate = [0] * count  # whatever the p-state at the start
+
+    def look(self, hosts: Iterable[int], now: float) -> None:
+        """Charge the time since the last look."""
+        machines = self._machines
+        for host in hosts:
+            elapsed = now - self._seen_s[host]
+            if elapsed > 0.0:
+                machine = machines.hosts[host]
+                pstate = machine.pstates[self._seen_pstate[host]]
+                load = min(1.0, self.load_flops[host] / pstate.speed_flops / machine.cores)
+                self.energy_j[host] += elapsed * pstate.power_w(load)
+                self._seen_s[host] = now
+                self._seen_pstate[host] = machines.pstate[host]
+
+    def note_pstate(self, hosts: Iterable[int]) -> None:
+        """The p-state has changed at the date of the last look."""
+        for host in hosts:
+            self._seen_pstate[host] = self._machines.pstate[host]
+
+    def total(self, hosts: Iterable[int]) -> float:
+        """Energy of some hosts."""
+        return math.fsum(self.energy_j[host] for host in hosts)
+
+
+def fair_rates(
+    demands: Sequence[Sequence[tuple[int, float]]], limits: Sequence[float], capacity: dict[int, float]
+) -> list[float]:
+    """Rate (1/s) of each task; `demands[task]` has (host, flop) of each executor with work, `limits` are in 1/s.
+
+    As in SimGrid, each executor counts in the division of a host, and a task that has reached its limit goes on
+    taking its last increment from its hosts in the rounds that follow.
+    """
     rates = [0.0] * len(demands)
+    step = [0.0] * len(demands)
+    active = {task for task, demand in enumerate(demands) if demand}
     left = dict(capacity)
-    active = [task for task, demand in enumerate(demands) if demand]
+    users: dict[int, list[tuple[int, float]]] = {host: [] for host in capacity}
+    for task, demand in enumerate(demands):
+        for host, flops in demand:
+            users[host].append((task, flops))
     while active:
-        users: dict[int, int] = {}
-        for task in active:
-            for host in demands[task]:
-                users[host] = users.get(host, 0) + 1
-        # one increment for all at once: the shares are those at the beginning of the round
-        share = {host: left[host] / count for host, count in users.items()}
-        stopped = set()
-        for task in active:
-            grow = min(share[host] / flops for host, flops in demands[task].items())
-            if grow >= limits[task] - rates[task]:
-                grow = limits[task] - rates[task]
-                stopped.add(task)
+        share: dict[int, float] = {}
+        for host in list(left):
+            count = sum(1 for task, _ in users[host] if task in active)
+            if count:
+                share[host] = left[host] / count
+            else:
+                del left[host]
+        for task in sorted(active):
+            grow = min(share[host] / flops for host, flops in demands[task])
+            grow = step[task] = min(grow, limits[task] - rates[task])
             rates[task] += grow
-            for host, flops in demands[task].items():
-                left[host] -= grow * flops
-        full = {host for host in users if left[host] <= FULL * capacity[host]}
-        active = [task for task in active if task not in stopped and not full.intersection(demands[task])]
+            if rates[task] == limits[task]:
+                active.discard(task)
+        for host in list(left):
+            rest = left[host]
+            for task, flops in users[host]:
+                rest -= flops * step[task]
+                if rest < FULL_FLOPS:
+                    rest = 0.0
+            left[host] = rest
+            if rest <= 0.0:
+                del left[host]
+                active.difference_update([task for task, _ in users[host]])
     return rates
 
 
-def rebalance(runs: Iterable[Run], machines: Machines, now: float) -> float:
-    """Set rate, end and hosts' power of every run; returns the power in W beyond the hosts' idle power."""
+def rebalance(runs: Iterable[Run], machines: Machines, meter: Meter, now: float) -> None:
+    """Set the rate and end of every run and the load of every host."""
     tasks: list[Run] = []
-    demands: list[dict[int, float]] = []
+    demands: list[list[tuple[int, float]]] = []
     limits: list[float] = []
-    runs = list(runs)
     for run in runs:
-        run.charge(now)
-        run.progress(now) if isinstance(run.leaf, Parallel) else run.retime(machines, now)
         if not isinstance(run.leaf, Parallel):
             continue
-        demand: dict[int, float] = {}
-        limit = math.inf
-        loads = run.load_of or [(host, run.each_flops or 0.0, run.each_flops or 0.0) for host in hostset.ids(run.mask)]
-        for host, most, total in loads:
-            if total > 0.0:
-                demand[host] = total
-                limit = min(limit, machines.hosts[host].pstates[machines.pstate[host]].speed_flops / most)
+        run.progress(now)
+        demand = [(host, flops) for host, flops in run.work() if flops > 0.0]
+        limit = min(
+            (machines.hosts[host].pstates[machines.pstate[host]].speed_flops / flops for host, flops in demand),
+            default=math.inf,
+        )
         tasks.append(run)
         demands.append(demand)
         limits.append(limit)
     capacity = {}
     for demand in demands:
-        for host in demand:
+        for host, _ in demand:
             machine = machines.hosts[host]
             capacity[host] = machine.cores * machine.pstates[machines.pstate[host]].speed_flops
-    used: dict[int, float] = {}
+    for host, machine in enumerate(machines.hosts):
+        # a switch computes one flop on one core
+        index = machines.pstate[host]
+        meter.load_flops[host] = machine.pstates[index].speed_flops if index in machine.virtual else 0.0
     for run, demand, rate in zip(tasks, demands, fair_rates(demands, limits, capacity), strict=True):
         run.set_rate(rate if demand else math.inf, now)
-        for host, flops in demand.items():
-            used[host] = used.get(host, 0.0) + rate * flops
-    extra = 0.0
-    power: dict[int, float] = {}
-    for host, flops in used.items():
-        pstate = machines.hosts[host].pstates[machines.pstate[host]]
-        power[host] = pstate.power_w(min(1.0, flops / capacity[host])) - pstate.idle_w
-        extra += power[host]
-    for run in runs:
-        run.hosts_w = machines.idle_w(run.mask) + sum(power.get(host, 0.0) for host in hostset.ids(run.mask))
-    return extra
+        for host, flops in demand:
+            meter.load_flops[host] += rate * flops

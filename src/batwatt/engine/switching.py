@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from batwatt.engine.execution import Emit, Execution
 from batwatt.engine.journal import Journal
-from batwatt.engine.kernel import SWITCH, Kernel
-from batwatt.engine.machines import COMPUTING, IDLE, SLEEPING, SWITCHING_OFF, SWITCHING_ON, Machines
+from batwatt.engine.kernel import ACKNOWLEDGE, END, Kernel
+from batwatt.engine.machines import IDLE, SLEEPING, SWITCHING_OFF, SWITCHING_ON, Machines
 from batwatt.errors import IllegalDecisionError
 from batwatt.model import hostset
 
@@ -29,6 +29,8 @@ class Switching:
         """SET_RESOURCE_STATE; raises IllegalDecisionError where Batsim aborts."""
         what = f"SET_RESOURCE_STATE {hosts} -> {state}"
         machines, now = self._machines, self._kernel.clock
+        if not self._journal.energy:
+            raise IllegalDecisionError(what, "changing p-states needs energy accounting (-E)")
         try:
             mask = hostset.HostSet.of(hosts).mask  # type: ignore[arg-type]
             target = int(state)  # type: ignore[call-overload]
@@ -64,18 +66,19 @@ class Switching:
             machine = machines.hosts[host]
             bit = 1 << host
             current = machines.pstate[host]
-            in_transition = (machines.mask[SWITCHING_ON] | machines.mask[SWITCHING_OFF]) & bit
-            if target in machine.virtual or in_transition:
+            if current in machine.virtual:
                 continue  # Batsim logs an error and ignores it
             if current in machine.sleep_of:
-                if target in machine.sleep_of:
+                if target in machine.sleep_of or target in machine.virtual:
                     raise IllegalDecisionError(
                         what, f"{machine.name} sleeps; it can only be woken to a computation p-state"
                     )
                 key = (machine.sleep_of[current].switch_on, True)
                 groups[key] = groups.get(key, 0) | bit
+            elif target in machine.virtual:
+                continue  # the same
             elif target in machine.sleep_of:
-                if machines.mask[COMPUTING] & bit:
+                if any(run.mask & bit for run in self._execution.runs.values()):
                     jobs = ", ".join(run.job.id for run in self._execution.runs.values() if run.mask & bit)
                     raise IllegalDecisionError(what, f"{machine.name} runs {jobs}; kill or wait before it sleeps")
                 key = (machine.sleep_of[target].switch_off, False)
@@ -84,14 +87,12 @@ class Switching:
                 instant |= bit
         for (virtual, waking), members in groups.items():
             middle = SWITCHING_ON if waking else SWITCHING_OFF
-            # a host whose p-state at the very start is a sleep p-state is idle to Batsim, hence two moves
-            for source in (IDLE, SLEEPING):
-                if members & machines.mask[source]:
-                    machines.move(members & machines.mask[source], source, middle, now)
+            machines.move(members, middle, now)
             machines.set_pstate(members, virtual)
+            self._execution.refresh(members, now)
             self.in_progress += members.bit_count()
             for duration, part in self._by_duration(members, virtual):
-                self._kernel.at(now + duration, SWITCH, self._arrived, (part, target, middle))
+                self._kernel.at(now + duration, END, self._arrived, (part, target, middle))
         if instant:
             machines.set_pstate(instant, target)
             self._execution.refresh(instant, now)
@@ -111,7 +112,12 @@ class Switching:
         self._journal.update(now)
         self.in_progress -= members.bit_count()
         machines.set_pstate(members, target)
-        machines.move(members, middle, IDLE if middle == SWITCHING_ON else SLEEPING, now)
+        self._execution.refresh(members, now)
+        machines.move(members, IDLE if middle == SWITCHING_ON else SLEEPING, now)
+        self._kernel.at(now, ACKNOWLEDGE, self._switched, (members, target))
+
+    def _switched(self, arrival: tuple[int, int]) -> None:
+        members, target = arrival
         self._done(members, target, switched=True)
 
     def _done(self, mask: int, target: int, switched: bool) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from batwatt.engine.machines import Machines
+from batwatt.errors import IllegalDecisionError
 from batwatt.model import hostset
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile
 
@@ -29,6 +30,8 @@ class Run:
     leaf: Delay | Parallel | None = None
     stack: list[tuple[str, Composed, int]] | tuple[()] = ()
     outcome = SUCCESS
+    code = 0
+    late = False
     remaining = 1.0
     rate = 0.0
     event = -1
@@ -64,11 +67,17 @@ class Run:
             index += 1
             if index < len(composed.sequence) * composed.repeat:
                 stack.append((name, composed, index))
-                if now >= self.deadline_s - PRECISION_S:
-                    self.outcome = TIMEOUT
-                    return False
+                late = now >= self.deadline_s - PRECISION_S
                 self._descend(composed.sequence[index % len(composed.sequence)], profiles, now)
+                if late:
+                    if type(self.leaf) is Delay:
+                        self.outcome = TIMEOUT
+                        return False
+                    self.late = True
                 return True
+            if self.stack and composed.return_code:
+                self.code = composed.return_code
+                return False
         return False
 
     def _descend(self, name: str, profiles: Mapping[str, Profile], now: float) -> None:
@@ -76,7 +85,7 @@ class Run:
         while isinstance(profile, Composed):
             if not self.stack:
                 self.stack = []
-            self.stack.append((name, profile, 0))  # type: ignore[union-attr]
+            self.stack.append((name, profile, 0))
             name = profile.sequence[0]
             profile = profiles[name]
         if self.leaf is not None:
@@ -90,12 +99,17 @@ class Run:
             self.rate = 1.0
             return
         self.remaining = 1.0
+        self.rate = 0.0
         executors = self.width if self.executors is None else len(self.executors)
         each = profile.each_flops(executors)
         if each is not None and self.executors is None:
             self.each_flops = each
             return
         flops = profile.flops if profile.flops is not None else (each or 0.0,) * executors
+        if len(flops) != executors:
+            raise IllegalDecisionError(
+                f"EXECUTE_JOB {self.job.id}", f"profile {name!r} is for {len(flops)} executors, not {executors}"
+            )
         hosts = hostset.ids(self.mask)
         most: dict[int, float] = dict.fromkeys(hosts, 0.0)
         total: dict[int, float] = dict.fromkeys(hosts, 0.0)
@@ -104,6 +118,18 @@ class Run:
             most[host] = max(most[host], work)
             total[host] += work
         self.load_of = [(host, most[host], total[host]) for host in hosts]
+
+    def work(self) -> list[tuple[int, float]]:
+        """(host, flop) of each executor of a parallel task."""
+        assert isinstance(self.leaf, Parallel)
+        hosts = hostset.ids(self.mask)
+        count = self.width if self.executors is None else len(self.executors)
+        each = self.leaf.each_flops(count)
+        flops = [each] * count if each is not None else list(self.leaf.flops or ())
+        return [
+            (hosts[index if self.executors is None else self.executors[index]], work)
+            for index, work in enumerate(flops)
+        ]
 
     # rate and power, when no other job shares the hosts -------------------------------------------------------
 
@@ -205,7 +231,7 @@ class Run:
             done = (now - self.since_s) / leaf.duration_s
         else:
             self.progress(now)
-            done = 1.0 - self.remaining
+            done = 1.0 if self.rate == math.inf else 1.0 - self.remaining
         name = self.job.profile
         if self.stack:
             _, composed, index = self.stack[-1]

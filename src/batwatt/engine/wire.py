@@ -182,6 +182,8 @@ class _Socket:
 
     def close(self) -> None:
         self._socket.disable_monitor()
+        # a socket left open would keep term() waiting
+        self._monitor.close(linger=0)
         self._socket.close()
         self._context.term()
 

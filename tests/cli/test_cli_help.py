@@ -1,0 +1,85 @@
+"""Help, the list of policies, usage errors, and what is printed after a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from batwatt.campaign.load import describe_schedulers
+from batwatt.policy.registry import describe
+
+COMMANDS = ["", "run", "compare", "serve", "engine", "policies", "generate", "generate platform",
+            "generate workload", "convert", "events"]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", ["80", "120"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_names_an_example(house, command, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", width)
+    done = house.batwatt(*command.split(), "--help")
+    assert (done.code, done.err) == (0, "")
+    assert f"batwatt {command}".strip() in done.out.partition("Example:")[2]
+    assert max(map(len, done.out.splitlines())) <= int(width)
+    if width == "120":
+        assert "…" not in done.out
+
+
+@pytest.mark.parametrize("words", [[], ["generate"]])
+def test_no_command_shows_help(house, words):
+    done = house.batwatt(*words)
+    assert done.code == 2 and "Usage" in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    "words,expected",
+    [
+        (["rnu"], "No such command 'rnu'"),
+        (["run"], "Missing option '-p' / '--platform'"),
+        (["run", "-p", "x"], "Missing option '-w' / '--workload'"),
+        (["run", "--platfrom", "x"], "--platform"),
+        (["policies", "extra"], "extra"),
+        (["convert"], "Missing argument"),
+        (["run", "-p"], "-p"),
+    ],
+)
+def test_usage_errors_are_one_line(house, words, expected):
+    done = house.batwatt(*words)
+    assert done.code == 2 and expected in done.line and "--help`" in done.line
+
+
+def test_version(house):
+    done = house.batwatt("--version")
+    assert done.code == 0 and done.out.startswith("batwatt ")
+
+
+@pytest.mark.parametrize("width", ["20", "80", "200"])
+def test_policies_are_complete(house, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", width)
+    done = house.batwatt("policies")
+    lines = done.out.splitlines()
+    rows = [(name, line, "") for name, line in describe_schedulers()]
+    rows += [(name, line, aliases) for _, name, aliases, line in describe()]
+    for name, line, aliases in rows:
+        assert line.endswith(".") and len(line) > 20
+        assert any(found.split()[:1] == [name] and line in found and aliases in found for found in lines), name
+    for heading in ("schedulers", "orders", "placements", "responses"):
+        assert heading in lines
+
+
+def test_a_runs_table_and_files(house):
+    done = house.run("--envelope", house.envelope)
+    assert done.code == 0 and done.err == ""
+    assert "slowdown" in done.out and "kills" in done.out and f"files: {house.out / 'x'}_*.csv" in done.out
+    assert max(map(len, done.out.splitlines()[:-1])) <= 80
+
+
+def test_compare(house):
+    cases = ["-c", 'HFLD={"response": "hfld"}', "-c", 'no configuration={"response": "none"}']
+    words = ["-p", house.platform("a"), "-w", house.workload({"id": 1, "subtime": 0, "res": 1, "profile": "nap"})]
+    done = house.batwatt("compare", *words, "--envelope", house.envelope, "-e", house.out / "c", *cases)
+    assert done.code == 0 and "HFLD" in done.out and "no configuration" in done.out
+    assert {"c_power.png", "c-hfld_jobs.csv", "c-no-configuration_metrics.json"} <= set(house.left)
+
+
+def test_markup_in_names_is_not_interpreted(house):
+    done = house.run(workload=house.folder / "[bold]:warning:.json")
+    assert "[bold]:warning:.json: cannot be read" in done.line

@@ -1,0 +1,283 @@
+"""Two processes: if either side dies, falls silent or talks nonsense, the other ends and says so in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket as sockets
+import sys
+import threading
+import time
+
+import pytest
+import zmq
+from conftest import JOBS, SMALL, alive, children, wait_for
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+NONE = ("-o", '{"response": "none"}')
+
+FAKE = """#!{python}
+import json, os, subprocess, sys, time
+import zmq
+
+def link():
+    socket = zmq.Context.instance().socket(zmq.REQ)
+    socket.connect(sys.argv[sys.argv.index("-s") + 1])
+    return socket
+
+def say(text):
+    socket = link()
+    socket.send(text.encode("utf-8", "surrogateescape"))
+    time.sleep(60)
+
+def ask(*texts):
+    socket = link()
+    for text in texts:
+        socket.send_string(text)
+        socket.recv()
+
+{body}
+"""
+BEGINS = {
+    "nb_resources": 1, "nb_compute_resources": 1, "nb_storage_resources": 0, "allow_compute_sharing": False,
+    "allow_storage_sharing": True, "storage_resources": [], "workloads": {}, "profiles": {},
+    "compute_resources": [{"id": 0, "name": "a"}],
+    "config": {"redis-enabled": False, "profiles-forwarded-on-submission": False, "dynamic-jobs-enabled": False,
+               "dynamic-jobs-acknowledged": False, "forward-unknown-events": False},
+}  # fmt: skip
+
+
+def message(kind: str, data: object, now: object = 0.0) -> str:
+    begins = {"timestamp": 0.0, "type": "SIMULATION_BEGINS", "data": BEGINS}
+    return json.dumps({"now": now, "events": [begins, {"timestamp": 0.0, "type": kind, "data": data}]})
+
+
+ENDS = json.dumps({"now": 1.0, "events": [{"timestamp": 1.0, "type": "SIMULATION_ENDS", "data": {}}]})
+DONE = {"job_id": "w0!9", "job_state": "COMPLETED_SUCCESSFULLY", "return_code": 0}
+FAKES = {
+    "ends at once": ("print('CRITICAL: no such platform'); sys.exit(3)", "exit code 3", "no such platform"),
+    "ends well at once": ("print('hello')", "exit code 0", "hello"),
+    "prints garbage": ("os.write(1, bytes(range(256)) * 999); sys.exit(1)", "exit code 1", ""),
+    "dies of a signal": ("os.kill(os.getpid(), 9)", "SIGKILL", ""),
+    "sleeps": ("time.sleep(60)", "silent for 1 s", ""),
+    "sleeps in another process": ("subprocess.run(['sleep', '60'])", "silent for 1 s", ""),
+    "floods": ("while True: print('x' * 1000)", "silent for 1 s", ""),
+    "stays": ("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); say('{')", "not a JSON", ""),
+    "not json": ("say('hello')", "not a JSON message", "hello"),
+    "not utf-8": ("say('\\udcff')", "not UTF-8", ""),
+    "not an object": ("say('[1]')", "must be an object", ""),
+    "nan": ("""say('{"now": NaN, "events": []}')""", "NaN", ""),
+    "no events": ("""say('{"now": 1.0}')""", "'events'", ""),
+    "no data": (f"say({message('JOB_SUBMITTED', {})!r})", "'job_id' is missing", "JOB_SUBMITTED"),
+    "wrong job": (f"say({message('JOB_SUBMITTED', {'job_id': 'w0!1', 'job': {}})!r})", "'subtime' is missing", ""),
+    "unknown type": (f"say({message('MADE_UP', {})!r})", "unknown type 'MADE_UP'", ""),
+    "unknown job": (f"say({message('JOB_COMPLETED', DONE)!r})", "cannot be understood", "w0!9"),
+    "wrong hosts": (
+        f"say({message('RESOURCE_STATE_CHANGED', {'resources': 'all', 'state': '0'})!r})",
+        "cannot be understood",
+        "'all'",
+    ),
+    "twice": (f"say({message('SIMULATION_BEGINS', BEGINS)!r})", "a second SIMULATION_BEGINS", ""),
+    "begins and dies": (f"ask({message('REQUESTED_CALL', {})!r}); os._exit(7)", "exit code 7", ""),
+    "writes nothing": (f"ask({message('REQUESTED_CALL', {})!r}, {ENDS!r})", "wrote no x_jobs.csv", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAKES)
+def test_a_batsim_that_goes_wrong(house, name):
+    body, *expected = FAKES[name]
+    fake = house.write("batsim", FAKE.format(python=sys.executable, body=body))
+    fake.chmod(0o755)
+    before = set(children(os.getpid()))
+    began = time.monotonic()
+    options = ("--engine", "batsim", "--batsim", fake, "--timeout", 1 if "silent" in expected[0] else 20, *NONE)
+    done = house.run(*options, platform=house.platform("a"))
+    assert time.monotonic() - began < 9.0
+    assert (done.code, house.left) == (1, []) or (done.code, house.left) == (2, [])
+    for words in expected:
+        assert words in done.line
+    assert set(children(os.getpid())) <= before
+
+
+def test_a_batsim_that_cannot_be_started(house):
+    fake = house.write("batsim", "not a program")
+    fake.chmod(0o755)
+    done = house.run("--engine", "batsim", "--batsim", fake, *NONE)
+    assert (done.code, house.left) == (2, []) and "cannot be started" in done.line
+
+
+SLOW = """\
+import time
+
+from batsim.batsim import BatsimScheduler
+
+
+class Slow(BatsimScheduler):
+    def onJobSubmission(self, job):
+        pass
+
+    def onJobCompletion(self, job):
+        pass
+
+    def onRequestedCall(self):
+        pass
+
+    def onNoMoreEvents(self):
+        time.sleep(0.05)
+        self.bs.wake_me_up_at(self.bs.time() + 1)
+"""
+
+
+def slow_run(house):
+    """A run over the wire that never ends, and the pid of its engine process once they talk."""
+    slow = house.write("slow.py", SLOW)
+    words = ("-p", SMALL, "-w", JOBS, "-s", slow, "-e", house.out / "x", "--engine", "wire")
+    process = house.start("run", *words)
+    wait_for(lambda: children(process.pid) or process.poll() is not None)
+    (child,) = children(process.pid)
+    time.sleep(1.5)
+    return process, child
+
+
+@linux
+def test_the_engine_process_is_killed(house):
+    process, child = slow_run(house)
+    os.kill(child, signal.SIGKILL)
+    done = house.end(process)
+    assert (done.code, house.left) == (1, []) and "was ended by SIGKILL" in done.line
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_the_run_is_ended(house, number):
+    process, child = slow_run(house)
+    process.send_signal(number)
+    done = house.end(process)
+    assert (done.code, house.left) == (128 + number, []) and number.name in done.line
+    assert not alive(child)
+
+
+@linux
+def test_the_run_is_killed(house):
+    process, child = slow_run(house)
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not alive(child))
+
+
+@linux
+def test_the_engine_process_is_stopped(house):
+    slow = house.write("slow.py", SLOW)
+    words = ("-p", SMALL, "-w", JOBS, "-s", slow, "-e", house.out / "x", "--engine", "wire", "--timeout", 3)
+    process = house.start("run", *words)
+    wait_for(lambda: children(process.pid))
+    time.sleep(1.5)
+    (child,) = children(process.pid)
+    os.kill(child, signal.SIGSTOP)
+    done = house.end(process)
+    assert (done.code, house.left) == (1, []) and "silent for 3 s" in done.line and not alive(child)
+
+
+# `batwatt engine` -----------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def scheduler_socket(endpoint):
+    with zmq.Context() as context, context.socket(zmq.REP) as socket:
+        socket.setsockopt(zmq.LINGER, 200)
+        socket.setsockopt(zmq.RCVTIMEO, 15000)
+        socket.bind(endpoint)
+        yield socket
+
+
+def event(kind, now=0.0, **data):
+    return json.dumps({"now": now, "events": [{"timestamp": now, "type": kind, "data": data}]})
+
+
+ANSWERS = {
+    "not json": ("hello", "not a JSON message"),
+    "empty": ("", "not a JSON message"),
+    "array": ("[]", "must be an object"),
+    "no now": ('{"events": []}', "'now'"),
+    "now in words": ('{"now": "soon", "events": []}', "'now'"),
+    "infinite now": ('{"now": 1e999, "events": []}', "'now'"),
+    "events": ('{"now": 0, "events": {}}', "'events'"),
+    "event": ('{"now": 0, "events": [1]}', "event 0"),
+    "unknown type": (event("MAKE_COFFEE"), "MAKE_COFFEE"),
+    "no data": ('{"now": 0, "events": [{"timestamp": 0, "type": "KILL_JOB"}]}', "'data'"),
+    "missing field": (event("EXECUTE_JOB", job_id="w0!1"), "'alloc' is missing"),
+    "wrong type": (event("EXECUTE_JOB", job_id=1, alloc="0"), "'job_id'"),
+    "unknown job": (event("EXECUTE_JOB", job_id="w0!99", alloc="0"), "EXECUTE_JOB w0!99"),
+    "unknown job killed": (event("KILL_JOB", job_ids=["w0!99"]), "KILL_JOB w0!99"),
+    "unknown job rejected": (event("REJECT_JOB", job_id="w0!99"), "REJECT_JOB w0!99"),
+    "call in the past": (event("CALL_ME_LATER", timestamp=-1), "CALL_ME_LATER"),
+    "call at nan": (
+        '{"now": 0, "events": [{"timestamp": 0, "type": "CALL_ME_LATER", "data": {"timestamp": NaN}}]}',
+        "NaN",
+    ),
+    "late": ('{"now": 0, "events": [{"timestamp": 5, "type": "KILL_JOB", "data": {"job_ids": []}}]}', "later than"),
+    "unknown host": (event("SET_RESOURCE_STATE", resources="77", state="1"), "77"),
+    "odd hosts": (event("SET_RESOURCE_STATE", resources="a-b", state="1"), "a-b"),
+    "unknown state": (event("SET_RESOURCE_STATE", resources="0", state="77"), "77"),
+    "odd state": (event("SET_RESOURCE_STATE", resources="0", state="fast"), "fast"),
+    "query": (event("QUERY", requests={"mood": {}}), "QUERY"),
+    "registering": (event("REGISTER_JOB", job_id="w0!x", job={}), "REGISTER_JOB"),
+    "notify": (event("NOTIFY", type="hello"), "NOTIFY"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_engine_whose_scheduler_talks_nonsense(house, name, endpoint):
+    text, expected = ANSWERS[name]
+    with scheduler_socket(endpoint) as socket:
+
+        def answer():
+            with contextlib.suppress(zmq.ZMQError):
+                socket.recv()
+                socket.send_string(text)
+
+        other = threading.Thread(target=answer)
+        other.start()
+        done = house.batwatt("engine", "-p", SMALL, "-w", JOBS, "-s", endpoint, "-e", house.out / "x", "--timeout", 10)
+        other.join()
+    said = done.err.strip().split("\n")
+    assert done.code in (1, 2) and house.left == []
+    assert len(said) == 2 and said[0] == f"asking the scheduler at {endpoint}"
+    assert said[1].startswith("batwatt: ") and expected in said[1]
+
+
+def test_an_engine_whose_scheduler_dies(house, endpoint):
+    engine = house.start("engine", "-p", SMALL, "-w", JOBS, "-s", endpoint, "-e", house.out / "x")
+    with scheduler_socket(endpoint) as socket:
+        assert json.loads(socket.recv())["events"][0]["type"] == "SIMULATION_BEGINS"
+    done = house.end(engine)
+    assert (done.code, house.left) == (1, []) and "closed the connection" in done.err.strip().split("\n")[-1]
+
+
+def test_an_engine_whose_scheduler_is_silent(house, endpoint):
+    done = house.batwatt("engine", "-p", SMALL, "-w", JOBS, "-s", endpoint, "-e", house.out / "x", "--timeout", 0.3)
+    assert (done.code, house.left) == (1, []) and "has been silent for 0.3 s" in done.err
+
+
+def test_a_scheduler_whose_batsim_dies(house, endpoint):
+    server = house.start("serve", "--socket", endpoint, "--ready-file", house.folder / "ready", *NONE)
+    wait_for((house.folder / "ready").exists)
+    # whoever only knocks, as a readiness check does, is not Batsim
+    sockets.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2]))).close()
+    with zmq.Context() as context, context.socket(zmq.REQ) as socket:
+        socket.connect(endpoint)
+        socket.send_string(message("REQUESTED_CALL", {}))
+        assert json.loads(socket.recv())["events"] == []
+        assert server.poll() is None
+    done = house.end(server)
+    assert done.code == 1 and "Batsim closed the connection" in done.err.strip().split("\n")[-1]
+    assert not (house.folder / "ready").exists()
+
+
+@pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
+def test_the_real_batsim_refuses_its_arguments(house):
+    done = house.run("--engine", "batsim", "--batsim-arg", "--no-such-option", *NONE)
+    assert (done.code, house.left) == (1, []) and "Batsim ended with exit code" in done.line

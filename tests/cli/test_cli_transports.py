@@ -1,0 +1,106 @@
+"""The same decisions give the same files: run after run, in process, over the wire, by pybatsim, on a real Batsim."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, SMALL
+
+CSV = ("jobs", "schedule", "machine_states", "pstate_changes", "consumed_energy", "power")
+OPTIONS = {
+    "paper": {"order": "slowdown", "placement": "easy", "response": "hfld"},
+    "resubmit": {"order": "asc", "placement": "first-fit", "response": "idfs", "on_kill": "resubmit"},
+    "balanced": {"order": "fcfs", "placement": "easy", "response": "iasb", "work_estimate": "exact"},
+}
+
+
+def workload(house) -> Path:
+    """Jobs long enough to meet several steps of the envelope, and to be killed."""
+    work = {"type": "parallel_homogeneous", "cpu": 3e12, "com": 0}
+    jobs = [
+        {"id": i, "subtime": 20 * i, "res": 1 + i % 3, "walltime": 900 + i, "profile": "work" if i % 4 else "nap"}
+        for i in range(12)
+    ]
+    return house.workload(*jobs, work=work, nap={"type": "delay", "delay": 200})
+
+
+@pytest.fixture
+def dark(house) -> Path:
+    return house.write("dark.csv", "time_s,power_w\n0,600\n100,250\n200,60\n300,16\n400,600\n")
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_embedded_twice_and_wire(house, name, dark):
+    options, load = json.dumps(OPTIONS[name]), workload(house)
+    for to, engine in (("a", "embedded"), ("b", "embedded"), ("c", "wire")):
+        done = house.run("--envelope", dark, "-o", options, "--engine", engine, workload=load, to=to)
+        assert done.code == 0, done.err
+    assert house.metrics("a")["killed_power"] > 0
+    for other in "bc":
+        for stem in CSV:
+            assert house.file(f"a_{stem}.csv") == house.file(f"{other}_{stem}.csv"), (other, stem)
+        assert house.file("a_metrics.json") == house.file(f"{other}_metrics.json")
+
+
+@pytest.mark.parametrize("engine", ["embedded", "wire"])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_envelope_as_events_is_the_same(house, name, engine, dark):
+    load, events = workload(house), house.folder / "events.txt"
+    assert house.batwatt("events", dark, "-o", events).code == 0
+    one = house.run("--envelope", dark, "-o", json.dumps(OPTIONS[name]), workload=load, to="a")
+    options = json.dumps({**OPTIONS[name], "envelope": "events"})
+    two = house.run("--events", events, "-o", options, "--engine", engine, workload=load, to="b")
+    assert (one.code, two.code) == (0, 0), one.err + two.err
+    for stem in ("jobs", "pstate_changes"):
+        assert house.file(f"a_{stem}.csv") == house.file(f"b_{stem}.csv")
+    assert house.metrics("a") == house.metrics("b")
+
+
+def test_serve_and_engine(house, endpoint, dark):
+    load, options = workload(house), json.dumps(OPTIONS["paper"])
+    assert house.run("--envelope", dark, "-o", options, workload=load, to="a").code == 0
+    ready = house.folder / "ready"
+    words = ("-p", SMALL, "--envelope", dark, "-o", options, "--socket", endpoint, "--ready-file", ready)
+    server = house.start("serve", *words)
+    engine = house.start("engine", "-p", SMALL, "-w", load, "-s", endpoint, "-e", house.out / "b")
+    served, played = house.end(server), house.end(engine)
+    assert (served.code, served.err) == (0, f"listening on {endpoint}\n") and not ready.exists()
+    assert (played.code, played.err) == (0, f"asking the scheduler at {endpoint}\n")
+    for stem in CSV[:-1]:
+        assert house.file(f"a_{stem}.csv") == house.file(f"b_{stem}.csv"), stem
+
+
+def test_pybatsim_command_and_engine(house, endpoint, dark):
+    load, options = workload(house), OPTIONS["paper"]
+    assert house.run("--envelope", dark, "-o", json.dumps(options), workload=load, to="a").code == 0
+    file = house.write("options.json", json.dumps({**options, "platform": str(SMALL), "envelope": str(dark)}))
+    launcher = ("-c", "from batsim.cmds.launcher import main; main()")
+    words = (ROOT / "schedulers" / "powercap.py", "-O", file, "-s", endpoint)
+    server = house.start(*words, program=launcher)
+    engine = house.start("engine", "-p", SMALL, "-w", load, "-s", endpoint, "-e", house.out / "b")
+    played = house.end(engine)
+    served = house.end(server)
+    assert (served.code, played.code) == (0, 0), served.err + played.err
+    assert house.file("a_jobs.csv") == house.file("b_jobs.csv")
+
+
+@pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
+@pytest.mark.parametrize("name", OPTIONS)
+def test_real_batsim(house, name, dark):
+    load, options = workload(house), json.dumps(OPTIONS[name])
+    for to, engine in (("a", "embedded"), ("b", "batsim")):
+        done = house.run("--envelope", dark, "-o", options, "--engine", engine, workload=load, to=to)
+        assert done.code == 0, done.err
+    ours, real = (list(csv.DictReader((house.out / f"{to}_jobs.csv").open())) for to in "ab")
+    assert len(ours) == len(real)
+    for one, two in zip(sorted(ours, key=lambda r: r["job_id"]), sorted(real, key=lambda r: r["job_id"]), strict=True):
+        assert {k: one[k] for k in ("job_id", "final_state", "allocated_resources")} == {
+            k: two[k] for k in ("job_id", "final_state", "allocated_resources")
+        }
+        if one["starting_time"]:
+            assert float(one["starting_time"]) == pytest.approx(float(two["starting_time"]), abs=1e-5)
+            assert float(one["finish_time"]) == pytest.approx(float(two["finish_time"]), abs=1e-5)

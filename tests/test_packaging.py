@@ -1,0 +1,162 @@
+"""Files that other tools read: containers, robin, CI, citation. Checked as far as it goes without those tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from test_readme import ROOT, check_command, options_of
+
+from batwatt import __version__
+from batwatt.cli import DEFAULT_ENDPOINT
+from batwatt.policy.options import EnvelopeOptions, parse_options
+from batwatt.policy.registry import KINDS, make
+
+yaml = pytest.importorskip("yaml")
+
+ROBIN = sorted((ROOT / "experiments" / "robin").glob("*.yaml"))
+COMPOSE = ROOT / "docker" / "compose.yaml"
+DOCKERFILE = ROOT / "docker" / "Dockerfile"
+
+
+def load(path: Path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def check_options(text: str) -> EnvelopeOptions:
+    """Assert that the parts an options object names exist."""
+    settings = parse_options(EnvelopeOptions, json.loads(text))
+    for kind in KINDS:
+        make(kind, getattr(settings, kind))
+    return settings
+
+
+# robin ---------------------------------------------------------------------------------------------------------------
+
+
+def test_robin_has_the_three_settings():
+    assert [path.stem for path in ROBIN] == ["powercap-hfld", "powercap-idfs", "powercap-none"]
+
+
+@pytest.mark.parametrize("path", ROBIN, ids=lambda path: path.stem)
+def test_robin_file(path):
+    data = load(path)
+    assert set(data) == {
+        "batcmd", "schedcmd", "output-dir",
+        "simulation-timeout", "ready-timeout", "success-timeout", "failure-timeout",
+    }  # fmt: skip
+    assert all(data[key] > 0 for key in data if key.endswith("-timeout"))
+    check_command(data["schedcmd"])
+    scheduler, batsim = options_of(data["schedcmd"]), options_of(data["batcmd"])
+    assert shlex.split(data["batcmd"])[0] == "batsim"
+    assert check_options(scheduler["-o"]).response == path.stem.removeprefix("powercap-")
+    assert scheduler["-p"] == batsim["-p"]
+    assert scheduler["--socket"] == batsim["-s"] == DEFAULT_ENDPOINT
+    for name in (scheduler["-p"], scheduler["--envelope"], batsim["-w"]):
+        assert (ROOT / name).is_file(), name
+    assert batsim["-e"].startswith(f"{data['output-dir']}/")
+
+
+# containers ----------------------------------------------------------------------------------------------------------
+
+
+def test_compose_waits_for_the_scheduler():
+    services = load(COMPOSE)["services"]
+    assert services["batsim"]["depends_on"] == {"scheduler": {"condition": "service_healthy"}}
+    ready = services["scheduler"]["healthcheck"]["test"][-1]
+    assert f"--ready-file {ready} " in services["scheduler"]["entrypoint"][2]
+
+
+def test_compose_runs_known_commands_on_files_that_exist():
+    services = load(COMPOSE)["services"]
+    check_command(shlex.join(["batwatt", "serve", *services["scheduler"]["command"]]))
+    scheduler = options_of(shlex.join(services["scheduler"]["command"]))
+    batsim = options_of(shlex.join(services["batsim"]["command"]))
+    check_options(scheduler["--options"])
+    # both in one network, so the scheduler's default, loopback, is where Batsim connects
+    assert services["batsim"]["network_mode"] == "service:scheduler"
+    assert "--socket" not in scheduler
+    assert batsim["-s"] == DEFAULT_ENDPOINT
+    assert scheduler["--platform"] == batsim["-p"]
+    for name in (scheduler["--platform"], scheduler["--envelope"], batsim["-w"]):
+        assert (ROOT / Path(name).relative_to("/data")).is_file(), name
+
+
+def test_compose_mounts_inputs_read_only_and_results_not():
+    for name, service in load(COMPOSE)["services"].items():
+        for volume in service["volumes"]:
+            host, inside, *mode = volume.split(":")
+            if inside == "/out":
+                assert (name, mode) == ("batsim", [])
+                continue
+            assert mode == ["ro"], volume
+            assert (COMPOSE.parent / host).resolve() == ROOT / Path(inside).relative_to("/data")
+            assert (COMPOSE.parent / host).is_dir()
+
+
+def test_compose_takes_tag_and_user_from_the_environment():
+    services = load(COMPOSE)["services"]
+    assert services["batsim"]["image"] == "oarteam/batsim:${BATSIM_TAG:-4.0.0}"
+    assert {service["user"] for service in services.values()} == {"${BATWATT_UID:-1000}:${BATWATT_GID:-1000}"}
+    build = services["scheduler"]["build"]
+    assert (COMPOSE.parent / build["context"]).resolve() == ROOT
+    assert ROOT / build["dockerfile"] == DOCKERFILE
+
+
+def test_dockerfile():
+    text = DOCKERFILE.read_text(encoding="utf-8").replace("\\\n", " ")
+    steps = [line.split(None, 1) for line in text.splitlines() if line and not line.startswith("#")]
+    words = [word for word, _ in steps]
+    assert steps[0] == ["FROM", "python:3.12-slim"]
+    assert words.index("USER") > max(i for i, (word, rest) in enumerate(steps) if word == "RUN" and "pip" in rest)
+    assert dict(steps)["USER"] not in ("root", "0")
+    entry = json.loads(dict(steps)["ENTRYPOINT"])
+    check_command(shlex.join(entry))
+    check = json.loads(dict(steps)["HEALTHCHECK"].partition("CMD")[2])
+    assert check[-1] == entry[entry.index("--ready-file") + 1]
+    allowed = (ROOT / "docker" / "Dockerfile.dockerignore").read_text(encoding="utf-8").split("\n")
+    for word, rest in steps:
+        if word == "COPY":
+            for source in rest.split()[:-1]:
+                assert (ROOT / source).exists(), source
+                assert f"!{source}" in allowed, source
+
+
+# CI, citation, licence -----------------------------------------------------------------------------------------------
+
+
+def test_ci_runs_the_script_and_the_compose_file():
+    jobs = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
+    runs = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
+    assert runs["tests"] == [".ci/run"]
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert jobs["tests"]["strategy"]["matrix"]["python"] == ["3.11", "3.12"]
+    up = [line for line in runs["real-batsim"] if " up " in line]
+    assert up == ["docker compose -f docker/compose.yaml up --abort-on-container-exit --exit-code-from batsim"]
+    prefix = options_of(shlex.join(load(COMPOSE)["services"]["batsim"]["command"]))["-e"]
+    assert any(f"{prefix.lstrip('/')}_$stem.csv" in line for line in runs["real-batsim"])
+
+
+def test_citation():
+    data = load(ROOT / "CITATION.cff")
+    assert (data["cff-version"], data["title"], data["license"]) == ("1.2.0", "batwatt", "Apache-2.0")
+    assert data["version"] == __version__
+    assert data["message"] and data["authors"] == [{"name": "batwatt developers"}]
+    (paper,) = data["references"]
+    assert paper["doi"] == "10.1109/IGSC55832.2022.9969362"
+    assert {"type", "title", "authors"} <= set(paper)
+
+
+def test_licence_is_whole():
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert text.lstrip().startswith("Apache License\n")
+    assert [int(n) for n in re.findall(r"^   (\d)\. ", text, re.MULTILINE)] == list(range(1, 10))
+    assert "END OF TERMS AND CONDITIONS" in text
+
+
+def test_changelog_has_this_version():
+    assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

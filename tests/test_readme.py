@@ -1,0 +1,145 @@
+"""What the documentation says holds: its example runs, its commands parse, its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from batwatt.campaign.run import RunSpec, run
+from batwatt.cli import app
+from batwatt.results.columns import FILES
+from batwatt.results.metrics import METRICS
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+FOLDERS = ("docs", "docker", "experiments", "platforms", "power_profiles", "workloads")
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))])
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def check_command(line: str) -> None:
+    """Assert that `batwatt ...` names an existing command, options of it, and arguments to its required ones."""
+    words = shlex.split(line)
+    assert words[0] == "batwatt", line
+    if "&" in words:
+        words = words[: words.index("&")]
+    command = get_command(app)
+    index = 1
+    while hasattr(command, "commands") and index < len(words) and not words[index].startswith("-"):
+        assert words[index] in command.commands, f"no command {words[index]!r} in: {line}"
+        command = command.commands[words[index]]
+        index += 1
+    options = {name: option for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    given, positional = set(), 0
+    while index < len(words):
+        word, _, value = words[index].partition("=") if words[index].startswith("--") else (words[index], "", "")
+        index += 1
+        if not word.startswith("-"):
+            positional += 1
+            continue
+        if word in ("-h", "--help"):
+            return
+        assert word in options, f"no option {word!r} in: {line}"
+        given.add(options[word].name)
+        if not getattr(options[word], "is_flag", False) and not value:
+            assert index < len(words), f"{word} lacks its value in: {line}"
+            index += 1
+    arguments = [param for param in command.params if param.param_type_name == "argument"]
+    assert positional == len(arguments), f"{len(arguments)} arguments wanted, {positional} given in: {line}"
+    missing = [p.name for p in command.params if p.required and p not in arguments and p.name not in given]
+    assert not missing, f"{missing} missing in: {line}"
+
+
+def options_of(line: str) -> dict[str, str]:
+    """Option -> value of a command line in which every option has one."""
+    words = shlex.split(line)
+    return {word: words[i + 1] for i, word in enumerate(words[:-1]) if word.startswith("-")}
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for found, body in FENCE.findall(page.read_text(encoding="utf-8")) if found == language]
+
+
+def commands(page: Path) -> list[str]:
+    lines = [line for block in blocks(page, "bash") for line in block.replace("\\\n", " ").splitlines()]
+    return [line.strip() for line in lines if line.strip().startswith("batwatt ")]
+
+
+@pytest.fixture
+def mine(tmp_path):
+    (example,) = [block for block in blocks(README, "python") if block.startswith("# mine.py\n")]
+    path = tmp_path / "mine.py"
+    path.write_text(example, encoding="utf-8")
+    return path
+
+
+def small(mine: Path, **more) -> RunSpec:
+    return RunSpec(
+        ROOT / "platforms" / "small.xml",
+        ROOT / "workloads" / "small.json",
+        scheduler=str(mine),
+        prefix=mine.parent / "out" / "mine",
+        **more,
+    )
+
+
+def test_the_example_finishes_every_job(mine):
+    metrics = run(small(mine)).metrics
+    assert metrics.jobs_total == 8
+    assert metrics.jobs_finished == metrics.jobs_total
+
+
+def test_the_example_runs_under_an_envelope(mine, tmp_path):
+    envelope = tmp_path / "envelope.csv"
+    envelope.write_text("time_s,power_w\n0,600\n300,600\n")
+    metrics = run(small(mine, envelope=envelope, options={"response": "hfld"})).metrics
+    assert (metrics.jobs_finished, metrics.violations) == (8, 0)
+
+
+def test_there_are_commands_to_check():
+    assert len(commands(README)) >= 6
+
+
+@pytest.mark.parametrize(("page", "line"), [(page.name, line) for page in PAGES for line in commands(page)])
+def test_every_command_parses(page, line):
+    check_command(line)
+
+
+def slug(heading: str) -> str:
+    """The anchor that is made of a heading: lower case, no punctuation, blanks to hyphens."""
+    kept = (c for c in heading.lower() if c in " -_" or unicodedata.category(c)[0] in "LN")
+    return "".join(kept).replace(" ", "-")
+
+
+def links(page: Path) -> list[str]:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    found = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [target for target in found if "://" not in target and not target.startswith("mailto:")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page):
+    for target in links(page):
+        name, _, anchor = target.partition("#")
+        goal = (page.parent / name).resolve() if name else page
+        assert goal.exists(), f"{target} in {page.name}"
+        if anchor and goal.suffix == ".md":
+            text = FENCE.sub("", goal.read_text(encoding="utf-8"))
+            headings = [slug(line.lstrip("#").strip()) for line in text.splitlines() if line.startswith("#")]
+            assert anchor in headings, f"{target} in {page.name}: {headings}"
+
+
+def test_formats_shows_every_column_and_figure():
+    text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    for stem, columns in FILES.items():
+        section = text.partition(f"### `PREFIX_{stem}.csv`\n")[2].partition("\n### ")[0]
+        wanted = [f"| `{column.name}` | {column.unit} | {column.meaning} |" for column in columns]
+        assert [line for line in section.splitlines() if line.startswith("| `")] == wanted, stem
+    section = text.partition("### `PREFIX_metrics.json`\n")[2].partition("\n### ")[0]
+    wanted = [f"| `{metric.name}` | {metric.unit} | {metric.meaning} | {metric.better} |" for metric in METRICS]
+    assert [line for line in section.splitlines() if line.startswith("| `")] == wanted
