@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-import signal
 import sys
 import textwrap
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,11 +18,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from batwatt import __version__
 from batwatt.campaign.load import blaming, describe_schedulers, make_scheduler, scheduler_class
 from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
-from batwatt.cli_inputs import generate, inputs_commands
+from batwatt.cli_ends import Warnings, exit_code_of
+from batwatt.cli_inputs import generate, inputs_commands, read_options
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import listen
-from batwatt.errors import BatwattError, InputError
-from batwatt.inputs.batsim_json import load_json, read_text, read_workload
+from batwatt.errors import InputError
+from batwatt.inputs.batsim_json import read_workload
 from batwatt.inputs.series_csv import read_series
 from batwatt.policy.registry import describe
 from batwatt.results.plots import plot_power
@@ -113,94 +112,9 @@ Timeout = Annotated[
 ]
 
 
-class _Stopped(KeyboardInterrupt):
-    """A signal asked this process to end."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
-
-
-class _Warnings(logging.StreamHandler[Any]):
-    """One line a message, on what is stderr at that time (a progress bar may stand in front of it)."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.stream = sys.stderr
-        super().emit(record)
-
-
 def main(args: Sequence[str] | None = None) -> None:
     """Entry point: every error that is meant for the user becomes one line on stderr, and an exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            # a file name or a line that the terminal cannot show is no reason to fail
-            stream.reconfigure(errors="backslashreplace")
-    with _signals() as caught:
-        code = _guarded(args)
-        if caught:
-            # whatever another library made of the interrupt
-            code = _complain(f"ended by {signal.Signals(caught[-1]).name}", None, 128 + caught[-1])
-    sys.exit(code)
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Within, a signal that ends the process ends it in order: children stopped, temporary files removed."""
-    caught: list[int] = []
-
-    def stop(number: int, _: object) -> None:
-        caught.append(number)
-        raise _Stopped(number)
-
-    wanted = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {}
-    try:
-        for number in wanted:
-            if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                before[number] = signal.signal(number, stop)
-    except ValueError:
-        pass  # not the main thread, which alone may do this
-    try:
-        yield caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _guarded(args: Sequence[str] | None) -> int:
-    try:
-        code = app(args=args, prog_name="batwatt", standalone_mode=False)
-        return code if isinstance(code, int) else 0
-    except BatwattError as error:
-        return _complain(str(error), error, error.exit_code)
-    except KeyboardInterrupt:
-        return 130
-    except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        return _complain(f"{what}; check the path and the disk", error, 1)
-    except Exception as error:
-        # typer may carry a click of its own, so a usage error is known by what it can do
-        if hasattr(error, "format_message"):
-            return _usage(error)
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        what = f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
-        return _complain(f"internal error, please report it: {what}; `batwatt -v ...` shows the traceback", error, 1)
-
-
-def _complain(text: str, error: BaseException | None, code: int) -> int:
-    if error is not None and logging.getLogger().isEnabledFor(logging.INFO):
-        traceback.print_exception(error)
-    print("batwatt: " + " ".join(text.split()), file=sys.stderr)
-    return code
-
-
-def _usage(error: Any) -> int:
-    text, context = error.format_message(), getattr(error, "ctx", None)
-    if not text or type(error).__name__ == "NoArgsIsHelpError":
-        print(text, end="")
-        return 2
-    path = context.command_path if context is not None else "batwatt"
-    return _complain(f"{text.rstrip('.')}; see `{path} --help`", None, int(getattr(error, "exit_code", 2)))
+    sys.exit(exit_code_of(lambda: app(args=args, prog_name="batwatt", standalone_mode=False)))
 
 
 def _show_version(wanted: bool) -> None:
@@ -219,29 +133,10 @@ def _common(
     ] = False,
 ) -> None:
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    handler = _Warnings()
+    handler = Warnings()
     handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.getLogger("matplotlib").setLevel(logging.WARNING)
-
-
-def read_options(text: str, where: str = "--options") -> dict[str, Any]:
-    """A JSON object from the command line, or from a file if it begins with @."""
-    if text.startswith("@"):
-        where = text[1:]
-        text = read_text(where)
-    try:
-        options = load_json(text, where)
-    except InputError as error:
-        if where.startswith("-"):
-            problem = str(error).removeprefix(f"{where}: ").rpartition(";")[0]
-            hint = 'write an object such as \'{"response": "hfld"}\', or @FILE'
-            raise InputError(where, f"{text[:60]!r} {problem}", hint) from None
-        raise
-    if not isinstance(options, dict):
-        hint = 'write an object such as \'{"response": "hfld"}\''
-        raise InputError(where, f"must be a JSON object, got {text.strip()[:60]!r}", hint)
-    return options
 
 
 def _patience(timeout_s: float) -> float | None:

@@ -1,15 +1,16 @@
-"""The commands that make inputs: generate, convert, events."""
+"""Inputs at the command line: a scheduler's options, and the commands generate, convert and events."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from batwatt.errors import InputError
 from batwatt.files import whole_file
+from batwatt.inputs.batsim_json import load_json, read_text
 from batwatt.inputs.convert import convert_file
 from batwatt.inputs.events import envelope_events
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
@@ -27,6 +28,25 @@ generate = typer.Typer(
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Where to write it.", show_default="standard output")
 ]
+
+
+def read_options(text: str, where: str = "--options") -> dict[str, Any]:
+    """A JSON object from the command line, or from a file if it begins with @."""
+    if text.startswith("@"):
+        where = text[1:]
+        text = read_text(where)
+    try:
+        options = load_json(text, where)
+    except InputError as error:
+        if where.startswith("-"):
+            problem = str(error).removeprefix(f"{where}: ").rpartition(";")[0]
+            hint = 'write an object such as \'{"response": "hfld"}\', or @FILE'
+            raise InputError(where, f"{text[:60]!r} {problem}", hint) from None
+        raise
+    if not isinstance(options, dict):
+        hint = 'write an object such as \'{"response": "hfld"}\''
+        raise InputError(where, f"must be a JSON object, got {text.strip()[:60]!r}", hint)
+    return options
 
 
 def _deliver(text: str, output: Path | None) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from batwatt.engine.catalogue import Catalogue
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.execution import Execution
 from batwatt.engine.journal import Journal
@@ -17,11 +18,10 @@ from batwatt.engine.kernel import AFTER, ARRIVAL, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, UNAVAILABLE, Machines
 from batwatt.engine.switching import Switching
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
-from batwatt.inputs.batsim_json import parse_job, parse_profile
 from batwatt.inputs.events import ExternalEvent
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record
-from batwatt.model.workload import Composed, Job, Parallel, Workload
+from batwatt.model.workload import Job, Workload
 
 SUBMITTED, RUNNING, FINISHED = range(3)
 SHORTEST_CALL_S = 1e-5
@@ -54,10 +54,9 @@ class Engine:
         )
         self.switching = Switching(self.kernel, self.machines, self.journal, self.execution, self._emit)
         self.workloads = list(workloads)
-        self.profiles = {workload.name: dict(workload.profiles) for workload in workloads}
+        self.catalogue = Catalogue(workloads, self.config)
         self.jobs: dict[str, Job] = {}
         self.state: dict[str, int] = {}
-        self._raw_profiles = {workload.name: dict(workload.raw_profiles) for workload in workloads}
         self._pending: list[dict[str, Any]] = []
         self._byes: list[dict[str, Any]] = []
         self._bye_mark = 0
@@ -67,9 +66,6 @@ class Engine:
         self._kill_asked: set[str] = set()
         self._job_sources = len(self.workloads)
         self._unfinished = 0
-        self._leaving: set[tuple[str, str]] = set()
-        self._gone: set[tuple[str, str]] = set()
-        self._registering = self.config.dynamic_jobs
         self._handlers: Mapping[str, Callable[[dict[str, Any]], None]] = {
             "EXECUTE_JOB": self._execute_job,
             "KILL_JOB": self._kill_job,
@@ -78,7 +74,7 @@ class Engine:
             "CALL_ME_LATER": self._call_me_later,
             "QUERY": self._query,
             "NOTIFY": self._notify,
-            "REGISTER_PROFILE": self._register_profile,
+            "REGISTER_PROFILE": self.catalogue.register_profile,
             "REGISTER_JOB": self._register_job,
             "SET_JOB_METADATA": self._set_job_metadata,
             "TO_JOB_MSG": self._to_job_msg,
@@ -120,9 +116,12 @@ class Engine:
         self.jobs[job_id] = job
         self.state[job_id] = SUBMITTED
         self._unfinished += 1
-        data: dict[str, Any] = {"job_id": job_id, "job": job.raw}
+        self._announce(job)
+
+    def _announce(self, job: Job) -> None:
+        data: dict[str, Any] = {"job_id": job.id, "job": job.raw}
         if self.config.forward_profiles:
-            data["profile"] = self._raw_profiles[job.workload][job.profile]
+            data["profile"] = self.catalogue.raw(job)
         self._emit("JOB_SUBMITTED", data)
 
     def _external(self, event: ExternalEvent) -> None:
@@ -199,28 +198,20 @@ class Engine:
         for job_id in self._over:
             # Batsim forgets a job once its completion has been sent
             self._forget(job_id)
-        self._over.clear()
-        self.journal.fresh_rows.clear()
+        if self._over:
+            self._over.clear()
+            self.journal.fresh_rows.clear()
         return {"now": round(self.kernel.clock, 6), "events": pending}
 
     def _forget(self, job_id: str) -> None:
         job = self.jobs.pop(job_id)
         del self.state[job_id]
         self._kill_asked.discard(job_id)
-        if self.config.dynamic_jobs and not self.config.profile_reuse:
-            # Batsim drops the profile of any job that ends, though others use it; its name stays taken
-            todo = [job.profile]
-            while todo:
-                name = todo.pop()
-                if (job.workload, name) not in self._leaving:
-                    self._leaving.add((job.workload, name))
-                    profile = self.profiles[job.workload][name]
-                    if isinstance(profile, Composed):
-                        todo.extend(profile.sequence)
+        self.catalogue.collect(job)
 
     def _end_or_deadlock(self) -> None:
         left = self._unfinished
-        if left or self._registering:
+        if left or self.catalogue.open:
             what = (
                 f"{left} submitted jobs were neither started nor rejected" if left else "registration was not finished"
             )
@@ -249,7 +240,7 @@ class Engine:
             ],
             "storage_resources": [],
             "workloads": {workload.name: workload.source for workload in self.workloads},
-            "profiles": {name: dict(raws) for name, raws in self._raw_profiles.items()},
+            "profiles": self.catalogue.payload(),
         }
 
     # what the scheduler answers -------------------------------------------------------------------------------
@@ -278,10 +269,10 @@ class Engine:
             handler(event["data"])
             # each event takes a round of messages, in which what is due at this very date happens
             self.journal.fresh_rows.clear()
-            self._gone |= self._leaving
+            self.catalogue.settle()
             if kernel.is_due():
                 kernel.run_round()
-        self._gone |= self._leaving
+        self.catalogue.settle()
         if now > kernel.clock:
             kernel.run_due(now)
 
@@ -297,7 +288,7 @@ class Engine:
         job = self._job("EXECUTE_JOB", data["job_id"], submitted=True)
         if "additional_io_job" in data or "storage_mapping" in data:
             raise IllegalDecisionError(f"EXECUTE_JOB {job.id}", "I/O jobs are not modelled here; use a real Batsim")
-        self.execution.start(job, data["alloc"], data.get("mapping"), self.profiles[job.workload])
+        self.execution.start(job, data["alloc"], data.get("mapping"), self.catalogue.profiles[job.workload])
         self.state[job.id] = RUNNING
 
     def _kill_job(self, data: dict[str, Any]) -> None:
@@ -340,64 +331,15 @@ class Engine:
         self._emit("ANSWER", {"consumed_energy": self.journal.energy_j})
 
     def _notify(self, data: dict[str, Any]) -> None:
-        kind = data.get("type")
-        if kind not in ("registration_finished", "continue_registration"):
-            raise IllegalDecisionError(
-                f"NOTIFY {kind}", "a scheduler can notify registration_finished or continue_registration"
-            )
-        if not self.config.dynamic_jobs:
-            raise IllegalDecisionError(f"NOTIFY {kind}", "dynamic jobs are off (--enable-dynamic-jobs)")
-        self._registering = kind == "continue_registration"
-
-    def _register_profile(self, data: dict[str, Any]) -> None:
-        name, workload, raw = data["profile_name"], data["workload_name"], data["profile"]
-        what = f"REGISTER_PROFILE {workload}!{name}"
-        self._need_dynamic(what)
-        profiles = self.profiles.setdefault(workload, {})
-        if name in profiles:
-            raise IllegalDecisionError(what, "a profile of that name exists")
-        profile = self._parsed(what, parse_profile, raw, what)
-        if isinstance(profile, Composed):
-            raise IllegalDecisionError(what, "Batsim cannot run a composed profile that was registered dynamically")
-        profiles[name] = profile
-        self._raw_profiles.setdefault(workload, {})[name] = raw
+        self.catalogue.notify(data.get("type"))
 
     def _register_job(self, data: dict[str, Any]) -> None:
-        job_id, raw = data["job_id"], data["job"]
-        what = f"REGISTER_JOB {job_id}"
-        self._need_dynamic(what)
-        if "!" not in job_id:
-            raise IllegalDecisionError(what, "a job id must be WORKLOAD!NAME")
-        workload = job_id.split("!", 1)[0]
-        job: Job = self._parsed(what, parse_job, {**raw, "id": job_id}, workload, what)
-        if job_id in self.jobs:
-            raise IllegalDecisionError(what, "a job of that id exists")
-        if job.profile not in self.profiles.get(workload, {}) or (workload, job.profile) in self._gone:
-            raise IllegalDecisionError(what, f"its workload has no profile {job.profile!r}; register it first")
-        profile = self.profiles[workload][job.profile]
-        if isinstance(profile, Parallel) and profile.flops is not None and len(profile.flops) != job.hosts:
-            raise IllegalDecisionError(what, f"its profile is for {len(profile.flops)} hosts, not {job.hosts}")
-        if not self._registering:
-            raise IllegalDecisionError(what, "registration was declared finished")
-        self.jobs[job_id] = job
-        self.state[job_id] = SUBMITTED
+        job = self.catalogue.job_of(data, self.jobs)
+        self.jobs[job.id] = job
+        self.state[job.id] = SUBMITTED
         self._unfinished += 1
         if self.config.acknowledge_dynamic_jobs:
-            sent: dict[str, Any] = {"job_id": job_id, "job": job.raw}
-            if self.config.forward_profiles:
-                sent["profile"] = self._raw_profiles[workload][job.profile]
-            self._emit("JOB_SUBMITTED", sent)
-
-    @staticmethod
-    def _parsed(what: str, parse: Callable[..., Any], *args: Any) -> Any:
-        try:
-            return parse(*args)
-        except InputError as error:
-            raise IllegalDecisionError(what, str(error).removeprefix(f"{what}: ")) from None
-
-    def _need_dynamic(self, what: str) -> None:
-        if not self.config.dynamic_jobs:
-            raise IllegalDecisionError(what, "dynamic jobs are off (--enable-dynamic-jobs)")
+            self._announce(job)
 
     def _set_job_metadata(self, data: dict[str, Any]) -> None:
         job_id, metadata = data["job_id"], str(data["metadata"])

@@ -264,7 +264,7 @@ class EnvelopeScheduler(BatsimScheduler):
 
     def _place(self) -> bool:
         cluster, queue = self.cluster, self.queue
-        if not len(queue):
+        if not queue.rows:
             queue.fresh.clear()
             return False
         if not queue.fresh and cluster.epoch == self._placed and queue.static and self.the_placement.timeless:

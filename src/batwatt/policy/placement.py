@@ -83,7 +83,7 @@ class EasyBackfilling(Placement):
         """Heads that fit, then backfilled jobs, in order of the queue."""
         starts: list[Start] = []
         queue, now_s, free = cluster.queue, cluster.now_s, cluster.free
-        head = queue.head(now_s)
+        head = queue.rows[0] if queue.static and queue.rows else queue.head(now_s)
         if head is None or not free:
             return starts
         count = free.bit_count()
@@ -95,7 +95,7 @@ class EasyBackfilling(Placement):
                 self._backfill(starts, queue.fresh, free, last[2] - now_s, last[3])
             return starts
         if head.hosts <= count:
-            for waiting in queue.ordered(now_s) if len(queue) > 1 else (head,):
+            for waiting in queue.ordered(now_s) if len(queue.rows) > 1 else (head,):
                 if waiting.hosts > count:
                     head = waiting
                     break
@@ -103,7 +103,7 @@ class EasyBackfilling(Placement):
                 count -= waiting.hosts
             else:
                 return starts
-        if not count or len(queue) == len(starts) + 1:
+        if not count or len(queue.rows) == len(starts) + 1:
             return starts
         shadow_s, extra = (
             self._shadow(cluster, head.hosts, count, starts) if starts else cluster.ends.shadow(head.hosts, count)

@@ -56,56 +56,53 @@ class Queue:
     """Waiting jobs; ties of the order's key go to the earlier submission, then to the earlier arrival.
 
     With a static order (its key does not depend on the date) the rows are kept sorted; otherwise they are in order of
-    arrival and sorted when asked for. `fresh` are the rows added since whoever decides last cleared it.
+    arrival and sorted when asked for. `rows` are all jobs,
+    `fresh` those added since whoever decides last cleared it; `static` tells whether the order of two jobs never changes.
     """
 
     def __init__(self, order: OrderLike) -> None:
         self._order = order
+        self.static = order.static
         self._serial = 0
         self.fresh: list[Waiting] = []
         self._keys: list[tuple[float, float, int]] = []
-        self._rows: list[Waiting] = []
+        self.rows: list[Waiting] = []
         self._hosts = array("q")
         self._walltime = array("d")
         self._submit = array("d")
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def __iter__(self) -> Iterator[Waiting]:
-        return iter(list(self._rows))
+        return iter(list(self.rows))
 
     def add(self, job: Any) -> None:
         """Put a pybatsim job in the queue."""
         self._serial += 1
         row = Waiting(job, self._serial)
-        if self._order.static:
+        if self.static:
             row.sort_key = (float(self._order.key(row, 0.0)), row.submit_s, row.serial)
         keys, key = self._keys, row.sort_key
         if not keys or key > keys[-1]:
             keys.append(key)
-            self._rows.append(row)
+            self.rows.append(row)
             self._hosts.append(row.hosts)
             self._walltime.append(row.walltime_s)
             self._submit.append(row.submit_s)
         else:
             index = bisect_left(keys, key)
             keys.insert(index, key)
-            self._rows.insert(index, row)
+            self.rows.insert(index, row)
             self._hosts.insert(index, row.hosts)
             self._walltime.insert(index, row.walltime_s)
             self._submit.insert(index, row.submit_s)
         self.fresh.append(row)
 
-    @property
-    def static(self) -> bool:
-        """Whether the order of two jobs never changes."""
-        return self._order.static
-
     def remove(self, row: Waiting) -> None:
         """Take a row out."""
         index = bisect_left(self._keys, row.sort_key)
-        del self._keys[index], self._rows[index]
+        del self._keys[index], self.rows[index]
         del self._hosts[index], self._walltime[index], self._submit[index]
 
     def _vectors(self) -> Columns:
@@ -117,14 +114,14 @@ class Queue:
 
     def _now_keys(self, now_s: float) -> np.ndarray:
         vectors = self._vectors()
-        return np.asarray(self._order.key(vectors, now_s), dtype=np.float64) + np.zeros(len(self._rows))
+        return np.asarray(self._order.key(vectors, now_s), dtype=np.float64) + np.zeros(len(self.rows))
 
     def head(self, now_s: float) -> Waiting | None:
         """The first job of the order."""
-        rows = self._rows
+        rows = self.rows
         if not rows:
             return None
-        if self._order.static or len(rows) == 1:
+        if self.static or len(rows) == 1:
             return rows[0]
         keys = self._now_keys(now_s)
         best = np.flatnonzero(keys == keys.min())
@@ -132,15 +129,15 @@ class Queue:
 
     def ordered(self, now_s: float) -> list[Waiting]:
         """All jobs in order."""
-        if self._order.static:
-            return list(self._rows)
+        if self.static:
+            return list(self.rows)
         # lexsort is stable, and the rows are in order of arrival
-        return [self._rows[i] for i in np.lexsort((self._vectors().submit_s, self._now_keys(now_s)))]
+        return [self.rows[i] for i in np.lexsort((self._vectors().submit_s, self._now_keys(now_s)))]
 
     def fitting(self, now_s: float, free: int, window_s: float = math.inf, extra: int = 0) -> list[Waiting]:
         """In order, the jobs of at most `free` hosts that end within `window_s` or need at most `extra` hosts."""
-        rows, count = self._rows, len(self._rows)
-        if count < LONG and self._order.static:
+        rows, count = self.rows, len(self.rows)
+        if count < LONG and self.static:
             return [
                 rows[i]
                 for i, hosts in enumerate(self._hosts)
@@ -155,7 +152,7 @@ class Queue:
         # the arrays cannot grow while a view of them exists
         del hosts
         indices = np.flatnonzero(fits)
-        if not self._order.static and len(indices) > 1:
+        if not self.static and len(indices) > 1:
             keys = self._now_keys(now_s)[indices]
             submit = np.array([rows[i].submit_s for i in indices])
             indices = indices[np.lexsort((submit, keys))]
@@ -166,24 +163,24 @@ class Ends:
     """When running jobs are expected to end at the latest, soonest first."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[float, int, int]] = []
+        self.rows: list[tuple[float, int, int]] = []
 
     def add(self, end_s: float, serial: int, hosts: int) -> tuple[float, int, int]:
         """Remember a run; returns the ticket for `remove`."""
         row = (end_s, serial, hosts)
-        insort(self._rows, row)
+        insort(self.rows, row)
         return row
 
     def remove(self, ticket: tuple[float, int, int]) -> None:
         """Forget a run."""
-        del self._rows[bisect_left(self._rows, ticket)]
+        del self.rows[bisect_left(self.rows, ticket)]
 
     def shadow(self, needed: int, free: int) -> tuple[float, int]:
         """(shadow time in s, hosts to spare then) for a job of `needed` hosts when `free` are free now.
 
         The shadow time is when enough hosts are expected to be free; infinite (and no host to spare) if never.
         """
-        rows = self._rows
+        rows = self.rows
         for index, (end_s, _, hosts) in enumerate(rows):
             free += hosts
             if free >= needed:
