@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,19 +15,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from batwatt import __version__
-from batwatt.campaign.load import blaming, describe_schedulers, make_scheduler, scheduler_class
+from batwatt.campaign.load import blaming, make_scheduler, scheduler_class
 from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
 from batwatt.cli_ends import Warnings, exit_code_of
 from batwatt.cli_inputs import generate, inputs_commands, read_options
+from batwatt.cli_results import print_summary, results_commands
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import listen
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import read_workload
 from batwatt.inputs.series_csv import read_series
-from batwatt.policy.registry import describe
 from batwatt.results.plots import plot_power
 from batwatt.results.power import power_series
-from batwatt.results.summary import summary_table, summary_text
 from batwatt.results.writers import file_of
 
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
@@ -239,12 +237,7 @@ def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]
     with _progress_bar([label for label, _ in specs], jobs) as report:
         for label, spec in specs:
             results.append((label, run(spec, report(label))))
-    console = Console(highlight=False)
-    rows = [(label, result.metrics) for label, result in results]
-    if console.is_terminal:
-        console.print(summary_table(rows))
-    else:
-        print(summary_text(rows))
+    print_summary([(label, result.metrics) for label, result in results])
     for _, result in results:
         print(f"files: {result.prefix}_*.csv, _metrics.json, _metadata.json")
     return results
@@ -364,27 +357,6 @@ def engine_command(
     run_engine(spec, socket, lambda: print(f"asking the scheduler at {socket}", file=sys.stderr, flush=True))
 
 
-@app.command("policies", rich_help_panel="Look up")
-def policies_command() -> None:
-    """List every scheduler, order, placement and response, each with a line of description.
-
-    [bold]Example:[/] batwatt policies
-    """
-    console = Console(highlight=False)
-    width = console.width if console.is_terminal else sys.maxsize
-    sections: dict[str, list[tuple[str, str]]] = {"scheduler": list(describe_schedulers())}
-    for kind, name, aliases, line in describe():
-        sections.setdefault(kind, []).append((name, f"{line} Also: {aliases}." if aliases else line))
-    longest = max(len(name) for rows in sections.values() for name, _ in rows)
-    for kind, rows in sections.items():
-        console.print(f"{kind}s", style="bold")
-        for name, line in rows:
-            margin = " " * (longest + 4)
-            print(textwrap.fill(line, width, initial_indent=f"  {name:<{longest}}  ", subsequent_indent=margin))
-    console.print("choose with", style="bold")
-    print("""  -s NAME -o '{"order": "fcfs", "placement": "easy", "response": "hfld"}'""")
-    print("  -s easyBackfill (or another of pybatsim's), -s path/to/your.py")
-
-
 inputs_commands(app)
+results_commands(app)
 app.add_typer(generate, name="generate", rich_help_panel="Make inputs")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+LISTED = 30
+"""How many known names an error lists at most."""
+
 
 class BatwattError(Exception):
     """Base of all errors meant for the user; the CLI prints the message and exits with `exit_code`."""
@@ -30,7 +33,8 @@ class UnknownNameError(InputError):
     def __init__(self, where: object, kind: str, name: object, known: Iterable[str], hint: str) -> None:
         known = sorted(known)
         near = difflib.get_close_matches(str(name), known, n=1)
-        guess = f" did you mean {near[0]!r}?" if near else f" known: {', '.join(known)}."
+        some = ", ".join(known[:LISTED]) + (", ..." if len(known) > LISTED else "")
+        guess = f" did you mean {near[0]!r}?" if near else f" known: {some}."
         super().__init__(where, f"no {kind} {name!r};{guess} {hint}")
 
 
@@ -49,6 +53,8 @@ class IllegalDecisionError(BatwattError):
 
 class ProtocolError(BatwattError):
     """A message is not what the Batsim protocol allows."""
+
+    exit_code = 2
 
 
 class DeadlockError(BatwattError):

@@ -61,7 +61,7 @@ class House:
         return self.write("w.json", json.dumps({"nb_res": nb_res, "jobs": jobs, "profiles": profiles}))
 
     def platform(self, *names: str, watts: bool = True) -> Path:
-        hosts = "".join(f'<host id="{name}" speed="1e9f">{WATTS if watts else ""}</host>' for name in names)
+        hosts = "".join(f'<host id="{name}" speed="2e11f">{WATTS if watts else ""}</host>' for name in names)
         master = '<host id="master_host" speed="1f"><prop id="role" value="master"/></host>'
         text = f"<zone id='A' routing='Full'>{master}{hosts}</zone>"
         return self.write("p.xml", f"<?xml version='1.0'?><platform version='4.1'>{text}</platform>")

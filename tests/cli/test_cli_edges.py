@@ -53,7 +53,6 @@ def test_one_host(house, response):
 
 
 @pytest.mark.parametrize("response", [name for name in RESPONSES if name != "none"])
-@pytest.mark.xfail(reason="policy/base.py does not look for watts yet", strict=False)
 def test_a_response_needs_watts(house, response):
     platform = house.platform("a", "b", "c", "d", watts=False)
     done = house.run("--envelope", house.envelope, "-o", json.dumps({"response": response}), platform=platform)

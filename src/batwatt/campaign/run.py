@@ -129,7 +129,7 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
             write_record(record, inner)
         else:
             _run_apart(spec, scheduler, config, inner, progress)
-        metrics = _results(inner, workload, envelope, platform)
+        metrics = write_results(inner, workload, envelope, platform)
         _write_metadata(inner, spec, config, time.perf_counter() - began)
     if deadlock is not None:
         raise deadlock
@@ -259,7 +259,8 @@ def _engine_command(spec: RunSpec, config: EngineConfig, prefix: Path) -> Callab
     return command
 
 
-def _results(prefix: Path, workload: Workload, envelope: Series | None, platform: Platform) -> Metrics:
+def write_results(prefix: Path, workload: Workload, envelope: Series | None, platform: Platform) -> Metrics:
+    """Work out what Batsim's files under a prefix tell, and write PREFIX_metrics.json and PREFIX_power.csv."""
     metrics = measure(prefix, workload, envelope, platform.fastest_flops)
     write_metrics(prefix, metrics)
     if file_of(prefix, "consumed_energy").exists() and metrics.makespan_s:

@@ -7,6 +7,7 @@ scheduler sees them rounded to 1e-6 s, the engine keeps its own clock.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -315,7 +316,7 @@ class Engine:
 
     def _call_me_later(self, data: dict[str, Any]) -> None:
         date, clock = data["timestamp"], self.kernel.clock
-        if not date > clock:
+        if not (date > clock and math.isfinite(date)):
             raise IllegalDecisionError(f"CALL_ME_LATER {date}", f"it is already {clock:.6f}")
         self.kernel.at(max(date, clock + SHORTEST_CALL_S), ARRIVAL, self._call, None)
 

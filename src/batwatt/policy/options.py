@@ -40,7 +40,7 @@ def parse_options(model: type[EnvelopeOptions], options: Mapping[str, Any]) -> E
     known = set(model.model_fields)
     for name in options:
         if name not in known:
-            raise UnknownNameError("options", "option", name, known, "See `batwatt policies`.")
+            raise UnknownNameError("options", "option", name, known, "See docs/powercap.md.")
     for kind in KINDS:
         choice = options.get(kind)
         if choice == "" or (isinstance(choice, dict) and "name" not in choice):

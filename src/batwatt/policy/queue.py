@@ -56,8 +56,8 @@ class Queue:
     """Waiting jobs; ties of the order's key go to the earlier submission, then to the earlier arrival.
 
     With a static order (its key does not depend on the date) the rows are kept sorted; otherwise they are in order of
-    arrival and sorted when asked for. `rows` are all jobs,
-    `fresh` those added since whoever decides last cleared it; `static` tells whether the order of two jobs never changes.
+    arrival and sorted when asked for. `rows` are all jobs, `fresh` those added since whoever decides last cleared it;
+    `static` tells whether the order of two jobs never changes.
     """
 
     def __init__(self, order: OrderLike) -> None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from batwatt.errors import InputError, UnknownNameError
 
 KINDS = ("order", "placement", "response")
+_METHODS = {"order": "key", "placement": "place", "response": "respond"}
 Part = TypeVar("Part", bound=type)
 
 _parts: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}
@@ -37,8 +38,8 @@ def make(kind: str, choice: object) -> Any:
         parameters = dict(choice)
         choice = parameters.pop("name", None)
     if not isinstance(choice, str):
-        if type(choice) in _parts[kind].values() or isinstance(choice, tuple(_parts[kind].values())):
-            return choice
+        if callable(getattr(choice, _METHODS[kind], None)):
+            return choice  # a part itself, registered or not
         raise InputError(f"option {kind!r}", f"{choice!r} is not a name", "see `batwatt policies`")
     known = _parts[kind]
     part = known.get(_aliases[kind].get(choice.lower(), choice.lower()))

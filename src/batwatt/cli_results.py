@@ -1,0 +1,74 @@
+"""The commands that show: policies, metrics."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from batwatt.campaign.load import describe_schedulers
+from batwatt.campaign.run import write_results
+from batwatt.inputs.batsim_json import read_workload
+from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.series_csv import read_series
+from batwatt.policy.registry import describe
+from batwatt.results.metrics import Metrics
+from batwatt.results.summary import summary_table, summary_text
+
+
+def print_summary(rows: Sequence[tuple[str, Metrics]]) -> None:
+    """The table of runs (label, metrics), coloured where the output is a terminal."""
+    console = Console(highlight=False)
+    if console.is_terminal:
+        console.print(summary_table(rows))
+    else:
+        print(summary_text(rows))
+
+
+def policies() -> None:
+    """List every scheduler, order, placement and response, each with a line of description.
+
+    [bold]Example:[/] batwatt policies
+    """
+    console = Console(highlight=False)
+    width = console.width if console.is_terminal else sys.maxsize
+    sections: dict[str, list[tuple[str, str]]] = {"scheduler": list(describe_schedulers())}
+    for kind, name, aliases, line in describe():
+        sections.setdefault(kind, []).append((name, f"{line} Also: {aliases}." if aliases else line))
+    longest = max(len(name) for rows in sections.values() for name, _ in rows)
+    for kind, rows in sections.items():
+        console.print(f"{kind}s", style="bold")
+        for name, line in rows:
+            margin = " " * (longest + 4)
+            print(textwrap.fill(line, width, initial_indent=f"  {name:<{longest}}  ", subsequent_indent=margin))
+    console.print("choose with", style="bold")
+    print("""  -s NAME -o '{"order": "fcfs", "placement": "easy", "response": "hfld"}'""")
+    print("  -s easyBackfill (or another of pybatsim's), -s path/to/your.py")
+
+
+def metrics(
+    prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left.")],
+    platform: Annotated[Path, typer.Option("-p", "--platform", help="The platform of that run.")],
+    workload: Annotated[Path, typer.Option("-w", "--workload", help="The workload of that run.")],
+    envelope: Annotated[Path | None, typer.Option("--envelope", help="The power envelope of that run.")] = None,
+) -> None:
+    """Work out the metrics and the power series of files that a real Batsim wrote (a run of ours has them already).
+
+    [bold]Example:[/]
+    batwatt metrics out/x -p platforms/grid5000.xml -w workloads/google-288-00.json
+      --envelope power_profiles/profile3.csv
+    """
+    series = read_series(envelope) if envelope is not None else None
+    found = write_results(prefix, read_workload(workload, simulate=False), series, read_platform(platform))
+    print_summary([(prefix.name, found)])
+
+
+def results_commands(app: typer.Typer) -> None:
+    """Add `policies` and `metrics` to the application."""
+    for command in (policies, metrics):
+        app.command(rich_help_panel="Look up")(command)
