@@ -92,10 +92,8 @@ def main() -> int:
             command = [sys.executable, __file__, "--one", str(jobs), str(load), order]
             one = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             found[jobs, load, order] = one
-            print(
-                f"{jobs:>8} {load:>5} {order:>9} {one['seconds']:>8.3f} {one['jobs_per_s']:>8.0f} {one['peak_mib']:>6.0f}",
-                flush=True,
-            )
+            figures = f"{one['seconds']:>8.3f} {one['jobs_per_s']:>8.0f} {one['peak_mib']:>6.0f}"
+            print(f"{jobs:>8} {load:>5} {order:>9} {figures}", flush=True)
     small, large = found[10_000, 0.75, "fcfs"], found[100_000, 0.75, "fcfs"]
     targets = {
         "jobs/s at 10,000 jobs >= 30,000": small["jobs_per_s"] >= 30_000,

@@ -18,6 +18,7 @@ from batwatt.engine.journal import Journal
 from batwatt.engine.kernel import AFTER, ARRIVAL, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, UNAVAILABLE, Machines
 from batwatt.engine.switching import Switching
+from batwatt.engine.tasks import PRECISION_S
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
 from batwatt.inputs.events import ExternalEvent
 from batwatt.model.platform import Platform
@@ -62,6 +63,7 @@ class Engine:
         self._byes: list[dict[str, Any]] = []
         self._bye_mark = 0
         self._over: list[str] = []
+        self._rounded = (0.0, 0.0)
         self._begun = False
         self._thinking = False
         self._kill_asked: set[str] = set()
@@ -107,7 +109,7 @@ class Engine:
             self._job_sources -= 1
             if self._job_sources:
                 return  # only the last of several workloads says that there are no more jobs
-        self._byes.append({"timestamp": round(self.kernel.clock, 6), "type": "NOTIFY", "data": {"type": bye}})
+        self._byes.append({"timestamp": self._date(), "type": "NOTIFY", "data": {"type": bye}})
         self._bye_mark = len(self._pending)
 
     def _submit(self, job: Job) -> None:
@@ -158,8 +160,15 @@ class Engine:
 
     # what the scheduler receives ------------------------------------------------------------------------------
 
+    def _date(self) -> float:
+        """The present date as the scheduler sees it."""
+        clock = self.kernel.clock
+        if clock != self._rounded[0]:
+            self._rounded = (clock, round(clock, 6))
+        return self._rounded[1]
+
     def _emit(self, kind: str, data: dict[str, Any]) -> None:
-        self._pending.append({"timestamp": round(self.kernel.clock, 6), "type": kind, "data": data})
+        self._pending.append({"timestamp": self._date(), "type": kind, "data": data})
 
     def _job_ended(self, job_id: str) -> None:
         self.state[job_id] = FINISHED
@@ -176,16 +185,16 @@ class Engine:
             # what is submitted at once finds the scheduler busy with the beginning
             self._thinking = True
             return message
-        if kernel.is_due():
-            kernel.run_due(kernel.clock)
-        while not self._pending and not self._byes:
+        while True:
             date = kernel.next_date()
-            if date is None:
-                self._end_or_deadlock()
-                break
-            self._thinking = False
+            if date is None or date > kernel.clock + PRECISION_S:
+                if self._pending or self._byes:
+                    return self._flush()
+                if date is None:
+                    self._end_or_deadlock()
+                    return self._flush()
+                self._thinking = False
             kernel.run_due(date)
-        return self._flush()
 
     def _flush(self) -> dict[str, Any]:
         """The pending events; a source's last words wait for the next message if it alone had something to say."""
@@ -202,7 +211,7 @@ class Engine:
         if self._over:
             self._over.clear()
             self.journal.fresh_rows.clear()
-        return {"now": round(self.kernel.clock, 6), "events": pending}
+        return {"now": self._date(), "events": pending}
 
     def _forget(self, job_id: str) -> None:
         job = self.jobs.pop(job_id)
@@ -271,8 +280,7 @@ class Engine:
             # each event takes a round of messages, in which what is due at this very date happens
             self.journal.fresh_rows.clear()
             self.catalogue.settle()
-            if kernel.is_due():
-                kernel.run_round()
+            kernel.run_round()
         self.catalogue.settle()
         if now > kernel.clock:
             kernel.run_due(now)

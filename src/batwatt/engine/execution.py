@@ -63,15 +63,14 @@ class Execution:
         now = self._kernel.clock
         journal = self._journal
         journal.update(now)
-        journal.energy_row(now, "s")
         run = Run(job, mask, executors, now)
         self.runs[job.id] = run
         self._profiles[job.id] = profiles
         machines.move(mask, COMPUTING, now)
-        journal.states_row(now)
+        journal.job_rows(now, "s")
         if self._meter is not None:
             run.energy_at_s = self._meter.total(hostset.ids(mask))
-        run.begin(profiles, now)
+        run.enter(job.profile, profiles, now)
         if machines.unsettled or self._meter is not None:
             self._wake_meter(run)
         self._retime(run, now)
@@ -219,8 +218,7 @@ class Execution:
             # without runs nothing may be left of rounding errors
             journal.extra_w = journal.extra_w - run.extra_w if self.runs else 0.0
             machines.move(run.mask & ~machines.mask[UNAVAILABLE], IDLE, now)
-        journal.states_row(now)
-        journal.energy_row(now, "e")
+        journal.job_rows(now, "e")
         journal.job_ended(run, now, state, self.metadata.pop(job.id, ""))
         self._emit(
             "JOB_COMPLETED",

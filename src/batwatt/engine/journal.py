@@ -80,6 +80,13 @@ class Journal:
         sleeping, on, off, idle, computing, _ = self._machines.seen
         self.record.machine_states.append((now, sleeping, on, off, idle, computing))
 
+    def job_rows(self, now: float, kind: str) -> None:
+        """Both rows for the start or the end of a job, which have their effect on the states only."""
+        if self.energy:
+            self.energy_row(now, kind)
+        sleeping, on, off, idle, computing, _ = self._machines.seen
+        self.record.machine_states.append((now, sleeping, on, off, idle, computing))
+
     def pstate_row(self, now: float, hosts: str, value: int) -> None:
         """A row of pstate_changes: a p-state, or -1, -2, -42 for a request (on, off, a virtual one)."""
         self.record.pstate_changes.append((now, hosts, value))

@@ -44,13 +44,12 @@ class Kernel:
             self._forgotten.discard(heappop(heap)[2])
         return heap[0][0] if heap else None
 
-    def is_due(self) -> bool:
-        """Whether something is left to happen at the present date."""
-        return bool(self._heap) and self._heap[0][0] <= self.clock + PRECISION_S
-
     def run_round(self) -> None:
         """Fire the entries that are due now, but not those that they add (between two events of an answer)."""
-        heap, forgotten, last, later = self._heap, self._forgotten, self._serial, []
+        heap = self._heap
+        if not heap or heap[0][0] > self.clock + PRECISION_S:
+            return
+        forgotten, last, later = self._forgotten, self._serial, []
         while heap and heap[0][0] <= self.clock + PRECISION_S:
             entry = heappop(heap)
             if forgotten and entry[2] in forgotten:

@@ -55,10 +55,6 @@ class Run:
 
     # walking the profile --------------------------------------------------------------------------------------
 
-    def begin(self, profiles: Mapping[str, Profile], now: float) -> None:
-        """Enter the first leaf of the job's profile."""
-        self._descend(self.job.profile, profiles, now)
-
     def advance(self, profiles: Mapping[str, Profile], now: float) -> bool:
         """Enter the next leaf after the current one succeeded; False if the job is done."""
         stack = self.stack
@@ -68,7 +64,7 @@ class Run:
             if index < len(composed.sequence) * composed.repeat:
                 stack.append((name, composed, index))
                 late = now >= self.deadline_s - PRECISION_S
-                self._descend(composed.sequence[index % len(composed.sequence)], profiles, now)
+                self.enter(composed.sequence[index % len(composed.sequence)], profiles, now)
                 if late:
                     if type(self.leaf) is Delay:
                         self.outcome = TIMEOUT
@@ -80,7 +76,8 @@ class Run:
                 return False
         return False
 
-    def _descend(self, name: str, profiles: Mapping[str, Profile], now: float) -> None:
+    def enter(self, name: str, profiles: Mapping[str, Profile], now: float) -> None:
+        """Go down to the first leaf of a profile: of the job's at its start, of a part of it later."""
         profile = profiles[name]
         while isinstance(profile, Composed):
             if not self.stack:
