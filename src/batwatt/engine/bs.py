@@ -61,6 +61,7 @@ class Bs(Batsim):
         self._events_to_send: list[dict[str, Any]] = []
         self._late = False
         self._ended = False
+        self._wants_before = type(scheduler).onBeforeEvents is not BatsimScheduler.onBeforeEvents
         self._handlers = {
             "SIMULATION_BEGINS": self._simulation_begins,
             "SIMULATION_ENDS": self._simulation_ends,
@@ -123,7 +124,8 @@ class Bs(Batsim):
         self._current_time = message["now"]
         self._events_to_send = []
         scheduler, handlers = self.scheduler, self._handlers
-        scheduler.onBeforeEvents()
+        if self._wants_before:
+            scheduler.onBeforeEvents()
         self._ended = False
         for event in message["events"]:
             handler = handlers.get(event["type"])

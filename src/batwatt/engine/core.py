@@ -18,7 +18,6 @@ from batwatt.engine.journal import Journal
 from batwatt.engine.kernel import AFTER, ARRIVAL, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, UNAVAILABLE, Machines
 from batwatt.engine.switching import Switching
-from batwatt.engine.tasks import PRECISION_S
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
 from batwatt.inputs.events import ExternalEvent
 from batwatt.model.platform import Platform
@@ -63,7 +62,6 @@ class Engine:
         self._byes: list[dict[str, Any]] = []
         self._bye_mark = 0
         self._over: list[str] = []
-        self._rounded = (0.0, 0.0)
         self._begun = False
         self._thinking = False
         self._kill_asked: set[str] = set()
@@ -109,7 +107,7 @@ class Engine:
             self._job_sources -= 1
             if self._job_sources:
                 return  # only the last of several workloads says that there are no more jobs
-        self._byes.append({"timestamp": self._date(), "type": "NOTIFY", "data": {"type": bye}})
+        self._byes.append({"timestamp": self.kernel.date, "type": "NOTIFY", "data": {"type": bye}})
         self._bye_mark = len(self._pending)
 
     def _submit(self, job: Job) -> None:
@@ -160,15 +158,8 @@ class Engine:
 
     # what the scheduler receives ------------------------------------------------------------------------------
 
-    def _date(self) -> float:
-        """The present date as the scheduler sees it."""
-        clock = self.kernel.clock
-        if clock != self._rounded[0]:
-            self._rounded = (clock, round(clock, 6))
-        return self._rounded[1]
-
     def _emit(self, kind: str, data: dict[str, Any]) -> None:
-        self._pending.append({"timestamp": self._date(), "type": kind, "data": data})
+        self._pending.append({"timestamp": self.kernel.date, "type": kind, "data": data})
 
     def _job_ended(self, job_id: str) -> None:
         self.state[job_id] = FINISHED
@@ -185,33 +176,34 @@ class Engine:
             # what is submitted at once finds the scheduler busy with the beginning
             self._thinking = True
             return message
-        while True:
+        if kernel.is_due():
+            kernel.run_due(kernel.clock)
+        while not (self._pending or self._byes):
             date = kernel.next_date()
-            if date is None or date > kernel.clock + PRECISION_S:
-                if self._pending or self._byes:
-                    return self._flush()
-                if date is None:
-                    self._end_or_deadlock()
-                    return self._flush()
-                self._thinking = False
+            if date is None:
+                self._end_or_deadlock()
+                break
+            self._thinking = False
             kernel.run_due(date)
+        return self._flush()
 
     def _flush(self) -> dict[str, Any]:
         """The pending events; a source's last words wait for the next message if it alone had something to say."""
         pending = self._pending
-        last_words = len(self._byes) == 1 and len(pending) == self._bye_mark
-        if self._byes and (not pending or self._thinking or not last_words):
-            pending.extend(self._byes)
-            self._byes = []
+        if self._byes:
+            last_words = len(self._byes) == 1 and len(pending) == self._bye_mark
+            if not pending or self._thinking or not last_words:
+                pending.extend(self._byes)
+                self._byes = []
         self._pending = []
         self._thinking = False
-        for job_id in self._over:
-            # Batsim forgets a job once its completion has been sent
-            self._forget(job_id)
         if self._over:
+            for job_id in self._over:
+                # Batsim forgets a job once its completion has been sent
+                self._forget(job_id)
             self._over.clear()
             self.journal.fresh_rows.clear()
-        return {"now": self._date(), "events": pending}
+        return {"now": self.kernel.date, "events": pending}
 
     def _forget(self, job_id: str) -> None:
         job = self.jobs.pop(job_id)

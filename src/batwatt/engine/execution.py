@@ -62,7 +62,6 @@ class Execution:
             raise self._illegal(job, f"it needs {job.hosts} hosts but was given {mask.bit_count()}, without a mapping")
         now = self._kernel.clock
         journal = self._journal
-        journal.update(now)
         run = Run(job, mask, executors, now)
         self.runs[job.id] = run
         self._profiles[job.id] = profiles
@@ -201,24 +200,22 @@ class Execution:
     def _end(self, run: Run, state: str, code: int) -> None:
         now = self._kernel.clock
         journal, machines, job = self._journal, self._machines, run.job
-        journal.update(now)
         if not self._sharing:
             run.charge(now)
         del self.runs[job.id]
         del self._profiles[job.id]
+        freed = run.mask & ~machines.mask[UNAVAILABLE]
         if self._sharing:
-            busy = 0
             for other in self.runs.values():
-                busy |= other.mask
-            machines.move(run.mask & ~busy & ~machines.mask[UNAVAILABLE], IDLE, now)
-            assert self._meter is not None
+                freed &= ~other.mask
+        machines.move(freed, IDLE, now)
+        journal.job_rows(now, "e")
+        if self._meter is not None:
             run.energy_j = self._meter.total(hostset.ids(run.mask)) - run.energy_at_s
             self._solve_later()
         else:
             # without runs nothing may be left of rounding errors
             journal.extra_w = journal.extra_w - run.extra_w if self.runs else 0.0
-            machines.move(run.mask & ~machines.mask[UNAVAILABLE], IDLE, now)
-        journal.job_rows(now, "e")
         journal.job_ended(run, now, state, self.metadata.pop(job.id, ""))
         self._emit(
             "JOB_COMPLETED",

@@ -45,14 +45,14 @@ class Journal:
             self.energy_j = self.meter.total(hosts)
             return
         self.observed_s = now
-        self.integrate(now)
+        if now > self._updated_s:
+            self.integrate(now)
 
     def integrate(self, now: float) -> None:
         """The same before a change inside a job, at which Batsim does not look at the hosts (see `Execution`)."""
-        elapsed = now - self._updated_s
         machines = self._machines
-        if elapsed > 0.0:
-            self.energy_j += elapsed * (machines.base_w + self.extra_w)
+        if now > self._updated_s:
+            self.energy_j += (now - self._updated_s) * (machines.base_w + self.extra_w)
             self._updated_s = now
             if machines.unsettled:
                 machines.settle_base()
@@ -69,7 +69,7 @@ class Journal:
             return
         energy = self.energy_j
         last_s, last_j = self._last_row
-        mean = (energy - last_j) / (now - last_s) if now - last_s > 0.0 else None
+        mean = (energy - last_j) / (now - last_s) if now > last_s else None
         self.record.consumed_energy.append((now, energy, kind, self._machines.epsilon_w, mean))
         self._last_row = (now, energy)
         if kind == "e":
@@ -81,7 +81,8 @@ class Journal:
         self.record.machine_states.append((now, sleeping, on, off, idle, computing))
 
     def job_rows(self, now: float, kind: str) -> None:
-        """Both rows for the start or the end of a job, which have their effect on the states only."""
+        """Energy up to `now` and both rows for the start or end of a job: its hosts have moved, its power has not."""
+        self.update(now)
         if self.energy:
             self.energy_row(now, kind)
         sleeping, on, off, idle, computing, _ = self._machines.seen

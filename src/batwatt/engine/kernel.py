@@ -17,12 +17,16 @@ FIRST, ARRIVAL, END, AFTER, ACKNOWLEDGE, SOLVE, LATE = range(7)
 
 
 class Kernel:
-    """Entries (date, rank, serial, handler, payload); an entry that was forgotten is skipped."""
+    """Entries (date, rank, serial, handler, payload); an entry that was forgotten is skipped.
 
-    __slots__ = ("_forgotten", "_heap", "_serial", "clock")
+    `clock` is the present date in s, `date` the same as the scheduler sees it: rounded to 1e-6 s.
+    """
+
+    __slots__ = ("_forgotten", "_heap", "_serial", "clock", "date")
 
     def __init__(self) -> None:
         self.clock = 0.0
+        self.date = 0.0
         self._heap: list[tuple[float, int, int, Handler, Any]] = []
         self._serial = 0
         self._forgotten: set[int] = set()
@@ -44,12 +48,16 @@ class Kernel:
             self._forgotten.discard(heappop(heap)[2])
         return heap[0][0] if heap else None
 
+    def is_due(self) -> bool:
+        """Whether something is left to happen at the present date."""
+        heap = self._heap
+        return bool(heap) and heap[0][0] <= self.clock + PRECISION_S
+
     def run_round(self) -> None:
         """Fire the entries that are due now, but not those that they add (between two events of an answer)."""
-        heap = self._heap
-        if not heap or heap[0][0] > self.clock + PRECISION_S:
+        if not self.is_due():
             return
-        forgotten, last, later = self._forgotten, self._serial, []
+        heap, forgotten, last, later = self._heap, self._forgotten, self._serial, []
         while heap and heap[0][0] <= self.clock + PRECISION_S:
             entry = heappop(heap)
             if forgotten and entry[2] in forgotten:
@@ -66,10 +74,6 @@ class Kernel:
     def run_due(self, date: float) -> None:
         """Set the clock to `date` (never backwards) and fire all entries up to it, each at its own date."""
         heap, forgotten = self._heap, self._forgotten
-        if not heap or heap[0][0] > date + PRECISION_S:
-            if date > self.clock:
-                self.clock = date
-            return
         while heap and heap[0][0] <= date + PRECISION_S:
             moment, _, serial, handler, payload = heappop(heap)
             if forgotten and serial in forgotten:
@@ -77,6 +81,8 @@ class Kernel:
                 continue
             if moment > self.clock:
                 self.clock = moment if moment < date else date
+                self.date = round(self.clock, 6)
             handler(payload)
         if date > self.clock:
             self.clock = date
+            self.date = round(date, 6)

@@ -144,6 +144,17 @@ class Machines:
     def move(self, mask: int, target: int, now: float) -> None:
         """Move hosts to a state at `now`, whatever the state they are in."""
         masks, seen, rest = self.mask, self.seen, mask
+        self._touched.append((now, mask))
+        source = _LIKELY[target][0]
+        if masks[source] & mask == mask:
+            count = mask.bit_count()
+            masks[source] ^= mask
+            masks[target] |= mask
+            seen[source] -= count
+            seen[target] += count
+            self._left[source] += count * now
+            self._entered[target] += count * now
+            return
         for source in _LIKELY[target]:
             part = masks[source] & rest
             if part:
@@ -158,7 +169,6 @@ class Machines:
                 if not rest:
                     break
         masks[target] |= mask
-        self._touched.append((now, mask))
 
     def state_of(self, host: int) -> int:
         """State of one host."""

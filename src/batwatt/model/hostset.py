@@ -42,17 +42,16 @@ def ids(mask: int) -> list[int]:
 
 def lowest(mask: int, count: int) -> int:
     """Mask of the `count` lowest hosts of the mask; ValueError if it holds fewer."""
-    # the usual case: they are all in the lowest run
-    low_bit = mask & -mask
-    run = low_bit * ((1 << count) - 1)
-    if mask & run == run:
-        return run
     taken = 0
-    for low, high in intervals(mask):
-        width = high - low + 1
+    while mask:
+        low = mask & -mask
+        # the sum carries through the lowest run of ones, to the bit after it
+        run = ((mask + low) & ~mask) - low
+        width = run.bit_count()
         if width >= count:
-            return taken | span(low, low + count - 1)
-        taken |= span(low, high)
+            return taken | low * ((1 << count) - 1)
+        taken |= run
+        mask ^= run
         count -= width
     if count:
         raise ValueError(f"the set lacks {count} hosts")

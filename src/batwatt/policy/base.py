@@ -187,7 +187,8 @@ class EnvelopeScheduler(BatsimScheduler):
         cluster.now_s = now_s = self.bs.time()
         injector = self.injector
         if injector is None:
-            self._place()
+            if self.queue.rows:
+                self._place()
         else:
             acted = self._sleep_drained()
             stepped = injector.due(now_s)
