@@ -258,6 +258,11 @@ class Engine:
             return
         if now > kernel.clock + 1e-6:
             self._thinking = True
+        if not events:
+            self.catalogue.settle()
+            if now > kernel.clock:
+                kernel.run_due(now)
+            return
         for index, event in enumerate(events):
             timestamp = event["timestamp"]
             if timestamp > now:

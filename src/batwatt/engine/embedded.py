@@ -23,7 +23,7 @@ def simulate(engine: Engine, scheduler: BatsimScheduler, watch: Callable[[Link],
     bs = Bs(scheduler, watch(engine) if watch else engine)
     # rows and jobs live to the end: looking for garbage among them again and again costs a tenth of the time
     thresholds = gc.get_threshold()
-    gc.set_threshold(200_000, 20, 100)
+    gc.set_threshold(500_000, 20, 100)
     try:
         bs.start()
     except DeadlockError as deadlock:

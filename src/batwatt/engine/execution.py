@@ -41,7 +41,6 @@ class Execution:
         self._unsolved = False
         self._emit = emit
         self._ended = ended
-        self._profiles: dict[str, Mapping[str, Profile]] = {}
         self.metadata: dict[str, str] = {}
 
     def start(self, job: Job, alloc: object, mapping: Any, profiles: Mapping[str, Profile]) -> None:
@@ -62,14 +61,13 @@ class Execution:
             raise self._illegal(job, f"it needs {job.hosts} hosts but was given {mask.bit_count()}, without a mapping")
         now = self._kernel.clock
         journal = self._journal
-        run = Run(job, mask, executors, now)
+        run = Run(job, profiles, mask, executors, now)
         self.runs[job.id] = run
-        self._profiles[job.id] = profiles
         machines.move(mask, COMPUTING, now)
         journal.job_rows(now, "s")
         if self._meter is not None:
             run.energy_at_s = self._meter.total(hostset.ids(mask))
-        run.enter(job.profile, profiles, now)
+        run.enter(job.profile, now)
         if machines.unsettled or self._meter is not None:
             self._wake_meter(run)
         self._retime(run, now)
@@ -150,7 +148,7 @@ class Execution:
             if run.outcome == TIMEOUT:
                 self._end(run, "COMPLETED_WALLTIME_REACHED", -1)
                 return
-            code = run.code or self._profiles[run.job.id][run.job.profile].return_code
+            code = run.code or run.profiles[run.job.profile].return_code
         if code == 0:
             self._end(run, "COMPLETED_SUCCESSFULLY", 0)
         elif code > 0:
@@ -172,7 +170,7 @@ class Execution:
         else:
             journal.integrate(now)
             run.charge(now)
-        if not run.advance(self._profiles[run.job.id], now):
+        if not run.advance(now):
             return False
         if not slept:
             run.unseen_s = now
@@ -203,7 +201,6 @@ class Execution:
         if not self._sharing:
             run.charge(now)
         del self.runs[job.id]
-        del self._profiles[job.id]
         freed = run.mask & ~machines.mask[UNAVAILABLE]
         if self._sharing:
             for other in self.runs.values():

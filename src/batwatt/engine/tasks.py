@@ -41,8 +41,11 @@ class Run:
     hosts_w = 0.0
     energy_j = 0.0
 
-    def __init__(self, job: Job, mask: int, executors: Sequence[int] | None, now: float) -> None:
+    def __init__(
+        self, job: Job, profiles: Mapping[str, Profile], mask: int, executors: Sequence[int] | None, now: float
+    ) -> None:
         self.job = job
+        self.profiles = profiles
         self.mask = mask
         self.width = mask.bit_count()
         self.executors = executors
@@ -55,7 +58,7 @@ class Run:
 
     # walking the profile --------------------------------------------------------------------------------------
 
-    def advance(self, profiles: Mapping[str, Profile], now: float) -> bool:
+    def advance(self, now: float) -> bool:
         """Enter the next leaf after the current one succeeded; False if the job is done."""
         stack = self.stack
         while isinstance(stack, list) and stack:
@@ -64,7 +67,7 @@ class Run:
             if index < len(composed.sequence) * composed.repeat:
                 stack.append((name, composed, index))
                 late = now >= self.deadline_s - PRECISION_S
-                self.enter(composed.sequence[index % len(composed.sequence)], profiles, now)
+                self.enter(composed.sequence[index % len(composed.sequence)], now)
                 if late:
                     if type(self.leaf) is Delay:
                         self.outcome = TIMEOUT
@@ -76,8 +79,9 @@ class Run:
                 return False
         return False
 
-    def enter(self, name: str, profiles: Mapping[str, Profile], now: float) -> None:
+    def enter(self, name: str, now: float) -> None:
         """Go down to the first leaf of a profile: of the job's at its start, of a part of it later."""
+        profiles = self.profiles
         profile = profiles[name]
         while isinstance(profile, Composed):
             if not self.stack:
