@@ -90,6 +90,26 @@ def test_an_exact_estimate_slows_down_where_a_walltime_estimate_must_kill():
     }
 
 
+def test_events_without_a_cap_ask_for_no_steps():
+    injector = EventInjector()
+    injector.no_more(5.0)
+    assert injector.next_call_s(5.0) is None
+
+
+def test_an_exact_estimate_of_what_only_a_real_batsim_runs_is_the_walltime():
+    scheduler = EnvelopeScheduler(
+        {"response": "hfld", "platform": machine(1), "envelope": envelope(1), "work_estimate": "exact"}
+    )
+
+    class Communicating:
+        profile, profile_dict = "p", {"type": "parallel_homogeneous", "cpu": 5, "com": 1}
+
+    class Run:
+        job, mask, hosts, walltime_s = Communicating, 1, 1, 30.0
+
+    assert scheduler._work_flops(Run) == 300.0
+
+
 def test_options_are_checked_before_anything_runs():
     for options, words in (
         ({"response": "hfdl", "platform": machine(1), "envelope": envelope(1)}, "did you mean 'hfld'"),

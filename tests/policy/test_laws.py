@@ -6,16 +6,19 @@ A new part is picked up by its registration alone.
 from __future__ import annotations
 
 import itertools
+import tempfile
+from pathlib import Path
 
 import pytest
 from builders import envelope, job, machine, workload_of
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.engine.wire import check_answer, check_message, decode, encode
+from batwatt.inputs.events import envelope_events, read_events
 from batwatt.policy.base import EnvelopeScheduler
 from batwatt.policy.plan import Plan
 from batwatt.policy.registry import names
@@ -77,7 +80,14 @@ class ThroughText:
         self.engine.reply(check_answer(decode(encode(answer))))
 
 
-def run(combination, rows, caps, text=False, **options):
+def told(caps, folder):
+    """The envelope as external events."""
+    path = Path(folder) / "events.txt"
+    path.write_text("".join(f"{line}\n" for line in envelope_events(envelope(*caps))))
+    return read_events(path, forward_unknown=True)
+
+
+def run(combination, rows, caps, text=False, events=(), **options):
     order, placement, response = combination
     platform = machine(FAST, SLOW)
     rows = [
@@ -90,13 +100,16 @@ def run(combination, rows, caps, text=False, **options):
             "placement": placement,
             "response": response,
             "platform": platform,
-            "envelope": envelope(*caps),
+            "envelope": "events" if events else envelope(*caps),
             **options,
         }
     )
     dynamic = scheduler.needs_dynamic_jobs
     engine = Engine(
-        platform, [workload_of(*rows, nb_res=len(platform))], EngineConfig(dynamic_jobs=dynamic, profile_reuse=dynamic)
+        platform,
+        [workload_of(*rows, nb_res=len(platform))],
+        EngineConfig(dynamic_jobs=dynamic, profile_reuse=dynamic, forward_unknown_events=bool(events)),
+        events,
     )
     return simulate(engine, scheduler, ThroughText if text else None), scheduler
 
@@ -158,6 +171,17 @@ def test_the_text_of_the_wire_changes_nothing(combination, rows, caps, on_kill):
     direct, _ = run(combination, rows, caps, on_kill=on_kill)
     text, _ = run(combination, rows, caps, text=True, on_kill=on_kill)
     assert text == direct
+
+
+@settings(max_examples=200, deadline=None)
+@given(combination=st.sampled_from([c for c in COMBINATIONS if c[2] != "none"]), rows=jobs_of, caps=powers)
+def test_an_envelope_told_by_events_gives_the_same_result(combination, rows, caps):
+    # a file is known before it is known that there are no jobs at all
+    assume(any(row[1] <= FAST + SLOW for row in rows))
+    with tempfile.TemporaryDirectory() as folder:
+        by_events, _ = run(combination, rows, caps, events=told(caps, folder))
+    by_file, _ = run(combination, rows, caps)
+    assert by_events == by_file
 
 
 @settings(max_examples=60, deadline=None)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from builders import job, machine, simulated, starts
+from builders import job, machine, simulated, starts, workload_of
 
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.inputs.events import read_events
 from batwatt.policy.base import EnvelopeScheduler
 from batwatt.policy.queue import Columns, Ends, Queue
 from batwatt.policy.registry import make, names
@@ -146,3 +149,12 @@ def test_slowdown_order_changes_with_time():
     jobs = (job("a", 0, 1, 100, 100.5), job("long", 1, 1, 10, 1000), job("short", 90, 1, 10, 20))
     assert starts(simulated(scheduler("slowdown"), machine(1), *jobs))["short"] == (100, "0")
     assert starts(simulated(scheduler("fcfs"), machine(1), *jobs))["short"] == (110, "0")
+
+
+def test_easy_counts_only_the_hosts_that_are_there_when_a_job_ends(tmp_path):
+    # a holds 0-1, which go away; it frees nothing at 99 s, so the head h needs 2-3 then and d may not take host 3
+    events = tmp_path / "events.txt"
+    events.write_text('{"type": "machine_unavailable", "resources": "0-1", "timestamp": 1}\n')
+    jobs = [job("a", 0, 2, 98, 99), job("b", 0, 1, 98, 99), job("h", 2, 2, 10, 20), job("d", 3, 1, 1000, 2000)]
+    engine = Engine(machine(4), [workload_of(*jobs)], events=read_events(events, forward_unknown=False))
+    assert starts(simulate(engine, scheduler())) == {"a": (0, "0-1"), "b": (0, "2"), "h": (98, "2-3"), "d": (108, "2")}

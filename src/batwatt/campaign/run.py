@@ -101,7 +101,7 @@ class _Watched:
 def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
     """Carry out a run and write its files under `spec.prefix`: all of them, or none if it fails.
 
-    A deadlock leaves Batsim's files for inspection, as Batsim does, and is raised.
+    A deadlock on the embedded engine leaves Batsim's files for inspection, as Batsim does, and is raised.
     """
     began = time.perf_counter()
     platform = read_platform(spec.platform)
@@ -112,8 +112,10 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
     config = _config_for(spec, scheduler, platform)
     if spec.events is not None:
         events = read_events(spec.events, config.forward_unknown_events, len(platform))
-        if envelope is None:
-            envelope = _envelope_of(events, spec.events)
+        told = _envelope_of(events, spec.events)
+        if spec.options.get("envelope") == EVENTS and told is None:
+            raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
+        envelope = envelope or told
     else:
         events = ()
     deadlock: DeadlockError | None = None
@@ -281,7 +283,13 @@ def _version(package: str) -> str | None:
 
 def _write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s: float) -> None:
     """PREFIX_metadata.json: what made these files (inputs by content, options, versions) and how long it took."""
-    inputs = {"platform": spec.platform, "workload": spec.workload, "envelope": spec.envelope, "events": spec.events}
+    inputs = {"platform": spec.platform, "workload": spec.workload, "events": spec.events}
+    for name in ("platform", "envelope"):
+        given = spec.scheduler_options().get(name)
+        if isinstance(given, str | Path) and given != EVENTS:
+            inputs[name] = Path(given)
+    if spec.scheduler.endswith(".py"):
+        inputs["scheduler"] = Path(spec.scheduler)
     metadata = {
         "batwatt": __version__,
         "engine": spec.engine,

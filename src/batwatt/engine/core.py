@@ -143,10 +143,13 @@ class Engine:
         available = event.kind == "machine_available"
         wrong = mask & ~machines.mask[UNAVAILABLE] if available else mask & machines.mask[UNAVAILABLE]
         if wrong:
-            state = "available" if available else "unavailable"
-            raise InputError(
-                "events", f"{event.kind} at {now:g} s: a host of it is already {state}", "mend the events file"
-            )
+            first = machines.hosts[(wrong & -wrong).bit_length() - 1].name
+            problem = f"{event.kind} at {now:g} s: {first} is already {'available' if available else 'unavailable'}"
+            hint = "mend the events file"
+            if available:
+                # Batsim forgets that a host is away when a switch of it ends
+                hint += ", or let no switch of that host end while it is away"
+            raise InputError("events", problem, hint)
         if available:
             busy = 0
             for run in self.execution.runs.values():

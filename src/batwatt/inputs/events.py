@@ -48,8 +48,13 @@ def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = 
 
 
 def envelope_events(series: Series) -> Iterator[str]:
-    """Lines of an events file that tell an envelope in W to a scheduler, as events unknown to Batsim."""
-    for time_s, power_w in zip(series.times_s, series.values, strict=True):
+    """Lines of an events file that tell an envelope in W to a scheduler, as events unknown to Batsim.
+
+    The first is at 0 with the value that holds there, also if the envelope begins before or after.
+    """
+    rows = {0.0: series.at(0.0)}
+    rows.update((t, w) for t, w in zip(series.times_s, series.values, strict=True) if t > 0.0)
+    for time_s, power_w in rows.items():
         timestamp = int(time_s) if time_s.is_integer() else time_s
         yield json.dumps({"timestamp": timestamp, "type": "power_envelope", "power_w": float(power_w)})
 

@@ -121,9 +121,10 @@ class Platform:
         return all(host.has_power for host in self.hosts)
 
     @cached_property
-    def full_power_w(self) -> float:
-        """Power with every host busy in its fastest state."""
-        return math.fsum(host.pstates[host.compute[0]].full_w for host in self.hosts if host.compute)
+    def kinds(self) -> tuple[int, ...]:
+        """For each host the number of its kind; hosts of one number behave alike."""
+        numbers: dict[object, int] = {}
+        return tuple(numbers.setdefault(host.kind, len(numbers)) for host in self.hosts)
 
     @cached_property
     def fastest_flops(self) -> float:

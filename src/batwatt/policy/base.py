@@ -191,7 +191,8 @@ class EnvelopeScheduler(BatsimScheduler):
                 self._place()
         else:
             acted = self._sleep_drained()
-            stepped = injector.due(now_s)
+            # once all work is over nothing is changed any more, however long the envelope
+            stepped = injector.due(now_s) and not self._done()
             if stepped:
                 acted = self._respond() or acted
             acted = self._place() or acted
@@ -250,10 +251,10 @@ class EnvelopeScheduler(BatsimScheduler):
         acted = False
         for pstate, mask in list(self._to_sleep.items()):
             ready = mask & ~cluster.busy
-            groups: dict[tuple[object, ...], int] = {}
+            assert cluster.platform is not None
+            groups: dict[int, int] = {}
             for host in hostset.ids(ready):
-                assert cluster.platform is not None
-                kind = cluster.platform.hosts[host].kind
+                kind = cluster.platform.kinds[host]
                 groups[kind] = groups.get(kind, 0) | 1 << host
             cluster.draining &= ~ready
             for group in groups.values():
@@ -291,7 +292,10 @@ class EnvelopeScheduler(BatsimScheduler):
         assert self.platform is not None
         hosts = [self.platform.hosts[i] for i in hostset.ids(run.mask)]
         if self.settings.work_estimate == "exact":
-            profile = parse_profile(run.job.profile_dict, f"profile {run.job.profile}")
+            try:
+                profile = parse_profile(run.job.profile_dict, f"profile {run.job.profile}")
+            except InputError:
+                profile = None  # one that only a real Batsim runs, such as one that communicates
             if isinstance(profile, Parallel):
                 return profile.work_flops(run.hosts, 0.0) / run.hosts
         fastest = min(host.pstates[host.compute[0]].speed_flops for host in hosts)
@@ -308,7 +312,8 @@ class EnvelopeScheduler(BatsimScheduler):
         if injector.over and at_rest and idle_step:
             # the cap holds for ever, nothing runs or changes, and neither part could do anything
             self._settled = True
-        if self._settled and len(self.queue) and not self._more_jobs and not cluster.unavailable:
+        hopeless = not cluster.unavailable or self.bs.no_more_external_events
+        if self._settled and len(self.queue) and not self._more_jobs and hopeless:
             self._give_up()
         if self._settled or self._done():
             return

@@ -125,6 +125,12 @@ class Cluster:
         """Hosts came back or went away."""
         self.epoch += 1
         self.unavailable = self.unavailable & ~mask if available else self.unavailable | mask
+        for run in self.running.values():
+            if run.mask & mask:
+                # a host that is away will not be free when its job ends
+                self.ends.remove(run.ticket)
+                present = (run.mask & ~self.unavailable).bit_count()
+                run.ticket = self.ends.add(run.deadline_s, run.serial, present)
 
     def slowest(self, mask: int) -> float:
         """Speed in flop/s of the slowest host of a set, which rules a parallel job."""

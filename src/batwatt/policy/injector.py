@@ -94,4 +94,4 @@ class EventInjector(Injector):
 
     def next_call_s(self, now_s: float) -> float | None:
         """The next step of one's own, once there are no more events."""
-        return self._next_s if self.over else None
+        return self._next_s if self.over and self.cap_w is not None else None

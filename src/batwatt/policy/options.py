@@ -67,7 +67,8 @@ def _wanted(model: type[EnvelopeOptions], name: str) -> str:
     """What an option may be, in words."""
     field = model.model_fields[name]
     if name in KINDS:
-        return f'the name of a {name}, or an object with its "name" and parameters; see `batwatt policies`'
+        article = "an" if name[0] in "aeiou" else "a"
+        return f'the name of {article} {name}, or an object with its "name" and parameters; see `batwatt policies`'
     if get_origin(field.annotation) is Literal:
         return f"one of {', '.join(json.dumps(value) for value in get_args(field.annotation))}"
     return f"right: it is to be the {field.description}"

@@ -53,6 +53,7 @@ class Plan:
         if cluster.platform is None:
             raise InputError("option 'platform'", "a response needs speeds and watts", "give the XML file")
         self.hosts = cluster.platform.hosts
+        self.kinds = cluster.platform.kinds
         self.now_s = cluster.now_s
         self.locked = cluster.locked
         self.asleep = cluster.asleep
@@ -152,10 +153,10 @@ class Plan:
         """
         for run in self.killed:
             yield Kill(run.job.id)
-        groups: dict[tuple[int, tuple[object, ...]], int] = {}
+        groups: dict[tuple[int, int], int] = {}
         for host in self.hosts:
             if self.state[host.id] != self.before[host.id]:
-                key = (self.state[host.id], host.kind)
+                key = (self.state[host.id], self.kinds[host.id])
                 groups[key] = groups.get(key, 0) | 1 << host.id
         for (state, _), mask in groups.items():
             yield SetPState(mask, state)

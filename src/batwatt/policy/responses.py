@@ -7,7 +7,9 @@ power of Eq. 2); servers in transition are left alone. A job of which a server i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import insort
 from collections.abc import Iterable
+from operator import neg
 
 from batwatt.model import hostset
 from batwatt.policy.cluster import Running
@@ -175,11 +177,15 @@ class HighestFlopsLowestDeadline(Response):
 
     @staticmethod
     def _more_power(plan: Plan, cap_w: float) -> None:
-        servers = plan.free_to_change()
+        alike: dict[tuple[int, int, bool], list[int]] = {}
+        for server in reversed(plan.free_to_change()):
+            alike.setdefault(_alike(plan, server), []).append(server)
         while True:
             left_w = cap_w - plan.power_w
             best: tuple[float, float, int, int] | None = None
-            for server in servers:
+            # servers that are alike have the same choices; the last of their list has the lowest id
+            for servers in alike.values():
+                server = servers[-1]
                 host, state = plan.hosts[server], plan.state[server]
                 now_flops = 0.0 if plan.sleeps(server) else host.pstates[state].speed_flops
                 now_w = plan.state_power_w(server, state)
@@ -192,7 +198,14 @@ class HighestFlopsLowestDeadline(Response):
                             best = candidate
             if best is None:
                 return
-            plan.put(best[2], best[3])
+            server = best[2]
+            left = alike[_alike(plan, server)]
+            left.pop()
+            if not left:
+                del alike[_alike(plan, server)]
+            plan.put(server, best[3])
+            # kept in falling order of ids
+            insort(alike.setdefault(_alike(plan, server), []), server, key=neg)
 
     @staticmethod
     def _put_idle_servers_to_sleep(plan: Plan) -> None:
@@ -226,6 +239,11 @@ class HighestFlopsLowestDeadline(Response):
         _put_all(plan, ((server, state) for server, state in slower.items() if state is not None))
         plan.kill(run)
         return True
+
+
+def _alike(plan: Plan, server: int) -> tuple[int, int, bool]:
+    """Servers of one kind, in one state, on or asleep at the beginning of the step, have the same choices."""
+    return plan.kinds[server], plan.state[server], bool(plan.asleep >> server & 1)
 
 
 def _put_all(plan: Plan, states: Iterable[tuple[int, int]]) -> None:
