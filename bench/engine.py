@@ -2,7 +2,7 @@
 
 128 hosts, half of the jobs delays and half parallel tasks, widths log-uniform from 1 to 64, Poisson arrivals at a given
 load. Each measure is a process of its own (its peak memory is its own); times are the simulation alone, from the first
-message to the record, without reading the workload or writing files, the best of some repetitions.
+message to the record, without reading the workload or writing files, the best of 7 repetitions (2 for 100,000 jobs).
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
+from batwatt.campaign.run import RunSpec, run
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.batsim_json import parse_workload
@@ -65,7 +68,7 @@ def measure(jobs: int, load: float, order: str) -> dict[str, float]:
     """Jobs per second and peak memory of this process."""
     platform, work = machine(), workload(jobs, load)
     best = float("inf")
-    for _ in range(3 if jobs <= 10_000 else 1):
+    for _ in range(7 if jobs <= 10_000 else 2):
         scheduler = EnvelopeScheduler({"order": order, "placement": "easy"})
         engine = Engine(platform, [work])
         began = time.perf_counter()
@@ -76,11 +79,49 @@ def measure(jobs: int, load: float, order: str) -> dict[str, float]:
     return {"seconds": best, "jobs_per_s": jobs / best, "peak_mib": peak}
 
 
+def beside_batsim(batsim: str, jobs: int = 10_000, load: float = 0.75) -> None:
+    """Whole runs, files read and written, on a real Batsim and on the embedded engine: seconds and their ratio."""
+    work = workload(jobs, load)
+    hosts = "".join(
+        f'<host id="h{i:03d}" coordinates="0 0 0" speed="{SPEED:g}f"><prop id="wattage_per_state" value="30:100"/></host>'
+        for i in range(HOSTS)
+    )
+    master = '<host id="master_host" coordinates="0 0 0" speed="1e9f"><prop id="wattage_per_state" value="0:0"/></host>'
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        zone = f'<platform version="4.1"><zone id="all" routing="Vivaldi">{master}{hosts}</zone></platform>'
+        (folder / "platform.xml").write_text(zone)
+        rows = [{**job.raw, "id": job.name} for job in work.jobs]
+        data = {"nb_res": HOSTS, "jobs": rows, "profiles": {key: dict(raw) for key, raw in work.raw_profiles.items()}}
+        (folder / "workload.json").write_text(json.dumps(data))
+        seconds = {}
+        for engine, scheduler in (("batsim", "easyBackfill"), ("embedded", "easyBackfill"), ("embedded", "powercap")):
+            options = {"response": "none", "order": "fcfs"} if scheduler == "powercap" else {}
+            spec = RunSpec(
+                folder / "platform.xml",
+                folder / "workload.json",
+                scheduler,
+                options,
+                folder / "x",
+                engine=engine,
+                batsim=batsim,
+            )
+            began = time.perf_counter()
+            run(spec)
+            seconds[engine, scheduler] = took = time.perf_counter() - began
+            ratio = seconds["batsim", "easyBackfill"] / took
+            print(f"{engine:>9} {scheduler:>13} {took:>8.2f} s {jobs / took:>8.0f} jobs/s {ratio:>6.1f} x", flush=True)
+
+
 def main() -> int:
     """Print a table; exit 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=3, metavar=("JOBS", "LOAD", "ORDER"), help="one measure, as JSON")
+    parser.add_argument("--batsim", metavar="PATH", help="whole runs of 10,000 jobs beside this real Batsim")
     arguments = parser.parse_args()
+    if arguments.batsim:
+        beside_batsim(arguments.batsim)
+        return 0
     if arguments.one:
         jobs, load, order = arguments.one
         print(json.dumps(measure(int(jobs), float(load), order)))

@@ -17,7 +17,8 @@ from batwatt.errors import ProtocolError
 
 State = Job.State
 _STATES = {state.name: state for state in State}
-_GOOD = State.COMPLETED_SUCCESSFULLY
+# looking up a member of an enumeration costs as much as a call
+_GOOD, _SUBMITTED, _RUNNING = State.COMPLETED_SUCCESSFULLY, State.SUBMITTED, State.RUNNING
 
 
 class Link(Protocol):
@@ -102,7 +103,7 @@ class Bs(Batsim):
             data["additional_io_job"] = io_job
         known = self.jobs[job.id]
         known.allocation = allocation
-        known.state = State.RUNNING
+        known.state = _RUNNING
         given = job.__dict__
         if "mapping" in given:
             known.mapping = data["mapping"] = job.mapping
@@ -170,7 +171,7 @@ class Bs(Batsim):
         raw = data["job"]
         job_id = data["job_id"]
         job = Job(job_id, raw["subtime"], raw.get("walltime", -1), raw["res"], raw["profile"], raw)
-        job.job_state = State.SUBMITTED
+        job.job_state = _SUBMITTED
         self.nb_jobs_submitted += 1
         try:
             job.profile_dict = self.profiles[job_id.partition("!")[0]][job.profile]

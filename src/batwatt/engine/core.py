@@ -123,7 +123,7 @@ class Engine:
         data: dict[str, Any] = {"job_id": job.id, "job": job.raw}
         if self.config.forward_profiles:
             data["profile"] = self.catalogue.raw(job)
-        self._emit("JOB_SUBMITTED", data)
+        self._pending.append({"timestamp": self.kernel.date, "type": "JOB_SUBMITTED", "data": data})
 
     def _external(self, event: ExternalEvent) -> None:
         if event.kind == "generic":
@@ -294,7 +294,9 @@ class Engine:
         return job
 
     def _execute_job(self, data: dict[str, Any]) -> None:
-        job = self._job("EXECUTE_JOB", data["job_id"], submitted=True)
+        job = self.jobs.get(data["job_id"])
+        if job is None or self.state[job.id] != SUBMITTED:
+            job = self._job("EXECUTE_JOB", data["job_id"], submitted=True)
         if "additional_io_job" in data or "storage_mapping" in data:
             raise IllegalDecisionError(f"EXECUTE_JOB {job.id}", "I/O jobs are not modelled here; use a real Batsim")
         self.execution.start(job, data["alloc"], data.get("mapping"), self.catalogue.profiles[job.workload])

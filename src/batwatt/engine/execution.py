@@ -213,7 +213,7 @@ class Execution:
         else:
             # without runs nothing may be left of rounding errors
             journal.extra_w = journal.extra_w - run.extra_w if self.runs else 0.0
-        journal.job_ended(run, now, state, self.metadata.pop(job.id, ""))
+        journal.job_ended(run, now, state, self.metadata.pop(job.id, "") if self.metadata else "")
         self._emit(
             "JOB_COMPLETED",
             {"job_id": job.id, "job_state": state, "return_code": code, "alloc": hostset.HostSet(run.mask)},

@@ -16,6 +16,11 @@ Handler = Callable[[Any], None]
 FIRST, ARRIVAL, END, AFTER, ACKNOWLEDGE, SOLVE, LATE = range(7)
 
 
+def _rounded(clock: float) -> float:
+    """To 1e-6 s; four times as fast as `round`, which works on decimal digits."""
+    return int(clock * 1e6 + 0.5) / 1e6
+
+
 class Kernel:
     """Entries (date, rank, serial, handler, payload); an entry that was forgotten is skipped.
 
@@ -55,9 +60,10 @@ class Kernel:
 
     def run_round(self) -> None:
         """Fire the entries that are due now, but not those that they add (between two events of an answer)."""
-        if not self.is_due():
+        heap = self._heap
+        if not heap or heap[0][0] > self.clock + PRECISION_S:
             return
-        heap, forgotten, last, later = self._heap, self._forgotten, self._serial, []
+        forgotten, last, later = self._forgotten, self._serial, []
         while heap and heap[0][0] <= self.clock + PRECISION_S:
             entry = heappop(heap)
             if forgotten and entry[2] in forgotten:
@@ -74,15 +80,16 @@ class Kernel:
     def run_due(self, date: float) -> None:
         """Set the clock to `date` (never backwards) and fire all entries up to it, each at its own date."""
         heap, forgotten = self._heap, self._forgotten
-        while heap and heap[0][0] <= date + PRECISION_S:
+        limit = date + PRECISION_S
+        while heap and heap[0][0] <= limit:
             moment, _, serial, handler, payload = heappop(heap)
             if forgotten and serial in forgotten:
                 forgotten.discard(serial)
                 continue
             if moment > self.clock:
                 self.clock = moment if moment < date else date
-                self.date = round(self.clock, 6)
+                self.date = _rounded(self.clock)
             handler(payload)
         if date > self.clock:
             self.clock = date
-            self.date = round(date, 6)
+            self.date = _rounded(date)

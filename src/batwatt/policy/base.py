@@ -125,10 +125,8 @@ class EnvelopeScheduler(BatsimScheduler):
 
     def onJobCompletion(self, job: Job) -> None:
         """Free its hosts; resubmit it if it was killed for power and the options say so."""
-        self.cluster.now_s = self.bs.time()
-        run = self.cluster.end(job.id)
-        if run is not None:
-            self._settled = False
+        self.cluster.end(job.id)
+        self._settled = False
         if job.id in self._killing:
             self._killing.discard(job.id)
             if self.settings.on_kill == "resubmit" and job.job_state is Job.State.COMPLETED_KILLED:

@@ -101,7 +101,7 @@ class Queue:
 
     def remove(self, row: Waiting) -> None:
         """Take a row out."""
-        index = bisect_left(self._keys, row.sort_key)
+        index = 0 if self.rows[0] is row else bisect_left(self._keys, row.sort_key)
         del self._keys[index], self.rows[index]
         del self._hosts[index], self._walltime[index], self._submit[index]
 
@@ -139,9 +139,9 @@ class Queue:
         rows, count = self.rows, len(self.rows)
         if count < LONG and self.static:
             return [
-                rows[i]
-                for i, hosts in enumerate(self._hosts)
-                if hosts <= free and (hosts <= extra or self._walltime[i] <= window_s)
+                row
+                for row, hosts, walltime_s in zip(rows, self._hosts, self._walltime, strict=True)
+                if hosts <= free and (hosts <= extra or walltime_s <= window_s)
             ]
         if count == 0:
             return []
