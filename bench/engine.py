@@ -8,7 +8,9 @@ message to the record, without reading the workload or writing files, the best o
 from __future__ import annotations
 
 import argparse
+import cProfile
 import json
+import pstats
 import resource
 import subprocess
 import sys
@@ -82,14 +84,13 @@ def measure(jobs: int, load: float, order: str) -> dict[str, float]:
 def beside_batsim(batsim: str, jobs: int = 10_000, load: float = 0.75) -> None:
     """Whole runs, files read and written, on a real Batsim and on the embedded engine: seconds and their ratio."""
     work = workload(jobs, load)
-    hosts = "".join(
-        f'<host id="h{i:03d}" coordinates="0 0 0" speed="{SPEED:g}f"><prop id="wattage_per_state" value="30:100"/></host>'
-        for i in range(HOSTS)
-    )
-    master = '<host id="master_host" coordinates="0 0 0" speed="1e9f"><prop id="wattage_per_state" value="0:0"/></host>'
+    watts = '<prop id="wattage_per_state" value="30:100"/>'
+    names = ["master_host", *(f"h{i:03d}" for i in range(HOSTS))]
+    hosts = "".join(f'<host id="{name}" coordinates="0 0 0" speed="{SPEED:g}f">{watts}</host>' for name in names)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        zone = f'<platform version="4.1"><zone id="all" routing="Vivaldi">{master}{hosts}</zone></platform>'
+        head = '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">'
+        zone = f'{head}<platform version="4.1"><zone id="all" routing="Vivaldi">{hosts}</zone></platform>'
         (folder / "platform.xml").write_text(zone)
         rows = [{**job.raw, "id": job.name} for job in work.jobs]
         data = {"nb_res": HOSTS, "jobs": rows, "profiles": {key: dict(raw) for key, raw in work.raw_profiles.items()}}
@@ -113,12 +114,32 @@ def beside_batsim(batsim: str, jobs: int = 10_000, load: float = 0.75) -> None:
             print(f"{engine:>9} {scheduler:>13} {took:>8.2f} s {jobs / took:>8.0f} jobs/s {ratio:>6.1f} x", flush=True)
 
 
+def shares() -> None:
+    """Share of the time of each module, as cProfile sees it (calls weigh more than they do unobserved)."""
+    platform, work = machine(), workload(10_000, 0.75)
+    scheduler = EnvelopeScheduler({"order": "fcfs", "placement": "easy"})
+    engine = Engine(platform, [work])
+    profile = cProfile.Profile(builtins=False)
+    profile.runcall(simulate, engine, scheduler)
+    modules: dict[str, float] = {}
+    for (file, _, _), (_, _, own_s, _, _) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
+        name = "/".join(Path(file).parts[-2:])
+        modules[name] = modules.get(name, 0.0) + own_s
+    total = sum(modules.values())
+    for name, own_s in sorted(modules.items(), key=lambda item: -item[1])[:12]:
+        print(f"{own_s / total:>5.0%} {name}")
+
+
 def main() -> int:
     """Print a table; exit 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=3, metavar=("JOBS", "LOAD", "ORDER"), help="one measure, as JSON")
     parser.add_argument("--batsim", metavar="PATH", help="whole runs of 10,000 jobs beside this real Batsim")
+    parser.add_argument("--profile", action="store_true", help="where the time goes, by module")
     arguments = parser.parse_args()
+    if arguments.profile:
+        shares()
+        return 0
     if arguments.batsim:
         beside_batsim(arguments.batsim)
         return 0
