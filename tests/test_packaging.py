@@ -132,7 +132,7 @@ def test_dockerfile():
 def test_ci_runs_the_script_and_the_compose_file():
     jobs = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
     runs = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
-    assert runs["tests"] == [".ci/run"]
+    assert runs["tests"] == [".ci/run", "make profiles"]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert jobs["tests"]["strategy"]["matrix"]["python"] == ["3.11", "3.12"]
     up = [line for line in runs["real-batsim"] if " up " in line]

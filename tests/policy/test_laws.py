@@ -176,8 +176,9 @@ def test_the_text_of_the_wire_changes_nothing(combination, rows, caps, on_kill):
 @settings(max_examples=200, deadline=None)
 @given(combination=st.sampled_from([c for c in COMBINATIONS if c[2] != "none"]), rows=jobs_of, caps=powers)
 def test_an_envelope_told_by_events_gives_the_same_result(combination, rows, caps):
-    # a file is known before it is known that there are no jobs at all
-    assume(any(row[1] <= FAST + SLOW for row in rows))
+    # without work to do, whether a step at the very date of Batsim's last words acts depends on how it splits messages
+    rows = [(at, min(hosts, FAST + SLOW), *rest) for at, hosts, *rest in rows]
+    assume(rows)
     with tempfile.TemporaryDirectory() as folder:
         by_events, _ = run(combination, rows, caps, events=told(caps, folder))
     by_file, _ = run(combination, rows, caps)
