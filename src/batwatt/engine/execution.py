@@ -31,7 +31,6 @@ class Execution:
         ended: Callable[[str], None],
     ) -> None:
         self.runs: dict[str, Run] = {}
-        self.killers = 0
         self._kernel = kernel
         self._machines = machines
         self._journal = journal
@@ -74,7 +73,7 @@ class Execution:
 
     def _wake_meter(self, run: Run) -> None:
         """SimGrid looks at the host when a task of one executor starts (which matters at date 0 only)."""
-        if isinstance(run.leaf, Parallel) and (run.width if run.executors is None else len(run.executors)) == 1:
+        if isinstance(run.leaf, Parallel) and run.count == 1:
             host = hostset.ids(run.mask)[0 if run.executors is None else run.executors[0]]
             self._machines.settle(1 << host)
             if self._meter is not None:
@@ -185,7 +184,7 @@ class Execution:
         run, leaf = started
         if self.runs.get(run.job.id) is not run or run.leaf is not leaf:
             return
-        if (run.width if run.executors is None else len(run.executors)) == 1:
+        if run.count == 1:
             return  # SimGrid looks at the host of a task of one executor when it starts
         journal = self._journal
         first = (run.mask & -run.mask).bit_length() - 1
@@ -221,12 +220,10 @@ class Execution:
         self._ended(job.id)
 
     def kill(self, job_ids: list[str]) -> None:
-        """Kill jobs once the answer that asked for it has been applied; those that end before then end normally."""
-        self.killers += 1
+        """Kill jobs in the round that follows this event of the answer; those that end before then end normally."""
         self._kernel.at(self._kernel.clock, FIRST, self._kill_now, job_ids)
 
     def _kill_now(self, job_ids: list[str]) -> None:
-        self.killers -= 1
         progress = {}
         for job_id in job_ids:
             run = self.runs.get(job_id)

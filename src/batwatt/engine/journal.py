@@ -6,6 +6,7 @@ from batwatt import __version__
 from batwatt.engine.machines import Machines
 from batwatt.engine.sharing import Meter
 from batwatt.engine.tasks import Run
+from batwatt.model.hostset import HostSet
 from batwatt.model.record import Record
 from batwatt.model.workload import NO_WALLTIME, Job
 
@@ -35,7 +36,7 @@ class Journal:
         hosts = machines.hosts
         for index in sorted({host.initial_pstate for host in hosts}):
             members = [host.id for host in hosts if host.initial_pstate == index]
-            self.record.pstate_changes.append((0.0, _intervals(members), index))
+            self.record.pstate_changes.append((0.0, str(HostSet.of(members)), index))
 
     def update(self, now: float) -> None:
         """Integrate the power up to `now`; to be called before anything that Batsim observes changes it."""
@@ -45,8 +46,7 @@ class Journal:
             self.energy_j = self.meter.total(hosts)
             return
         self.observed_s = now
-        if now > self._updated_s:
-            self.integrate(now)
+        self.integrate(now)
 
     def integrate(self, now: float) -> None:
         """The same before a change inside a job, at which Batsim does not look at the hosts (see `Execution`)."""
@@ -83,10 +83,8 @@ class Journal:
     def job_rows(self, now: float, kind: str) -> None:
         """Energy up to `now` and both rows for the start or end of a job: its hosts have moved, its power has not."""
         self.update(now)
-        if self.energy:
-            self.energy_row(now, kind)
-        sleeping, on, off, idle, computing, _ = self._machines.seen
-        self.record.machine_states.append((now, sleeping, on, off, idle, computing))
+        self.energy_row(now, kind)
+        self.states_row(now)
 
     def pstate_row(self, now: float, hosts: str, value: int) -> None:
         """A row of pstate_changes: a p-state, or -1, -2, -42 for a request (on, off, a virtual one)."""
@@ -166,9 +164,3 @@ class Journal:
 
 def _walltime(job: Job) -> float:
     return NO_WALLTIME if job.walltime_s is None else job.walltime_s
-
-
-def _intervals(ids: list[int]) -> str:
-    from batwatt.model.hostset import HostSet
-
-    return str(HostSet.of(ids))

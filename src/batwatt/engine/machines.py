@@ -46,25 +46,21 @@ class Machines:
         self.everyone = hostset.span(0, len(self.hosts) - 1)
         self.mask = [0, 0, 0, self.everyone, 0, 0]
         self.seen = [0, 0, 0, len(self.hosts), 0, 0]
-        kinds: dict[object, int] = {}
         self.kind_mask: list[int] = []
         self.kind_host: list[Host] = []
-        self.kind_of: list[int] = []
-        for host in self.hosts:
-            kind = kinds.setdefault(host.kind, len(kinds))
+        for host, kind in zip(self.hosts, platform.kinds, strict=True):
             if kind == len(self.kind_mask):
                 self.kind_mask.append(0)
                 self.kind_host.append(host)
             self.kind_mask[kind] |= 1 << host.id
-            self.kind_of.append(kind)
         self._modes: dict[tuple[int, int], Mode] = {}
         self.modes: list[Mode] = []
         self.pstate = [host.initial_pstate for host in self.hosts]
         # Batsim charges pstate 0 until something updates the energy for the first time (a quirk of SimGrid).
         self.unsettled = sum(1 << host.id for host in self.hosts if host.initial_pstate != 0)
         self.epsilon_w = 0.0
-        for host in self.hosts:
-            self._mode(self.kind_of[host.id], host.initial_pstate).mask |= 1 << host.id
+        for host, kind in zip(self.hosts, platform.kinds, strict=True):
+            self._mode(kind, host.initial_pstate).mask |= 1 << host.id
         self.modes = [mode for mode in self._modes.values() if mode.mask]
         # a host that begins in a sleep p-state is idle to Batsim
         self.odd_starts = any(host.initial_pstate not in host.compute for host in self.hosts)
@@ -78,7 +74,7 @@ class Machines:
         if mode is None:
             host = self.kind_host[kind]
             pstate = host.pstates[index]
-            # a transition draws the full power of its virtual p-state
+            # a transition is work for one core
             base_w = pstate.power_w(1.0 / host.cores) if index in host.virtual else pstate.idle_w
             mode = self._modes[kind, index] = Mode(kind, index, pstate, host.cores, base_w)
         return mode

@@ -17,7 +17,6 @@ class Switching:
     """The switches under way. An ignored request stays in the books and takes the next one's place, as in Batsim."""
 
     def __init__(self, kernel: Kernel, machines: Machines, journal: Journal, execution: Execution, emit: Emit) -> None:
-        self.in_progress = 0
         self._kernel = kernel
         self._machines = machines
         self._journal = journal
@@ -90,7 +89,6 @@ class Switching:
             machines.move(members, middle, now)
             machines.set_pstate(members, virtual)
             self._execution.refresh(members, now)
-            self.in_progress += members.bit_count()
             for duration, part in self._by_duration(members, virtual):
                 self._kernel.at(now + duration, END, self._arrived, (part, target, middle))
         if instant:
@@ -110,7 +108,6 @@ class Switching:
         members, target, middle = arrival
         machines, now = self._machines, self._kernel.clock
         self._journal.update(now)
-        self.in_progress -= members.bit_count()
         machines.set_pstate(members, target)
         self._execution.refresh(members, now)
         machines.move(members, IDLE if middle == SWITCHING_ON else SLEEPING, now)

@@ -47,8 +47,8 @@ class Run:
         self.job = job
         self.profiles = profiles
         self.mask = mask
-        self.width = mask.bit_count()
         self.executors = executors
+        self.count = mask.bit_count() if executors is None else len(executors)
         self.start_s = now
         self.unseen_s = now
         self.deadline_s = math.inf if job.walltime_s is None else now + job.walltime_s
@@ -101,7 +101,7 @@ class Run:
             return
         self.remaining = 1.0
         self.rate = 0.0
-        executors = self.width if self.executors is None else len(self.executors)
+        executors = self.count
         each = profile.each_flops(executors)
         if each is not None and self.executors is None:
             self.each_flops = each
@@ -124,7 +124,7 @@ class Run:
         """(host, flop) of each executor of a parallel task."""
         assert isinstance(self.leaf, Parallel)
         hosts = hostset.ids(self.mask)
-        count = self.width if self.executors is None else len(self.executors)
+        count = self.count
         each = self.leaf.each_flops(count)
         flops = [each] * count if each is not None else list(self.leaf.flops or ())
         return [

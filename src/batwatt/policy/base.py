@@ -238,8 +238,11 @@ class EnvelopeScheduler(BatsimScheduler):
             cluster.draining |= later
             now &= ~later
         if now:
-            cluster.set_pstate(now, decision.pstate)
-            self.bs.set_resource_state(HostSet(now), decision.pstate)
+            self._request(now, decision.pstate)
+
+    def _request(self, mask: int, pstate: int) -> None:
+        self.cluster.set_pstate(mask, pstate)
+        self.bs.set_resource_state(HostSet(mask), pstate)
 
     def _sleep_drained(self) -> bool:
         """Put to sleep the hosts whose jobs are gone; one request per kind of host."""
@@ -256,8 +259,7 @@ class EnvelopeScheduler(BatsimScheduler):
                 groups[kind] = groups.get(kind, 0) | 1 << host
             cluster.draining &= ~ready
             for group in groups.values():
-                cluster.set_pstate(group, pstate)
-                self.bs.set_resource_state(HostSet(group), pstate)
+                self._request(group, pstate)
                 acted = True
             if mask & ~ready:
                 self._to_sleep[pstate] = mask & ~ready

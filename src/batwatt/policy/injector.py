@@ -7,6 +7,7 @@ last row the last value holds and steps of the last length go on, so that server
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,19 +20,19 @@ EARLY_S = 1e-6
 """Dates are rounded to this on the wire."""
 
 
-class Injector:
+class Injector(ABC):
     """Base: `cap_w` is the current cap (None before any is known); `over` once the last value holds for ever."""
 
     cap_w: float | None = None
     over = False
 
+    @abstractmethod
     def due(self, now_s: float) -> bool:
         """Whether a new step begins now; then `cap_w` is its cap."""
-        raise NotImplementedError
 
+    @abstractmethod
     def next_call_s(self, now_s: float) -> float | None:
         """When to be woken for the next step; None if an external event will tell."""
-        raise NotImplementedError
 
 
 class FileInjector(Injector):

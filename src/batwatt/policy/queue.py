@@ -154,7 +154,7 @@ class Queue:
         indices = np.flatnonzero(fits)
         if not self.static and len(indices) > 1:
             keys = self._now_keys(now_s)[indices]
-            submit = np.array([rows[i].submit_s for i in indices])
+            submit = np.frombuffer(self._submit, dtype=np.float64)[indices]
             indices = indices[np.lexsort((submit, keys))]
         return [rows[i] for i in indices]
 

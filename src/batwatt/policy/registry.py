@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from batwatt.errors import InputError, UnknownNameError
 
-KINDS = ("order", "placement", "response")
 _METHODS = {"order": "key", "placement": "place", "response": "respond"}
+KINDS = tuple(_METHODS)
 Part = TypeVar("Part", bound=type)
 
 _parts: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}
