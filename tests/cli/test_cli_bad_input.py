@@ -21,7 +21,7 @@ OPTIONS = {
     "no name": ('{"placement": {}}', "option 'placement': {} is not the name"),
     "unknown parameter": ('{"placement": {"name": "easy", "depth": 3}}', "'depth'"),
     "on_kill": ('{"on_kill": "requeue"}', 'is not one of "drop", "resubmit"'),
-    "work_estimate": ('{"work_estimate": 1}', '1 is not one of "walltime", "exact"'),
+    "work_estimate": ('{"work_estimate": 1}', '1 is not one of "walltime", "learned", "exact"'),
     "envelope number": ('{"envelope": 5}', "option 'envelope': 5"),
     "envelope empty": ('{"envelope": ""}', "option 'envelope'"),
     "envelope missing": ('{"envelope": "no.csv"}', "no.csv: cannot be read"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, ClassVar
 
@@ -25,7 +25,9 @@ from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Parallel
+from batwatt.policy import frugal  # noqa: F401  (registers its response)
 from batwatt.policy.cluster import Cluster, Running
+from batwatt.policy.forecast import Forecast
 from batwatt.policy.injector import EventInjector, FileInjector, Injector
 from batwatt.policy.options import EnvelopeOptions, parse_options
 from batwatt.policy.orders import Fcfs, Order
@@ -55,7 +57,10 @@ class EnvelopeScheduler(BatsimScheduler):
         self.the_placement: Placement = make("placement", chosen.placement or copy(type(self).placement))
         self.the_response: Response = make("response", chosen.response or type(self).response)
         self.platform = self._read_platform()
+        self._fastest_flops = self.platform.fastest_flops if self.platform is not None else 0.0
         self.injector = self._make_injector()
+        self.forecast = self._make_forecast()
+        self._estimate = chosen.work_estimate or self.the_response.work_estimate
         self._more_jobs = True
         self._calls: set[float] = set()
         self._settled = False
@@ -88,6 +93,15 @@ class EnvelopeScheduler(BatsimScheduler):
         if given == EVENTS:
             return EventInjector()
         return FileInjector(given if isinstance(given, Series) else read_series(given))
+
+    def _make_forecast(self) -> Forecast | None:
+        chosen = self.settings
+        if not chosen.forecast_steps:
+            return None
+        if not isinstance(self.injector, FileInjector):
+            problem = "only the file of an envelope can be forecast, and only for a response"
+            raise InputError("option 'forecast_steps'", problem, "give an envelope, or 0 steps")
+        return Forecast(self.injector.series, chosen.forecast_steps, chosen.forecast_error, chosen.forecast_seed)
 
     @property
     def needs_dynamic_jobs(self) -> bool:
@@ -125,8 +139,11 @@ class EnvelopeScheduler(BatsimScheduler):
 
     def onJobCompletion(self, job: Job) -> None:
         """Free its hosts; resubmit it if it was killed for power and the options say so."""
-        self.cluster.end(job.id)
+        run = self.cluster.end(job.id)
         self._settled = False
+        if run is not None and self.platform is not None and job.job_state is Job.State.COMPLETED_SUCCESSFULLY:
+            self.cluster.now_s = self.bs.time()
+            self.cluster.learn(run, self._fastest_flops)
         if job.id in self._killing:
             self._killing.discard(job.id)
             if self.settings.on_kill == "resubmit" and job.job_state is Job.State.COMPLETED_KILLED:
@@ -192,8 +209,10 @@ class EnvelopeScheduler(BatsimScheduler):
             # once all work is over nothing is changed any more, however long the envelope
             stepped = injector.due(now_s) and not self._done()
             if stepped:
-                acted = self._respond() or acted
+                acted = self._respond(self.the_response.respond) or acted
             acted = self._place() or acted
+            if self.the_response.between_steps and injector.cap_w is not None and not self._done():
+                acted = self._respond(self.the_response.adjust) or acted
             self._call_next_step(now_s, stepped and not acted)
         if self._resubmits and self._done() and not self._registration_over:
             self._registration_over = True
@@ -205,11 +224,11 @@ class EnvelopeScheduler(BatsimScheduler):
 
     # carrying out decisions ---------------------------------------------------------------------------------------
 
-    def _respond(self) -> bool:
+    def _respond(self, change: Callable[[Plan, float], None]) -> bool:
         injector, cluster = self.injector, self.cluster
         assert injector is not None and injector.cap_w is not None
-        plan = Plan(cluster)
-        self.the_response.respond(plan, injector.cap_w)
+        plan = Plan(cluster, self.forecast.after(cluster.now_s) if self.forecast else ())
+        change(plan, injector.cap_w)
         kills: list[Job] = []
         doomed = 0
         acted = False
@@ -288,10 +307,12 @@ class EnvelopeScheduler(BatsimScheduler):
         return bool(starts)
 
     def _work_flops(self, run: Running) -> float:
-        """Fl_j per server: the walltime at the fastest state of the job's slowest server, or what the profile says."""
+        """Fl_j per server, as `work_estimate` has it; see docs/powercap.md."""
         assert self.platform is not None
+        if self._estimate == "learned" and self.cluster.needed_share is not None and run.walltime_s < math.inf:
+            return self.cluster.needed_share * run.walltime_s * self._fastest_flops
         hosts = [self.platform.hosts[i] for i in hostset.ids(run.mask)]
-        if self.settings.work_estimate == "exact":
+        if self._estimate == "exact":
             try:
                 profile = parse_profile(run.job.profile_dict, f"profile {run.job.profile}")
             except InputError:

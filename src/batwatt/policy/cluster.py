@@ -3,6 +3,7 @@
 Sets of hosts are integer masks (`batwatt.model.hostset`). A host is in exactly one of `idle`, `busy`, `asleep`,
 `waking`, `falling` (going to sleep); `draining` hosts are busy or idle ones that will be put to sleep once a kill has
 taken effect; `unavailable` lies over all of these. `epoch` counts the changes of what is free and of what runs.
+`needed_share` is the largest share of its walltime at the fastest speed that a job has needed so far.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class Cluster:
         self.epoch = 0
         self.running: dict[str, Running] = {}
         self.ends = Ends()
+        self.needed_share: float | None = None
         hosts = platform.hosts if platform else ()
         self.pstate = [host.initial_pstate for host in hosts]
 
@@ -91,6 +93,12 @@ class Cluster:
             self.idle |= run.mask
             self.ends.remove(run.ticket)
         return run
+
+    def learn(self, run: Running, fastest_flops: float) -> None:
+        """A job is done: how much of what its walltime allowed at the fastest speed did it need?"""
+        if 0.0 < run.walltime_s < math.inf:
+            share = run.done_by(self.now_s) / (run.walltime_s * fastest_flops)
+            self.needed_share = max(self.needed_share or 0.0, min(1.0, share))
 
     def set_pstate(self, mask: int, pstate: int) -> None:
         """DVFS at once, or the beginning of a transition (`pstate` is then where it leads)."""

@@ -39,7 +39,7 @@ class FileInjector(Injector):
     """Follows a series."""
 
     def __init__(self, series: Series) -> None:
-        self._series = series
+        self.series = series
         self._next_s = 0.0
 
     def due(self, now_s: float) -> bool:
@@ -47,10 +47,11 @@ class FileInjector(Injector):
         if now_s < self._next_s - EARLY_S:
             return False
         begin_s = max(now_s, self._next_s)
-        self.cap_w = self._series.at(begin_s)
-        self._next_s = self._series.step_after(begin_s)
-        self.over = begin_s >= self._series.times_s[-1]
-        return True
+        slept_through = self.over and now_s > self._next_s + EARLY_S
+        self.cap_w = self.series.at(begin_s)
+        self._next_s = self.series.step_after(begin_s)
+        self.over = begin_s >= self.series.times_s[-1]
+        return not slept_through
 
     def next_call_s(self, now_s: float) -> float | None:
         """The beginning of the next step."""
@@ -87,9 +88,10 @@ class EventInjector(Injector):
     def due(self, now_s: float) -> bool:
         """After an event, or at a step of one's own once there are no more."""
         if self.over and self._next_s is not None and now_s >= self._next_s - EARLY_S:
+            slept_through = now_s > self._next_s + EARLY_S
             while self._next_s <= now_s + EARLY_S:
                 self._next_s += self._length_s
-            return self.cap_w is not None
+            return self.cap_w is not None and not slept_through
         due, self._due = self._due, False
         return due
 

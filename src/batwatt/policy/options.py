@@ -30,9 +30,16 @@ class EnvelopeOptions(BaseModel):
     )
     platform: str | Path | Platform | None = Field(None, description="platform file, for the servers' speeds and watts")
     on_kill: Literal["drop", "resubmit"] = Field("drop", description="what becomes of a job killed for power")
-    work_estimate: Literal["walltime", "exact"] = Field(
-        "walltime", description="a job's work: its walltime at the fastest state, or what its profile says"
+    work_estimate: Literal["walltime", "learned", "exact"] | None = Field(
+        None,
+        description="estimate of a job's work: its walltime at the fastest state, the largest share of that which a "
+        "job has needed so far, or what its profile says; by default as the response has it",
     )
+    forecast_steps: int = Field(0, ge=0, le=10_000, description="how many caps ahead the scheduler is told")
+    forecast_error: float = Field(
+        0.0, ge=0.0, le=10.0, allow_inf_nan=False, description="standard deviation of the relative error a step ahead"
+    )
+    forecast_seed: int = Field(0, ge=0, description="seed of the forecast's errors")
 
 
 def parse_options(model: type[EnvelopeOptions], options: Mapping[str, Any]) -> EnvelopeOptions:
@@ -69,6 +76,7 @@ def _wanted(model: type[EnvelopeOptions], name: str) -> str:
     if name in KINDS:
         article = "an" if name[0] in "aeiou" else "a"
         return f'the name of {article} {name}, or an object with its "name" and parameters; see `batwatt policies`'
-    if get_origin(field.annotation) is Literal:
-        return f"one of {', '.join(json.dumps(value) for value in get_args(field.annotation))}"
+    for kind in (field.annotation, *get_args(field.annotation)):
+        if get_origin(kind) is Literal:
+            return f"one of {', '.join(json.dumps(value) for value in get_args(kind))}"
     return f"right: it is to be the {field.description}"

@@ -16,7 +16,7 @@ P is the power at full load (the paper's P_{s,d}), whether the server has a job 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from batwatt.errors import InputError
@@ -47,14 +47,19 @@ Decision = SetPState | Kill
 
 
 class Plan:
-    """The servers' states as a response changes them, starting from the present (line 2 of Algorithm 1)."""
+    """The servers' states as a response changes them, starting from the present (line 2 of Algorithm 1).
 
-    def __init__(self, cluster: Cluster) -> None:
+    `queue` are the waiting jobs; `foretold_w` the caps of the next steps in W, if the scheduler has a forecast.
+    """
+
+    def __init__(self, cluster: Cluster, foretold_w: tuple[float, ...] = ()) -> None:
         if cluster.platform is None:
             raise InputError("option 'platform'", "a response needs speeds and watts", "give the XML file")
         self.hosts = cluster.platform.hosts
         self.kinds = cluster.platform.kinds
         self.now_s = cluster.now_s
+        self.queue = cluster.queue
+        self.foretold_w = foretold_w
         self.locked = cluster.locked
         self.asleep = cluster.asleep
         self.waking = cluster.waking
@@ -99,6 +104,14 @@ class Plan:
         host = self.hosts[server]
         return host.sleeps[0].sleep if host.sleeps else None
 
+    def can_sleep(self, server: int) -> bool:
+        """Whether the server has a sleep state."""
+        return bool(self.hosts[server].sleeps)
+
+    def power_of(self, server: int) -> float:
+        """Power in W of Eq. 2 of a server as it is planned."""
+        return self._power[server]
+
     def state_power_w(self, server: int, state: int) -> float:
         """Power in W of Eq. 2 if the server were put in `state`."""
         return self._power_of(self.hosts[server], state)
@@ -132,10 +145,20 @@ class Plan:
 
     def put(self, server: int, state: int) -> None:
         """Change a server's state."""
-        if self.locked >> server & 1:
-            raise ValueError(f"server {server} is in transition")
-        self.state[server] = state
-        self._power[server] = self._power_of(self.hosts[server], state)
+        self.put_all({server: state})
+
+    def put_to_sleep(self, servers: Iterable[int]) -> None:
+        """Send servers to their sleep state; those that have none stay as they are."""
+        states = {server: self.sleep_state(server) for server in servers}
+        self.put_all({server: state for server, state in states.items() if state is not None})
+
+    def put_all(self, states: Mapping[int, int]) -> None:
+        """Change the states of several servers."""
+        for server, state in states.items():
+            if self.locked >> server & 1:
+                raise ValueError(f"server {server} is in transition")
+            self.state[server] = state
+            self._power[server] = self._power_of(self.hosts[server], state)
         # summed anew: increments would pile up rounding errors
         self.power_w = sum(self._power)
 

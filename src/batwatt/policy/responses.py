@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import insort
-from collections.abc import Iterable
 from operator import neg
 
 from batwatt.model import hostset
@@ -18,14 +17,25 @@ from batwatt.policy.registry import register
 
 
 class Response(ABC):
-    """Base of responses; `active` is False for one that never changes anything."""
+    """Base of responses.
+
+    `active` is False for one that never changes anything, `between_steps` True for one that also adjusts the servers
+    within a step, after jobs have started or ended; `work_estimate` is how it wants a job's work estimated if the
+    options do not say.
+    """
 
     name = ""
     active = True
+    between_steps = False
+    work_estimate = "walltime"
 
     @abstractmethod
     def respond(self, plan: Plan, cap_w: float) -> None:
         """Change the plan so that its power meets the cap as well as it can."""
+
+    def adjust(self, plan: Plan, cap_w: float) -> None:
+        """Change the plan within a step, whose cap is known; only if `between_steps`."""
+        raise NotImplementedError(f"{type(self).__name__} does not act between steps")
 
 
 @register("response", "none", "no-config")
@@ -232,11 +242,11 @@ class HighestFlopsLowestDeadline(Response):
         slower = {server: plan.slower(server) for server in servers}
         reducible = {s: d for s, d in slower.items() if d is not None and d not in plan.hosts[s].sleep_of}
         if reducible:
-            _put_all(plan, reducible.items())
+            plan.put_all(reducible)
             return True
         if any(state is None for state in slower.values()):
             return False
-        _put_all(plan, ((server, state) for server, state in slower.items() if state is not None))
+        plan.put_to_sleep(servers)
         plan.kill(run)
         return True
 
@@ -244,8 +254,3 @@ class HighestFlopsLowestDeadline(Response):
 def _alike(plan: Plan, server: int) -> tuple[int, int, bool]:
     """Servers of one kind, in one state, on or asleep at the beginning of the step, have the same choices."""
     return plan.kinds[server], plan.state[server], bool(plan.asleep >> server & 1)
-
-
-def _put_all(plan: Plan, states: Iterable[tuple[int, int]]) -> None:
-    for server, state in states:
-        plan.put(server, state)
