@@ -4,58 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from batwatt.errors import InputError
-from batwatt.files import whole_file
 from batwatt.model.series import Series
 from batwatt.results.power import Comparison, Floats, PowerTrace, compare, step_starts
+from batwatt.results.style import (
+    CAP,
+    HOUR_S,
+    INK,
+    KW,
+    POWER,
+    VIOLATION,
+    WIDTH_IN,
+    drawing,
+    kind_of,
+    new_figure,
+    plain,
+    save,
+)
 
-HOUR_S = 3600.0
-KW = 1e3
-
-POWER = "#4a7fb5"
-CAP = "#22303c"
-VIOLATION = "#d1242f"
-INK = "#3d4852"
-GRID = "#e3e7eb"
-
-WIDTH_IN = 7.2
 PANEL_IN = 1.45
 MARGIN_IN = 0.95
 """Height of the legend, the axis label and the title of the first panel together."""
-DPI = 200
-
-_STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 8.0,
-    "axes.edgecolor": "#9aa5b1",
-    "axes.linewidth": 0.6,
-    "axes.labelcolor": INK,
-    "xtick.color": "#9aa5b1",
-    "ytick.color": "#9aa5b1",
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "text.color": INK,
-    "svg.hashsalt": "batwatt",
-    "svg.fonttype": "path",
-    "pdf.fonttype": 42,
-}
-_METADATA: dict[str, dict[str, str | None]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None, "Creator": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
-"""Formats by suffix, with what to leave out so that equal runs give equal bytes."""
 
 
 def plot_power(
@@ -67,34 +44,31 @@ def plot_power(
     The suffix of `path` is `.png`, `.svg` or `.pdf`. Raises InputError.
     """
     path = Path(path)
-    kind = path.suffix.lower().removeprefix(".")
-    if kind not in _METADATA:
-        raise InputError(path, "is not a kind of figure", f"end its name with one of {', '.join(_METADATA)}")
+    kind_of(path)
     if not runs:
         raise InputError(path, "has no run to show", "name at least one run")
     if end_s is None:
         end_s = max(trace.end_s for _, trace in runs)
     if not end_s > 0.0:
         raise InputError(path, "would show no time: no job ended", "choose runs with jobs, or give an end > 0 s")
-    with rc_context(_STYLE):
-        figure = _figure(runs, envelope, end_s)
-        with whole_file(path, "wb") as out:
-            figure.savefig(out, format=kind, dpi=DPI, metadata=_METADATA[kind])
-    return path
+    with drawing():
+        return save(power_figure(runs, envelope, end_s), path)
 
 
-def _figure(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, end_s: float) -> Figure:
+def power_figure(
+    runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, end_s: float, begin_s: float = 0.0
+) -> Figure:
+    """One panel per run (label, power), one below the other, over [begin_s, end_s]."""
     height = PANEL_IN * len(runs) + MARGIN_IN
-    figure = Figure(figsize=(WIDTH_IN, height), facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(WIDTH_IN, height)
     panels: list[Axes] = list(figure.subplots(len(runs), 1, sharex=True, sharey=True, squeeze=False)[:, 0])
     figure.subplots_adjust(
         left=0.075, right=0.985, bottom=0.45 / height, top=1.0 - 0.55 / height, hspace=0.34 * len(runs) / (height - 1.0)
     )
     top_w = 0.0
     for axes, (label, trace) in zip(panels, runs, strict=True):
-        top_w = max(top_w, _panel(axes, label, trace, envelope, end_s))
-    panels[0].set_xlim(0.0, end_s / HOUR_S)
+        top_w = max(top_w, power_panel(axes, label, trace, envelope, end_s, begin_s))
+    panels[0].set_xlim(begin_s / HOUR_S, end_s / HOUR_S)
     panels[0].set_ylim(0.0, 1.12 * top_w / KW if top_w > 0.0 else 1.0)
     panels[0].yaxis.set_major_locator(MaxNLocator(nbins=4))
     panels[0].xaxis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 2, 3, 6, 10]))
@@ -102,10 +76,7 @@ def _figure(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, end
     # one label for all panels, in the middle of them
     middle = (figure.subplotpars.top + figure.subplotpars.bottom) / 2.0
     figure.text(0.012, middle, "power (kW)", rotation=90, va="center", ha="left", color=INK)
-    handles: list[Patch | Line2D] = [Patch(facecolor=POWER, alpha=0.55, edgecolor=POWER, label="power drawn")]
-    if envelope is not None:
-        handles.append(Line2D([], [], color=CAP, linewidth=1.1, label="envelope"))
-        handles.append(Patch(facecolor=VIOLATION, label="above the envelope"))
+    handles = power_legend(envelope is not None)
     figure.legend(
         handles=handles,
         loc="upper right",
@@ -118,26 +89,34 @@ def _figure(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, end
     return figure
 
 
-def _panel(axes: Axes, label: str, trace: PowerTrace, envelope: Series | None, end_s: float) -> float:
-    """Draw one run; returns the highest power or cap shown, in W."""
+def power_legend(capped: bool) -> list[Patch | Line2D]:
+    """What the colours of a panel mean."""
+    handles: list[Patch | Line2D] = [Patch(facecolor=POWER, alpha=0.55, edgecolor=POWER, label="power drawn")]
+    if capped:
+        handles.append(Line2D([], [], color=CAP, linewidth=1.1, label="envelope"))
+        handles.append(Patch(facecolor=VIOLATION, label="above the envelope"))
+    return handles
+
+
+def power_panel(
+    axes: Axes, label: str, trace: PowerTrace, envelope: Series | None, end_s: float, begin_s: float = 0.0
+) -> float:
+    """Draw one run over [begin_s, end_s]; returns the highest power or cap shown, in W."""
     edges = np.append(trace.times_s, trace.end_s)
-    hours, power = _stairs(edges, trace.power_w)
+    hours, power = stairs(edges, trace.power_w)
     axes.fill_between(hours, power, color=POWER, alpha=0.45, linewidth=0.0, zorder=2)
     axes.plot(hours, power, color=POWER, linewidth=0.7, solid_joinstyle="miter", zorder=3)
-    shown = trace.power_w[trace.times_s < end_s]
+    shown = trace.power_w[(trace.times_s < end_s) & (edges[1:] > begin_s)]
     top_w = float(shown.max(initial=0.0))
     if envelope is not None:
         starts = step_starts(envelope, end_s)
         caps = np.array([envelope.at(start) for start in starts.tolist()])
-        hours, cap = _stairs(np.append(starts, end_s), caps)
+        hours, cap = stairs(np.append(starts, end_s), caps)
         axes.plot(hours, cap, color=CAP, linewidth=1.0, solid_joinstyle="miter", zorder=5)
-        top_w = max(top_w, float(caps.max()))
+        top_w = max(top_w, float(caps[np.append(starts[1:], end_s) > begin_s].max()))
         _violations(axes, compare(trace, envelope), envelope)
-    axes.set_title(label, loc="left", fontsize=8.5, fontweight="bold", pad=4.0, parse_math=False)
-    axes.grid(color=GRID, linewidth=0.6, zorder=0)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(length=2.5, width=0.6)
+    axes.set_title(label, loc="left", fontsize=8.5, fontweight="bold", pad=4.0)
+    plain(axes)
     return top_w
 
 
@@ -166,6 +145,6 @@ def _violations(axes: Axes, pieces: Comparison, envelope: Series) -> None:
     axes.set_title(text, loc="right", fontsize=7.5, pad=4.0, color=VIOLATION if count else INK)
 
 
-def _stairs(edges_s: Floats, values_w: Floats) -> tuple[Floats, Floats]:
+def stairs(edges_s: Floats, values_w: Floats) -> tuple[Floats, Floats]:
     """The corners, in h and kW, of the stairs whose values hold between consecutive edges."""
     return np.repeat(edges_s, 2)[1:-1] / HOUR_S, np.repeat(values_w, 2) / KW

@@ -1,0 +1,164 @@
+"""What each figure shows, ready to be drawn: the pictures and the page draw the same data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from batwatt.model.series import Series
+from batwatt.report.kept import envelope_of
+from batwatt.report.outline import Outline, best_first, places
+from batwatt.report.table import COMPARED, INSTANCE, VIOLATIONS, Campaign, Measure, instance_names
+from batwatt.results.power import PowerTrace, compare, power_series, step_starts
+from batwatt.results.style import HOUR_S
+
+MARGIN_S = HOUR_S
+"""How much before and after a violation is shown."""
+CLOSE_S = 60.0
+"""How much before and after its excess is shown closely."""
+BESIDE = 5.0
+"""A bar this many times as long as the longest of the others is cut, so that those can be read."""
+
+
+def envelopes(campaign: Campaign) -> list[tuple[str, Series]]:
+    """Name and envelope of each that a kept run was under, by name."""
+    found: dict[str, Series] = {}
+    for name, key in campaign.kept[["envelope", "key"]].itertuples(index=False):
+        if name and name not in found:
+            series = envelope_of(campaign.prefix(key))
+            if series is not None:
+                found[name] = series
+    return sorted(found.items())
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How near each label is to the best (1) and the worst (0) of all, by measure, and the means they stem from."""
+
+    scores: pd.DataFrame
+    means: pd.DataFrame
+    measures: tuple[Measure, ...]
+
+    def range_of(self, measure: Measure) -> tuple[float, float]:
+        """The best and the worst mean."""
+        values = self.means.loc[self.scores.index, measure.name]
+        ends = (float(values.min()), float(values.max()))
+        return ends if measure.better == "lower" else ends[::-1]
+
+
+def scores(campaign: Campaign, outline: Outline) -> Scores:
+    """The scores of all algorithms that do something about the envelope, best mean first. Figure 2."""
+    frame = campaign.per_instance(outline.main)
+    labels = [
+        label
+        for label in campaign.labels
+        if label not in outline.unresponsive and label != outline.reference and (frame["label"] == label).any()
+    ]
+    part = frame[frame["label"].isin(labels)]
+    found = 1.0 - places(part).reindex(best_first(frame, labels))
+    means = part.groupby("label")[[measure.name for measure in COMPARED]].mean()
+    return Scores(found, means, tuple(measure for measure in COMPARED if measure.name in found))
+
+
+@dataclass(frozen=True)
+class Zoom:
+    """A violation looked at closely: runs of one instance over [begin_s, end_s], around one step of the envelope."""
+
+    instance: str
+    envelope: Series
+    runs: tuple[tuple[str, PowerTrace], ...]
+    begin_s: float
+    end_s: float
+    step_s: tuple[float, float]
+    close_s: tuple[float, float]
+    """A shorter time, in which the excess itself can be seen: it may last a few seconds."""
+    label: str
+    excess_w: float
+
+
+def zoom(campaign: Campaign, outline: Outline) -> Zoom | None:
+    """The violation with the largest excess of the algorithm that is looked at, beside the others. Figure 3.
+
+    Of its kept runs the one that most of the others share, of those one under the envelope of the main study, of those
+    the one with the fewest violations. Without an algorithm to look at, that of all kept runs. None if none has one.
+    """
+    kept = campaign.kept[campaign.kept["envelope"] != ""]
+    guilty = kept[(kept[VIOLATIONS.name] > 0) & (kept["label"] != outline.reference)]
+    if outline.zoomed in guilty["label"].tolist():
+        guilty = guilty[guilty["label"] == outline.zoomed]
+    if guilty.empty:
+        return None
+    usual = set(campaign.study(outline.main)["envelope"].unique().tolist())
+    others = [label for label in (outline.reference, *outline.companions) if label is not None]
+
+    def merit(row: pd.Series) -> tuple[int, bool, float]:
+        same = kept[(kept[list(INSTANCE)] == row[list(INSTANCE)]).all(axis=1)]
+        return int(same["label"].isin(others).sum()), row["envelope"] in usual, -float(row[VIOLATIONS.name])
+
+    chosen = max((row for _, row in guilty.iterrows()), key=merit)
+    envelope = envelope_of(campaign.prefix(chosen["key"]))
+    if envelope is None:
+        return None
+    pieces = compare(_power(campaign, chosen), envelope)
+    if not pieces.over.any():
+        return None
+    worst = int(np.argmax(np.where(pieces.over, pieces.power_w - pieces.cap_w, -np.inf)))
+    starts = step_starts(envelope, float(pieces.end_s[-1]))
+    edges = np.append(starts, envelope.step_after(float(starts[-1])))
+    step = (float(edges[pieces.step[worst]]), float(edges[pieces.step[worst] + 1]))
+    in_step = pieces.over & (pieces.step == pieces.step[worst])
+    above = pieces.start_s[in_step].min(), pieces.end_s[in_step].max()
+    same = kept[(kept[list(INSTANCE)] == chosen[list(INSTANCE)]).all(axis=1)].set_index("label", drop=False)
+    first, *rest = (*([outline.reference] if outline.reference in same.index else []), chosen["label"])
+    labels = [first, *rest, *(label for label in outline.companions if label in same.index)]
+    return Zoom(
+        instance=" ".join(filter(None, chosen[["workload", "envelope"]])),
+        envelope=envelope,
+        runs=tuple((label, _power(campaign, same.loc[label])) for label in dict.fromkeys(labels)),
+        begin_s=max(0.0, step[0] - MARGIN_S),
+        end_s=step[1] + MARGIN_S,
+        step_s=step,
+        close_s=(max(0.0, float(above[0]) - CLOSE_S), float(above[1]) + CLOSE_S),
+        label=str(chosen["label"]),
+        excess_w=float(pieces.power_w[worst] - pieces.cap_w[worst]),
+    )
+
+
+def _power(campaign: Campaign, row: pd.Series) -> PowerTrace:
+    return power_series(campaign.prefix(row["key"]), float(row["makespan_s"]))
+
+
+def per_instance(campaign: Campaign, study: str, labels: Sequence[str], measures: Sequence[Measure]) -> pd.DataFrame:
+    """Rows of `label`, `instance` and the measures, for all labels, instances in order of their names. Figures 4, 5."""
+    frame = campaign.per_instance(study)
+    frame = frame.assign(instance=instance_names(frame))
+    rank = {label: number for number, label in enumerate(labels)}
+    frame = frame[frame["label"].isin(labels)]
+    frame = frame.assign(rank=frame["label"].map(rank)).sort_values(["rank", "instance"], kind="stable")
+    return frame[["label", "instance", *(measure.name for measure in measures)]].reset_index(drop=True)
+
+
+def per_envelope(campaign: Campaign, study: str, labels: Sequence[str]) -> pd.DataFrame:
+    """The mean of each measure of `COMPARED`, by `label` and `envelope`. Figure 6."""
+    frame = campaign.per_instance(study)
+    frame = frame[frame["label"].isin(labels)]
+    means = frame.groupby(["envelope", "label"])[[measure.name for measure in COMPARED]].mean()
+    rank = {label: number for number, label in enumerate(labels)}
+    return means.reset_index().sort_values(["envelope", "label"], key=lambda c: c.map(rank) if c.name == "label" else c)
+
+
+def readable_top(values: pd.DataFrame, measure: Measure, shown: Sequence[str]) -> float:
+    """Where the axis of bars ends: at the longest, or, if one label outgrows all others by far, at the next."""
+    longest = values[values["label"].isin(shown)].groupby("label")[measure.name].max().dropna().sort_values()
+    if longest.empty or not longest.iloc[-1] > 0.0:
+        return 1.0
+    far = len(longest) > 2 and longest.iloc[-1] > BESIDE * longest.iloc[-2] > 0.0
+    return 1.15 * float(longest.iloc[-2] if far else longest.iloc[-1])
+
+
+def has(frame: pd.DataFrame, measure: Measure) -> bool:
+    """Whether the measure has a meaning for any row."""
+    return bool(frame[measure.name].notna().any())

@@ -1,0 +1,205 @@
+"""The figures of a report, each with its pictures, what the page draws, and what is to be seen there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from batwatt.inputs.platform_xml import read_platform
+from batwatt.report import data, interactive, pictures, pictures_compared
+from batwatt.report.kept import envelope_of, input_of
+from batwatt.report.outline import Outline, best_first
+from batwatt.report.table import COMPARED, INSTANCE, KILLS, SLOWDOWN, VIOLATIONS, WORK, Campaign, Measure
+from batwatt.results.gantt import gantt_figure
+from batwatt.results.power import power_series
+from batwatt.results.style import HOUR_S, Look, save
+from batwatt.results.timeline import read_timeline
+
+GANTTS = 2
+"""How many runs are drawn server by server."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure of the page: its id, what it is for those who cannot see it, and what plotly.js draws."""
+
+    id: str
+    alt: str
+    plot: interactive.Plot
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A figure: `pictures` by file stem, `shown` on the page; without either, `caption` says why."""
+
+    id: str
+    title: str
+    caption: str
+    pictures: Mapping[str, Figure] = field(default_factory=dict)
+    shown: tuple[Shown, ...] = ()
+
+
+def exhibits(campaign: Campaign, outline: Outline) -> Iterator[Exhibit]:
+    """Every figure in turn, made when it is asked for."""
+    looks = outline.looks(campaign.labels)
+    yield _envelopes(campaign)
+    yield _scores(campaign, outline, looks)
+    zoom = data.zoom(campaign, outline)
+    yield _zoom(zoom, outline, looks)
+    yield _instances("figure4", (KILLS, WORK), campaign, outline, looks)
+    yield _instances("figure5", (SLOWDOWN,) if outline.printed else (SLOWDOWN, VIOLATIONS), campaign, outline, looks)
+    yield _bars(campaign, outline, looks)
+    yield from _gantts(campaign, outline, zoom)
+
+
+def _envelopes(campaign: Campaign) -> Exhibit:
+    title = "Figure 1: the power envelopes"
+    envelopes = data.envelopes(campaign)
+    if not envelopes:
+        return Exhibit("figure1", title, "No kept run tells of an envelope.")
+    names = ", ".join(name for name, _ in envelopes)
+    days = max(series.times_s[-1] + series.last_step_s for _, series in envelopes) / (24.0 * HOUR_S)
+    return Exhibit(
+        "figure1",
+        title,
+        f"The power that is available, in kW, step by step over {days:.3g} days: {names}.",
+        {"figure1": pictures.envelopes_figure(envelopes)},
+        (Shown("plot1", f"Lines of the power available over time: {names}", interactive.envelopes_plot(envelopes)),),
+    )
+
+
+def _scores(campaign: Campaign, outline: Outline, looks: Mapping[str, Look]) -> Exhibit:
+    title = "Figure 2: slowdown, kills and violations of all algorithms"
+    scores = data.scores(campaign, outline)
+    count = len(scores.scores)
+    if count < 2 or len(scores.measures) < len(COMPARED):
+        return Exhibit("figure2", title, "Needs two algorithms or more, with slowdown, kills and violations each.")
+    caption = (
+        f"Means over study “{outline.main}” of {count} algorithms. Each axis runs from the worst of them (inside) to "
+        "the best (outside), so a larger area is better. The table of colours has the means themselves, "
+        f"best mean of the three scores first: {scores.scores.index[0]}."
+    )
+    if outline.unresponsive:
+        caption += " Algorithms that do nothing about the envelope are left out, as the ranges would be theirs."
+    caption += " In the pictures a thick line is the largest area of its family."
+    figures = {
+        "figure2": pictures.radar_figure(scores, outline, campaign),
+        "figure2-table": pictures.scores_figure(scores, outline),
+    }
+    shown = (
+        Shown("plot2", "Radar of three scores, one triangle per algorithm", interactive.radar_plot(scores, looks)),
+        Shown("plot2table", "Three means per algorithm, coloured by score", interactive.heat_plot(scores)),
+    )
+    return Exhibit("figure2", title, _with_remark(caption, outline, "figure2"), figures, shown)
+
+
+def _zoom(zoom: data.Zoom | None, outline: Outline, looks: Mapping[str, Look]) -> Exhibit:
+    title = "Figure 3: a violation looked at closely"
+    if zoom is None:
+        return Exhibit("figure3", title, "No kept run has a violation.")
+    labels = ", ".join(label for label, _ in zoom.runs)
+    caption = (
+        f"Power and envelope on {zoom.instance}. In the step that begins at {zoom.step_s[0] / HOUR_S:.2f} h "
+        f"{zoom.label} is up to {zoom.excess_w:.0f} W above the envelope (red)."
+    )
+    shown = Shown("plot3", f"Power over time of {labels} beside the envelope", interactive.zoom_plot(zoom, looks))
+    return Exhibit(
+        "figure3", title, _with_remark(caption, outline, "figure3"), {"figure3": pictures.zoom_figure(zoom)}, (shown,)
+    )
+
+
+def _instances(
+    name: str, measures: Sequence[Measure], campaign: Campaign, outline: Outline, looks: Mapping[str, Look]
+) -> Exhibit:
+    every = data.per_instance(campaign, outline.main, outline.ordered(campaign.labels), measures)
+    measures = [measure for measure in measures if data.has(every, measure)]
+    title = f"Figure {name[-1]}: {' and '.join(measure.title for measure in measures)} by instance"
+    drawn = every[every["label"].isin(outline.shown)].reset_index(drop=True)
+    if not measures or drawn.empty:
+        return Exhibit(name, title, "No run has these figures.")
+    count = every["instance"].nunique()
+    means = "; ".join(f"{m.title}{f' ({m.unit})' if m.unit else ''}: {m.meaning}" for m in measures)
+    caption = (
+        f"The {count} instances of study “{outline.main}”: a point per run; boxes from the first to the third quartile "
+        f"with the median, whiskers up to 1.5 times the box. {means[0].upper()}{means[1:]}."
+    )
+    shown = tuple(
+        Shown(f"plot{name[-1]}{number}", f"Boxes of {measure.title} by algorithm",
+              interactive.box_plot(every, measure, looks))
+        for number, measure in enumerate(measures)
+    )  # fmt: skip
+    picture = pictures_compared.instances_figure(drawn, measures, looks)
+    return Exhibit(name, title, _with_remark(caption, outline, name), {name: picture}, shown)
+
+
+def _bars(campaign: Campaign, outline: Outline, looks: Mapping[str, Look]) -> Exhibit:
+    title = "Figure 6: the same work under each envelope"
+    if outline.variants is None:
+        return Exhibit("figure6", title, "No study has several envelopes.")
+    every = data.per_envelope(campaign, outline.variants, outline.ordered(campaign.labels))
+    measures = [measure for measure in COMPARED if data.has(every, measure)]
+    drawn = every[every["label"].isin(outline.shown)]
+    if not measures or drawn.empty:
+        return Exhibit("figure6", title, "No run has these figures.")
+    caption = (
+        f"Means of study “{outline.variants}” by envelope. A bar far longer than the others is cut; it tells its value."
+    )
+    plot = interactive.bars_plot(every, measures, looks, outline.shown)
+    shown = Shown("plot6", "Bars of slowdown, kills and violations by envelope and algorithm", plot)
+    picture = pictures_compared.envelopes_bars_figure(drawn, measures, looks)
+    return Exhibit("figure6", title, _with_remark(caption, outline, "figure6"), {"figure6": picture}, (shown,))
+
+
+def _gantts(campaign: Campaign, outline: Outline, zoom: data.Zoom | None) -> Iterator[Exhibit]:
+    """The best of the algorithms with kept runs, and the one that was looked at closely, on the same instance."""
+    kept = campaign.kept
+    usual = set(campaign.study(outline.main)["envelope"].unique().tolist())
+    kept = kept.assign(usual=kept["envelope"].isin(usual)).sort_values("usual", ascending=False, kind="stable")
+    rated = [label for label in outline.rated if label in kept["label"].tolist()]
+    ranked = best_first(campaign.per_instance(outline.main), rated)
+    wanted = [*ranked[:1], *([zoom.label] if zoom else []), *ranked[1:]]
+    drawn = 0
+    for label in dict.fromkeys(wanted):
+        row = kept[kept["label"] == label].iloc[0] if label in rated else None
+        source = None if row is None else input_of(campaign.prefix(row["key"]), "platform")
+        if row is None or source is None:
+            continue
+        prefix = campaign.prefix(row["key"])
+        platform = read_platform(source)
+        timeline = read_timeline(prefix, platform)
+        if not timeline.runs:
+            continue
+        where = " ".join(filter(None, row[list(INSTANCE[1:])]))
+        power = power_series(prefix, timeline.end_s)
+        picture = gantt_figure(timeline, platform, power, envelope_of(prefix), f"{label}, {where}")
+        killed = len({run.job for run in timeline.runs if run.killed})
+        caption = (
+            f"{label} on {where}: a row per server, a box per job on neighbouring servers, coloured by the p-state "
+            f"that the server is in at that time, over the power drawn. {killed} jobs are killed (crosses)."
+        )
+        yield Exhibit(f"gantt{drawn + 1}", f"Servers of one run: {label}", caption, {f"gantt-{_slug(label)}": picture})
+        drawn += 1
+        if drawn == GANTTS:
+            return
+    if not drawn:
+        yield Exhibit("gantt1", "Servers of one run", "No kept run has its platform file still there and the same.")
+
+
+def _slug(label: str) -> str:
+    """A label as a part of a file name."""
+    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-") or "run"
+
+
+def _with_remark(caption: str, outline: Outline, name: str) -> str:
+    return f"{caption} {outline.remarks.get(name, '')}".strip()
+
+
+def write_pictures(exhibit: Exhibit, folder: Path) -> Iterator[Path]:
+    """Write each picture as PNG and as SVG; yields the paths."""
+    for stem, figure in exhibit.pictures.items():
+        for kind in ("png", "svg"):
+            yield save(figure, folder / f"{stem}.{kind}")

@@ -1,0 +1,97 @@
+"""A table of the report, written as CSV and Markdown and shown on the page."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import pandas as pd
+
+from batwatt.files import whole_file
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class GridColumn:
+    """A column: its name in the CSV file, its heading and that of its group; `decimals` is None for texts."""
+
+    name: str
+    heading: str
+    group: str = ""
+    meaning: str = ""
+    decimals: int | None = None
+    signed: bool = False
+
+    def text(self, value: object) -> str:
+        """How a value is shown; a dash where there is none."""
+        if self.decimals is None:
+            return str(value)
+        number = float(value)  # type: ignore[arg-type]
+        if not math.isfinite(number):
+            return NOTHING
+        shown = f"{number:{'+' if self.signed else ''}.{self.decimals}f}"
+        return shown.replace("-", "−") if float(shown) else f"{0:.{self.decimals}f}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Rows with a `label`, of which the first `named` stand out."""
+
+    name: str
+    title: str
+    columns: tuple[GridColumn, ...]
+    frame: pd.DataFrame
+    named: int
+    notes: tuple[str, ...] = ()
+
+    def cells(self) -> list[list[str]]:
+        """The texts shown, row by row."""
+        columns = [[column.text(value) for value in self.frame[column.name].tolist()] for column in self.columns]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def groups(self) -> list[tuple[str, int]]:
+        """The groups of columns from the left, and how many columns each spans."""
+        return [(name, len(list(columns))) for name, columns in groupby(column.group for column in self.columns)]
+
+    def sort_keys(self) -> list[list[str]]:
+        """What the cells are sorted by: numbers with all their digits, texts as they are."""
+        columns = [
+            ["" if column.decimals is not None and not math.isfinite(value) else str(value) for value in values]
+            for column in self.columns
+            for values in (self.frame[column.name].tolist(),)
+        ]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def markdown(self) -> str:
+        """The rows that stand out, with the notes."""
+        lines = [[": ".join(filter(None, (column.group, column.heading))) for column in self.columns]]
+        lines.append([":--" if column.decimals is None else "--:" for column in self.columns])
+        lines += self.cells()[: self.named]
+        table = "".join(f"| {' | '.join(_escaped(cell) for cell in line)} |\n" for line in lines)
+        notes = "".join(f"\n{_escaped(note)}\n" for note in self.notes)
+        return f"# {_escaped(self.title)}\n\n{table}{notes}"
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write `NAME.csv` with all rows and `NAME.md` with those that stand out; returns the paths."""
+        path, text = folder / f"{self.name}.csv", folder / f"{self.name}.md"
+        write_csv(self.frame[[column.name for column in self.columns]], path)
+        with whole_file(text) as out:
+            out.write(self.markdown())
+        return [path, text]
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> Path:
+    """Write a frame as CSV, floats with the 6 decimals of all our files; returns the path."""
+    with whole_file(path) as out:
+        frame.to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
+    return path
+
+
+def _escaped(text: str) -> str:
+    """A text that Markdown shows as it is."""
+    for character in "\\`*_[]<>|$":
+        text = text.replace(character, "\\" + character)
+    return text

@@ -1,0 +1,42 @@
+"""The files of kept runs: their power, and the envelope they were under."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from batwatt.errors import InputError
+from batwatt.inputs.series_csv import read_series
+from batwatt.model.series import Series
+from batwatt.results import read
+from batwatt.results.writers import file_of
+
+
+def input_of(prefix: Path, name: str) -> Path | None:
+    """The file that a run had as its input `name` ("envelope", "platform"), if it is there and still the same."""
+    try:
+        noted = json.loads(file_of(prefix, "metadata", ".json").read_text(encoding="utf-8"))["inputs"][name]
+        path = Path(noted["path"])
+        same = hashlib.sha256(path.read_bytes()).hexdigest() == noted["sha256"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return path if same else None
+
+
+def envelope_of(prefix: Path) -> Series | None:
+    """The envelope of a kept run in W: its file, or what `PREFIX_power.csv` has noted of it; None if it had none."""
+    path = input_of(prefix, "envelope")
+    if path is not None:
+        try:
+            return read_series(path)
+        except InputError:
+            pass  # an input of another kind; the power file knows the cap as well
+    rows = read.table(prefix, "power")
+    rows = rows[rows["cap_w"].notna()]
+    if rows.empty:
+        return None
+    changes = np.append(True, np.diff(rows["cap_w"].to_numpy()) != 0.0)[: len(rows)]
+    return Series(tuple(rows["time_s"][changes].tolist()), tuple(rows["cap_w"][changes].tolist()), "power_w")

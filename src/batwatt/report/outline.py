@@ -1,0 +1,140 @@
+"""What a report of a campaign shows: which study is the main one, which algorithms stand out, what else was printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from batwatt.report.table import COMPARED, INSTANCE, Campaign, Measure
+from batwatt.results.style import PALETTE, Look
+
+DRAWN = 8
+"""As many algorithms are told apart at a glance in one picture."""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """Tables printed elsewhere, to be shown beside ours."""
+
+    source: str
+    distances: Mapping[str, tuple[float, ...]]
+    """Label -> distance to the optimum in each measure of `COMPARED`."""
+    marks: Mapping[str, tuple[str, ...]]
+    """Label -> mark in each measure of `COMPARED`."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The plan of a report."""
+
+    title: str
+    main: str
+    """The study of the tables and of most figures."""
+    highlighted: tuple[str, ...]
+    """The algorithms that stand out, without the reference; the tables name them first."""
+    drawn: tuple[str, ...]
+    """Those of them that are drawn, and chosen when the page opens."""
+    reference: str | None = None
+    variants: str | None = None
+    """The study with several envelopes."""
+    unresponsive: frozenset[str] = frozenset()
+    """Algorithms that do nothing about the envelope: no ranges are stretched to hold them."""
+    zoomed: str | None = None
+    """The algorithm whose violation is looked at closely."""
+    companions: tuple[str, ...] = ()
+    """Those that are shown beside it."""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """Label -> name of the family it belongs to."""
+    members: Mapping[str, str] = field(default_factory=dict)
+    """Label -> what tells it from the others of its family."""
+    printed: Printed | None = None
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    """Figure or table -> a sentence on what the source shows there."""
+
+    @property
+    def rated(self) -> tuple[str, ...]:
+        """The highlighted algorithms that do something about the envelope."""
+        return tuple(label for label in self.highlighted if label not in self.unresponsive)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The reference and the drawn algorithms."""
+        return (*((self.reference,) if self.reference else ()), *self.drawn)
+
+    def ordered(self, labels: Sequence[str]) -> list[str]:
+        """The labels with the reference first, then the highlighted ones, then the others by name."""
+        first = [label for label in (self.reference, *self.highlighted) if label in labels]
+        return [*(str(label) for label in first), *sorted(set(labels) - set(first))]
+
+    def looks(self, labels: Sequence[str]) -> dict[str, Look]:
+        """How each label looks; the reference has the last colour, black, to itself among the drawn ones."""
+        black = len(PALETTE) - 1
+        numbers = {self.reference: black} if self.reference else {}
+        free = (number for number in range(len(labels) + len(PALETTE)) if not (self.reference and number == black))
+        others = [label for label in (*self.drawn, *self.ordered(labels)) if label != self.reference]
+        return {
+            label: Look(number)
+            for label, number in ({**dict(zip(dict.fromkeys(others), free, strict=False)), **numbers}).items()
+        }
+
+
+def places(frame: pd.DataFrame, measures: Sequence[Measure] = COMPARED) -> pd.DataFrame:
+    """Where each label (index) stands in each measure (column): 0 the best of all labels, 1 the worst.
+
+    `frame` has a row per label and instance. Labels that are all equal are all the best; a measure that has no meaning
+    for any of them is left out.
+    """
+    means = frame.groupby("label", sort=False)[[measure.name for measure in measures]].mean()
+    found = {}
+    for measure in measures:
+        values = means[measure.name] if measure.better == "lower" else -means[measure.name]
+        best, worst = values.min(), values.max()
+        if pd.notna(best):
+            found[measure.name] = (values - best) / (worst - best) if worst > best else values * 0.0
+    return pd.DataFrame(found, index=means.index)
+
+
+def best_first(frame: pd.DataFrame, labels: Sequence[str]) -> list[str]:
+    """The labels by the mean of their places, the best first; ties by name."""
+    mean = places(frame[frame["label"].isin(labels)]).mean(axis=1)
+    return sorted(labels, key=lambda label: (float(mean.get(label, 1.0)), label))
+
+
+def widest(campaign: Campaign) -> str:
+    """The study with the most instances; of equals, the first."""
+    count = {study: len(campaign.study(study)[list(INSTANCE)].drop_duplicates()) for study in campaign.studies}
+    return max(campaign.studies, key=lambda study: count[study])
+
+
+def families(campaign: Campaign) -> tuple[dict[str, str], dict[str, str]]:
+    """Label -> its response, or the scheduler if it has none; label -> its placement and order, or itself."""
+    rows = campaign.frame.drop_duplicates("label").set_index("label")
+    groups = rows["response"].where(rows["response"] != "", rows["scheduler"])
+    members = (rows["placement"] + " " + rows["order"]).str.strip()
+    members = members.where(members != "", rows.index.to_series())
+    return {str(label): str(name) for label, name in groups.items()}, {
+        str(label): str(name) for label, name in members.items()
+    }
+
+
+def general_outline(campaign: Campaign) -> Outline:
+    """The plan for a campaign about which nothing more is known: all algorithms, or the best if they are many."""
+    main = widest(campaign)
+    labels = [label for label in campaign.labels if label != campaign.reference]
+    best = best_first(campaign.per_instance(main), labels)[:DRAWN]
+    drawn = tuple(label for label in labels if label in best)
+    several = [name for name in campaign.studies if campaign.study(name)["envelope"].nunique() > 1]
+    groups, members = families(campaign)
+    return Outline(
+        title=f"Campaign {campaign.name}",
+        main=main,
+        highlighted=drawn,
+        drawn=drawn,
+        reference=campaign.reference,
+        variants=several[0] if several else None,
+        companions=drawn[:2],
+        groups=groups,
+        members=members,
+    )

@@ -1,0 +1,169 @@
+"""The table of a campaign, as the report reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow
+
+from batwatt.errors import InputError
+from batwatt.results.metrics import METRICS
+from batwatt.results.writers import file_of
+
+TABLE = "table.parquet"
+DONE, FAILED = "done", "failed"
+OPTIMUM_SCHEDULER = "optimum"
+"""The scheduler of the rows that the others are measured against."""
+INSTANCE = ("platform", "workload", "envelope")
+"""What makes two runs comparable: they had the same task."""
+TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "placement", "order", "response", "status",
+         "error", "key")  # fmt: skip
+NUMBERS = (*(metric.name for metric in METRICS), "lower_bound", "gap")
+COLUMNS = (*TEXTS, "seed", *NUMBERS, "proven_optimal")
+"""What the report needs of the table; other columns are ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A figure that algorithms are compared by: the name of its column, and how it is shown."""
+
+    name: str
+    title: str
+    unit: str
+    meaning: str
+    better: str = "lower"
+    decimals: int = 2
+
+    @property
+    def axis(self) -> str:
+        """Label of an axis."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+_MEANING = {metric.name: metric.meaning for metric in METRICS}
+
+SLOWDOWN = Measure("mean_slowdown", "slowdown", "", _MEANING["mean_slowdown"])
+KILLED_POWER = Measure("killed_power", "kills for power", "jobs", _MEANING["killed_power"], decimals=1)
+KILLED_WALLTIME = Measure("killed_walltime", "kills at the walltime", "jobs", _MEANING["killed_walltime"], decimals=1)
+KILLS = Measure("kills", "kills", "jobs", "kills for power + kills at the walltime", decimals=1)
+VIOLATIONS = Measure("violations", "violations", "steps", _MEANING["violations"], decimals=1)
+WORK = Measure("finished_work_percent", "finished work", "%", _MEANING["finished_work_fraction"], "higher", 1)
+
+COMPARED = (SLOWDOWN, KILLS, VIOLATIONS)
+"""The three by which the powercap paper judges (section VII-A)."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A folder of results and its table, with `kills` and `finished_work_percent` worked out.
+
+    An instance without an envelope has the empty text there.
+    """
+
+    folder: Path
+    frame: pd.DataFrame
+
+    @property
+    def name(self) -> str:
+        """Name of the folder."""
+        return self.folder.resolve().name
+
+    @cached_property
+    def done(self) -> pd.DataFrame:
+        """The rows of runs that ended well."""
+        return self.frame[self.frame["status"] == DONE]
+
+    @cached_property
+    def failed(self) -> pd.DataFrame:
+        """The rows of all others."""
+        return self.frame[self.frame["status"] != DONE]
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Every algorithm, in the order of the table."""
+        return tuple(self.frame["label"].unique().tolist())
+
+    @cached_property
+    def studies(self) -> tuple[str, ...]:
+        """Every study, in the order of the table."""
+        return tuple(self.frame["study"].unique().tolist())
+
+    @cached_property
+    def reference(self) -> str | None:
+        """The label of the optimum; None if there is none in this campaign."""
+        labels = self.frame.loc[self.frame["scheduler"] == OPTIMUM_SCHEDULER, "label"]
+        return None if labels.empty else str(labels.iloc[0])
+
+    def study(self, name: str) -> pd.DataFrame:
+        """The rows of a study that ended well."""
+        return self.done[self.done["study"] == name]
+
+    def per_instance(self, study: str) -> pd.DataFrame:
+        """A row per label and instance of a study: the mean over the runs that differ in something else (the seed)."""
+        names = [*NUMBERS, KILLS.name, WORK.name]
+        return self.study(study).groupby(["label", *INSTANCE], sort=False)[names].mean().reset_index()
+
+    def prefix(self, key: str) -> Path:
+        """The prefix of the files of a run, if they were kept."""
+        return self.folder / "runs" / key / "run"
+
+    @cached_property
+    def kept(self) -> pd.DataFrame:
+        """The rows of the runs whose files are there, with their energy; one per label and instance."""
+        there = [
+            all(file_of(self.prefix(key), stem).is_file() for stem in ("jobs", "power", "consumed_energy"))
+            for key in self.done["key"].tolist()
+        ]
+        return self.done[np.array(there, dtype=bool)].drop_duplicates(["label", *INSTANCE])
+
+
+def read_campaign(folder: Path | str) -> Campaign:
+    """The campaign whose results are in a folder. Raises InputError if it is none, not run yet, or of another form."""
+    folder = Path(folder)
+    path = folder / TABLE
+    if not path.is_file():
+        run_it = "run: batwatt campaign run experiments/NAME.yaml"
+        if not folder.is_dir():
+            raise InputError(folder, "no such folder", f"give the folder of a campaign's results, or {run_it}")
+        if not any((folder / name).exists() for name in ("campaign.yaml", "cells")):
+            raise InputError(folder, "is not a folder of results", f"give results/NAME, or {run_it}")
+        raise InputError(folder, f"no {TABLE} yet", run_it)
+    try:
+        frame = pd.read_parquet(path)
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise InputError(path, f"cannot be read ({error})", "run the campaign again") from None
+    missing = [name for name in COLUMNS if name not in frame.columns]
+    if missing:
+        problem = f"no column {missing[0]!r}: it was written by another version of batwatt"
+        raise InputError(path, problem, "run the campaign again")
+    if frame.empty:
+        raise InputError(path, "has no row", "declare at least one run")
+    return Campaign(folder, _tidy(frame[list(COLUMNS)], path))
+
+
+def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Texts as texts (empty where null), figures as floats (NaN where null), and the figures that follow."""
+    frame = frame.reset_index(drop=True)
+    for name in TEXTS:
+        column = frame[name].astype(object)
+        frame[name] = column.where(column.notna(), "").astype(str)
+    try:
+        for name in NUMBERS:
+            frame[name] = pd.to_numeric(frame[name]).astype("float64")
+    except (TypeError, ValueError) as error:
+        raise InputError(path, f"column {name!r} holds something that is no number ({error})",
+                         "run the campaign again") from None  # fmt: skip
+    frame[KILLS.name] = frame["killed_power"] + frame["killed_walltime"]
+    frame[WORK.name] = 100.0 * frame["finished_work_fraction"]
+    return frame
+
+
+def instance_names(frame: pd.DataFrame) -> list[str]:
+    """A short name of each row's instance: what differs among the rows, or the workload."""
+    varying: Sequence[str] = [name for name in INSTANCE if frame[name].nunique() > 1] or ["workload"]
+    return [" ".join(part for part in row if part) for row in frame[list(varying)].itertuples(index=False)]

@@ -1,0 +1,180 @@
+"""The tables of a report: each algorithm beside the optimum, marks for the overall result, means of everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from batwatt.report.grid import Grid, GridColumn
+from batwatt.report.outline import Outline, places
+from batwatt.report.table import (
+    COMPARED,
+    DONE,
+    INSTANCE,
+    KILLED_POWER,
+    KILLED_WALLTIME,
+    KILLS,
+    SLOWDOWN,
+    VIOLATIONS,
+    WORK,
+    Campaign,
+)
+from batwatt.results.metrics import METRICS
+
+SHOWN = (SLOWDOWN, KILLED_POWER, KILLED_WALLTIME, KILLS, VIOLATIONS, WORK)
+QUARTERS = ("+++", "++", "+", "")
+"""Mark of the best quarter of the range, of the second, the third and the worst."""
+ABSENT = "·"
+_BOUND = "slowdown_over_lower_bound"
+
+
+def table2(campaign: Campaign, outline: Outline) -> Grid:
+    """Means over the instances of the main study, and the mean distance to the optimum of the same instance.
+
+    The distance is to the *optimum* only if all its rows are proven optimal, else to the best known schedule, and then
+    the distance to the lower bound of the mean slowdown is beside it. Table II of the powercap paper.
+    """
+    frame = campaign.per_instance(outline.main)
+    labels = [label for label in outline.ordered(campaign.labels) if (frame["label"] == label).any()]
+    columns = [GridColumn("label", "algorithm"), GridColumn("instances", "runs", decimals=0)]
+    found = pd.DataFrame(index=labels)
+    by_label = frame.groupby("label", sort=False)
+    found["instances"] = by_label.size()
+    for measure in SHOWN:
+        found[measure.name] = by_label[measure.name].mean()
+        unit = f" ({measure.unit})" if measure.unit else ""
+        columns.append(GridColumn(measure.name, measure.title + unit, "mean", measure.meaning, measure.decimals))
+    notes = [f"Means over the instances of study “{outline.main}”."]
+    if outline.reference is None or not (frame["label"] == outline.reference).any():
+        notes.append("There is no optimum in this campaign: absolute values only.")
+    else:
+        columns += _distances(campaign, outline, frame, found, notes)
+    if outline.printed is not None:
+        for position, measure in enumerate(COMPARED):
+            name = f"{measure.name}_printed"
+            found[name] = pd.Series({label: row[position] for label, row in outline.printed.distances.items()})
+            group = f"{outline.printed.source}: distance to the optimum"
+            columns.append(GridColumn(name, measure.title, group, "", measure.decimals, True))
+        notes += [text for name, text in outline.remarks.items() if name == "table2"]
+    named = sum(label in outline.highlighted or label == outline.reference for label in labels)
+    title = "Table II: the algorithms and the optimum" if outline.printed else "The algorithms"
+    return Grid("table2", title, tuple(columns), found.rename_axis("label").reset_index(), named, tuple(notes))
+
+
+def is_proven(campaign: Campaign, study: str) -> bool:
+    """Whether every row of the optimum in a study is proven to be one."""
+    rows = campaign.study(study)
+    proven = rows.loc[rows["label"] == campaign.reference, "proven_optimal"]
+    return bool(len(proven)) and all(value is not None and pd.notna(value) and bool(value) for value in proven)
+
+
+def paired(frame: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Each row (label and instance) beside the reference's row of the same instance, whose columns end in `_best`."""
+    best = frame[frame["label"] == reference].drop(columns="label")
+    return frame.merge(best, on=list(INSTANCE), suffixes=("", "_best"), how="inner")
+
+
+def _distances(
+    campaign: Campaign, outline: Outline, frame: pd.DataFrame, found: pd.DataFrame, notes: list[str]
+) -> list[GridColumn]:
+    """Add the distances to `found` and what they mean to `notes`; returns their columns."""
+    assert outline.reference is not None
+    proven = is_proven(campaign, outline.main)
+    word, name = ("the optimum", "optimum") if proven else ("the best known schedule", "best_known")
+    pairs = paired(frame, outline.reference)
+    columns = []
+    for measure in COMPARED:
+        column = f"{measure.name}_over_{name}"
+        pairs[column] = pairs[measure.name] - pairs[f"{measure.name}_best"]
+        columns.append(GridColumn(column, measure.title, f"distance to {word}", "", measure.decimals, True))
+    if not proven:
+        pairs[_BOUND] = pairs[SLOWDOWN.name] - pairs["lower_bound_best"]
+        meaning = "no schedule that finishes every job within the envelope is below the bound"
+        columns.append(GridColumn(_BOUND, SLOWDOWN.title, "distance to the lower bound", meaning, 2, True))
+    means = pairs.groupby("label", sort=False)[[column.name for column in columns]].mean()
+    for name in means.columns:
+        found[name] = means[name]
+    notes.append(f"Distances are to {outline.reference} on the same instance, then averaged.")
+    if not proven:
+        notes.append(
+            f"{outline.reference} is the best known schedule that finishes every job within the envelope. It is not "
+            "proven optimal for every instance: the optimum lies between it and the lower bound."
+        )
+    short = pairs.groupby("label", sort=False).size().reindex(found.index).fillna(0) < found["instances"]
+    if short.any():
+        notes.append("Some instances have no optimum: they count in the means, not in the distances.")
+    return columns
+
+
+def marks(campaign: Campaign, outline: Outline, labels: Sequence[str]) -> pd.DataFrame | None:
+    """Marks of the labels (index) in each measure of `COMPARED`; None if fewer than two were run.
+
+    Per study, the mean of an algorithm has a place between the best (0) and the worst (1) of the labels. The mean of
+    its places over the studies decides: +++ in the best quarter, ++ in the second, + in the third, else nothing.
+    """
+    found = []
+    for study in dict.fromkeys(filter(None, (outline.main, outline.variants))):
+        frame = campaign.per_instance(study)
+        found.append(places(frame[frame["label"].isin(labels)]))
+    mean = pd.concat(found).groupby(level=0).mean()
+    mean = mean.reindex([label for label in labels if label in mean.index])
+    if len(mean) < 2:
+        return None
+    return mean.map(lambda place: "" if pd.isna(place) else QUARTERS[min(3, int(4.0 * place + 1e-9))])
+
+
+def table3(campaign: Campaign, outline: Outline) -> Grid | None:
+    """The marks, with those printed elsewhere beside them. Table III of the powercap paper."""
+    found = marks(campaign, outline, outline.rated)
+    if found is None:
+        return None
+    measures = [measure for measure in COMPARED if measure.name in found]
+    columns = [GridColumn("label", "algorithm")]
+    columns += [GridColumn(m.name, m.title, "among all of these", m.meaning) for m in measures]
+    notes = [
+        "In each study an algorithm has a place between the best (0) and the worst (1) mean of those compared. "
+        "The mean of its places decides: +++ in the best quarter, ++ in the second, + in the third, nothing in the "
+        "last. All equal: +++."
+    ]
+    if outline.printed is not None:
+        printed = outline.printed.marks
+        same = marks(campaign, outline, [label for label in outline.rated if label in printed])
+        if same is not None and len(same) < len(found):
+            for measure in measures:
+                found[f"{measure.name}_among_printed"] = same[measure.name].reindex(found.index).fillna(ABSENT)
+                group = f"among those of the {outline.printed.source}"
+                columns.append(GridColumn(f"{measure.name}_among_printed", measure.title, group))
+        for position, measure in enumerate(COMPARED):
+            name = f"{measure.name}_printed"
+            found[name] = [printed[label][position] if label in printed else ABSENT for label in found.index]
+            columns.append(GridColumn(name, measure.title, f"printed in the {outline.printed.source}"))
+        notes.append(f"A dot: not in the table of the {outline.printed.source}.")
+    frame = found.rename_axis("label").reset_index()
+    return Grid(
+        "table3",
+        "Table III: overall" if outline.printed else "Overall",
+        tuple(columns),
+        frame,
+        len(frame),
+        tuple(notes),
+    )
+
+
+def summary(campaign: Campaign, outline: Outline) -> pd.DataFrame:
+    """Per study and algorithm: runs, failed runs, and mean and standard deviation (n - 1) of every figure."""
+    names = [metric.name for metric in METRICS] + [KILLS.name]
+    parts = []
+    for study in campaign.studies:
+        frame = campaign.per_instance(study)
+        rows = campaign.frame[campaign.frame["study"] == study].groupby("label", sort=False)["status"]
+        labels = outline.ordered(rows.size().index.tolist())
+        part = pd.DataFrame({"study": study, "label": labels})
+        part["runs"] = part["label"].map(rows.size())
+        part["failed"] = part["label"].map(rows.agg(lambda status: int((status != DONE).sum())))
+        by_label = frame.groupby("label", sort=False)[names]
+        for suffix, values in (("mean", by_label.mean()), ("std", by_label.std())):
+            part = part.join(values.add_suffix(f"_{suffix}"), on="label")
+        ordered = [f"{name}_{suffix}" for name in names for suffix in ("mean", "std")]
+        parts.append(part[["study", "label", "runs", "failed", *ordered]])
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,189 @@
+"""The picture of one run: which server ran which job in which p-state, over the power drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from batwatt.errors import InputError
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+from batwatt.results.plots import power_legend, power_panel
+from batwatt.results.power import PowerTrace, power_series
+from batwatt.results.style import HOUR_S, INK, KW, VIOLATION, drawing, kind_of, new_figure, save
+from batwatt.results.timeline import ASLEEP, SWITCHING_OFF, SWITCHING_ON, Run, Span, Timeline, read_timeline
+from batwatt.results.writers import file_of
+
+GANTT_WIDTH_IN = 10.0
+POWER_IN = 1.5
+HEADER_IN = 0.78
+ROW_IN = 0.17
+LEAST_IN, MOST_IN = 1.2, 8.5
+"""Height of the servers' part, however few or many they are."""
+NAMED = 40
+"""More servers than this are numbered, not named."""
+SHAPES = 20_000
+"""With more shapes than this the boxes of a vector format become an image, which readers can still open."""
+IDLE_ALPHA = 0.3
+
+_SHADES = {ASLEEP: "#e6e8eb", SWITCHING_OFF: "#e69f00", SWITCHING_ON: "#d55e00"}
+_KILLED = Line2D([], [], marker="x", linestyle="", color=VIOLATION, markersize=5, markeredgewidth=1.4, label="killed")
+
+
+def plot_gantt(
+    prefix: Path | str, platform: Platform, envelope: Series | None, path: Path | str, title: str = ""
+) -> Path:
+    """Draw the run whose Batsim files are under `prefix`; returns the path, which ends in `.png`, `.svg` or `.pdf`.
+
+    The power (and with it the envelope in W) is there if `PREFIX_consumed_energy.csv` is. Raises InputError.
+    """
+    path = Path(path)
+    kind_of(path)
+    timeline = read_timeline(prefix, platform)
+    if not timeline.runs or not timeline.end_s > 0.0:
+        raise InputError(file_of(prefix, "jobs"), "no job ran, so there is nothing to draw", "choose another run")
+    power = power_series(prefix, timeline.end_s) if file_of(prefix, "consumed_energy").exists() else None
+    with drawing():
+        return save(gantt_figure(timeline, platform, power, envelope, title or Path(prefix).name), path)
+
+
+def gantt_figure(
+    timeline: Timeline, platform: Platform, power: PowerTrace | None, envelope: Series | None, title: str
+) -> Figure:
+    """The servers above, the power below, on one axis of time."""
+    servers_in = min(MOST_IN, max(LEAST_IN, ROW_IN * len(platform)))
+    below_in = 0.0 if power is None else POWER_IN + 0.3
+    height = HEADER_IN + servers_in + below_in + 0.45
+    figure = new_figure(GANTT_WIDTH_IN, height)
+    ratios = [servers_in] if power is None else [servers_in, POWER_IN]
+    panels: list[Axes] = list(
+        figure.subplots(len(ratios), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios})[:, 0]
+    )
+    longest = max(len(host.name) for host in platform.hosts) if len(platform) <= NAMED else 4
+    figure.subplots_adjust(
+        left=min(0.3, 0.035 + 0.0055 * longest),
+        right=0.99,
+        top=1.0 - HEADER_IN / height,
+        bottom=0.45 / height,
+        hspace=0.0 if power is None else 2.0 * 0.3 / (servers_in + POWER_IN),
+    )
+    ranks = _ranks(platform)
+    colours = _colours(max(max(rank.values(), default=0) for rank in ranks) + 1)
+    _servers(panels[0], timeline, platform, ranks, colours)
+    panels[0].set_xlim(0.0, timeline.end_s / HOUR_S)
+    handles: list[Any] = _legend(colours, timeline)
+    if power is not None:
+        top_w = power_panel(panels[1], "", power, envelope, timeline.end_s)
+        panels[1].set_ylim(0.0, 1.12 * top_w / KW if top_w > 0.0 else 1.0)
+        panels[1].yaxis.set_major_locator(MaxNLocator(nbins=4))
+        panels[1].set_ylabel("power (kW)")
+        handles += power_legend(envelope is not None)
+    panels[-1].set_xlabel("time (h)")
+    panels[-1].xaxis.set_major_locator(MaxNLocator(nbins=14, steps=[1, 2, 3, 6, 10]))
+    figure.suptitle(title, x=0.01, y=1.0 - 0.06 / height, ha="left", va="top", fontsize=10, fontweight="bold")
+    columns = -(-len(handles) // 2)
+    figure.legend(
+        handles=_by_rows(handles, columns), loc="upper right", bbox_to_anchor=(0.995, 1.0 - 0.28 / height),
+        ncols=columns, frameon=False, handlelength=1.6, columnspacing=1.4, fontsize=7.5,
+    )  # fmt: skip
+    return figure
+
+
+def _by_rows(handles: Sequence[Any], columns: int) -> list[Any]:
+    """matplotlib fills a legend column by column; this order reads row by row."""
+    return [handle for column in range(columns) for handle in handles[column::columns]]
+
+
+def _ranks(platform: Platform) -> list[dict[int, int]]:
+    """For each server its p-states of computation by speed: index -> 0 for the fastest, 1 for the next, ..."""
+    return [{pstate: rank for rank, pstate in enumerate(host.compute)} for host in platform.hosts]
+
+
+def _colours(count: int) -> list[str]:
+    """One colour a rank, from light (fast) to dark (slow)."""
+    scale = colormaps["YlGnBu"]
+    return [to_hex(scale(0.3 + 0.65 * rank / max(1, count - 1))) for rank in range(count)]
+
+
+def _servers(
+    axes: Axes, timeline: Timeline, platform: Platform, ranks: list[dict[int, int]], colours: list[str]
+) -> None:
+    """States as rows of colour, runs of jobs as boxes around them; server 0 is at the top."""
+    count = len(platform)
+    computing = list(timeline.computing())
+    pictured = len(timeline.spans) + len(computing) > SHAPES
+
+    def colour(span: Span) -> str:
+        return _SHADES[span.state] if isinstance(span.state, str) else colours[ranks[span.host].get(span.state, 0)]
+
+    off = [span for span in timeline.spans if isinstance(span.state, str)]
+    idle = [span for span in timeline.spans if not isinstance(span.state, str)]
+    for spans, alpha, order in ((off, 1.0, 1), (idle, IDLE_ALPHA, 1), (computing, 1.0, 2)):
+        _fill(axes, ((_corners(s.host, s.host, s.start_s, s.end_s), colour(s)) for s in spans), alpha, order, pictured)
+    gap = 0.08 if count <= NAMED else 0.0
+    boxes = [_corners(run.low + gap, run.high - gap, run.start_s, run.end_s) for run in timeline.runs]
+    width = 0.6 if count <= NAMED else 0.3
+    axes.add_collection(
+        PolyCollection(boxes, facecolors="none", edgecolors=INK, linewidths=width, zorder=3, rasterized=pictured)
+    )
+    _mark_killed(axes, timeline.runs, count)
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(length=2.5, width=0.6)
+    if count <= NAMED:
+        axes.set_yticks(range(count), [host.name for host in platform.hosts], fontsize=7)
+    else:
+        axes.set_ylabel("server")
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+
+
+def _corners(low: float, high: float, start_s: float, end_s: float) -> list[tuple[float, float]]:
+    """The box around the rows low..high, in h."""
+    left, right = start_s / HOUR_S, end_s / HOUR_S
+    return [(left, low - 0.5), (right, low - 0.5), (right, high + 0.5), (left, high + 0.5)]
+
+
+def _fill(
+    axes: Axes, boxes: Iterable[tuple[list[tuple[float, float]], str]], alpha: float, order: int, pictured: bool
+) -> None:
+    shapes = list(boxes)
+    if shapes:
+        corners, colours = zip(*shapes, strict=True)
+        axes.add_collection(
+            PolyCollection(corners, facecolors=colours, edgecolors="none", linewidths=0.0, alpha=alpha, zorder=order,
+                           antialiaseds=False, rasterized=pictured)
+        )  # fmt: skip
+
+
+def _mark_killed(axes: Axes, runs: Sequence[Run], count: int) -> None:
+    killed = [run for run in runs if run.killed]
+    axes.plot(
+        [run.end_s / HOUR_S for run in killed],
+        [(run.low + run.high) / 2.0 for run in killed],
+        marker="x", linestyle="", color=VIOLATION, markersize=4.5 if count <= NAMED else 2.5,
+        markeredgewidth=1.3 if count <= NAMED else 0.7, zorder=4, clip_on=False,
+    )  # fmt: skip
+
+
+def _legend(colours: list[str], timeline: Timeline) -> list[Any]:
+    """What colours and shades mean; of many p-states the fastest, the middle one and the slowest."""
+    named = range(len(colours)) if len(colours) <= 7 else sorted({0, len(colours) // 2, len(colours) - 1})
+    note = {0: " (fastest)", len(colours) - 1: " (slowest)"} if len(colours) > 1 else {}
+    handles: list[Any] = [
+        Patch(facecolor=colours[rank], edgecolor=INK, linewidth=0.5, label=f"P{rank}{note.get(rank, '')}")
+        for rank in named
+    ]
+    handles.append(Patch(facecolor=colours[0], alpha=IDLE_ALPHA, label="pale: on, no job"))
+    seen = {span.state for span in timeline.spans}
+    handles += [Patch(facecolor=shade, label=state) for state, shade in _SHADES.items() if state in seen]
+    return [*handles, _KILLED] if any(run.killed for run in timeline.runs) else handles

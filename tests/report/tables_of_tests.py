@@ -1,0 +1,93 @@
+"""Small campaigns: a table made by hand, and kept runs made by the embedded engine."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from batwatt.campaign.run import RunSpec, run
+from batwatt.report.table import COLUMNS
+from batwatt.results.metrics import METRICS
+
+ROOT = Path(__file__).parents[2]
+PARTS = {"HFLD": "hfld", "IDFS": "idfs", "IDSB": "idsb", "no config.": "none"}
+PLACEMENTS = {"EBF": "easy", "FF": "first-fit"}
+ORDERS = {"Slow": "slowdown", "Asc": "asc", "FCFS": "fcfs"}
+STEP_S, DROP_S = 60.0, 120.0
+"""Steps of the envelopes of the kept runs, and when they drop, for one step."""
+
+
+def row(label: str, workload: str = "w0", **given: Any) -> dict[str, Any]:
+    """A row of a finished run; the parts of an algorithm follow from its label, unless they are given."""
+    words = label.split(" ", 2)
+    known = len(words) == 3 and words[0] in PLACEMENTS
+    found: dict[str, Any] = dict.fromkeys(COLUMNS)
+    found |= {"study": "workloads", "label": label, "platform": "p", "workload": workload, "envelope": "e",
+              "scheduler": "powercap", "options": "{}", "engine": "embedded", "status": "done",
+              "key": f"{label}-{workload}".encode().hex()}  # fmt: skip
+    if known:
+        found |= {"placement": PLACEMENTS[words[0]], "order": ORDERS[words[1]],
+                  "response": PARTS.get(words[2], words[2].lower())}  # fmt: skip
+    if label == "Optimum":
+        found |= {"scheduler": "optimum", "proven_optimal": True, "gap": 0.0}
+    if given.get("status") != "failed":
+        found |= {metric.name: 0 for metric in METRICS}
+        found |= {"mean_slowdown": 1.0, "finished_work_fraction": 1.0, "jobs_total": 10, "makespan_s": 3600.0}
+    return found | given
+
+
+def save(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    """A folder of results with these rows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    frame["seed"] = frame["seed"].astype("Int64")
+    frame.to_parquet(folder / "table.parquet")
+    return folder
+
+
+def paper(workloads: int = 3) -> list[dict[str, Any]]:
+    """The algorithms of the paper's Table II, one of our own, the optimum, and one run that failed."""
+    labels = ["EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB", "EBF Slow OWN"]
+    rows = [
+        row(label, f"w{n}", mean_slowdown=2.0 + place + n / 10, killed_power=3 * place, killed_walltime=n,
+            violations=200 if place == 0 else 7 - place, finished_work_fraction=0.9 - place / 50)
+        for place, label in enumerate(labels)
+        for n in range(workloads)
+    ]  # fmt: skip
+    rows += [
+        row("Optimum", f"w{n}", mean_slowdown=1.4, lower_bound=1.2, gap=1 / 7, proven_optimal=False)
+        for n in range(workloads)
+    ]
+    return [*rows, row("EBF Asc HFLD", "w0", status="failed", error="<b>it broke</b>")]
+
+
+def kept(folder: Path, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows of study `profiles` with their files: the small machine under two envelopes that drop."""
+    rows = []
+    workload, platform = ROOT / "workloads" / "small.json", ROOT / "platforms" / "small.xml"
+    for name, low in (("drop", 120.0), ("step", 260.0)):
+        envelope = folder / f"{name}.csv"
+        envelope.parent.mkdir(parents=True, exist_ok=True)
+        steps = "".join(f"{n * STEP_S},{low if n * STEP_S == DROP_S else 900.0}\n" for n in range(12))
+        envelope.write_text(f"time_s,power_w\n{steps}")
+        for label in labels:
+            made = row(label, "small", study="profiles", platform="small", envelope=name)
+            made["key"] += name
+            prefix = folder / "runs" / made["key"] / "run"
+            options = {part: made[part] for part in ("placement", "order", "response")}
+            if made["response"] not in PARTS.values():
+                options["response"] = "idfs"
+            made |= run(RunSpec(platform, workload, "powercap", options, prefix, envelope)).metrics.as_dict()
+            rows.append(made)
+    return rows
+
+
+def whole(folder: Path, workloads: int = 3) -> Path:
+    """A folder with both studies, made anew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    labels = ["EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "EBF Slow OWN"]
+    return save(folder, [*paper(workloads), *kept(folder, labels)])

@@ -1,0 +1,135 @@
+"""What the figures show: scores, the violation, the plan of the report."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from tables_of_tests import DROP_S, STEP_S, paper, row, save
+
+from batwatt.report import data, igsc22
+from batwatt.report.outline import DRAWN, general_outline, places
+from batwatt.report.table import COMPARED, KILLS, SLOWDOWN, VIOLATIONS, Measure, instance_names, read_campaign
+from batwatt.results.style import PALETTE, Look
+
+A, B, C = "EBF Slow HFLD", "FF Asc IDFS", "EBF Slow IDSB"
+
+
+def planned(folder, rows, plan=igsc22.outline):
+    campaign = read_campaign(save(folder, rows))
+    return campaign, plan(campaign)
+
+
+def test_scores_by_hand(tmp_path):
+    rows = [
+        row(A, mean_slowdown=2.0, killed_power=10, violations=3),
+        row(B, mean_slowdown=3.0, killed_power=30, violations=3),
+        row(C, mean_slowdown=6.0, killed_power=20, killed_walltime=5, violations=3),
+        row("EBF Slow no config.", mean_slowdown=1.0, violations=200),
+        row("Optimum"),
+    ]
+    found = data.scores(*planned(tmp_path, rows))
+    # neither the optimum nor what does nothing about the envelope stretches the ranges
+    assert found.range_of(SLOWDOWN) == (2.0, 6.0) and found.range_of(VIOLATIONS) == (3.0, 3.0)
+    assert found.scores.loc[A].tolist() == [1.0, 1.0, 1.0]
+    assert found.scores.loc[B].tolist() == [0.75, 0.0, 1.0]
+    assert found.scores.loc[C].tolist() == [0.0, 0.25, 1.0]
+    # by the mean of the places: B 1.25 / 3, C 1.75 / 3
+    assert found.scores.index.tolist() == [A, B, C]
+
+
+def test_places_of_higher_is_better_and_of_nothing():
+    frame = pd.DataFrame({"label": ["a", "b"], "up": [1.0, 3.0], "none": [math.nan, math.nan]})
+    found = places(frame, [Measure("up", "up", "", "", "higher"), Measure("none", "none", "", "")])
+    assert found["up"].to_dict() == {"a": 1.0, "b": 0.0} and list(found.columns) == ["up"]
+
+
+def test_outline_of_the_paper(tmp_path):
+    rows = [
+        *paper(),
+        *(
+            row(f"FF {order} OWN", mean_slowdown=50.0, killed_power=40, violations=9)
+            for order in ("Slow", "Asc", "FCFS")
+        ),
+    ]
+    rows.append(row("easyBackfill", scheduler="easyBackfill"))
+    _, outline = planned(tmp_path, rows)
+    assert outline.highlighted[:5] == tuple(igsc22.DISTANCES) and len(outline.highlighted) == 9
+    # of four of our own the two best are drawn
+    assert outline.drawn[5:] == ("EBF Slow OWN", "FF Asc OWN")
+    assert outline.reference == "Optimum" and outline.variants is None
+    assert "EBF Slow no config." not in outline.rated and "easyBackfill" not in outline.highlighted
+    assert (outline.groups[A], outline.members[A]) == ("HFLD", "EBF Slow")
+    assert outline.groups["easyBackfill"] == "easyBackfill"
+
+
+def test_other_campaigns_have_a_general_outline(tmp_path):
+    rows = [row(f"algorithm {n:02d}", w, study=s, mean_slowdown=float(n), scheduler=f"s{n % 2}")
+            for s, works in (("few", ["w0"]), ("many", ["w0", "w1"])) for n in range(12) for w in works]  # fmt: skip
+    campaign = read_campaign(save(tmp_path, rows))
+    assert igsc22.outline(campaign) is None
+    outline = general_outline(campaign)
+    assert outline.main == "many" and outline.reference is None
+    assert outline.drawn == tuple(f"algorithm {n:02d}" for n in range(DRAWN))
+
+
+def test_looks_tell_apart(tmp_path):
+    campaign, outline = planned(tmp_path, [*paper(), *(row(f"x{n}") for n in range(40))])
+    looks = outline.looks(campaign.labels)
+    assert set(looks) == set(campaign.labels)
+    assert looks["Optimum"] == Look(len(PALETTE) - 1)
+    assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks)
+    assert len({looks[label].colour for label in outline.shown}) == len(outline.shown)
+
+
+def test_zoom_finds_the_drop(results):
+    campaign = read_campaign(results[0])
+    zoom = data.zoom(campaign, igsc22.outline(campaign))
+    assert zoom.label == A and zoom.instance == "small drop"
+    assert zoom.step_s == (DROP_S, DROP_S + STEP_S)
+    assert (zoom.begin_s, zoom.end_s) == (0.0, DROP_S + STEP_S + data.MARGIN_S)
+    assert [label for label, _ in zoom.runs] == [A, "EBF Slow OWN"]
+    # what the run's own file says of that moment
+    rows = pd.read_csv(campaign.prefix(campaign.kept.set_index(["label", "envelope"]).loc[(A, "drop"), "key"]).parent
+                       / "run_power.csv")  # fmt: skip
+    assert zoom.excess_w == pytest.approx((rows["power_w"] - rows["cap_w"]).max(), abs=1e-5)
+
+
+def test_no_kept_run_no_zoom(tmp_path):
+    campaign, outline = planned(tmp_path, paper())
+    assert data.zoom(campaign, outline) is None and data.envelopes(campaign) == []
+
+
+def test_envelopes_come_from_the_files_or_from_the_runs(results, tmp_path):
+    campaign = read_campaign(results[0])
+    names = [name for name, _ in data.envelopes(campaign)]
+    assert names == ["drop", "step"]
+    from_file = dict(data.envelopes(campaign))["drop"]
+    assert len(from_file) == 12
+    (results[0] / "drop.csv").rename(results[0] / "moved.csv")
+    try:
+        from_run = dict(data.envelopes(campaign))["drop"]
+    finally:
+        (results[0] / "moved.csv").rename(results[0] / "drop.csv")
+    # only the changes, and only until the run ends
+    assert from_run.times_s == (0.0, DROP_S, DROP_S + STEP_S)
+    assert from_run.values == (900.0, 120.0, 900.0)
+
+
+def test_a_bar_that_outgrows_the_others_is_cut():
+    frame = pd.DataFrame({"label": list("abcd"), "kills": [200.0, 4.0, 5.0, math.nan]})
+    assert data.readable_top(frame, KILLS, list("abcd")) == pytest.approx(1.15 * 5.0)
+    assert data.readable_top(frame, KILLS, list("ab")) == pytest.approx(1.15 * 200.0)
+    assert data.readable_top(frame.assign(kills=0.0), KILLS, list("abcd")) == 1.0
+
+
+def test_names_of_instances_say_what_differs():
+    frame = pd.DataFrame({"platform": ["p", "p"], "workload": ["w", "w"], "envelope": ["", "e"]})
+    assert instance_names(frame) == ["", "e"] and instance_names(frame[:1]) == ["w"]
+
+
+def test_rows_of_a_figure_are_in_the_order_asked_for(tmp_path):
+    campaign, outline = planned(tmp_path, paper(2))
+    found = data.per_instance(campaign, outline.main, [B, A], COMPARED)
+    assert found["label"].tolist() == [B, B, A, A] and found["instance"].tolist() == ["w0", "w1"] * 2

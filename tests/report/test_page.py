@@ -1,0 +1,121 @@
+"""The report as files: all are there, equal for equal results, and no label breaks out of its place."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+
+import plotly.graph_objects as go
+import pytest
+from tables_of_tests import paper, row, save, whole
+
+from batwatt.errors import InputError
+from batwatt.report.page import write_report
+
+FIGURES = ["figure1", "figure2", "figure2-table", "figure3", "figure4", "figure5", "figure6",
+           "gantt-ff-asc-idfs", "gantt-ebf-slow-hfld"]  # fmt: skip
+HOSTILE = "</script><img src=x onerror=alert(1)> $x_1$ %{y} {{ 7 * 7 }} & \"'"
+
+
+def plots_of(page: str) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="plots">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def visible(page: str) -> str:
+    """The page without scripts and styles."""
+    return re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+
+
+def test_every_file_is_there(results):
+    folder, written, _ = results
+    names = {path.name for path in written}
+    wanted = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")}
+    wanted |= {"index.html", "table2.csv", "table2.md", "table3.csv", "table3.md", "summary.csv"}
+    assert names == wanted == {path.name for path in (folder / "report").iterdir()}
+    for path in written:
+        magic = {".png": b"\x89PNG", ".svg": b"<?xml", ".html": b"<!DOCTYPE html>"}.get(path.suffix, b"")
+        assert path.read_bytes().startswith(magic) and path.stat().st_size > 100
+
+
+def test_same_results_same_bytes(results, tmp_path):
+    folder, written, _ = results
+    copy = tmp_path / "both"
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("report"))
+    for path in write_report(copy):
+        assert path.read_bytes() == (folder / "report" / path.name).read_bytes(), path.name
+    assert len(written) == len(list((copy / "report").iterdir()))
+
+
+def test_the_page_needs_no_network(results):
+    page = results[1][0].read_text()
+    assert "default-src 'none'" in page
+    html = visible(page)
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", html)
+    assert set(re.findall(r'src="([a-z]+:)', html)) == {"data:"}
+    # whatever is linked lies beside the page
+    links = re.findall(r'<a href="([^#"]+)"', html)
+    assert links and all((results[0] / "report" / link).is_file() for link in links)
+
+
+def test_the_page_lists_what_failed(results):
+    html = visible(results[1][0].read_text())
+    assert "1 run failed" in html
+    assert "<td>EBF Asc HFLD</td><td>w0 e</td><td>&lt;b&gt;it broke&lt;/b&gt;</td>" in html
+
+
+def test_plotly_accepts_the_plots(results):
+    plots = plots_of(results[1][0].read_text())
+    assert list(plots) == ["plot1", "plot2", "plot2table", "plot3", "plot40", "plot41", "plot50", "plot6"]
+    for plot in plots.values():
+        # raises where a property or a value does not exist
+        go.Figure(plot)
+
+
+def test_hostile_labels_stay_labels(tmp_path):
+    folder = save(tmp_path / "r", [row(label, w) for label in (HOSTILE, "<b>b", "c") for w in ("w0", "<u>1")])
+    written = write_report(folder)
+    page = written[0].read_text()
+    html = visible(page)
+    assert "<img src=x" not in html and "<u>" not in html and "<b>b" not in html
+    assert "{{ 7 * 7 }}" in html and "&lt;img src=x onerror=alert(1)&gt;" in html
+    names = {trace["meta"]["label"] for trace in plots_of(page)["plot40"]["data"]}
+    assert names == {HOSTILE, "<b>b", "c"}
+    shown = {trace["name"] for trace in plots_of(page)["plot40"]["data"]}
+    assert all("<" not in name for name in shown)
+
+
+def test_a_campaign_without_an_envelope_or_kept_runs(tmp_path):
+    rows = [row(f"x{n}", w, envelope=None, violations=None, placement=None) for n in range(3) for w in "ab"]
+    names = {path.name for path in write_report(save(tmp_path / "r", rows))}
+    assert {"index.html", "table2.csv", "summary.csv", "figure4.png", "figure5.svg"} <= names
+    page = (tmp_path / "r" / "report" / "index.html").read_text()
+    assert "No kept run tells of an envelope." in page and "No study has several envelopes." in page
+
+
+def test_only_failed_runs_is_a_report_as_well(tmp_path):
+    rows = [row(label, status="failed", error="broken") for label in ("a", "b")]
+    page = write_report(save(tmp_path / "r", rows))[0].read_text()
+    assert "2 runs failed" in page
+
+
+def test_damaged_kept_files_are_named(tmp_path):
+    folder = whole(tmp_path / "r", 1)
+    for energy in (folder / "runs").glob("*/run_consumed_energy.csv"):
+        energy.write_text("time,energy\n0,1\n")
+    with pytest.raises(InputError, match=r"run_consumed_energy\.csv: no column"):
+        write_report(folder)
+
+
+def test_a_thousand_rows_take_less_than_half_a_minute(tmp_path):
+    rows = paper(20) + [
+        row(f"{order} {name}", f"w{n}", mean_slowdown=n + 1.0, response=name, order=order, placement="easy")
+        for name in ("idfs", "iafs", "idsb", "iasb", "hfld", "none")
+        for order in ("fcfs", "asc", "desc", "slowdown", "e", "f", "g")
+        for n in range(20)
+    ]
+    assert len(rows) >= 980
+    began = time.perf_counter()
+    write_report(save(tmp_path / "r", rows))
+    assert time.perf_counter() - began < 30.0

@@ -1,0 +1,177 @@
+"""The tables, on numbers small enough to work out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from tables_of_tests import paper, row, save
+
+from batwatt.errors import InputError
+from batwatt.report import igsc22
+from batwatt.report.grid import NOTHING
+from batwatt.report.outline import general_outline
+from batwatt.report.table import read_campaign
+from batwatt.report.tables import marks, summary, table2, table3
+
+A, B = "EBF Slow HFLD", "FF Asc IDFS"
+TWO = [
+    row(A, "w0", mean_slowdown=3.0, killed_power=2, killed_walltime=1, violations=4, finished_work_fraction=0.5),
+    row(A, "w1", mean_slowdown=6.0, killed_power=4, killed_walltime=1, violations=0, finished_work_fraction=0.9),
+    row("Optimum", "w0", mean_slowdown=1.0, lower_bound=0.9),
+    row("Optimum", "w1", mean_slowdown=2.0, lower_bound=1.5),
+]
+
+
+def table(folder, rows, plan=igsc22.outline):
+    campaign = read_campaign(save(folder, rows))
+    outline = plan(campaign)
+    return table2(campaign, outline), campaign, outline
+
+
+def line(grid, label=A):
+    return grid.frame.set_index("label").loc[label]
+
+
+def test_table2_by_hand(tmp_path):
+    grid, *_ = table(tmp_path, TWO)
+    found = line(grid)
+    assert (found["instances"], found["mean_slowdown"], found["kills"], found["violations"]) == (2, 4.5, 4.0, 2.0)
+    assert (found["killed_power"], found["killed_walltime"], found["finished_work_percent"]) == (3.0, 1.0, 70.0)
+    # (3 - 1 + 6 - 2) / 2, (3 + 5) / 2, (4 + 0) / 2
+    assert found["mean_slowdown_over_optimum"] == 3.0
+    assert (found["kills_over_optimum"], found["violations_over_optimum"]) == (4.0, 2.0)
+    assert (found["mean_slowdown_printed"], found["kills_printed"], found["violations_printed"]) == (2.9, 19.0, 3.0)
+    assert not any("bound" in column.name or "best_known" in column.name for column in grid.columns)
+    assert list(grid.frame["label"]) == ["Optimum", A] and grid.named == 2
+
+
+def test_unproven_optimum_is_labelled_so(tmp_path):
+    grid, *_ = table(tmp_path, [*TWO[:3], TWO[3] | {"proven_optimal": False, "gap": 0.25}])
+    found = line(grid)
+    assert found["mean_slowdown_over_best_known"] == 3.0
+    # (3 - 0.9 + 6 - 1.5) / 2
+    assert found["slowdown_over_lower_bound"] == pytest.approx(3.3)
+    assert line(grid, "Optimum")["slowdown_over_lower_bound"] == pytest.approx(0.3)
+    groups = [name for name, _ in grid.groups()]
+    assert groups[2:4] == ["distance to the best known schedule", "distance to the lower bound"]
+    assert any("not proven optimal" in note for note in grid.notes)
+    assert not any("over_optimum" in column.name for column in grid.columns)
+
+
+@pytest.mark.parametrize("proven", [None, False])
+def test_a_null_is_no_proof(tmp_path, proven):
+    grid, *_ = table(tmp_path, [*TWO[:3], TWO[3] | {"proven_optimal": proven}])
+    assert "mean_slowdown_over_best_known" in grid.frame
+
+
+def test_an_instance_without_optimum_counts_in_means_only(tmp_path):
+    failed = row("Optimum", "w2", status="failed", error="no time")
+    grid, *_ = table(tmp_path, [*TWO, row(A, "w2", mean_slowdown=12.0), failed])
+    found = line(grid)
+    assert (found["instances"], found["mean_slowdown"], found["mean_slowdown_over_optimum"]) == (3, 7.0, 3.0)
+    assert any("Some instances have no optimum" in note for note in grid.notes)
+
+
+def test_no_optimum(tmp_path):
+    grid, *_ = table(tmp_path, TWO[:2])
+    assert "There is no optimum in this campaign: absolute values only." in grid.notes
+    assert not any("_over_" in column.name for column in grid.columns)
+
+
+def test_seeds_of_an_instance_count_once(tmp_path):
+    grid, *_ = table(tmp_path, [*TWO, row(A, "w1", seed=7, mean_slowdown=10.0)])
+    # w1 is (6 + 10) / 2 = 8
+    assert line(grid)["mean_slowdown"] == 5.5 and line(grid)["mean_slowdown_over_optimum"] == 4.0
+
+
+def test_no_envelope(tmp_path):
+    nothing = {"envelope": None, "violations": None, "energy_j": None}
+    grid, campaign, outline = table(tmp_path, [made | nothing for made in TWO])
+    assert math.isnan(line(grid)["violations"]) and line(grid)["mean_slowdown_over_optimum"] == 3.0
+    cells = dict(zip((c.name for c in grid.columns), grid.cells()[1], strict=True))
+    assert cells["violations"] == cells["violations_over_optimum"] == NOTHING
+    assert cells["mean_slowdown_over_optimum"] == "+3.00"
+    found = marks(campaign, outline, [A, "Optimum"])
+    assert list(found.columns) == ["mean_slowdown", "kills"]
+
+
+def test_marks_by_hand(tmp_path):
+    values = {A: (1.0, 3.0), B: (2.0, 1.0), "FF Slow HFLD": (3.0, 2.0), "EBF Slow IDSB": (5.0, 3.0)}
+    rows = []
+    for label, (first, second) in values.items():
+        rows += [row(label, "w0", mean_slowdown=first), row(label, "w1", mean_slowdown=first)]
+        rows.append(row(label, "w0", study="profiles", envelope="e1", mean_slowdown=second, killed_power=int(second)))
+    _, campaign, outline = table(tmp_path, rows)
+    found = marks(campaign, outline, outline.rated)
+    # slowdown, places: 0 1/4 1/2 1 in the first study, 1 0 1/2 1 in the second: means 1/2 1/8 1/2 1
+    assert found["mean_slowdown"].to_dict() == {A: "+", B: "+++", "FF Slow HFLD": "+", "EBF Slow IDSB": ""}
+    # kills: all equal in the first (0), places 1 0 1/2 1 in the second: means 1/2 0 1/4 1/2
+    assert found["kills"].to_dict() == {A: "+", B: "+++", "FF Slow HFLD": "++", "EBF Slow IDSB": "+"}
+    assert set(found["violations"]) == {"+++"}
+
+
+def test_table3_has_the_printed_marks_beside_ours(tmp_path):
+    _, campaign, outline = table(tmp_path, paper())
+    grid = table3(campaign, outline)
+    frame = grid.frame.set_index("label")
+    assert list(frame.index) == ["EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB", "EBF Slow OWN"]
+    assert list(frame["kills_printed"]) == ["++", "", "+++", "+", "·"]
+    # slowdown 3, 4, 5, 6 among the paper's, up to 7 with ours
+    assert list(frame["mean_slowdown"]) == ["+++", "++", "+", "", ""]
+    assert list(frame["mean_slowdown_among_printed"]) == ["+++", "++", "+", "", "·"]
+
+
+def test_table3_needs_two(tmp_path):
+    _, campaign, outline = table(tmp_path, TWO)
+    assert table3(campaign, outline) is None
+
+
+def test_summary_by_hand(tmp_path):
+    _, campaign, outline = table(tmp_path, [*TWO, row(A, "w2", status="failed", error="x")])
+    frame = summary(campaign, outline).set_index("label")
+    assert list(frame.index) == ["Optimum", A]
+    found = frame.loc[A]
+    assert (found["runs"], found["failed"], found["mean_slowdown_mean"], found["killed_power_mean"]) == (3, 1, 4.5, 3)
+    assert found["mean_slowdown_std"] == pytest.approx(math.sqrt(4.5)) and found["killed_walltime_std"] == 0.0
+
+
+def test_files(tmp_path):
+    hostile = "a|b <i>$x$ [1]"
+    grid, *_ = table(tmp_path / "r", [row(hostile), row("other")], general_outline)
+    csv, markdown = grid.write(tmp_path / "out")
+    assert list(pd.read_csv(csv)["label"]) == [hostile, "other"]
+    text = markdown.read_text()
+    assert "| a\\|b \\<i\\>\\$x\\$ \\[1\\] | 1 |" in text
+    assert b"\r" not in csv.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("make", "problem", "hint"),
+    [
+        (lambda folder: None, "no such folder", "batwatt campaign run"),
+        (lambda folder: folder.mkdir(), "is not a folder of results", "batwatt campaign run"),
+        (lambda folder: (folder / "cells").mkdir(parents=True), "no table.parquet yet", "batwatt campaign run"),
+        (lambda folder: save(folder, []), "has no row", "declare"),
+        (lambda folder: (save(folder, TWO) / "table.parquet").write_text("PAR1?"), "cannot be read", "again"),
+        (
+            lambda folder: pd.DataFrame({"label": ["x"]}).to_parquet(save(folder, TWO) / "table.parquet"),
+            "no column 'study': it was written by another version",
+            "run the campaign again",
+        ),
+        (lambda folder: save(folder, [row(A, mean_slowdown="much")]), "'mean_slowdown' holds something", "again"),
+    ],
+)
+def test_errors(tmp_path, make, problem, hint):
+    make(tmp_path / "r")
+    with pytest.raises(InputError, match=problem) as caught:
+        read_campaign(tmp_path / "r")
+    assert hint in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_rule_of_marks_gives_the_papers_on_its_kills(tmp_path):
+    kills = {label: int(distance[1]) for label, distance in igsc22.DISTANCES.items() if label in igsc22.MARKS}
+    _, campaign, outline = table(tmp_path, [row(label, killed_power=count) for label, count in kills.items()])
+    found = marks(campaign, outline, outline.rated)["kills"].to_dict()
+    assert found == {label: printed[1] for label, printed in igsc22.MARKS.items()}
