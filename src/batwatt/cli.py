@@ -17,8 +17,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from batwatt import __version__
 from batwatt.campaign.load import blaming, make_scheduler, scheduler_class
 from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
+from batwatt.cli_campaign import campaign_commands
 from batwatt.cli_ends import Warnings, exit_code_of
 from batwatt.cli_inputs import generate, inputs_commands, read_options
+from batwatt.cli_optimum import optimum_commands
 from batwatt.cli_results import print_summary, results_commands
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import listen
@@ -359,4 +361,6 @@ def engine_command(
 
 inputs_commands(app)
 results_commands(app)
+campaign_commands(app)
+optimum_commands(app)
 app.add_typer(generate, name="generate", rich_help_panel="Make inputs")

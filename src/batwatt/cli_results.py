@@ -1,4 +1,4 @@
-"""The commands that show: policies, metrics."""
+"""The commands that show: policies, metrics, gantt, report."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from batwatt.inputs.batsim_json import read_workload
 from batwatt.inputs.platform_xml import read_platform
 from batwatt.inputs.series_csv import read_series
 from batwatt.policy.registry import describe
+from batwatt.results.gantt import plot_gantt
 from batwatt.results.metrics import Metrics
 from batwatt.results.summary import summary_table, summary_text
 
@@ -68,7 +69,37 @@ def metrics(
     print_summary([(prefix.name, found)])
 
 
+def gantt(
+    prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left, ours or a real Batsim's.")],
+    platform: Annotated[Path, typer.Option("-p", "--platform", help="The platform of that run.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")],
+    envelope: Annotated[Path | None, typer.Option("--envelope", help="The power envelope of that run.")] = None,
+    title: Annotated[str, typer.Option("--title", help="What is written above it.", show_default="PREFIX")] = "",
+) -> None:
+    """Draw which server ran which job in which p-state, over the power drawn.
+
+    [bold]Example:[/]
+    batwatt gantt out/x -p platforms/grid5000.xml --envelope power_profiles/profile3.csv -o out/x.svg
+    """
+    series = read_series(envelope) if envelope is not None else None
+    print(plot_gantt(prefix, read_platform(platform), series, output, title))
+
+
+def report(
+    results: Annotated[Path, typer.Argument(help="Folder of a campaign's results: results/NAME.")],
+) -> None:
+    """Write tables, figures and one page about a campaign into results/NAME/report.
+
+    [bold]Example:[/] batwatt report results/igsc22
+    """
+    # plotly takes as long to import as all the rest
+    from batwatt.report.page import write_report
+
+    page, *others = write_report(results)
+    print(f"{page} and {len(others)} files beside it")
+
+
 def results_commands(app: typer.Typer) -> None:
-    """Add `policies` and `metrics` to the application."""
-    for command in (policies, metrics):
+    """Add the commands of this module to the application."""
+    for command in (policies, metrics, gantt, report):
         app.command(rich_help_panel="Look up")(command)

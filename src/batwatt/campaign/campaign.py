@@ -1,0 +1,222 @@
+"""A campaign: what is declared, what of it is done, and doing the rest."""
+
+from __future__ import annotations
+
+import platform as python_platform
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from joblib import cpu_count
+
+from batwatt import __version__
+from batwatt.campaign.cells import Cell, code_digest, expand
+from batwatt.campaign.declared import parse_declared
+from batwatt.campaign.execute import Outcome, Task, task_of
+from batwatt.campaign.load import SchedulerError, make_scheduler
+from batwatt.campaign.pools import dask_client, run_here, run_on_dask
+from batwatt.campaign.spec import OPTIMUM, Campaign, checked_name
+from batwatt.campaign.store import COPY, CampaignStopped, Record, Store
+from batwatt.campaign.table import write_table
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.batsim_json import read_text, read_workload
+from batwatt.inputs.events import read_events
+from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.series_csv import read_series
+
+LOGGED = ("batwatt", "joblib", "pyarrow", "pybatsim", "numpy", "pandas")
+Report = Callable[[int, int, int], None]
+"""Called with the numbers of runs that are done or failed, of those that failed, and of all, as they change."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """Where the runs are carried out: `jobs` processes here, or on a Dask cluster."""
+
+    # of the cores of the machine, those that this process may use
+    jobs: int = cpu_count()
+    dask: str | None = None
+    job_queue: Path | None = None
+
+    @property
+    def remote(self) -> bool:
+        """Whether other processes than children of this one run the cells."""
+        return self.dask is not None or self.job_queue is not None
+
+    def outcomes(self, tasks: Sequence[Task], note: Callable[[str], None]) -> Iterator[Outcome]:
+        """Carry out cells; `note` gets lines for the log."""
+        if not self.remote:
+            yield from run_here(tasks, self.jobs, note)
+            return
+        with dask_client(self.dask, self.job_queue) as client:
+            yield from run_on_dask(tasks, client)
+
+
+@dataclass(frozen=True)
+class State:
+    """Counts of the rows of one study."""
+
+    study: str
+    done: int
+    failed: int
+    missing: int
+
+
+class Declaration:
+    """A declared campaign with its folder and its cells."""
+
+    def __init__(self, text: str, origin: Path, where: Path, results: Path, name: str | None = None) -> None:
+        self.text = text
+        self.origin = origin
+        self.campaign = parse_declared(text, where, Campaign)
+        self.store = Store(results / (name or self.campaign.name))
+        self.cells = expand(self.campaign, where, origin.parent.resolve(), self.store.folder / "inputs")
+        self.keeping = {cell.key for cell in self.cells if cell.keep}
+
+    def records(self) -> tuple[dict[str, Record], list[str]]:
+        """The cells that need not run again, and lines about damaged files."""
+        records, damaged = self.store.load(dict.fromkeys(cell.key for cell in self.cells))
+        lost = {key for key in records if key in self.keeping and records[key].status == "done"}
+        return {key: found for key, found in records.items() if key not in lost or self.store.kept(key)}, damaged
+
+    def states(self) -> list[State]:
+        """The state of each study."""
+        records, _ = self.records()
+        states = []
+        for study in self.campaign.studies:
+            count = Counter(_status(records.get(cell.key)) for cell in self.cells if cell.study == study)
+            states.append(State(study, count["done"], count["failed"], count["missing"]))
+        return states
+
+    def stale(self) -> list[str]:
+        """Keys of cells that are in the folder but no longer declared."""
+        return self.store.stale(cell.key for cell in self.cells)
+
+
+def _status(record: Record | None) -> str:
+    return record.status if record else "missing"
+
+
+def declared_in(path: Path, results: Path, name: str | None = None) -> Declaration:
+    """The campaign of a YAML file. Raises InputError."""
+    if name is not None:
+        try:
+            checked_name(name)
+        except ValueError as error:
+            raise InputError("--name", str(error)) from None
+    return Declaration(read_text(path), path, path, results, name)
+
+
+def declared_of(folder: Path) -> Declaration:
+    """The campaign of a folder of results, as it was last run. Raises InputError."""
+    origin = Store(folder).origin()
+    copy = folder / COPY
+    return Declaration(read_text(copy), origin, copy, folder.parent, folder.resolve().name)
+
+
+def carry_out(declared: Declaration, way: Way, only: str | None, report: Report) -> list[State]:
+    """Run what is not done, or has failed, and write the table. Raises CampaignStopped with all that is finished kept.
+
+    `only` names the one study to run; the table has the finished rows of all studies.
+    """
+    if only is not None and only not in declared.campaign.studies:
+        raise UnknownNameError("--only", "study", only, declared.campaign.studies, "Name a study of the campaign.")
+    store = declared.store
+    with store.locked():
+        records, damaged = declared.records()
+        store.declare(declared.text, declared.origin)
+        store.log(*damaged)
+        wanted = {cell.key: cell for cell in reversed(declared.cells) if only in (None, cell.study)}
+        left = [cell for key, cell in reversed(wanted.items()) if _status(records.get(key)) != "done"]
+        check_inputs(left)
+        began = time.monotonic()
+        store.log(f"start: {len(left)} of {len(wanted)} runs to do, {_versions()}")
+        failed, ended = 0, len(wanted) - len(left)
+        try:
+            report(ended, failed, len(wanted))
+            with closing(_outcomes(declared, left, way)) as outcomes:
+                for outcome in outcomes:
+                    _save(store, wanted[outcome.key], outcome)
+                    records.update(store.load([outcome.key])[0])
+                    ended += 1
+                    failed += outcome.status == "failed"
+                    report(ended, failed, len(wanted))
+        except BaseException as error:
+            reason = "interrupted" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())
+            _last_words(declared, f"stopped: {reason}", records)
+            raise
+        store.write_table(lambda path: write_table(path, declared.cells, records))
+        store.log(f"end: {failed} failed, {time.monotonic() - began:.1f} s")
+    return declared.states()
+
+
+def _outcomes(declared: Declaration, left: Iterable[Cell], way: Way) -> Generator[Outcome, None, None]:
+    # the long ones first, so that no process is left alone with one at the end
+    ordered = sorted(left, key=lambda cell: cell.scheduler != OPTIMUM)
+    scratch = None if way.remote else declared.store.scratch.resolve()
+    for file in {file for cell in ordered for file in cell.inputs}:
+        file.provide()
+    if ordered:
+        tasks = [task_of(cell, cell.key in declared.keeping, scratch) for cell in ordered]
+        yield from way.outcomes(tasks, declared.store.log)
+
+
+def _save(store: Store, cell: Cell, outcome: Outcome) -> None:
+    """Keep an outcome, and tell of it in the log. Raises CampaignStopped."""
+    if outcome.status == "stop":
+        raise CampaignStopped(f"{outcome.error}; mend that, then: batwatt campaign resume {store.folder}")
+    store.save(cell, outcome)
+    axes = (cell.platform.name, cell.workload.name, cell.envelope.name if cell.envelope else "", cell.engine)
+    what = f"{cell.study}: {cell.label}, {' '.join(axes)}" + (f" seed {cell.seed}" if cell.seed is not None else "")
+    error = f": {outcome.error}" if outcome.error else ""
+    lines = [f"{outcome.status} {cell.key[:12]} {outcome.elapsed_s:.2f} s {what}{error}"]
+    store.log(*lines, *(f"  {note}" for note in outcome.notes))
+
+
+def _last_words(declared: Declaration, text: str, records: dict[str, Record]) -> None:
+    """The table of what is there, and a line in the log, if the disk still takes them."""
+    try:
+        declared.store.write_table(lambda path: write_table(path, declared.cells, records))
+        declared.store.log(text)
+    except CampaignStopped:
+        pass  # the reason for which the campaign ends is told
+
+
+def check_inputs(cells: Sequence[Cell]) -> None:
+    """What is wrong with inputs and options is said before the first run: InputError."""
+    tried: set[tuple[str, str]] = set()
+    for cell in cells:
+        for given in cell.inputs:
+            given.provide()
+        axes = {"platform": cell.platform, "envelope": cell.envelope, "workload": cell.workload}
+        for kind, file in axes.items():
+            if file is None or (kind, file.sha256) in tried:
+                continue
+            tried.add((kind, file.sha256))
+            if kind == "platform":
+                platform = read_platform(file.path)
+                if cell.events:
+                    read_events(cell.events.path, cell.engine_options.forward_unknown_events, len(platform))
+            elif kind == "envelope":
+                read_series(file.path)
+            else:
+                read_workload(file.path, simulate=cell.engine != "batsim")
+        spec = task_of(cell, False, None).spec
+        setting = (cell.scheduler, repr(sorted(cell.run_options.items())))
+        if cell.scheduler != OPTIMUM and setting not in tried:
+            tried.add(setting)
+            try:
+                make_scheduler(spec.scheduler, spec.scheduler_options())
+            except SchedulerError:
+                pass  # its own business, told in the row of its run
+            except InputError as error:
+                raise InputError(f"{cell.study}: {cell.label!r}", str(error)) from None
+
+
+def _versions() -> str:
+    packages = " ".join(f"{name} {version(name)}" for name in LOGGED if name != "batwatt")
+    return f"batwatt {__version__} code {code_digest()[:12]} python {python_platform.python_version()} {packages}"

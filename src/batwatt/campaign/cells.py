@@ -1,0 +1,260 @@
+"""The cells of a campaign: the declared grid run by run, each with a key made of everything that determines it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import batwatt
+from batwatt import __version__
+from batwatt.campaign.load import scheduler_class
+from batwatt.campaign.run import EngineName
+from batwatt.campaign.sources import InputFile, Sources
+from batwatt.campaign.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.policy.base import EnvelopeScheduler
+
+FORMAT = 1
+"""Version of what a key is made of and of the files of cells."""
+CODE = (
+    *("_version.py", "units.py", "model", "inputs", "engine", "policy"),
+    *("results/columns.py", "results/metrics.py", "results/power.py", "results/read.py", "results/writers.py"),
+    *("campaign/load.py", "campaign/run.py"),
+)
+"""The sources, and `batwatt.schedulers`, that determine the figures of a run."""
+CODE_OF_OPTIMUM = (*CODE, "planner", "campaign/optimum.py")
+PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")
+AXES = ("label", "platform", "workload", "envelope", "engine", "seed")
+"""What a rule may name beside options."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row of the table: one run, and where it stands in the grid."""
+
+    study: str
+    label: str
+    platform: InputFile
+    workload: InputFile
+    envelope: InputFile | None
+    scheduler: str
+    options: Mapping[str, Any]
+    seed: int | None
+    engine: EngineName
+    engine_options: EngineOptions
+    events: InputFile | None = None
+    scheduler_file: InputFile | None = None
+    depends: tuple[InputFile, ...] = ()
+    seeded: bool = False
+    keep: bool = False
+    key: str = ""
+
+    @property
+    def inputs(self) -> tuple[InputFile, ...]:
+        """The files that its run reads."""
+        given = (self.platform, self.workload, self.envelope, self.events, self.scheduler_file, *self.depends)
+        return tuple(file for file in given if file is not None)
+
+    @property
+    def run_options(self) -> dict[str, Any]:
+        """The options that the scheduler gets: with the seed if it takes one."""
+        return {**self.options, "seed": self.seed} if self.seeded else dict(self.options)
+
+    def column(self, name: str) -> Any:
+        """What a rule compares: a column by its text in the table, or an option."""
+        value = getattr(self, name) if name in AXES else self.options.get(name)
+        return value.name if isinstance(value, InputFile) else value
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that determines the figures of the run, files by their content."""
+        engine = self.engine_options.model_dump()
+        if self.engine == "batsim":
+            engine["batsim"] = _digest_of_executable(engine["batsim"])
+        else:
+            del engine["batsim"], engine["batsim_args"]
+        optional = {"envelope": self.envelope, "events": self.events, "scheduler_file": self.scheduler_file}
+        return {
+            "format": FORMAT,
+            "platform": self.platform.sha256,
+            "workload": self.workload.sha256,
+            **{name: file.sha256 if file else None for name, file in optional.items()},
+            "depends": sorted(file.sha256 for file in self.depends),
+            "scheduler": Path(self.scheduler).stem if self.scheduler_file else self.scheduler,
+            "options": self.run_options,
+            "engine": self.engine,
+            "engine_options": engine,
+            "code": code_digest(self.scheduler == OPTIMUM),
+        }
+
+
+@cache
+def code_digest(optimum: bool = False) -> str:
+    """SHA-256 of the version, of the sources that determine a run's figures and of the packages that do so, too."""
+    root = Path(batwatt.__file__).parent
+    sources: dict[str, Path] = {}
+    for name in CODE_OF_OPTIMUM if optimum else CODE:
+        path = root / name
+        found = path.rglob("*.py") if path.is_dir() else [path] if path.is_file() else []
+        sources.update((file.relative_to(root).as_posix(), file) for file in found)
+    # the folder lies outside src/ in a checkout
+    schedulers = Path(next(iter(importlib.import_module("batwatt.schedulers").__path__)))
+    sources.update((f"schedulers/{file.name}", file) for file in schedulers.glob("*.py"))
+    parts = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sources.items()}
+    packages = {name: _version(name) for name in (PACKAGES_OF_OPTIMUM if optimum else PACKAGES)}
+    return hashlib.sha256(canonical([__version__, parts, packages]).encode()).hexdigest()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+@cache
+def _digest_of_executable(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise InputError("batsim", f"{name!r} is not an executable on PATH", "install Batsim 4.x or give its path")
+    return hashlib.sha256(Path(found).read_bytes()).hexdigest()
+
+
+def expand(campaign: Campaign, where: Path, base: Path, generated: Path) -> list[Cell]:
+    """All cells in the order of the declaration: study, grid and then cases, platform, workload, envelope, ...
+
+    `where` names the file in errors, `base` is the folder of its relative paths, `generated` that of generated
+    workloads (which are not written here). Raises InputError.
+    """
+    sources = Sources(base, generated)
+    cells: list[Cell] = []
+    for name, study in campaign.effective().items():
+        place = f"{where}: studies.{name}"
+        found = list(_cells_of(name, study, sources, place))
+        for number, rule in enumerate(study.exclude):
+            dropped = _picked(found, rule, f"{place}.exclude[{number}]")
+            found = [cell for cell in found if id(cell) not in dropped]
+        keep: set[int] = set()
+        for number, rule in enumerate(study.keep if isinstance(study.keep, list) else ()):
+            keep |= _picked(found, rule, f"{place}.keep[{number}]")
+        for cell in found:
+            key = hashlib.sha256(canonical(cell.identity()).encode()).hexdigest()
+            cells.append(replace(cell, key=key, keep=cell.keep or study.keep is True or id(cell) in keep))
+    return cells
+
+
+def _picked(cells: Sequence[Cell], rule: Rule, place: str) -> set[int]:
+    """The `id` of the cells that a rule picks: every name in it has the value, or one of the values."""
+    known = {*AXES, *(option for cell in cells for option in cell.options)}
+    for name in rule:
+        if name not in known:
+            raise UnknownNameError(place, "column or option", name, known, "Correct the rule.")
+    allowed = {name: wanted if isinstance(wanted, list) else [wanted] for name, wanted in rule.items()}
+    picked = {id(cell) for cell in cells if all(cell.column(name) in values for name, values in allowed.items())}
+    if not picked:
+        raise InputError(place, f"no run is {canonical(rule)}", "correct or remove the rule")
+    return picked
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """A label and what it stands for: a point of the grid or a case."""
+
+    label: str
+    scheduler: str
+    options: Mapping[str, Any]
+    engines: Sequence[EngineName]
+    engine_options: EngineOptions
+    seeds: Sequence[int] | None
+    keep: bool = False
+
+
+def _settings(study: Study, place: str) -> Iterator[_Setting]:
+    template = study.label or " ".join(f"{{{name}}}" for name in study.grid) or None
+    shared = (study.engines, study.engine_options, study.seeds)
+    if study.grid or not study.cases:
+        for values in product(*study.grid.values()):
+            options = {**study.options, **dict(zip(study.grid, values, strict=True))}
+            label = label_of(template or Path(study.scheduler).stem, options, study.names, place)
+            yield _Setting(label, study.scheduler, options, *shared)
+    for number, case in enumerate(study.cases):
+        own = case.scheduler is not None and case.scheduler != study.scheduler
+        options = dict(case.options) if own else {**study.options, **case.options}
+        if case.label is None and template is None:
+            raise InputError(f"{place}.cases[{number}]", "has no label", "give it one, or the study a template")
+        label = case.label or label_of(template or "", options, study.names, f"{place}.cases[{number}]")
+        yield _Setting(
+            label,
+            case.scheduler or study.scheduler,
+            options,
+            case.engines or study.engines,
+            case.engine_options or study.engine_options,
+            case.seeds or study.seeds,
+            case.keep,
+        )
+
+
+def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator[Cell]:
+    settings = list(_settings(study, place))
+    twice = [label for label, count in Counter(setting.label for setting in settings).items() if count > 1]
+    if twice:
+        hint = "labels name the rows of a study: give each its own"
+        raise InputError(place, f"the label {twice[0]!r} is there twice", hint)
+    platforms = sources.files(study.platforms, f"{place}.platforms")
+    workloads = sources.workloads(study.workloads, f"{place}.workloads")
+    envelopes: Sequence[InputFile | None] = sources.files(study.envelopes, f"{place}.envelopes") or [None]
+    events = sources.file(study.events, f"{place}.events") if study.events else None
+    depends = tuple(sources.files(study.depends, f"{place}.depends"))
+    for setting in settings:
+        if setting.scheduler == OPTIMUM and set(setting.engines) != {"embedded"}:
+            problem = f"{setting.label!r}: the optimum runs on the embedded engine only"
+            raise InputError(place, problem, "declare it as a case with `engines: [embedded]`")
+        seeds: Sequence[int | None] = setting.seeds or [None]
+        axes = (setting.engines, seeds)
+        if any(len(set(values)) < len(values) for values in axes):
+            raise InputError(place, f"{setting.label!r}: an engine or a seed is there twice", "list each once")
+        scheduler, file, takes_seed = _scheduler(setting.scheduler, sources, f"{place}: {setting.label!r}")
+        for platform, workload, envelope, engine, seed in product(platforms, workloads, envelopes, *axes):
+            yield Cell(
+                study=name,
+                label=setting.label,
+                platform=platform,
+                workload=workload,
+                envelope=envelope,
+                scheduler=scheduler,
+                options=setting.options,
+                seed=seed,
+                engine=engine,
+                engine_options=setting.engine_options,
+                events=events,
+                scheduler_file=file,
+                depends=depends,
+                seeded=takes_seed and seed is not None,
+                keep=setting.keep,
+            )
+
+
+def _scheduler(name: str, sources: Sources, place: str) -> tuple[str, InputFile | None, bool]:
+    """The scheduler as declared, its file if it is not ours, and whether it takes the option `seed`."""
+    if name == OPTIMUM:
+        return name, None, True
+    if "/" in name or name.endswith(".py"):
+        file = sources.file(name, place)
+        scheduler_class(str(file.path))
+        return name, file, True
+    try:
+        found = scheduler_class(name)
+    except UnknownNameError as error:
+        raise InputError(place, str(error).removeprefix("--scheduler: ")) from None
+    if issubclass(found, EnvelopeScheduler):
+        return name, None, "seed" in found.Options.model_fields
+    return name, sources.file(inspect.getfile(found), place), True

@@ -1,0 +1,138 @@
+"""Reading a YAML file into a pydantic model: every error is one line with file, line, place, value and the way out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.batsim_json import read_text
+
+HINT = "see docs/campaigns.md"
+
+
+class Declared(BaseModel):
+    """Base of everything declared in YAML: types are exact, and an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            for name in given:
+                if name not in cls.model_fields:
+                    known = ",".join(cls.model_fields)
+                    raise PydanticCustomError("unknown_key", "no key", {"name": str(name), "known": known})
+        return given
+
+
+Model = TypeVar("Model", bound=Declared)
+
+
+def wrong(problem: str) -> PydanticCustomError:
+    """What a validator raises: its text becomes the problem of the error's line."""
+    return PydanticCustomError("wrong", "{problem}", {"problem": problem})
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as most people expect it (the core schema of YAML 1.2).
+
+    So `no` and `on` are texts, `12:00:00` is no number of seconds, `1e5` is a number, and dates stay texts. A key that
+    is there twice is an error.
+    """
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 (the name is PyYAML's)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[Any] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} is there twice", key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+for _tag, _pattern, _first in (
+    ("null", r"~|null|Null|NULL|", "~nN\0"),
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)", "-+.0123456789"),
+    ("merge", "<<", "<"),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), [*_first, ""])
+
+
+def read_declared(path: Path, model: type[Model]) -> Model:
+    """The file as a model. Raises InputError."""
+    return parse_declared(read_text(path), path, model)
+
+
+def parse_declared(text: str, where: object, model: type[Model]) -> Model:
+    """The text of the file `where` as a model. Raises InputError."""
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        data = loader.construct_document(node) if node is not None else None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{where}: line {mark.line + 1}" if mark else where
+        raise InputError(place, error.problem or error.context or "is not YAML", "correct the YAML") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise InputError(where, f"is not YAML ({error})", "correct the YAML") from None
+    if not isinstance(data, dict):
+        raise InputError(where, f"must be a mapping of keys, got {_shown(data)}", HINT)
+    try:
+        return model.model_validate(data)
+    except ValidationError as errors:
+        raise _told(where, node, dict(errors.errors(include_url=False)[0])) from None
+
+
+def _told(where: object, node: Any, error: dict[str, Any]) -> InputError:
+    """A pydantic error with the line and the path of what it is about."""
+    line, path = node.start_mark.line + 1, ""
+    for part in error["loc"]:
+        found = _child(node, part)
+        if found is None:
+            continue
+        mark, node = found
+        line = mark.line + 1
+        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    context = error.get("ctx", {})
+    missing = str(error["loc"][-1]) if error["type"] == "missing" else None
+    if error["type"] == "unknown_key":
+        found = _child(node, context["name"])
+        line = found[0].line + 1 if found else line
+    place = f"{where}: line {line}" + (f": {path.removeprefix('.')}" if path else "")
+    if error["type"] == "unknown_key":
+        return UnknownNameError(place, "key", context["name"], context["known"].split(","), f"See {HINT[4:]}.")
+    if missing:
+        return InputError(place, f"{missing!r} is missing", f"add it; {HINT}")
+    if error["type"] == "wrong":
+        return InputError(place, context["problem"], HINT)
+    text = str(error["msg"])
+    return InputError(place, f"{text[:1].lower()}{text[1:]}, got {_shown(error.get('input'))}", HINT)
+
+
+def _child(node: Any, part: str | int) -> tuple[yaml.Mark, Any] | None:
+    """Where the child begins, and itself; None if the document has no such part."""
+    if isinstance(node, yaml.MappingNode):
+        return next(((key.start_mark, value) for key, value in node.value if key.value == str(part)), None)
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return node.value[part].start_mark, node.value[part]
+    return None
+
+
+def _shown(value: object) -> str:
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,200 @@
+"""Carrying out one cell where it is: in a worker process here, or on another machine."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import math
+import os
+import platform as python_platform
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any, Literal
+
+from batwatt.campaign.cells import Cell, code_digest
+from batwatt.campaign.run import RunSpec, run
+from batwatt.campaign.sources import digest_of
+from batwatt.campaign.spec import OPTIMUM
+from batwatt.errors import BatwattError
+from batwatt.results.metrics import Metrics
+
+BOUNDS = ("lower_bound", "gap", "proven_optimal")
+"""What a row of the optimum has beside the metrics."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
+"""Errors that are the machine's, not the run's."""
+MAX_NOTES = 20
+ORPHAN_S = 0.5
+"""How often a worker process looks whether its parent is still there."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One cell as a worker gets it; `shown` are the texts that stand for paths in errors."""
+
+    key: str
+    spec: RunSpec
+    digests: Mapping[str, str]
+    shown: Mapping[str, str]
+    code: str
+    keep: bool
+    scratch: str | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a cell ended: `stop` means that the campaign cannot go on (the machine's fault, not the run's)."""
+
+    key: str
+    status: Literal["done", "failed", "stop"]
+    error: str | None = None
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    elapsed_s: float = 0.0
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def task_of(cell: Cell, keep: bool, scratch: Path | None) -> Task:
+    """What a worker needs to know."""
+    engine = cell.engine_options
+    spec = RunSpec(
+        platform=cell.platform.path,
+        workload=cell.workload.path,
+        scheduler=str(cell.scheduler_file.path) if cell.scheduler_file else cell.scheduler,
+        options=cell.run_options,
+        envelope=cell.envelope.path if cell.envelope else None,
+        events=cell.events.path if cell.events else None,
+        engine=cell.engine,
+        config=engine.config(),
+        batsim=engine.batsim,
+        batsim_args=tuple(engine.batsim_args),
+    )
+    files = cell.inputs
+    return Task(
+        key=cell.key,
+        spec=spec,
+        digests={str(file.path): file.sha256 for file in files},
+        shown={str(file.path): file.shown for file in files},
+        code=code_digest(cell.scheduler == OPTIMUM),
+        keep=keep,
+        scratch=str(scratch) if scratch else None,
+    )
+
+
+def execute(task: Task) -> Outcome:
+    """Run a cell in a temporary folder. Nothing that goes wrong is raised, so that it arrives from anywhere."""
+    if code_digest(task.spec.scheduler == OPTIMUM) != task.code:
+        hint = "give the workers the same batwatt (and ortools) and start again"
+        problem = f"a worker on {python_platform.node()} has other code than the campaign began with"
+        return Outcome(task.key, "stop", f"{problem}; {hint}")
+    began = time.perf_counter()
+    try:
+        with tempfile.TemporaryDirectory(prefix="cell-", dir=task.scratch) as folder:
+            outcome = _attempt(task, Path(folder))
+    except OSError as error:
+        # the temporary folder itself
+        outcome = Outcome(task.key, "stop", f"no temporary folder on {python_platform.node()}: {error.strerror}")
+    changed = next((path for path, digest in task.digests.items() if digest_of(Path(path)) != digest), None)
+    if changed is not None:
+        problem = f"{task.shown[changed]} changed while the campaign ran, or a worker sees another one"
+        outcome = Outcome(task.key, "stop", f"{problem} ({changed} on {python_platform.node()})")
+    return replace(outcome, elapsed_s=time.perf_counter() - began)
+
+
+def execute_quietly(task: Task) -> Outcome:
+    """`execute` in a process of its own, which ends with its parent.
+
+    What is logged there comes back as notes, and what is printed is dropped.
+    """
+    _end_with(os.getppid())
+    handler = _Notes()
+    logger = logging.getLogger()
+    logger.addHandler(handler)
+    try:
+        with redirect_stdout(StringIO()):
+            outcome = execute(task)
+    finally:
+        logger.removeHandler(handler)
+    return replace(outcome, notes=tuple(handler.notes))
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this process soon after the one that started it; an idle worker would wait for minutes."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(ORPHAN_S)
+        os._exit(1)
+
+    # the kernel's own signal (PR_SET_PDEATHSIG) comes when the parent's thread ends, and joblib uses several
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class _Notes(logging.Handler):
+    """Remembers the first warnings."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.notes: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if len(self.notes) < MAX_NOTES:
+            self.notes.append(" ".join(record.getMessage().split()))
+
+
+def _attempt(task: Task, folder: Path) -> Outcome:
+    prefix = folder / "run"
+    spec = replace(task.spec, prefix=prefix)
+    try:
+        figures = _optimum(spec) if spec.scheduler == OPTIMUM else _figures(run(spec).metrics)
+        files = {path.name: path.read_bytes() for path in sorted(folder.glob("run_*"))} if task.keep else {}
+        return Outcome(task.key, "done", None, figures, files=files)
+    except Exception as error:
+        cause = _no_room(error)
+        if cause is not None:
+            problem = f"no run can be carried out on {python_platform.node()}: {cause.strerror}"
+            return Outcome(task.key, "stop", problem)
+        text = str(error) if isinstance(error, BatwattError) else _internal(error)
+        for path, shown in {**task.shown, str(folder): "."}.items():
+            text = text.replace(path, shown)
+        return Outcome(task.key, "failed", " ".join(text.split()))
+
+
+def _internal(error: Exception) -> str:
+    """An error that nobody meant for the user: what, and where."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno}, in {frame.name})"
+
+
+def _no_room(error: BaseException | None) -> OSError | None:
+    """The full disk, or its like, that is behind an error."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _figures(metrics: Metrics) -> dict[str, Any]:
+    return {**metrics.as_dict(), **dict.fromkeys(BOUNDS)}
+
+
+def _optimum(spec: RunSpec) -> dict[str, Any]:
+    # only such cells need the solver
+    from batwatt.campaign.optimum import run_optimum
+
+    found = run_optimum(spec)
+    bounds = {name: getattr(found, name) for name in BOUNDS}
+    return _figures(found.metrics) | {
+        # a bound that was not found may be infinite, for which JSON has no name
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in bounds.items()
+    }

@@ -1,0 +1,158 @@
+"""The offline optimum as a run: planned here, replayed on the embedded engine, written under a prefix."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from batwatt.campaign.run import RunSpec, run, staging
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.errors import InputError
+from batwatt.files import whole_file
+from batwatt.inputs.batsim_json import read_workload
+from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.series_csv import read_series
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+from batwatt.model.workload import Workload
+from batwatt.planner.optimum import Budget, Solution, Stand, optimise
+from batwatt.planner.plan_file import write_plan
+from batwatt.planner.problem import Problem, make_problem
+from batwatt.planner.schedule import BrokenScheduleError, name_servers
+from batwatt.policy.base import EnvelopeScheduler
+from batwatt.results.metrics import Metrics
+from batwatt.results.writers import file_of
+
+DEFAULT_TIME_LIMIT_S = 600.0
+HEURISTICS = (
+    {"placement": "easy", "order": "slowdown", "response": "hfld"},
+    {"placement": "first-fit", "order": "asc", "response": "idfs"},
+    {"placement": "easy", "order": "slowdown", "response": "none"},
+)
+"""The runs of the paper's heuristics whose orders of starts the search begins with."""
+SAME = 1e-6
+"""The replay may differ from the plan's mean slowdown by this much, relatively."""
+
+Progress = Callable[[Stand], None]
+
+
+@dataclass(frozen=True)
+class OptimumResult:
+    """The metrics of the replay, the bound and the gap, and the prefix of the files."""
+
+    metrics: Metrics
+    lower_bound: float
+    gap: float
+    proven_optimal: bool
+    prefix: Path
+
+
+def run_optimum(spec: RunSpec, progress: Progress | None = None) -> OptimumResult:
+    """Plan, replay, and write the files under `spec.prefix`: all of them, or none if it fails.
+
+    `spec.options`: `time_limit_s` (wall clock in s, default 600) or `effort` (deterministic), and `seed`. Raises
+    InputError for bad input, also if a job can never run under the envelope.
+    """
+    budget = _budget(spec.options)
+    if spec.envelope is None:
+        raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
+    if spec.events is not None:
+        raise InputError("--events", "the optimum knows no events", "leave them out")
+    platform, workload = read_platform(spec.platform), read_workload(spec.workload)
+    envelope = read_series(spec.envelope)
+    problem = make_problem(platform, workload, envelope)
+    orders = _orders(problem, platform, workload, envelope)
+    solution = optimise(problem, budget, orders, progress or _silent)
+    with staging(spec.prefix) as inner:
+        plan = file_of(inner, "plan", ".json")
+        write_plan(plan, name_servers(problem, solution.schedule))
+        replay = replace(spec, scheduler="planned", options={"plan": str(plan)}, prefix=inner, engine="embedded")
+        metrics = run(replay).metrics
+        _check(problem, solution, metrics)
+        _amend(inner, spec, problem, solution, metrics)
+    return OptimumResult(metrics, round(solution.bound, 6), round(solution.gap, 6), solution.proven, spec.prefix)
+
+
+def _silent(_: Stand) -> None:
+    """No progress is reported."""
+
+
+def _budget(options: Mapping[str, Any]) -> Budget:
+    known = ("time_limit_s", "effort", "seed")
+    for name in options:
+        if name not in known:
+            raise InputError(f"option {name!r}", "is not one of the optimum", f"use {', '.join(known)}")
+    effort, limit_s, seed = options.get("effort"), options.get("time_limit_s"), options.get("seed", 0)
+    if effort is not None and limit_s is not None:
+        raise InputError("option 'effort'", "goes without 'time_limit_s'", "give one of the two")
+    if effort is not None and (type(effort) is not int or effort < 1):
+        raise InputError("option 'effort'", f"{effort!r} is not a whole number >= 1", "1 is about a second")
+    if type(seed) is not int or seed < 0:
+        raise InputError("option 'seed'", f"{seed!r} is not a whole number >= 0", "leave it out for 0")
+    if effort is not None:
+        return Budget(effort=effort, seed=seed)
+    limit_s = DEFAULT_TIME_LIMIT_S if limit_s is None else limit_s
+    if isinstance(limit_s, bool) or not isinstance(limit_s, int | float) or not 0.0 < limit_s < math.inf:
+        raise InputError("option 'time_limit_s'", f"{limit_s!r} is not a number of seconds > 0", "the default is 600")
+    return Budget(time_limit_s=float(limit_s), seed=seed, cores=os.cpu_count() or 1)
+
+
+def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: Series) -> Iterator[list[int]]:
+    """The orders in which heuristics start the jobs; those that they kill come by their submission."""
+    number = {task.id: j for j, task in enumerate(problem.tasks)}
+    for parts in HEURISTICS:
+        scheduler = EnvelopeScheduler({**parts, "platform": platform, "envelope": envelope})
+        # what a heuristic cannot do is no news for the user of the optimum
+        scheduler.logger = logging.Logger("heuristic", logging.CRITICAL)
+        record = simulate(Engine(platform, [workload], EngineConfig(energy=True)), scheduler)
+        began = {f"{workload.name}!{row[0]}": row[8] for row in record.jobs if row[6] == 1}
+        tasks = problem.tasks
+        yield sorted(number.values(), key=lambda j: (began.get(tasks[j].id, tasks[j].submit_s), j))
+
+
+def _check(problem: Problem, solution: Solution, metrics: Metrics) -> None:
+    """The replay must give what the plan claims."""
+    value = metrics.mean_slowdown
+    killed = metrics.killed_power + metrics.killed_walltime
+    fine = value is not None and abs(value - solution.value) <= SAME * solution.value
+    if not fine or killed or metrics.jobs_finished != len(problem.tasks) or (metrics.violations or 0) > problem.raised:
+        text = f"planned {solution.value}, replayed {value} with {killed} kills and {metrics.violations} violations"
+        raise BrokenScheduleError(text)
+
+
+def _amend(inner: Path, spec: RunSpec, problem: Problem, solution: Solution, metrics: Metrics) -> None:
+    """Add to the replay's metrics and metadata what they do not know of the plan."""
+    figures = {
+        **metrics.as_dict(),
+        "lower_bound": round(solution.bound, 6),
+        "gap": round(solution.gap, 6),
+        "proven_optimal": solution.proven,
+    }
+    _write(file_of(inner, "metrics", ".json"), figures)
+    path = file_of(inner, "metadata", ".json")
+    metadata = json.loads(path.read_text(encoding="utf-8"))
+    metadata["scheduler"] = "optimum"
+    metadata["options"] = dict(spec.options)
+    metadata["seed"] = spec.options.get("seed", 0)
+    metadata["versions"]["ortools"] = version("ortools")
+    metadata["optimum"] = {
+        "jobs": len(problem.tasks),
+        "envelope_steps": problem.envelope_steps,
+        "raised_caps": problem.raised,
+    }
+    _write(path, metadata)
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    with whole_file(path) as out:
+        json.dump(content, out, indent=2, allow_nan=False)
+        out.write("\n")

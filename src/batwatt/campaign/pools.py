@@ -1,0 +1,175 @@
+"""Where cells run: in processes of this machine (joblib), or on a Dask cluster. Outcomes come as they are ready."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
+from pydantic import Field, JsonValue
+
+from batwatt.campaign.declared import Declared, read_declared
+from batwatt.campaign.execute import Outcome, Task, execute, execute_quietly
+from batwatt.campaign.store import CampaignStopped
+from batwatt.errors import InputError
+
+DEATHS = 3
+"""How often the process that runs a cell may die before the cell counts as failed."""
+CONNECT_S = 20.0
+
+
+def run_here(tasks: Sequence[Task], jobs: int, note: Callable[[str], None]) -> Iterator[Outcome]:
+    """Run cells in `jobs` processes; `note` is told of those that die.
+
+    If a process dies (killed, out of memory), nobody knows which cell it had, so those under way then are run alone,
+    one after another; one whose process dies again and again is a failed cell.
+    """
+    waiting = {task.key: task for task in tasks}
+    idle_deaths = 0
+    while waiting:
+        under_way: dict[str, Task] = {}
+        try:
+            for outcome in _parallel(list(waiting.values()), jobs, under_way):
+                under_way.pop(outcome.key, None)
+                del waiting[outcome.key]
+                yield outcome
+        except BrokenExecutor:
+            suspects = [task for key, task in under_way.items() if key in waiting]
+            idle_deaths = 0 if suspects else idle_deaths + 1
+            note(f"a worker process died: {len(suspects)} runs that were under way are run one after another")
+            if idle_deaths == DEATHS:
+                raise CampaignStopped("the worker processes die before they run anything; see the memory") from None
+            for task in suspects:
+                yield _run_alone(task)
+                del waiting[task.key]
+
+
+def _run_alone(task: Task) -> Outcome:
+    """Run a cell whose process may die."""
+    for _ in range(DEATHS):
+        try:
+            [outcome] = _parallel([task], 1, {})
+            return outcome
+        except BrokenExecutor:
+            continue
+    text = f"the process that ran it died {DEATHS} times (killed from outside, out of memory, or a crash)"
+    return Outcome(task.key, "failed", text)
+
+
+def _parallel(tasks: Sequence[Task], jobs: int, under_way: dict[str, Task]) -> Iterator[Outcome]:
+    """Outcomes as they are ready; `under_way` gets each task that is handed to a process."""
+
+    def hand_out() -> Iterator[Any]:
+        for task in tasks:
+            under_way[task.key] = task
+            yield delayed(execute_quietly)(task)
+
+    # with n_jobs=1 joblib would run in this process, which a crash would end; pre_dispatch keeps to `jobs` at a time
+    parallel = Parallel(
+        n_jobs=max(2, jobs), pre_dispatch=jobs, batch_size=1, return_as="generator_unordered", backend="loky"
+    )
+    outcomes = parallel(hand_out())
+    try:
+        for outcome in outcomes:  # noqa: UP028 (`yield from` would close it first, with the warning)
+            yield outcome
+    except BaseException:
+        # processes of an interrupted campaign do not go on with what nobody waits for, about which joblib would warn
+        with warnings.catch_warnings(action="ignore"):
+            outcomes.close()
+        get_reusable_executor().shutdown(wait=True, kill_workers=True)
+        raise
+
+
+class JobQueue(Declared):
+    """A cluster of dask-jobqueue: its class, the number of jobs to submit, and the class's own options."""
+
+    cluster: Literal[
+        "HTCondorCluster",
+        "LSFCluster",
+        "LocalCluster",
+        "MoabCluster",
+        "OARCluster",
+        "PBSCluster",
+        "SGECluster",
+        "SLURMCluster",
+    ]
+    jobs: int = Field(ge=1)
+    options: dict[str, JsonValue] = Field({})
+
+
+def run_on_dask(tasks: Sequence[Task], client: Any) -> Iterator[Outcome]:
+    """Run cells on the workers of a Dask cluster; it restarts what a dead worker had."""
+    distributed = _dask("distributed")
+    futures = {client.submit(execute, task, key=f"cell-{task.key}", pure=False): task.key for task in tasks}
+    try:
+        with client.as_current():
+            ready = distributed.as_completed(list(futures))
+        for future in ready:
+            key = futures.pop(future)
+            yield _arrived(distributed, future, key)
+            future.release()
+    finally:
+        if futures:
+            client.cancel(list(futures), force=True)
+
+
+def _arrived(distributed: Any, future: Any, key: str) -> Outcome:
+    if future.status == "finished":
+        outcome: Outcome = future.result()
+        return outcome
+    if future.status != "error":
+        problem = f"the Dask scheduler went away (a run was {future.status})"
+        raise CampaignStopped(f"{problem}; start it again, then: batwatt campaign resume")
+    error = future.exception()
+    if isinstance(error, distributed.KilledWorker):
+        return Outcome(key, "failed", "each worker that ran it died (killed from outside, out of memory, or a crash)")
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    raise CampaignStopped(f"a Dask worker cannot run cells ({text}); install the same batwatt and Python there")
+
+
+@contextmanager
+def dask_client(address: str | None, job_queue: Path | None) -> Iterator[Any]:
+    """A client of the cluster at an address, or of one that a batch system starts. Raises InputError."""
+    distributed = _dask("distributed")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it logs tracebacks of what is told in one line here
+    if job_queue is None:
+        try:
+            client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            problem = f"no Dask scheduler answers at {address!r} ({type(error).__name__})"
+            raise InputError("--dask", problem, "start one with `dask scheduler`; its log shows the address") from None
+        with client:
+            yield client
+        return
+    with job_queue_cluster(job_queue) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def job_queue_cluster(path: Path) -> Any:
+    """The cluster that a YAML file declares, with its jobs asked for. Raises InputError."""
+    declared = read_declared(path, JobQueue)
+    # its own module has the one that needs no batch system
+    module = _dask("dask_jobqueue.local" if declared.cluster == "LocalCluster" else "dask_jobqueue")
+    try:
+        cluster = getattr(module, declared.cluster)(**declared.options)
+        cluster.scale(jobs=declared.jobs)
+    except (TypeError, ValueError, RuntimeError, OSError) as error:
+        hint = f"see {declared.cluster} in the documentation of dask-jobqueue"
+        raise InputError(path, f"options: {error}", hint) from None
+    return cluster
+
+
+def _dask(module: str) -> Any:
+    """An optional library."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        hint = "pip install 'batwatt[dask]'"
+        raise InputError("--dask", f"the library {module.partition('.')[0]!r} is not installed", hint) from None

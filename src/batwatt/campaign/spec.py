@@ -1,0 +1,230 @@
+"""What a campaign declares: studies, each a grid of platforms, workloads, envelopes, options, seeds and engines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from pydantic import Field, JsonValue, field_validator, model_validator
+
+from batwatt.campaign.declared import Declared, read_declared, wrong
+from batwatt.campaign.run import EngineName
+from batwatt.engine.config import EngineConfig
+from batwatt.errors import InputError
+from batwatt.inputs.google_like import GoogleLike
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+OPTIMUM = "optimum"
+"""The scheduler that is not one: the offline optimum, found by a solver and replayed on the embedded engine."""
+Rule = dict[str, JsonValue]
+"""Picks runs: what each named option or column must be (a value, or a list of values)."""
+GENERATED = {field.name for field in fields(GoogleLike)}
+
+
+class Workloads(Declared):
+    """Workload files (a path or a glob), or workloads that are generated, one for each seed."""
+
+    files: str | None = None
+    google_like: dict[str, JsonValue] | None = None
+    seeds: list[int] | None = None
+    name: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _path(cls, given: Any) -> Any:
+        return {"files": given} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Workloads:
+        if (self.files is None) == (self.google_like is None):
+            raise wrong("must be a path, or `google_like` (parameters, {} for the usual ones) with `seeds`")
+        if (self.google_like is None) != (self.seeds is None) or (self.files is not None and self.name is not None):
+            raise wrong("`google_like` needs `seeds`; `seeds` and `name` are for it alone")
+        for name in self.google_like or ():
+            if name not in GENERATED:
+                raise wrong(f"google_like has no parameter {name!r}, known: {', '.join(sorted(GENERATED))}")
+        if self.name is not None and not NAME.fullmatch(self.name):
+            raise wrong(f"the name {self.name!r} must be of letters, digits, '.', '_' and '-'")
+        return self
+
+
+class EngineOptions(Declared):
+    """Switches of the engine (Batsim's), and the real Batsim's executable and arguments."""
+
+    energy: bool | None = None
+    compute_sharing: bool = False
+    dynamic_jobs: bool = False
+    acknowledge_dynamic_jobs: bool = False
+    profile_reuse: bool = False
+    forward_profiles: bool = False
+    forward_unknown_events: bool = False
+    batsim: str = "batsim"
+    batsim_args: list[str] = Field(default=[])
+
+    def config(self) -> EngineConfig:
+        """The part that both engines know."""
+        return EngineConfig(**self.model_dump(exclude={"batsim", "batsim_args"}))
+
+
+class Case(Declared):
+    """One setting beside the grid; what it leaves out is the study's, but options of another scheduler are not."""
+
+    label: str | None = None
+    scheduler: str | None = None
+    options: dict[str, JsonValue] = Field({})
+    engines: list[EngineName] | None = Field(None, min_length=1)
+    engine_options: EngineOptions | None = None
+    seeds: list[int] | None = Field(None, min_length=1)
+    keep: bool = False
+
+    @field_validator("options")
+    @classmethod
+    def _options(cls, options: dict[str, Any]) -> dict[str, Any]:
+        return _checked(options)
+
+
+class Study(Declared):
+    """A grid (all combinations of its lists) and cases, each on all platforms, workloads, envelopes and engines."""
+
+    platforms: list[str] = Field([], min_length=1)
+    workloads: list[Workloads] = Field([], min_length=1)
+    envelopes: list[str] = Field([], min_length=1)
+    events: str | None = None
+    depends: list[str] = Field([])
+    engines: list[EngineName] = Field(["embedded"], min_length=1)
+    engine_options: EngineOptions = Field(EngineOptions())
+    scheduler: str = "powercap"
+    options: dict[str, JsonValue] = Field({})
+    grid: dict[str, list[JsonValue]] = Field({})
+    label: str | None = None
+    names: dict[str, str] = Field({})
+    cases: list[Case] = Field([])
+    seeds: list[int] | None = Field(None, min_length=1)
+    exclude: list[Rule] = Field([])
+    keep: bool | list[Rule] = False
+
+    @field_validator("options")
+    @classmethod
+    def _options(cls, options: dict[str, Any]) -> dict[str, Any]:
+        return _checked(options)
+
+    @field_validator("grid")
+    @classmethod
+    def _grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        _checked(grid)
+        for name, values in grid.items():
+            texts = [canonical(value) for value in values]
+            if not values or len(set(texts)) < len(texts):
+                raise wrong(f"{name!r} must be a list of different values, got {', '.join(texts) or 'none'}")
+        return grid
+
+    @field_validator("label")
+    @classmethod
+    def _template(cls, label: str | None) -> str | None:
+        if label is not None:
+            label_fields(label)
+        return label
+
+    @field_validator("keep", mode="before")
+    @classmethod
+    def _keep(cls, keep: Any) -> Any:
+        if not isinstance(keep, bool | list):
+            raise wrong(f"must be true, false or a list of rules, got {keep!r}")
+        return keep
+
+
+class Campaign(Declared):
+    """A declared campaign: its name, its studies, and what they share."""
+
+    name: str
+    defaults: Study = Study.model_construct()
+    studies: dict[str, Study] = Field(min_length=1)
+
+    @field_validator("name")
+    @classmethod
+    def _name(cls, name: str) -> str:
+        return checked_name(name)
+
+    @model_validator(mode="after")
+    def _complete(self) -> Campaign:
+        for name, study in self.effective().items():
+            for needed in ("platforms", "workloads"):
+                if not getattr(study, needed):
+                    raise wrong(f"the study {name!r} has no {needed}: list files under its '{needed}'")
+        return self
+
+    def effective(self) -> dict[str, Study]:
+        """The studies with what `defaults` gives to all that do not say it themselves."""
+        shared = {name: getattr(self.defaults, name) for name in self.defaults.model_fields_set}
+        return {
+            name: study.model_copy(update={key: shared[key] for key in shared.keys() - study.model_fields_set})
+            for name, study in self.studies.items()
+        }
+
+
+def read_campaign(path: Path) -> Campaign:
+    """A declared campaign. Raises InputError."""
+    return read_declared(path, Campaign)
+
+
+def checked_name(name: str) -> str:
+    """A campaign's name, which becomes a folder's."""
+    if not NAME.fullmatch(name):
+        raise wrong(f"the name {name!r} must be of letters, digits, '.', '_' and '-'")
+    return name
+
+
+def canonical(value: object) -> str:
+    """JSON with one spelling for equal values. Raises ValueError for NaN and infinities."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def label_fields(template: str) -> list[str]:
+    """The options that a label names in braces."""
+    try:
+        parts = list(Formatter().parse(template))
+    except ValueError as error:
+        raise wrong(f"the label {template!r} is not a template ({error}): write '{{placement}} {{order}}'") from None
+    for _, name, form, conversion in parts:
+        if name is not None and (not name or form or conversion or not name.replace("_", "").isalnum()):
+            raise wrong(
+                f"the label {template!r} may hold options' names in braces only, as in '{{placement}} {{order}}'"
+            )
+    return [name for _, name, _, _ in parts if name]
+
+
+def label_of(template: str, options: Mapping[str, Any], names: Mapping[str, str], where: str) -> str:
+    """The label of a run with such options. Raises InputError."""
+    shown = {name: names.get(text, text) for name, text in ((name, plain(value)) for name, value in options.items())}
+    unknown = next((name for name in label_fields(template) if name not in shown), None)
+    if unknown is not None:
+        hint = f"name one of the study's options: {', '.join(shown) or 'there are none'}"
+        raise InputError(where, f"the label {template!r} names {unknown!r}, which is no option of all its runs", hint)
+    return template.format_map(shown)
+
+
+def plain(value: Any) -> str:
+    """An option's value in a word: a part's name, a text as it is, anything else as JSON."""
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        value = value["name"]
+    return value if isinstance(value, str) else canonical(value)
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a scheduler: values of JSON, and no inputs, which have lists of their own."""
+    for name in ("platform", "seed"):
+        if name in options:
+            raise wrong(f"{name!r} is no option here: declare it under '{name}s'")
+    given = options.get("envelope", "events")
+    if given != "events":
+        raise wrong("'envelope' is no option here (but for 'events'): declare it under 'envelopes'")
+    try:
+        canonical(options)
+    except ValueError:
+        raise wrong("a number is not finite: give a finite one") from None
+    return options

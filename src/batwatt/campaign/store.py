@@ -1,0 +1,218 @@
+"""The folder of a campaign: cells written whole, kept files, the table, the log; nothing in it is ever half a file."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from batwatt.campaign.cells import FORMAT, Cell
+from batwatt.campaign.execute import BOUNDS, Outcome
+from batwatt.errors import BatwattError, InputError
+from batwatt.files import whole_file
+from batwatt.results.metrics import METRICS
+
+COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "campaign.log"
+FIGURES = (*(metric.name for metric in METRICS), *BOUNDS)
+
+
+class CampaignStopped(BatwattError):
+    """The campaign cannot go on, for a reason outside its runs; what is finished is kept."""
+
+
+class Record(BaseModel):
+    """What the file of a cell holds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal[1]
+    key: str
+    status: Literal["done", "failed"]
+    error: str | None
+    figures: dict[str, float | int | bool | None]
+    elapsed_s: float
+    run: dict[str, Any]
+
+
+class Store:
+    """Reads and writes the folder of a campaign."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cells = folder / "cells"
+        self.runs = folder / "runs"
+        self.scratch = folder / ".scratch"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Within, no other process works in the folder; leftovers of one that was killed are removed first."""
+        with self._writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = (self.folder / ".lock").open("a+")
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                hint = "wait for it, or give this one another name with -n"
+                raise CampaignStopped(f"{self.folder}: another process works on this campaign; {hint}") from None
+            with self._writing(self.folder):
+                self._clean()
+                for folder in (self.cells, self.runs, self.scratch):
+                    folder.mkdir(exist_ok=True)
+            try:
+                yield
+            finally:
+                shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _clean(self) -> None:
+        """Remove what a killed process left: hidden files that never became whole."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        for left in [*self.folder.glob(".*.part"), *self.folder.glob("*/.*.part")]:
+            if left.is_dir():
+                shutil.rmtree(left)
+            else:
+                left.unlink()
+
+    @contextmanager
+    def _writing(self, what: Path) -> Iterator[None]:
+        """CampaignStopped for a disk that is full or cannot be written."""
+        try:
+            yield
+        except OSError as error:
+            raise self._full(what, error.strerror or str(error)) from error
+        except InputError as error:
+            if not isinstance(error.__context__, OSError):
+                raise
+            raise self._full(what, error.__context__.strerror or "") from error
+
+    def _full(self, what: Path, reason: str) -> CampaignStopped:
+        hint = f"make room, then: batwatt campaign resume {self.folder}"
+        return CampaignStopped(f"{what}: cannot be written ({reason}); nothing finished is lost; {hint}")
+
+    def write(self, path: Path, text: str) -> None:
+        """A file of the folder, whole and on the disk (not only in memory) when this returns."""
+        with self._writing(path):
+            with whole_file(path) as out:
+                out.write(text)
+                out.flush()
+                os.fsync(out.fileno())
+            _settle(path.parent)
+
+    def write_table(self, write: Callable[[Path], None]) -> None:
+        """The table, written under a hidden name first."""
+        part = self.folder / f".{TABLE}.part"
+        with self._writing(self.folder / TABLE):
+            try:
+                write(part)
+                part.replace(self.folder / TABLE)
+            finally:
+                part.unlink(missing_ok=True)
+
+    def log(self, *lines: str) -> None:
+        """Append lines with the date to the log."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        with self._writing(self.folder / LOG), (self.folder / LOG).open("a", encoding="utf-8") as out:
+            out.writelines(f"{now} {line}\n" for line in lines)
+
+    def declare(self, text: str, origin: Path) -> None:
+        """Keep the declaration as it is run, and where its relative paths begin."""
+        # relative, so that a project that is moved as a whole still finds its inputs
+        where = {"campaign": os.path.relpath(origin.resolve(), self.folder.resolve())}
+        self.write(self.folder / COPY, text)
+        self.write(self.folder / ORIGIN, json.dumps(where, indent=2) + "\n")
+
+    def origin(self) -> Path:
+        """The declared file that was run. Raises InputError."""
+        path = self.folder / ORIGIN
+        try:
+            return Path(os.path.normpath(self.folder / json.loads(path.read_text(encoding="utf-8"))["campaign"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            hint = "give the YAML file of the campaign instead"
+            raise InputError(self.folder, f"is not the folder of a campaign (no {ORIGIN})", hint) from None
+
+    def save(self, cell: Cell, outcome: Outcome) -> None:
+        """A finished cell: first its files, if they are kept, then its record, each all at once."""
+        if outcome.status == "done" and outcome.files:
+            self._keep(cell.key, outcome.files)
+        record = {
+            "format": FORMAT,
+            "key": cell.key,
+            "status": outcome.status,
+            "error": outcome.error,
+            "figures": dict(outcome.figures),
+            "elapsed_s": round(outcome.elapsed_s, 3),
+            "run": cell.identity(),
+        }
+        self.write(self._path(cell.key), json.dumps(record, indent=1, allow_nan=False) + "\n")
+
+    def _path(self, key: str) -> Path:
+        return self.cells / f"{key}.json"
+
+    def _keep(self, key: str, files: Mapping[str, bytes]) -> None:
+        part, old = self.runs / f".{key}.part", self.runs / f".{key}.old.part"
+        with self._writing(self.runs / key):
+            try:
+                part.mkdir()
+                for name, content in files.items():
+                    with (part / name).open("wb") as out:
+                        out.write(content)
+                        out.flush()
+                        os.fsync(out.fileno())
+                if self.kept(key):
+                    (self.runs / key).rename(old)
+                part.rename(self.runs / key)
+                _settle(self.runs)
+            finally:
+                shutil.rmtree(part, ignore_errors=True)
+                shutil.rmtree(old, ignore_errors=True)
+
+    def kept(self, key: str) -> bool:
+        """Whether the files of a run are there; a folder of them appears all at once."""
+        return (self.runs / key).is_dir()
+
+    def load(self, keys: Iterable[str]) -> tuple[dict[str, Record], list[str]]:
+        """The finished cells among `keys`, and a line for each file that is damaged and counts as not done."""
+        records: dict[str, Record] = {}
+        damaged: list[str] = []
+        for key in keys:
+            path = self._path(key)
+            try:
+                record = Record.model_validate_json(path.read_bytes())
+            except FileNotFoundError:
+                continue
+            except (ValidationError, OSError):
+                record = None
+            complete = () if record is None else FIGURES if record.status == "done" else tuple(record.figures)
+            if record is None or record.key != key or tuple(record.figures) != complete:
+                damaged.append(f"{path.relative_to(self.folder)} is damaged or of another version: run again")
+                continue
+            records[key] = record
+        return records, damaged
+
+    def stale(self, keys: Iterable[str]) -> list[str]:
+        """Keys of cells, or of kept files, that are no longer declared."""
+        known = {path.stem for path in self.cells.glob("*.json")} | {path.name for path in self.runs.glob("[!.]*")}
+        return sorted(known - set(keys))
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Forget cells."""
+        for key in keys:
+            self._path(key).unlink(missing_ok=True)
+            shutil.rmtree(self.runs / key, ignore_errors=True)
+
+
+def _settle(folder: Path) -> None:
+    """Have the names of new files on the disk, too."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,69 @@
+"""The table of a campaign: one row a run, in the order of the declaration, the same bytes however it was completed."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from batwatt.campaign.cells import Cell
+from batwatt.campaign.spec import canonical, plain
+from batwatt.campaign.store import Record
+from batwatt.results.metrics import METRICS, Metrics
+
+PARTS = ("placement", "order", "response")
+"""Options with columns of their own."""
+_TYPES = {int: pa.int64(), float: pa.float64()}
+
+
+def _type_of(hint: Any) -> pa.DataType:
+    """Column type of an annotation such as `float | None`."""
+    kinds = get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    return next(_TYPES[kind] for kind in kinds if kind in _TYPES)
+
+
+_HINTS = get_type_hints(Metrics)
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("study", "label", "platform", "workload", "envelope")),
+        *((name, pa.string()) for name in ("scheduler", "options")),
+        ("seed", pa.int64()),
+        *((name, pa.string()) for name in ("engine", *PARTS, "status", "error")),
+        *((metric.name, _type_of(_HINTS[metric.name])) for metric in METRICS),
+        ("lower_bound", pa.float64()),
+        ("gap", pa.float64()),
+        ("proven_optimal", pa.bool_()),
+        ("key", pa.string()),
+    ]
+)
+"""Name and type of every column, in order."""
+
+
+def write_table(path: Path, cells: Iterable[Cell], records: Mapping[str, Record]) -> None:
+    """Write the finished cells among `cells` as Parquet."""
+    rows = [_row(cell, records[cell.key]) for cell in cells if cell.key in records]
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), path, compression="zstd")
+
+
+def _row(cell: Cell, record: Record) -> dict[str, Any]:
+    parts = {name: plain(cell.options[name]) if name in cell.options else None for name in PARTS}
+    return {
+        "study": cell.study,
+        "label": cell.label,
+        "platform": cell.platform.name,
+        "workload": cell.workload.name,
+        "envelope": cell.envelope.name if cell.envelope else None,
+        "scheduler": cell.scheduler,
+        "options": canonical(cell.options),
+        "seed": cell.seed,
+        "engine": cell.engine,
+        **parts,
+        "status": record.status,
+        "error": record.error,
+        **record.figures,
+        "key": cell.key,
+    }

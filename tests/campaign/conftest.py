@@ -1,0 +1,101 @@
+"""What the tests of campaigns share: a tiny campaign worked out by hand, and schedulers that misbehave."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from cli.conftest import SMALL, Done, House, house  # noqa: F401 (a fixture)
+
+# two jobs of all four hosts, 10 s each, both there at 0: slowdowns 1 and (10 + 10) / 10, the second ends at 20 s
+TWO = [{"id": str(n), "subtime": 0, "res": 4, "walltime": 60, "profile": "nap"} for n in (1, 2)]
+SLOW = """
+import os, signal, time
+from pathlib import Path
+from batwatt.schedulers.powercap import Powercap
+
+class Slow(Powercap):
+    def onSimulationBegins(self):
+        time.sleep({sleep})
+        super().onSimulationBegins()
+        {then}
+"""
+
+
+class Small:
+    """A folder with a declared campaign of 2 orders x 2 workloads, and its results."""
+
+    def __init__(self, house: House) -> None:  # noqa: F811
+        self.house = house
+        self.folder = house.folder
+        self.results = house.folder / "results"
+        self.out = self.results / "tiny"
+        (self.folder / "w").mkdir()
+        for name, nap in (("a", 10), ("b", 20)):
+            jobs = {"nb_res": 4, "jobs": TWO, "profiles": {"nap": {"type": "delay", "delay": nap}}}
+            house.write(f"w/{name}.json", json.dumps(jobs))
+        house.write("p.xml", SMALL.read_text())
+        self.study: dict[str, Any] = {
+            "platforms": ["p.xml"],
+            "workloads": ["w/*.json"],
+            "envelopes": ["envelope.csv"],
+            "options": {"response": "none"},
+            "grid": {"order": ["fcfs", "asc"]},
+        }
+
+    def declare(self, name: str = "tiny.yaml", **changes: Any) -> Path:
+        """Write the campaign; `changes` of its study, None removes."""
+        study = {key: value for key, value in (self.study | changes).items() if value is not None}
+        return self.declare_all({"only": study}, name)
+
+    def declare_all(self, studies: dict[str, Any], name: str = "tiny.yaml", **more: Any) -> Path:
+        """Write a campaign of several studies."""
+        return self.house.write(name, yaml.safe_dump({"name": "tiny", "studies": studies, **more}, sort_keys=False))
+
+    def slow(self, sleep: float = 0.0, then: str = "", name: str = "slow.py") -> str:
+        """Write a scheduler that takes its time, then does something; returns its name."""
+        self.house.write(name, SLOW.format(sleep=sleep, then=then))
+        return name
+
+    def campaign(self, command: str, *args: object) -> Done:
+        """`batwatt campaign COMMAND` in this process."""
+        return self.house.batwatt("campaign", command, *args, "--results", self.results)
+
+    def run(self, *args: object, yaml: Path | None = None) -> Done:
+        """Run the campaign in two processes."""
+        return self.campaign("run", yaml or self.folder / "tiny.yaml", "-j", 2, *args)
+
+    def rows(self) -> list[dict[str, Any]]:
+        return pq.read_table(self.out / "table.parquet").to_pylist()
+
+    def bytes(self, name: str = "tiny") -> bytes:
+        return (self.results / name / "table.parquet").read_bytes()
+
+    def cells(self) -> list[Path]:
+        return sorted((self.out / "cells").glob("*.json"))
+
+    def log(self) -> str:
+        return (self.out / "campaign.log").read_text()
+
+    def state(self, study: str = "only") -> list[int]:
+        """The numbers of done, failed and missing runs that `status` tells."""
+        lines = self.campaign("status", self.folder / "tiny.yaml").out.splitlines()
+        return [int(word) for word in next(line for line in lines if line.startswith(study)).split()[1:]]
+
+    def done_in_log(self) -> int:
+        """How many runs were carried out over all commands."""
+        return self.log().count("Z done ")
+
+    def undisturbed(self, yaml: Path | None = None) -> bytes:
+        """The table of the same campaign under another name."""
+        assert self.run("-n", "calm", yaml=yaml).code in (0, 1)
+        return self.bytes("calm")
+
+
+@pytest.fixture
+def small(house: House) -> Small:  # noqa: F811
+    return Small(house)

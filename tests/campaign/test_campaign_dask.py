@@ -1,0 +1,132 @@
+"""The same campaign on Dask: a local cluster of two worker processes, one killed on the way; batch systems."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+import pytest
+from cli.conftest import wait_for
+
+from batwatt.campaign.pools import job_queue_cluster
+
+distributed = pytest.importorskip("distributed")
+dask_jobqueue = pytest.importorskip("dask_jobqueue")
+GRID = {"order": ["fcfs", "asc", "desc", "lcfs", "asc_size", "desc_size"]}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**options, silence_logs=50) as cluster:
+        yield cluster
+
+
+def on_dask(small, cluster, *args):
+    return small.campaign("run", small.folder / "tiny.yaml", "--dask", cluster.scheduler_address, *args)
+
+
+def test_a_worker_dies_in_the_middle(small, cluster):
+    awake = small.folder / "awake"
+    scheduler = small.slow(f"0 if Path({str(awake)!r}).exists() else 0.4")
+    yaml = small.declare(scheduler=scheduler, grid=GRID, keep=[{"order": "fcfs"}])
+    pids = {nanny.pid for nanny in cluster.workers.values()}
+    assert len(pids) == 2
+
+    def kill() -> None:
+        wait_for(lambda: len(small.cells()) >= 3)
+        os.kill(min(pids), signal.SIGKILL)
+        awake.touch()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    ended = on_dask(small, cluster)
+    killer.join()
+    assert ended.code == 0, ended.err
+    assert small.done_in_log() == 12
+    # the nanny has replaced it
+    wait_for(lambda: len({nanny.pid for nanny in cluster.workers.values() if nanny.pid} - {min(pids)}) == 2)
+    assert len(list((small.out / "runs").iterdir())) == 2
+    # the same bytes as in processes of joblib
+    assert small.bytes() == small.undisturbed(yaml)
+
+
+def test_a_failed_run_on_dask(small, cluster):
+    scheduler = small.slow(then="if self.settings.order == 'asc': raise ValueError('no luck')")
+    yaml = small.declare(scheduler=scheduler)
+    assert on_dask(small, cluster).code == 1
+    assert [row["status"] for row in small.rows()] == ["done", "done", "failed", "failed"]
+    assert small.bytes() == small.undisturbed(yaml)
+
+
+def test_a_run_that_kills_each_worker(small, cluster):
+    die = "if self.settings.order == 'asc': os.kill(os.getpid(), signal.SIGKILL)"
+    small.declare(scheduler=small.slow(then=die), workloads=["w/a.json"])
+    assert on_dask(small, cluster).code == 1
+    assert [row["status"] for row in small.rows()] == ["done", "failed"]
+    assert "each worker that ran it died" in small.rows()[1]["error"]
+
+
+def test_no_scheduler_there(small, monkeypatch):
+    monkeypatch.setattr("batwatt.campaign.pools.CONNECT_S", 0.5)
+    small.declare()
+    ended = small.campaign("run", small.folder / "tiny.yaml", "--dask", "tcp://127.0.0.1:9")
+    assert ended.code == 2 and "no Dask scheduler answers at 'tcp://127.0.0.1:9'" in ended.line
+
+
+def test_the_extra_is_missing(small, monkeypatch):
+    small.declare()
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    ended = small.campaign("run", small.folder / "tiny.yaml", "--dask", "tcp://127.0.0.1:9")
+    assert ended.code == 2 and "pip install 'batwatt[dask]'" in ended.line
+
+
+def test_workers_that_dask_jobqueue_starts(small):
+    """Its LocalCluster starts the job's script as a process where others hand it to a batch system."""
+    options = {"cores": 1, "memory": "1GB", "processes": 1}
+    text = f"cluster: LocalCluster\njobs: 2\noptions: {options}\n"
+    yaml = small.declare()
+    ended = small.campaign("run", yaml, "--dask-jobqueue", small.house.write("local.yaml", text))
+    assert ended.code == 0, ended.err
+    assert small.bytes() == small.undisturbed(yaml)
+
+
+def test_the_job_of_slurm(small):
+    text = """
+        cluster: SLURMCluster
+        jobs: 3
+        options: {queue: night, cores: 24, processes: 24, memory: 64GB, walltime: 12:00:00}
+    """
+    path = small.house.write("slurm.yaml", text)
+    asked = []
+
+    class Unsubmitted(dask_jobqueue.SLURMCluster):
+        def scale(self, n=None, jobs=0, memory=None, cores=None):
+            asked.append(jobs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dask_jobqueue, "SLURMCluster", Unsubmitted)
+        with job_queue_cluster(path) as cluster:
+            script = cluster.job_script()
+    assert asked[0] == 3
+    for line in ("#SBATCH -p night", "#SBATCH -t 12:00:00", "#SBATCH --cpus-per-task=24", "dask worker"):
+        assert line in script.replace("distributed.cli.dask_worker", "dask worker")
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("cluster: SlurmCluster\njobs: 1\n", "line 1: cluster: input should be"),
+        ("cluster: SLURMCluster\n", "'jobs' is missing"),
+        ("cluster: SLURMCluster\njobs: 0\n", "line 2: jobs: input should be greater than or equal to 1, got 0"),
+        ("cluster: SLURMCluster\njobs: 1\nqueue: x\n", "line 3: no key 'queue'"),
+        ("cluster: LocalCluster\njobs: 1\noptions: {cores: 1}\n", "options: "),
+    ],
+)
+def test_wrong_job_queue_files(small, text, told):
+    path = small.house.write("q.yaml", text)
+    small.declare()
+    ended = small.campaign("run", small.folder / "tiny.yaml", "--dask-jobqueue", path)
+    assert ended.code == 2 and told in ended.line and "q.yaml" in ended.line

@@ -1,0 +1,106 @@
+"""A full disk ends the campaign with one line; what is finished stays, and no file is half written."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import shutil
+import subprocess
+from contextlib import contextmanager
+
+import pytest
+from cli.conftest import ROOT
+
+from batwatt.campaign import store
+
+GRID = {"order": ["fcfs", "asc", "desc"]}
+
+
+@contextmanager
+def tiny_disk(folder, size: str):
+    """A file system of so many bytes mounted on a folder; skips where that is not allowed."""
+    folder.mkdir(parents=True)
+    mount = shutil.which("mount")
+    command = [mount, "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small tmpfs is not permitted here (needs root)")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def whole(small) -> None:
+    """Nothing in the folder is half a file."""
+    for cell in small.cells():
+        assert json.loads(cell.read_text())["status"] == "done"
+    if (small.out / "table.parquet").exists():
+        assert len(small.rows()) <= len(small.cells())
+    assert not list(small.out.rglob("*.part"))
+
+
+def test_a_disk_that_is_really_full(small):
+    yaml = small.declare(grid=GRID, keep=True)
+    calm = small.undisturbed(yaml)
+    shutil.rmtree(small.results)
+    with tiny_disk(small.results, "96k"):
+        ended = small.run()
+        assert ended.code == 1
+        assert "No space left on device" in ended.line and "batwatt campaign resume" in ended.line
+        done = len(small.cells())
+        assert 0 < done < 6
+        whole(small)
+        # still full: the same line, nothing is lost
+        assert "No space left on device" in small.campaign("resume", small.out).line
+        assert len(small.cells()) >= done
+        whole(small)
+        subprocess.run(["mount", "-o", "remount,size=8m", str(small.results)], check=True)
+        assert small.campaign("resume", small.out).code == 0
+        assert small.bytes() == calm and small.done_in_log() >= 6
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_no_room_for_a_cell(small, monkeypatch, number):
+    yaml = small.declare(grid=GRID)
+    real, calls = os.fsync, []
+
+    def fsync(handle):
+        calls.append(handle)
+        if len(calls) == 9:  # two for each file and its folder: the declaration, its origin, two cells
+            raise OSError(number, os.strerror(number))
+        real(handle)
+
+    monkeypatch.setattr(store.os, "fsync", fsync)
+    ended = small.run()
+    assert ended.code == 1 and os.strerror(number) in ended.line
+    assert "nothing finished is lost; make room, then: batwatt campaign resume" in ended.line
+    assert len(small.cells()) == len(small.rows()) == 2
+    whole(small)
+    monkeypatch.undo()
+    assert small.campaign("resume", yaml).code == 0
+    assert small.bytes() == small.undisturbed(yaml)
+
+
+def test_no_room_in_the_worker_is_not_the_fault_of_the_run(small):
+    """A limit on the size of files, which children inherit, hits the CSV files of a run first."""
+    inputs = {
+        "platforms": [str(ROOT / "platforms/grid5000.xml")],
+        "workloads": [str(ROOT / "workloads/google-288-00.json")],
+    }
+    small.declare(**inputs, grid={"order": ["fcfs"]})
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))  # noqa: E731
+    command = ("campaign", "run", small.folder / "tiny.yaml", "--results", small.results, "-j", 1)
+    ended = small.house.end(small.house.start(*command, preexec_fn=limit))
+    assert ended.code == 1 and "no run can be carried out on" in ended.line and "File too large" in ended.line
+    assert small.cells() == []
+    whole(small)
+    assert small.run().code == 0
+
+
+def test_a_place_that_cannot_be_written(small):
+    small.declare()
+    small.results.write_text("a file")
+    ended = small.run()
+    assert ended.code == 1 and "cannot be written" in ended.line

@@ -1,0 +1,163 @@
+"""A key is made of everything that determines a run's figures, and of nothing else."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import batwatt
+from batwatt.campaign import cells as cells_module
+from batwatt.campaign.campaign import declared_in
+from batwatt.campaign.cells import CODE, CODE_OF_OPTIMUM, code_digest
+
+# what a process that runs cells has loaded, but what does not change their figures
+HARMLESS = {
+    *("batwatt", "batwatt.campaign", "batwatt.errors", "batwatt.files", "batwatt.results"),
+    *(f"batwatt.campaign.{name}" for name in ("cells", "declared", "execute", "sources", "spec")),
+}
+
+
+def key(small, **changes) -> str:
+    settings = {"grid": None, "workloads": ["w/a.json"], "label": "x"} | changes
+    [cell] = declared_in(small.declare(**settings), small.results).cells
+    return cell.key
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"options": {"response": "none", "on_kill": "resubmit"}},
+        {"options": {"response": "none", "work_estimate": "exact"}},
+        {"workloads": ["w/b.json"]},
+        {"envelopes": ["other.csv"]},
+        {"envelopes": None},
+        {"platforms": ["other.xml"]},
+        {"events": "events.txt"},
+        {"engines": ["wire"]},
+        {"engine_options": {"energy": False}},
+        {"engine_options": {"profile_reuse": True}},
+        {"scheduler": "own.py"},
+        {"depends": ["table.csv"]},
+        {"scheduler": "easyBackfill"},
+    ],
+)
+def test_what_changes_the_key(small, change):
+    small.house.write("other.csv", "time_s,power_w\n0,1\n")
+    small.house.write("other.xml", (small.folder / "p.xml").read_text() + "\n")
+    small.house.write("events.txt", "")
+    small.house.write("table.csv", "")
+    small.slow(name="own.py")
+    (small.folder / "own.py").write_text((small.folder / "own.py").read_text().replace("class Slow", "class Own"))
+    assert key(small, **change) != key(small)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"label": "y"},
+        {"keep": True},
+        {"workloads": ["w/same.json"]},
+        {"seeds": [4]},
+        {"engine_options": {"batsim": "elsewhere"}},
+        {"grid": {"response": ["none"]}, "options": None},
+        {"engines": ["embedded"]},
+    ],
+)
+def test_what_does_not(small, change):
+    before = key(small)
+    shutil.copy(small.folder / "w" / "a.json", small.folder / "w" / "same.json")
+    assert key(small, **change) == before
+
+
+def test_the_seed_counts_where_it_is_used(small):
+    seeds = [key(small, scheduler="easyBackfill", options=None, seeds=[seed]) for seed in (1, 2)]
+    assert seeds[0] != seeds[1]
+
+
+def test_a_file_of_the_scheduler_counts_by_its_content(small):
+    name = small.slow()
+    before = key(small, scheduler=name)
+    small.slow(then="pass  # changed")
+    assert key(small, scheduler=name) != before
+
+
+@pytest.fixture
+def copy(tmp_path, monkeypatch):
+    """A copy of the sources whose digest is taken."""
+    root = Path(batwatt.__file__).parent
+    place = tmp_path / "copy"
+    shutil.copytree(root, place, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(cells_module.batwatt, "__file__", str(place / "__init__.py"))
+    return place
+
+
+def digest(optimum=False) -> str:
+    code_digest.cache_clear()
+    try:
+        return code_digest(optimum)
+    finally:
+        code_digest.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "file, ordinary, optimum",
+    [
+        ("engine/core.py", True, True),
+        ("policy/orders.py", True, True),
+        ("results/metrics.py", True, True),
+        ("campaign/run.py", True, True),
+        ("planner/search.py", False, True),
+        ("results/plots.py", False, False),
+        ("report/page.py", False, False),
+        ("cli.py", False, False),
+        ("campaign/store.py", False, False),
+    ],
+)
+def test_code_that_determines_figures(copy, file, ordinary, optimum):
+    before = digest(), digest(True)
+    with (copy / file).open("a") as out:
+        out.write("# changed\n")
+    assert (digest() != before[0], digest(True) != before[1]) == (ordinary, optimum)
+
+
+def test_the_version_counts(monkeypatch):
+    before = digest()
+    monkeypatch.setattr(cells_module, "__version__", "99")
+    assert digest() != before
+
+
+@pytest.mark.parametrize("module, rooms", [("execute", CODE), ("optimum", CODE_OF_OPTIMUM)])
+def test_all_code_that_a_run_loads_counts_or_is_known_to_be_harmless(module, rooms):
+    """A new module that runs depend on must be in the digest: nobody has to think of it."""
+    script = f"import sys, batwatt.campaign.{module}\nprint(*(m for m in sys.modules if m.startswith('batwatt')))"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    counted = [re.sub(r"\.py$", "", name).replace("/", ".") for name in rooms] + ["schedulers"]
+    left = [
+        name
+        for name in loaded
+        if name not in HARMLESS and not any(name.removeprefix("batwatt.").startswith(room) for room in counted)
+    ]
+    assert not left
+
+
+def test_other_code_in_a_worker_stops_the_campaign(small, monkeypatch):
+    small.declare()
+    monkeypatch.setattr("batwatt.campaign.execute.code_digest", lambda optimum: "older")
+    ended = small.run()
+    assert ended.code == 1
+    assert "has other code than the campaign began with" in ended.line and "campaign resume" in ended.line
+    assert not small.cells()
+    assert small.rows() == []
+
+
+def test_an_input_that_changes_under_way_stops_the_campaign(small):
+    change = "Path('CHANGED').write_text('time_s,power_w\\n0,1\\n')".replace("CHANGED", str(small.house.envelope))
+    small.declare(scheduler=small.slow(then=change))
+    ended = small.run()
+    assert ended.code == 1 and "envelope.csv changed while the campaign ran" in ended.line
+    assert not small.cells()

@@ -1,0 +1,115 @@
+"""Whatever dies: nothing finished is lost, and the completed table is byte for byte that of a quiet campaign."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from cli.conftest import alive, children, wait_for
+
+GRID = {"order": ["fcfs", "asc", "desc", "lcfs", "asc_size", "desc_size"]}
+
+
+def start(small, *args):
+    """The campaign as a process of its own with two workers."""
+    command = ("campaign", "run", small.folder / "tiny.yaml", "--results", small.results, "-j", 2, *args)
+    return small.house.start(*command, start_new_session=True)
+
+
+def descendants(pid: int) -> list[int]:
+    found = children(pid)
+    return found + [below for child in found for below in descendants(child)]
+
+
+def quicken(small) -> None:
+    """Let the slow scheduler no longer sleep, which changes what it is, but for a file that says it does not."""
+    (small.folder / "awake").touch()
+
+
+def slow(small, sleep: float) -> str:
+    """A scheduler that sleeps until it is quickened; its file, and so the keys of its runs, stay the same."""
+    return small.slow(f"0 if Path({str(small.folder / 'awake')!r}).exists() else {sleep}")
+
+
+def test_kill_9_of_the_campaign(small):
+    yaml = small.declare(scheduler=slow(small, 0.25), grid=GRID, keep=[{"order": "fcfs"}])
+    process = start(small)
+    wait_for(lambda: len(small.cells()) >= 4)
+    workers = descendants(process.pid)
+    process.kill()
+    process.wait()
+    saved = small.cells()
+    assert 4 <= len(saved) < 12
+    quicken(small)
+    wait_for(lambda: not any(alive(pid) for pid in workers))
+    # what a process leaves that is killed while it writes
+    (small.out / "cells" / ".x.json.abc.part").write_text("{")
+    (small.out / "runs" / ".x.part").mkdir()
+    (small.out / ".table.parquet.part").touch()
+    (small.out / ".scratch" / "cell-x").mkdir(parents=True)
+    assert small.state()[0] == len(saved)
+    assert small.campaign("resume", small.out).code == 0
+    assert small.log().count("Z start: ") == 2 and f"start: {12 - len(saved)} of 12 runs to do" in small.log()
+    assert set(saved) < set(small.cells()) and len(small.cells()) == 12
+    assert not [path for path in small.out.rglob(".*") if path.name != ".lock"]
+    assert small.bytes() == small.undisturbed(yaml)
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_end_it_in_order(small, number, code):
+    yaml = small.declare(scheduler=slow(small, 0.25), grid=GRID)
+    process = start(small)
+    wait_for(lambda: len(small.cells()) >= 3)
+    workers = descendants(process.pid)
+    # a terminal interrupts all processes of the group
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    ended = small.house.end(process)
+    assert ended.code == code and ended.line.startswith("batwatt: ended by SIG")
+    wait_for(lambda: not any(alive(pid) for pid in workers))
+    done = len(small.cells())
+    assert 3 <= done < 12 and len(small.rows()) == done and "Z stopped: interrupted" in small.log()
+    assert not (small.out / ".scratch").exists()
+    quicken(small)
+    assert small.campaign("resume", yaml).code == 0
+    assert small.done_in_log() == 12
+    assert small.bytes() == small.undisturbed(yaml)
+
+
+def test_kill_9_of_a_worker(small):
+    yaml = small.declare(scheduler=slow(small, 0.3), grid=GRID)
+    process = start(small)
+    wait_for(lambda: len(small.cells()) >= 2)
+    workers = [pid for pid in descendants(process.pid) if b"popen_loky" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert len(workers) == 2
+    os.kill(workers[0], signal.SIGKILL)
+    quicken(small)
+    ended = small.house.end(process)
+    assert ended.code == 0, ended.err
+    assert "a worker process died" in small.log()
+    assert small.done_in_log() == 12
+    assert small.bytes() == small.undisturbed(yaml)
+
+
+def test_a_run_that_kills_its_process_each_time(small):
+    die = "if self.settings.order == 'asc': os.kill(os.getpid(), signal.SIGKILL)"
+    small.declare(scheduler=small.slow(then=die), grid=GRID, workloads=["w/a.json"])
+    process = start(small)
+    ended = small.house.end(process, 60)
+    assert ended.code == 1 and "1 runs failed" in ended.err
+    assert [row["status"] for row in small.rows()] == ["done", "failed", "done", "done", "done", "done"]
+    assert small.rows()[1]["error"].startswith("the process that ran it died 3 times")
+
+
+def test_an_interrupted_write_leaves_the_old_files(small):
+    """Kept files appear all at once: what is asked for again replaces what is there."""
+    yaml = small.declare(keep=True, grid={"order": ["fcfs"]}, workloads=["w/a.json"])
+    small.run()
+    key = small.rows()[0]["key"]
+    for path in (small.out / "runs" / key).iterdir():
+        path.unlink()
+    (small.out / "cells" / f"{key}.json").unlink()
+    assert small.campaign("resume", yaml).code == 0
+    assert (small.out / "runs" / key / "run_jobs.csv").stat().st_size > 100
+    assert [path.name for path in (small.out / "runs").iterdir()] == [key]

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import fcntl
+import json
+
+import pytest
+from cli.conftest import SMALL
+from conftest import TWO
+
+from batwatt.campaign.run import RunSpec, run
+
+FAIL = "raise ValueError('no ' + 'luck')"
+
+
+def test_a_campaign_gives_one_row_a_run(small):
+    small.declare()
+    ended = small.run()
+    assert ended.code == 0 and small.state() == [4, 0, 0]
+    assert f"table: {small.out / 'table.parquet'}" in ended.out
+    rows = small.rows()
+    assert [(row["label"], row["workload"]) for row in rows] == [
+        ("fcfs", "a"),
+        ("fcfs", "b"),
+        ("asc", "a"),
+        ("asc", "b"),
+    ]
+    assert [row["makespan_s"] for row in rows] == [20.0, 40.0, 20.0, 40.0]
+    assert [row["mean_slowdown"] for row in rows] == [1.5] * 4
+    first = rows[0]
+    assert first["study"] == "only" and first["platform"] == "p" and first["envelope"] == "envelope"
+    assert first["options"] == '{"order":"fcfs","response":"none"}' and first["engine"] == "embedded"
+    assert (first["placement"], first["order"], first["response"]) == (None, "fcfs", "none")
+    assert first["status"] == "done" and first["error"] is None and first["seed"] is None
+    assert first["lower_bound"] is None and first["proven_optimal"] is None
+    assert small.out.joinpath("cells", f"{first['key']}.json").is_file()
+
+
+def test_the_row_is_what_run_gives(small):
+    jobs = SMALL.parents[1] / "workloads" / "small.json"
+    small.declare(workloads=[str(jobs)], options={"response": "hfld"})
+    assert small.run().code == 0
+    spec = RunSpec(
+        small.folder / "p.xml",
+        jobs,
+        options={"response": "hfld", "order": "asc"},
+        envelope=small.house.envelope,
+        prefix=small.folder / "x" / "run",
+    )
+    alone = run(spec).metrics.as_dict()
+    assert {name: small.rows()[1][name] for name in alone} == alone
+
+
+def test_what_is_done_is_not_done_again(small):
+    small.declare()
+    small.run()
+    before = small.bytes()
+    assert small.run().code == 0
+    assert small.done_in_log() == 4 and small.bytes() == before
+
+
+@pytest.mark.parametrize("file, touched", [("w/a.json", 2), ("p.xml", 4), ("envelope.csv", 4)])
+def test_a_changed_file_reruns_just_what_it_touches(small, file, touched):
+    small.declare()
+    small.run()
+    path = small.folder / file
+    path.write_text(path.read_text() + "\n")
+    status = small.campaign("status", small.folder / "tiny.yaml")
+    assert small.state() == [4 - touched, 0, touched]
+    assert f"{touched} stale runs" in status.out
+    assert small.run().code == 0
+    assert small.done_in_log() == 4 + touched
+    assert len(small.rows()) == 4 and len(small.cells()) == 4 + touched
+    assert f"{touched} stale runs removed" in small.campaign("clean", small.out).out
+    assert len(small.cells()) == 4 and "stale" not in small.campaign("status", small.out).out
+
+
+def test_a_larger_grid_runs_what_is_new(small):
+    small.declare()
+    small.run()
+    small.declare(grid={"order": ["desc", "asc", "fcfs"]})
+    assert small.run().code == 0
+    assert small.done_in_log() == 6
+    assert [row["label"] for row in small.rows()] == ["desc"] * 2 + ["asc"] * 2 + ["fcfs"] * 2
+
+
+def test_a_failed_run_is_a_row_and_the_rest_goes_on(small):
+    name = small.slow(then=f"if self.settings.order == 'asc': {FAIL}")
+    small.declare(scheduler=name)
+    ended = small.run()
+    assert ended.code == 1 and "2 runs failed" in ended.err
+    rows = small.rows()
+    assert [row["status"] for row in rows] == ["done", "done", "failed", "failed"]
+    error = rows[2]["error"]
+    assert "raised ValueError: no luck (slow.py:10, in onSimulationBegins)" in error
+    assert str(small.folder) not in error and rows[2]["makespan_s"] is None
+    assert "failed" in small.log() and "no luck" in small.log()
+    # tried again, and fails again
+    before = small.bytes()
+    assert small.campaign("resume", small.out).code == 1
+    assert small.log().count("Z failed ") == 4 and small.done_in_log() == 2
+    assert small.bytes() == before
+
+
+def test_a_run_that_can_succeed_later_does(small):
+    flag = small.folder / "flag"
+    name = small.slow(then=f"if not Path({str(flag)!r}).exists(): {FAIL}")
+    yaml = small.declare(scheduler=name)
+    assert small.run().code == 1
+    flag.touch()
+    assert small.campaign("resume", yaml).code == 0
+    assert small.bytes() == small.undisturbed()
+
+
+def test_files_are_kept_where_they_are_asked_for(small):
+    small.declare(keep=[{"order": "asc", "workload": "a"}])
+    assert small.run().code == 0
+    key = small.rows()[2]["key"]
+    assert [path.name for path in (small.out / "runs").iterdir()] == [key]
+    names = {path.name for path in (small.out / "runs" / key).iterdir()}
+    assert {"run_jobs.csv", "run_power.csv", "run_metrics.json", "run_metadata.json", "run_machine_states.csv"} <= names
+    assert json.loads((small.out / "runs" / key / "run_metrics.json").read_text())["makespan_s"] == 20.0
+    # asking for more runs only those again; the table stays
+    before = small.bytes()
+    small.declare(keep=True)
+    assert small.run().code == 0
+    assert small.done_in_log() == 7 and len(list((small.out / "runs").iterdir())) == 4
+    assert small.bytes() == before
+
+
+def test_equal_runs_of_two_studies_are_one(small):
+    small.declare_all({"one": small.study, "two": small.study | {"workloads": ["w/b.json"], "label": "B {order}"}})
+    assert small.run().code == 0
+    assert small.done_in_log() == 4
+    rows = small.rows()
+    assert [row["study"] for row in rows] == ["one"] * 4 + ["two"] * 2
+    assert [row["label"] for row in rows[4:]] == ["B fcfs", "B asc"] and rows[4]["key"] == rows[1]["key"]
+
+
+def test_one_study_at_a_time_gives_the_same_table(small):
+    other = small.study | {"grid": {"order": ["desc"]}}
+    yaml = small.declare_all({"one": small.study, "two": other})
+    assert small.run("--only", "two").code == 0
+    assert small.done_in_log() == 2 and len(small.rows()) == 2
+    assert small.run("--only", "one").code == 0
+    assert small.bytes() == small.undisturbed()
+    assert "no study 'tow'; did you mean 'two'?" in small.run("--only", "tow", yaml=yaml).line
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"\0" * 100, b'{"format": 1}'])
+def test_a_damaged_cell_is_run_again(small, damage):
+    small.declare()
+    small.run()
+    before = small.bytes()
+    small.cells()[0].write_bytes(damage)
+    assert small.state() == [3, 0, 1]
+    assert small.campaign("resume", small.out).code == 0
+    assert small.bytes() == before and "is damaged or of another version: run again" in small.log()
+    assert small.done_in_log() == 5
+
+
+def test_a_folder_is_resumed_as_it_was_run(small):
+    yaml = small.declare()
+    small.run()
+    before = small.bytes()
+    small.cells()[0].unlink()
+    small.declare(grid={"order": ["desc"]})
+    ended = small.campaign("resume", small.out)
+    assert ended.code == 0 and f"{yaml} has changed since" in ended.err
+    assert small.bytes() == before and small.done_in_log() == 5
+    # moved as a whole, it still finds its inputs
+    moved = small.folder.with_name("moved")
+    cell = small.cells()[0]
+    small.folder.rename(moved)
+    (moved / "results" / "tiny" / "cells" / cell.name).unlink()
+    assert small.house.batwatt("campaign", "resume", moved / "results" / "tiny").code == 0
+
+
+def test_generated_workloads(small):
+    generated = {"google_like": {"jobs_per_hour": 2, "hours": 2, "nb_res": 4, "max_servers": 4}, "seeds": [3, 5]}
+    small.declare(workloads=[generated], grid=None, label="only one")
+    assert small.run().code == 0
+    assert [row["workload"] for row in small.rows()] == ["google-like-3", "google-like-5"]
+    assert [row["jobs_total"] for row in small.rows()] == [4, 4]
+    assert sorted(path.name for path in (small.out / "inputs").iterdir()) == [
+        "google-like-3.json",
+        "google-like-5.json",
+    ]
+    assert small.run().code == 0 and small.done_in_log() == 2
+
+
+def test_the_other_engine_gives_the_same_figures(small):
+    small.declare(engines=["embedded", "wire"], workloads=["w/a.json"], grid={"order": ["fcfs"]})
+    assert small.run().code == 0
+    embedded, wire = small.rows()
+    assert (embedded["engine"], wire["engine"]) == ("embedded", "wire") and embedded["key"] != wire["key"]
+    assert embedded["mean_slowdown"] == wire["mean_slowdown"] == 1.5
+
+
+def test_two_processes_on_one_folder(small):
+    small.declare()
+    small.run()
+    with (small.out / ".lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        ended = small.run()
+        assert ended.code == 1 and "another process works on this campaign" in ended.line
+        # looking is allowed
+        assert small.campaign("status", small.out).code == 0
+
+
+def test_the_log_has_what_scheduler_and_machine_say(small):
+    small.declare(
+        workloads=["w/a.json"], grid={"order": ["fcfs"]}, scheduler=small.slow(then="self.logger.warning('hm')")
+    )
+    small.run()
+    assert "\n" in small.log() and "  hm" in small.log()
+    assert "start: 1 of 1 runs to do, batwatt" in small.log() and "Z end: 0 failed" in small.log()
+    assert "s only: fcfs, p a envelope embedded" in small.log()
+
+
+def test_nothing_else_is_left(small):
+    small.declare(keep=True)
+    small.run()
+    assert sorted(path.name for path in small.out.iterdir()) == [
+        *(".lock", "campaign.log", "campaign.yaml", "cells", "origin.json", "runs", "table.parquet")
+    ]
+
+
+def test_the_optimum_is_a_row_with_its_bound(small):
+    """Two jobs that each need all servers follow each other: 1.5 is the best there is, and provably so."""
+    envelope = small.house.write("plenty.csv", "time_s,power_w\n0,100000\n300,90000\n3600,90000\n").name
+    flops = {"nb_res": 4, "jobs": TWO, "profiles": {"nap": {"type": "parallel_homogeneous", "cpu": 1e12, "com": 0}}}
+    jobs = small.house.write("flops.json", json.dumps(flops)).name
+    case = {"label": "Optimum", "scheduler": "optimum", "options": {"effort": 1}, "keep": True}
+    yaml = small.declare(workloads=[jobs], envelopes=[envelope], cases=[case])
+    ended = small.run()
+    assert ended.code == 0, small.rows()[-1]["error"]
+    best = small.rows()[-1]
+    assert best["label"] == "Optimum" and best["scheduler"] == "optimum" and best["options"] == '{"effort":1}'
+    assert best["mean_slowdown"] == pytest.approx(1.5) and best["violations"] == 0
+    assert best["proven_optimal"] is True and best["gap"] == 0.0
+    assert best["lower_bound"] == pytest.approx(1.5)
+    assert (small.out / "runs" / best["key"] / "run_plan.json").is_file()
+    # it takes longest, so it begins first, but its row stays where it was declared
+    first = small.log().splitlines()[1:]
+    assert "Optimum" in "".join(first) and small.bytes() == small.undisturbed(yaml)

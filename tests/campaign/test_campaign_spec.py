@@ -1,0 +1,201 @@
+"""What may be declared, and how each mistake is told: one line with file, place, value and the way out."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from batwatt.campaign.campaign import declared_in
+from batwatt.campaign.declared import parse_declared
+from batwatt.campaign.spec import Study
+
+STUDY = """\
+name: tiny
+studies:
+  only:
+    platforms: [p.xml]
+    workloads: [w/*.json]
+    options: {response: none}
+    grid:
+      order: [fcfs, asc]
+"""
+
+
+def cells(small, path):
+    return declared_in(path, small.results).cells
+
+
+def labels(small, **changes):
+    return list(dict.fromkeys(cell.label for cell in cells(small, small.declare(**changes))))
+
+
+def test_the_order_of_the_rows(small):
+    grid = {"placement": ["first-fit", "easy"], "order": ["fcfs", "slowdown"]}
+    found = cells(small, small.declare(grid=grid, engines=["wire", "embedded"], cases=[{"label": "Z"}]))
+    assert len(found) == (2 * 2 + 1) * 2 * 2
+    assert [(cell.label, cell.workload.name, cell.engine) for cell in found[:5]] == [
+        ("first-fit fcfs", "a", "wire"),
+        ("first-fit fcfs", "a", "embedded"),
+        ("first-fit fcfs", "b", "wire"),
+        ("first-fit fcfs", "b", "embedded"),
+        ("first-fit slowdown", "a", "wire"),
+    ]
+    assert found[-1].label == "Z" and dict(found[-1].options) == {"response": "none"}
+
+
+def test_labels_of_the_paper(small):
+    grid = {"placement": ["first-fit", "easy"], "order": ["asc", "slowdown"], "response": ["none", "hfld"]}
+    names = {"first-fit": "FF", "easy": "EBF", "asc": "Asc", "slowdown": "Slow", "none": "no config.", "hfld": "HFLD"}
+    found = labels(small, grid=grid, options=None, names=names, label="{placement} {order} {response}")
+    assert found == [
+        *("FF Asc no config.", "FF Asc HFLD", "FF Slow no config.", "FF Slow HFLD"),
+        *("EBF Asc no config.", "EBF Asc HFLD", "EBF Slow no config.", "EBF Slow HFLD"),
+    ]
+
+
+def test_a_part_with_parameters_is_called_by_its_name(small):
+    assert labels(small, grid={"order": [{"name": "fcfs"}, "asc"]}) == ["fcfs", "asc"]
+
+
+def test_a_study_without_a_grid_is_one_setting(small):
+    assert labels(small, grid=None) == ["powercap"]
+    assert labels(small, grid=None, cases=[{"label": "x"}, {"label": "y", "options": {"order": "asc"}}]) == ["x", "y"]
+
+
+def test_a_case_with_its_own_scheduler_has_its_own_options(small):
+    case = {"label": "Optimum", "scheduler": "optimum", "options": {"effort": 5}}
+    found = cells(small, small.declare(cases=[case], seeds=[1, 2]))
+    assert dict(found[-1].options) == {"effort": 5} and found[-1].scheduler == "optimum"
+    # the optimum takes the seed, our schedulers have none: their runs are the same
+    assert found[-1].run_options == {"effort": 5, "seed": 2} and found[-1].key != found[-2].key
+    assert found[0].seed == 1 and found[1].seed == 2 and found[0].key == found[1].key
+
+
+def test_what_the_studies_share(small):
+    path = small.declare_all(
+        {"one": {"workloads": ["w/a.json"]}, "two": {"workloads": ["w/b.json"], "options": {"response": "hfld"}}},
+        defaults={"platforms": ["p.xml"], "envelopes": ["envelope.csv"], "options": {"response": "none"}},
+    )
+    one, two = cells(small, path)
+    assert (one.workload.name, one.options["response"]) == ("a", "none")
+    assert (two.workload.name, two.options["response"]) == ("b", "hfld")
+    assert one.envelope == two.envelope and one.envelope.name == "envelope"
+
+
+def test_rules_pick_runs(small):
+    found = cells(small, small.declare(exclude=[{"order": "asc", "workload": ["a"]}], keep=[{"label": "fcfs"}]))
+    assert [(cell.label, cell.workload.name, cell.keep) for cell in found] == [
+        ("fcfs", "a", True),
+        ("fcfs", "b", True),
+        ("asc", "b", False),
+    ]
+
+
+def test_yaml_is_read_as_people_expect():
+    text = "options: {a: no, b: 12:00:00, c: 1e5, d: 2020-01-01, e: 010, f: null, g: none, h: true, i: -3, j: 0.5}"
+    assert parse_declared(text, "x", Study).options == {
+        "a": "no", "b": "12:00:00", "c": 1e5, "d": "2020-01-01", "e": "010", "f": None, "g": "none",
+        "h": True, "i": -3, "j": 0.5,
+    }  # fmt: skip
+
+
+def test_no_two_rows_look_alike(small):
+    (small.folder / "v").mkdir()
+    (small.folder / "v" / "a.json").write_text((small.folder / "w" / "a.json").read_text())
+    small.declare(workloads=["w/*.json", "v/a.json"])
+    told = small.run().line
+    assert "'w/a.json' and 'v/a.json' would both be called 'a'" in told and "studies.only.workloads" in told
+
+
+@pytest.mark.parametrize(
+    "old, new, told",
+    [
+        ("studies:", "studys:", "line 2: no key 'studys'; did you mean 'studies'?"),
+        ("    grid:", "    gird:", "line 7: studies.only: no key 'gird'; did you mean 'grid'?"),
+        ("name: tiny", "name: a/b", "line 1: name: the name 'a/b' must be of letters"),
+        ("name: tiny\n", "", "'name' is missing"),
+        ("[p.xml]", "p.xml", 'line 4: studies.only.platforms: input should be a valid list, got "p.xml"'),
+        ("[p.xml]", "[q.xml]", "studies.only.platforms: the file 'q.xml' is not there"),
+        ("[p.xml]", "[q*.xml]", "studies.only.platforms: no file matches 'q*.xml'"),
+        ("[p.xml]", "[p.xml, p.xml]", "a file is there twice"),
+        ("    platforms: [p.xml]\n", "", "the study 'only' has no platforms"),
+        ("[fcfs, asc]", "[fcfs, fcfs]", "'order' must be a list of different values"),
+        ("[fcfs, asc]", "[]", "'order' must be a list of different values, got none"),
+        ("[fcfs, asc]", "asc", "line 8: studies.only.grid.order: input should be a valid list"),
+        ("[fcfs, asc]", "[fcfs, 2020-01-01, .nan, esay]", "no order '2020-01-01'"),
+        ("order:", "oder:", "no option 'oder'; did you mean 'order'?"),
+        ("{response: none}", "{response: nono}", "no response 'nono'; did you mean 'none'?"),
+        ("{response: none}", "{response: idfs}", "the response 'idfs' needs one"),
+        ("{response: none}", "{seed: 3}", "'seed' is no option here: declare it under 'seeds'"),
+        ("{response: none}", "{envelope: x.csv}", "declare it under 'envelopes'"),
+        ("{response: none}", "{response: none, response: idfs}", "line 6: 'response' is there twice"),
+        ("{response: none}", "{response: [}", "line 6: "),
+        ("    grid:", "    scheduler: powercup\n    grid:", "no scheduler 'powercup'; did you mean 'powercap'?"),
+        ("    grid:", "    scheduler: x.py\n    grid:", "the file 'x.py' is not there"),
+        ("    grid:", "    engines: [simgrid]\n    grid:", "engines[0]: input should be 'embedded'"),
+        ("    grid:", "    seeds: [1.5]\n    grid:", "studies.only.seeds[0]: input should be a valid integer, got 1.5"),
+        ("    grid:", "    seeds: [1, 1]\n    grid:", "a seed is there twice"),
+        ("    grid:", "    keep: some\n    grid:", "line 7: studies.only.keep: must be true, false or a list of rules"),
+        ("    grid:", "    exclude: [{odrer: asc}]\n    grid:", "no column or option 'odrer'; did you mean 'order'?"),
+        ("    grid:", "    exclude: [{order: desc}]\n    grid:", 'exclude[0]: no run is {"order":"desc"}'),
+        ("    grid:", "    label: '{ordre}'\n    grid:", "names 'ordre', which is no option"),
+        ("    grid:", "    label: '{order!r}'\n    grid:", "may hold options' names in braces only"),
+        ("    grid:", "    label: '{order'\n    grid:", "only.label: the label '{order' is not a template"),
+        ("    grid:", "    label: same\n    grid:", "the label 'same' is there twice"),
+        ("    grid:", "    scheduler: optimum\n    engines: [wire]\n    grid:", "runs on the embedded engine only"),
+        ("[w/*.json]", "[{google_like: {}}]", "workloads[0]: `google_like` needs `seeds`"),
+        ("[w/*.json]", "[{google_like: {hour: 3}, seeds: [1]}]", "google_like has no parameter 'hour'"),
+        ("[w/*.json]", "[{google_like: {hours: 0}, seeds: [1]}]", "hours must be a whole number >= 1, got 0"),
+        ("[w/*.json]", "[{files: w/a.json, google_like: {}}]", "must be a path, or `google_like`"),
+        ("[w/*.json]", "[p.xml]", "p.xml: "),
+        ("name: tiny", "[1, 2", "line 2: "),
+    ],
+)  # fmt: skip
+def test_mistakes(small, old, new, told):
+    assert old in STUDY
+    path = small.house.write("tiny.yaml", STUDY.replace(old, new, 1))
+    ended = small.run(yaml=path)
+    assert ended.code == 2, ended.err
+    assert told in ended.line
+    assert not small.cells()
+
+
+@pytest.mark.parametrize("text", ["", "3", "- a\n", "\0", "a: &x [*x]\n", "!!python/object:os.system {}\n"])
+def test_what_is_no_campaign_at_all(small, text):
+    ended = small.run(yaml=small.house.write("tiny.yaml", text))
+    assert ended.code == 2 and "tiny.yaml" in ended.line
+
+
+@pytest.mark.parametrize(
+    "arguments, told",
+    [
+        (("run", "no.yaml"), "no.yaml"),
+        (("run", "tiny.yaml", "-n", "../x"), "--name: the name '../x'"),
+        (("run", "tiny.yaml", "--dask", "x", "-j", "2"), "--jobs: is for runs on this machine"),
+        (("run", "tiny.yaml", "--dask", "x", "--dask-jobqueue", "y"), "give one of them"),
+        (("resume", "tiny.yaml"), "is not there; begin with `batwatt campaign run`"),
+        (("resume", "w"), "is not the folder of a campaign"),
+        (("status", "w"), "is not the folder of a campaign"),
+        (("status", "w", "-n", "x"), "--name: is for a YAML file"),
+        (("clean", "tiny.yaml"), "nothing is to be cleaned"),
+    ],
+)
+def test_wrong_commands(small, monkeypatch, arguments, told):
+    small.declare()
+    monkeypatch.chdir(small.folder)
+    ended = small.campaign(*arguments)
+    assert ended.code == 2 and told in ended.line
+
+
+def test_the_declared_experiments(small):
+    """The grid of the powercap paper: 20 workloads x (2 x 4 x 6 algorithms + optimum), 3 profiles x 6."""
+    from cli.conftest import ROOT
+
+    for name in ("igsc22", "igsc22-small"):
+        declared = declared_in(ROOT / "experiments" / f"{name}.yaml", small.results)
+        assert declared.campaign.name == name and {"workloads", "profiles"} == set(declared.campaign.studies)
+        kept = {cell.label for cell in declared.cells if cell.study == "profiles" and cell.keep}
+        assert {"EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB"} <= kept
+    whole = declared_in(ROOT / "experiments" / "igsc22.yaml", small.results)
+    assert sum(cell.study == "workloads" and cell.scheduler == "powercap" for cell in whole.cells) >= 20 * 48
+    assert yaml.safe_load(whole.text)["name"] == "igsc22"
