@@ -1,0 +1,107 @@
+"""The offline optimum over the shipped workloads: mean slowdown, lower bound, gap and time. `python bench/optimum.py`.
+
+`--small` asks for proofs instead: random instances of 20 jobs, 2 + 2 servers of platforms/grid5000.xml and 48 steps, at
+several loads. Times are of this process alone, planning only, without the replay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from batwatt.campaign.optimum import run_optimum
+from batwatt.campaign.run import RunSpec
+from batwatt.inputs.batsim_json import parse_workload
+from batwatt.inputs.platform_xml import read_platform
+from batwatt.model.platform import Host, Platform
+from batwatt.model.series import Series
+from batwatt.planner.optimum import Budget, optimise
+from batwatt.planner.problem import Problem, make_problem
+
+ROOT = Path(__file__).resolve().parents[1]
+GRID = ROOT / "platforms" / "grid5000.xml"
+STEPS, STEP_S, FASTEST = 48, 300.0, 38.4e9
+
+
+def full(workload: int, profile: int, options: dict[str, object]) -> None:
+    """One of the paper's instances, with its replay."""
+    with tempfile.TemporaryDirectory() as folder:
+        spec = RunSpec(
+            GRID,
+            ROOT / "workloads" / f"google-288-{workload:02d}.json",
+            "optimum",
+            options,
+            Path(folder) / "x",
+            ROOT / "power_profiles" / f"profile{profile}.csv",
+        )
+        began = time.perf_counter()
+        result = run_optimum(spec)
+        elapsed_s = time.perf_counter() - began
+    metrics = result.metrics
+    kills = metrics.killed_power + metrics.killed_walltime
+    print(
+        f"{workload:02d} profile{profile}  {metrics.mean_slowdown:.4f}  {result.lower_bound:.4f}  {result.gap:.3f}"
+        f"  violations {metrics.violations} kills {kills}  {elapsed_s:.1f} s",
+        flush=True,
+    )
+
+
+def small(seed: int, run_s: float, cap_w: float) -> Problem:
+    """Twenty jobs of about `run_s` on a fast server, on four servers, caps around `cap_w`."""
+    rng = np.random.default_rng(seed)
+    hosts = [read_platform(GRID).hosts[i] for i in (0, 1, 10, 11)]
+    platform = Platform(
+        tuple(
+            Host(i, host.name, host.pstates, host.cores, host.initial_pstate, host.sleeps, host.has_power)
+            for i, host in enumerate(hosts)
+        )
+    )
+    jobs, profiles = [], {}
+    for name in range(20):
+        run = float(np.round(rng.lognormal(np.log(run_s), 0.9)) + 1.0)
+        width = int(rng.integers(1, 5)) if rng.random() < 0.5 else 1
+        submit = float(np.round(rng.uniform(0.0, 0.7 * STEPS * STEP_S), 3))
+        walltime = float(int(run * rng.uniform(2.5, 8.0)) + 1)
+        jobs.append({"id": name, "subtime": submit, "res": width, "walltime": walltime, "profile": str(name)})
+        profiles[str(name)] = {"type": "parallel_homogeneous", "cpu": run * FASTEST, "com": 0}
+    workload = parse_workload({"nb_res": 4, "jobs": jobs, "profiles": profiles}, "w0", "bench")
+    wave = cap_w + 300.0 * np.sin(np.linspace(0.0, 4.0 * np.pi, STEPS) + rng.uniform(0.0, 6.0))
+    caps = np.clip(wave + rng.normal(0.0, 60.0, STEPS), 100.0, 900.0).round(1)
+    caps[-1] = 900.0
+    times = tuple(STEP_S * i for i in range(STEPS))
+    return make_problem(platform, workload, Series(times, tuple(map(float, caps)), "power_w"))
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--effort", type=int, default=20)
+    parser.add_argument("--time-limit", type=float, help="in s, instead of the effort")
+    parser.add_argument("--workloads", type=int, nargs="*", default=list(range(20)))
+    parser.add_argument("--profiles", type=int, nargs="*", default=[3])
+    parser.add_argument("--small", action="store_true")
+    given = parser.parse_args()
+    if given.small:
+        for run_s, cap_w in ((150.0, 800.0), (200.0, 750.0), (330.0, 650.0)):
+            for seed in range(3):
+                problem = small(seed, run_s, cap_w)
+                began = time.perf_counter()
+                found = optimise(problem, Budget(time_limit_s=given.time_limit or 60.0, cores=2))
+                print(
+                    f"runs {run_s:g} s, caps {cap_w:g} W, seed {seed}: {found.value:.4f}  {found.bound:.4f}  "
+                    f"{'proven' if found.proven else 'open'}  {time.perf_counter() - began:.1f} s",
+                    flush=True,
+                )
+        return
+    options = {"time_limit_s": given.time_limit} if given.time_limit else {"effort": given.effort}
+    for profile in given.profiles:
+        for workload in given.workloads:
+            full(workload, profile, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Carrying out a plan that was made in advance, such as the offline optimum of the powercap paper's problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from batwatt.errors import InputError
+from batwatt.model import hostset
+from batwatt.planner.plan_file import Plan, read_plan
+from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.injector import EARLY_S
+from batwatt.policy.options import EnvelopeOptions
+from batwatt.policy.queue import Waiting
+
+
+class PlannedOptions(EnvelopeOptions):
+    """Options of the scheduler `planned`."""
+
+    plan: str | Path | Plan | None = Field(None, description="plan file that `batwatt optimum` made")
+
+
+@dataclass(frozen=True, slots=True)
+class _Action:
+    """A row of the plan: put servers in a p-state, or start a job on them."""
+
+    time_s: float
+    rank: int
+    mask: int
+    pstate: int = -1
+    job_id: str = ""
+
+
+class Planned(EnvelopeScheduler):
+    """Carries out a plan file: states of servers and starts of jobs at their dates, as soon as the servers allow it."""
+
+    Options: ClassVar[type[EnvelopeOptions]] = PlannedOptions
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        given = getattr(self.settings, "plan", None)
+        if given in (None, ""):
+            raise InputError("option 'plan'", "the scheduler 'planned' needs one", "make one: batwatt optimum")
+        if self.platform is None:
+            raise InputError("option 'platform'", "the scheduler 'planned' needs it", "give the XML file")
+        self.plan: Plan = given if isinstance(given, Plan) else read_plan(given)
+        self._where = "plan" if isinstance(given, Plan) else str(given)
+        self._actions = self._all_actions()
+        self._next_call_s = -1.0
+        self._waiting: dict[str, Waiting] = {}
+        self._known = {row.id for row in self.plan.jobs}
+
+    def _all_actions(self) -> list[_Action]:
+        """By date; at one date states come before starts."""
+        actions = [_Action(row.time_s, 0, hostset.from_text(row.hosts), row.pstate) for row in self.plan.states]
+        actions += [_Action(row.start_s, 1, hostset.from_text(row.hosts), job_id=row.id) for row in self.plan.jobs]
+        return sorted(actions, key=lambda each: (each.time_s, each.rank, each.mask, each.job_id))
+
+    def onSimulationBegins(self) -> None:
+        """Check that the plan is one for this platform."""
+        super().onSimulationBegins()
+        for action in self._actions:
+            if action.mask & ~self.cluster.everyone:
+                problem = f"names host {hostset.ids(action.mask)[-1]} but there are {self.cluster.count}"
+                raise InputError(self._where, problem, "use the platform that it was made for")
+
+    def onJobSubmission(self, job: Any) -> None:
+        """Remember a job; one that the plan does not know is rejected."""
+        super().onJobSubmission(job)
+        for row in self.queue.fresh:
+            self._waiting[row.job.id] = row
+        self.queue.fresh.clear()
+        if job.id in self._waiting and job.id not in self._known:
+            self.logger.warning("job %s is not in the plan: rejected", job.id)
+            self.queue.remove(self._waiting.pop(job.id))
+            self.bs.reject_jobs([job])
+
+    def onNoMoreEvents(self) -> None:
+        """Do what is due and possible; what is not waits, and so does all that needs the same servers."""
+        if not self.bs.running_simulation:
+            return
+        self.cluster.now_s = now_s = self.bs.time()
+        blocked = 0
+        left = []
+        for index, action in enumerate(self._actions):
+            if action.time_s > now_s + EARLY_S:
+                left += self._actions[index:]
+                break
+            if action.mask & blocked or not self._done_now(action, now_s):
+                blocked |= action.mask
+                left.append(action)
+        self._actions = left
+        coming = [action.time_s for action in left if action.time_s > now_s + EARLY_S]
+        if coming and coming[0] > self._next_call_s:
+            self._next_call_s = coming[0]
+            self.bs.wake_me_up_at(coming[0])
+
+    def _done_now(self, action: _Action, now_s: float) -> bool:
+        """Carry out an action; False if it is not possible yet."""
+        return self._start(action) if action.rank else self._put(action, now_s)
+
+    def _start(self, action: _Action) -> bool:
+        cluster = self.cluster
+        row = self._waiting.get(action.job_id)
+        if row is None or action.mask & ~cluster.free:
+            return False
+        self.queue.remove(self._waiting.pop(action.job_id))
+        run = cluster.start(row, action.mask)
+        run.job.allocation = hostset.HostSet(action.mask)
+        self.bs.execute_job(run.job)
+        return True
+
+    def _put(self, action: _Action, now_s: float) -> bool:
+        cluster = self.cluster
+        assert cluster.platform is not None
+        hosts = [cluster.platform.hosts[i] for i in hostset.ids(action.mask)]
+        if any(not action.pstate < len(host.pstates) or action.pstate in host.virtual for host in hosts):
+            problem = f"p-state {action.pstate} is not one of {hosts[0].name} to be asked for"
+            raise InputError(self._where, problem, "use the platform that it was made for")
+        if action.mask & (cluster.waking | cluster.falling):
+            return False
+        if action.pstate in hosts[0].sleep_of and action.mask & cluster.busy:
+            return False
+        # Batsim counts a server that begins in another p-state than 0 at the power of 0 until it is asked for one
+        fresh = sum(1 << host.id for host in hosts if now_s <= EARLY_S and host.initial_pstate)
+        same = sum(1 << host.id for host in hosts if cluster.pstate[host.id] == action.pstate)
+        mask = action.mask & (fresh | ~same)
+        if mask:
+            self._request(mask, action.pstate)
+        return True

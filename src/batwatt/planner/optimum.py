@@ -1,0 +1,211 @@
+"""From a problem to the best schedule that a budget allows: bound, search, and a proof where the size permits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from batwatt.errors import InputError
+from batwatt.planner import exact
+from batwatt.planner.bound import Relaxation
+from batwatt.planner.insertion import Inserter
+from batwatt.planner.prices import mode_tables
+from batwatt.planner.problem import Problem
+from batwatt.planner.schedule import Schedule, check, of_timeline
+from batwatt.planner.search import Search
+from batwatt.planner.timeline import Run, Timeline
+
+EXACT_JOBS = 24
+"""Up to so many jobs CP-SAT is asked for a proof."""
+AGREE = 1e-6
+"""A value and a bound closer than this, relatively, are the same."""
+FIRST_ROUNDS, BOUND_ROUNDS, SEARCH_ROUNDS, EXACT_TIME = 24, 4, 200, 1.0
+"""Rounds of the bound to begin with, then what one unit of effort buys: about a second of one core in all."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Wall clock in s, or an effort (the same result everywhere); seed, and the cores of CP-SAT within a time limit."""
+
+    time_limit_s: float | None = None
+    effort: int | None = None
+    seed: int = 0
+    cores: int = 1
+
+    def __post_init__(self) -> None:
+        if (self.time_limit_s is None) == (self.effort is None):
+            raise ValueError("a budget is either a time limit or an effort")
+
+
+@dataclass(frozen=True)
+class Stand:
+    """How far the work is: value and bound of the mean slowdown (value None before a schedule is known)."""
+
+    phase: str
+    value: float | None
+    bound: float
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A checked schedule, its mean slowdown, a lower bound of it, and whether it is proven to be the best."""
+
+    schedule: Schedule
+    value: float
+    bound: float
+    proven: bool
+
+    @property
+    def gap(self) -> float:
+        """(value - bound) / value."""
+        return max(0.0, (self.value - self.bound) / self.value)
+
+
+Report = Callable[[Stand], None]
+
+
+def optimise(
+    problem: Problem,
+    budget: Budget,
+    orders: Iterable[Sequence[int]] = (),
+    report: Report = lambda _: None,
+) -> Solution:
+    """The best schedule within the budget. `orders` are orders of jobs to begin with.
+
+    InputError if a job can never run. An interrupt ends the work early, once there is a schedule.
+    """
+    return _Work(problem, budget, report).run(orders)
+
+
+class _Work:
+    def __init__(self, problem: Problem, budget: Budget, report: Report) -> None:
+        self.problem = problem
+        self.budget = budget
+        self.report = report
+        self.began = time.perf_counter()
+        self.phase = "bound"
+        self.value: float | None = None
+        self.bound = 1.0
+
+    def elapsed_s(self) -> float:
+        return time.perf_counter() - self.began
+
+    def _within(self, share: float) -> bool:
+        """Whether this share of the wall clock is not used up; tells how far the work is."""
+        self.report(Stand(self.phase, self.value, self.bound, self.elapsed_s()))
+        limit_s = self.budget.time_limit_s
+        return limit_s is None or self.elapsed_s() < share * limit_s
+
+    def run(self, orders: Iterable[Sequence[int]]) -> Solution:
+        problem, budget = self.problem, self.budget
+        self._alone()
+        small = len(problem.tasks) <= EXACT_JOBS
+        search, relaxation = self._begin(orders)
+        self.prices = relaxation.best.prices
+        effort = budget.effort if budget.effort is not None else 10**9
+        interrupted = False
+        try:
+            self.phase = "bound"
+            share = 0.05 if small else 0.15
+            best = relaxation.improve(search.value, FIRST_ROUNDS + BOUND_ROUNDS * effort, lambda: self._within(share))
+            self.bound, self.prices = best.value, best.prices
+            self.phase = "search"
+            search.set_prices(best.prices)
+            self._search(search, SEARCH_ROUNDS * effort, 0.2 if small else 1.0)
+        except KeyboardInterrupt:
+            interrupted = True
+        self.value = search.value
+        found = self._schedule(search.best)
+        proven = False
+        if small and not interrupted and not self._agree():
+            found, proven = self._prove(found)
+        check(problem, found)
+        value = problem.mean_slowdown(found.starts)
+        return Solution(found, value, min(self.bound, value), proven or self._agree())
+
+    def _agree(self) -> bool:
+        assert self.value is not None
+        return self.value - self.bound <= AGREE * self.value
+
+    def _alone(self) -> None:
+        """InputError if a job cannot run even alone."""
+        problem = self.problem
+        inserter, free = Inserter(problem, mode_tables(problem)), Relaxation(problem).best.prices
+        for job, task in enumerate(problem.tasks):
+            if not inserter.insert(job, free):
+                text = f"asks for {task.hosts} hosts, and the caps leave it the power at no date, even alone"
+                raise InputError(f"job {task.id}", text, "it can never run within its walltime")
+            inserter.take(job)
+
+    def _begin(self, orders: Iterable[Sequence[int]]) -> tuple[Search, Relaxation]:
+        """A first schedule: the best of some orders."""
+        problem, tasks = self.problem, self.problem.tasks
+        relaxation = Relaxation(problem)
+        inserter = Inserter(problem, mode_tables(problem, all_modes=len(tasks) <= EXACT_JOBS))
+        search = Search(inserter, relaxation.best.prices, np.random.default_rng(self.budget.seed))
+        jobs = range(len(tasks))
+        first = [
+            sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s, j)),
+            sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s * tasks[j].hosts, j)),
+            sorted(jobs, key=lambda j: (-tasks[j].hosts, tasks[j].submit, j)),
+            *(list(order) for order in orders),
+        ]
+        for order in first:
+            search.construct(order)
+        if not search.best:
+            raise InputError(
+                "workload", "no schedule was found that keeps the caps", "raise the last value of the envelope"
+            )
+        search.load(search.best)
+        self.value = search.value
+        return search, relaxation
+
+    def _search(self, search: Search, rounds: int, share: float) -> None:
+        limit_s = self.budget.time_limit_s
+        since_s = self.elapsed_s()
+
+        def done() -> float:
+            if limit_s is None:
+                return 0.0
+            return (self.elapsed_s() - since_s) / max(1e-9, share * limit_s - since_s)
+
+        def go_on(_: int) -> bool:
+            self.value = search.value
+            return self._within(share) and not self._agree()
+
+        search.improve(rounds, go_on, done if limit_s is not None else None)
+
+    def _schedule(self, runs: dict[int, Run]) -> Schedule:
+        timeline = Timeline(self.problem)
+        for job, run in runs.items():
+            timeline.restore(job, run)
+        return of_timeline(timeline)
+
+    def _prove(self, found: Schedule) -> tuple[Schedule, bool]:
+        problem, budget = self.problem, self.budget
+        self.phase = "proof"
+        if budget.effort is not None:
+            limits = exact.Limits(deterministic=EXACT_TIME * budget.effort, seed=budget.seed)
+        else:
+            assert budget.time_limit_s is not None
+            left_s = budget.time_limit_s - self.elapsed_s()
+            if left_s <= 0.0:
+                return found, False
+            limits = exact.Limits(time_s=left_s, workers=budget.cores, seed=budget.seed)
+
+        def told(value: float, bound: float) -> bool:
+            self.report(Stand("proof", value, max(self.bound, bound), self.elapsed_s()))
+            return True
+
+        outcome = exact.solve(problem, found, self.prices, limits, told)
+        self.bound = max(self.bound, outcome.bound)
+        if outcome.schedule is not None:
+            check(problem, outcome.schedule)
+            if problem.mean_slowdown(outcome.schedule.starts) < problem.mean_slowdown(found.starts):
+                found = outcome.schedule
+        self.value = problem.mean_slowdown(found.starts)
+        return found, outcome.proven

@@ -1,0 +1,101 @@
+"""What a plan claims is what its replay gives, on random machines, jobs and envelopes."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders import envelope, job, machine, workload_of
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from batwatt.campaign.load import make_scheduler
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.errors import InputError
+from batwatt.planner.bound import Relaxation
+from batwatt.planner.insertion import Inserter
+from batwatt.planner.optimum import Budget, optimise
+from batwatt.planner.plan_file import read_plan, write_plan
+from batwatt.planner.prices import mode_tables
+from batwatt.planner.problem import make_problem
+from batwatt.planner.schedule import Schedule, check, name_servers, of_timeline
+from batwatt.planner.search import Search
+from batwatt.results.metrics import measure
+from batwatt.results.writers import write_record
+
+FAST, SLOW = 3, 2
+jobs_of = st.lists(
+    st.tuples(
+        st.floats(0, 2500).map(lambda x: round(x, 3)),  # submission
+        st.integers(1, FAST + SLOW),  # hosts
+        st.floats(1, 900).map(lambda x: round(x, 2)),  # run time on a fast host at its top state
+        st.one_of(st.none(), st.floats(1.1, 4.0)),  # walltime / run time
+        st.booleans(),  # flops or a delay
+    ),
+    min_size=1,
+    max_size=10,
+)
+powers = st.lists(st.floats(20, 620).map(lambda x: round(x, 1)), min_size=1, max_size=9)
+
+
+def replay(problem, schedule: Schedule, platform, workload, series):
+    plan = name_servers(problem, schedule)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x_plan.json"
+        write_plan(path, plan)
+        assert read_plan(path) == plan
+        scheduler = make_scheduler("planned", {"plan": path, "platform": platform})
+        record = simulate(Engine(platform, [workload], EngineConfig(energy=True)), scheduler)
+        write_record(record, Path(folder) / "x")
+        return measure(Path(folder) / "x", workload, series, platform.fastest_flops)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(jobs_of, powers, st.integers(0, 2**16))
+def test_the_replay_gives_what_the_search_claims(rows, watts, seed):
+    platform = machine(FAST, SLOW)
+    jobs = [
+        job(i, at, hosts, run, None if factor is None else round(run * factor, 3), flops=flops)
+        for i, (at, hosts, run, factor, flops) in enumerate(rows)
+    ]
+    workload, series = workload_of(*jobs, nb_res=FAST + SLOW), envelope(*watts, 600.0)
+    try:
+        problem = make_problem(platform, workload, series)
+    except InputError:
+        assume(False)
+    search = Search(
+        Inserter(problem, mode_tables(problem)), Relaxation(problem).best.prices, np.random.default_rng(seed)
+    )
+    assume(search.construct(range(len(jobs))))
+    search.improve(20)
+    search.load(search.best)
+    schedule = of_timeline(search.inserter.timeline)
+    check(problem, schedule)
+    assert problem.mean_slowdown(schedule.starts) == pytest.approx(search.value, rel=1e-9)
+    metrics = replay(problem, schedule, platform, workload, series)
+    assert metrics.mean_slowdown == pytest.approx(search.value, rel=1e-6)
+    assert metrics.jobs_finished == len(jobs)
+    assert metrics.killed_power == metrics.killed_walltime == 0
+    assert metrics.violations is not None and metrics.violations <= problem.raised
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_replay_gives_what_the_proof_claims(seed):
+    rng = np.random.default_rng(seed)
+    platform = machine(2, 2)
+    jobs = [
+        job(i, float(rng.integers(0, 1500)), int(rng.integers(1, 4)), float(rng.integers(20, 400)), 2500.0, flops=True)
+        for i in range(6)
+    ]
+    workload = workload_of(*jobs)
+    series = envelope(*(float(rng.integers(150, 440)) for _ in range(6)), 440.0)
+    problem = make_problem(platform, workload, series)
+    solution = optimise(problem, Budget(effort=1))
+    metrics = replay(problem, solution.schedule, platform, workload, series)
+    assert metrics.mean_slowdown == pytest.approx(solution.value, rel=1e-6)
+    assert (metrics.violations, metrics.killed_power, metrics.killed_walltime) == (0, 0, 0)
+    assert 1.0 <= solution.bound <= solution.value + 1e-12

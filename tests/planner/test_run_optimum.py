@@ -1,0 +1,139 @@
+"""`batwatt optimum` from its inputs to its files, and the scheduler `planned` that carries its plans out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from batwatt.campaign.optimum import run_optimum
+from batwatt.campaign.run import RunSpec, run
+from batwatt.cli import main
+from batwatt.errors import InputError
+from batwatt.planner.optimum import Stand
+from batwatt.results.metrics import METRICS
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ROOT / "platforms" / "small.xml"
+GRID = ROOT / "platforms" / "grid5000.xml"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> RunSpec:
+    """Eight jobs on four servers under caps that do not let all of them run at once."""
+    jobs = [{"id": i, "subtime": 40 * i, "res": 1 + i % 3, "walltime": 3000, "profile": f"p{i % 3}"} for i in range(8)]
+    profiles = {
+        "p0": {"type": "parallel_homogeneous", "cpu": 4e12, "com": 0},
+        "p1": {"type": "delay", "delay": 90.5},
+        "p2": {"type": "composed", "seq": ["p0", "p1"], "repeat": 1},
+    }
+    workload = tmp_path / "w.json"
+    workload.write_text(json.dumps({"nb_res": 4, "jobs": jobs, "profiles": profiles}))
+    envelope = tmp_path / "e.csv"
+    envelope.write_text("time_s,power_w\n0,600\n300,350\n600,500\n900,620\n")
+    return RunSpec(SMALL, workload, "optimum", {"effort": 1}, tmp_path / "out" / "opt", envelope)
+
+
+def test_the_files_of_a_run(spec):
+    result = run_optimum(spec)
+    figures = json.loads(Path(f"{spec.prefix}_metrics.json").read_text())
+    assert list(figures) == [*(metric.name for metric in METRICS), "lower_bound", "gap", "proven_optimal"]
+    assert figures["mean_slowdown"] == pytest.approx(result.metrics.mean_slowdown, abs=1e-6)
+    assert (figures["violations"], figures["killed_power"], figures["killed_walltime"]) == (0, 0, 0)
+    assert figures["jobs_finished"] == 8
+    value = figures["mean_slowdown"]
+    assert figures["gap"] == pytest.approx((value - figures["lower_bound"]) / value, abs=2e-6)
+    metadata = json.loads(Path(f"{spec.prefix}_metadata.json").read_text())
+    assert metadata["scheduler"] == "optimum" and metadata["options"] == {"effort": 1}
+    assert metadata["optimum"]["raised_caps"] == 0 and metadata["versions"]["ortools"]
+
+
+def test_an_effort_gives_the_same_bytes(spec):
+    for name in "ab":
+        run_optimum(replace(spec, prefix=spec.prefix.with_name(name)))
+    for stem in ("plan.json", "metrics.json", "jobs.csv", "pstate_changes.csv", "consumed_energy.csv"):
+        a, b = (spec.prefix.with_name(f"{name}_{stem}").read_bytes() for name in "ab")
+        assert a == b, stem
+
+
+def test_the_plan_on_the_wire_and_by_path(spec):
+    run_optimum(spec)
+    options = {"plan": f"{spec.prefix}_plan.json"}
+    for engine, scheduler in (("wire", "planned"), ("embedded", str(ROOT / "schedulers" / "planned.py"))):
+        again = replace(spec, scheduler=scheduler, options=options, engine=engine, prefix=spec.prefix.with_name(engine))
+        run(again)
+        one, other = (Path(f"{prefix}_jobs.csv").read_bytes() for prefix in (spec.prefix, again.prefix))
+        assert one == other
+
+
+def test_an_interrupt_keeps_the_best_so_far(spec):
+    def report(stand: Stand) -> None:
+        if stand.phase == "search":
+            raise KeyboardInterrupt
+
+    result = run_optimum(spec, report)
+    assert not result.proven_optimal and result.metrics.jobs_finished == 8
+
+
+def test_full_size(tmp_path):
+    workload, envelope = ROOT / "workloads" / "google-288-00.json", ROOT / "power_profiles" / "profile3.csv"
+    result = run_optimum(RunSpec(GRID, workload, "optimum", {"effort": 1}, tmp_path / "x", envelope))
+    assert result.metrics.jobs_finished == 288
+    assert (result.metrics.violations, result.metrics.killed_power, result.metrics.killed_walltime) == (0, 0, 0)
+    assert 1.0 < result.lower_bound < result.metrics.mean_slowdown < 3.0
+
+
+def test_the_command(spec, capsys):
+    words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "--time-limit", "3"]
+    with pytest.raises(SystemExit) as ended:
+        main(["optimum", *map(str, words), "-e", str(spec.prefix)])
+    out, err = capsys.readouterr()
+    assert ended.value.code == 0 and err == ""
+    assert "slowdown" in out and "lower bound" in out and "gap" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"effort": 1, "time_limit_s": 3}, "effort.*goes without"),
+        ({"effort": 0}, "effort.*>= 1"),
+        ({"time_limit_s": 0}, "time_limit_s.*> 0"),
+        ({"seed": -1}, "seed.*>= 0"),
+        ({"order": "fcfs"}, "order.*not one of the optimum"),
+    ],
+)
+def test_options_are_checked(spec, options, text):
+    with pytest.raises(InputError, match=text):
+        run_optimum(replace(spec, options=options))
+
+
+def test_a_job_that_the_caps_forbid_is_named(spec, capsys):
+    Path(spec.envelope).write_text("time_s,power_w\n0,100\n300,20\n")
+    words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "-e", spec.prefix]
+    with pytest.raises(SystemExit) as ended:
+        main(["optimum", *map(str, words)])
+    err = capsys.readouterr().err
+    assert ended.value.code == 2 and err.count("\n") == 1 and "job w0!" in err and "can never run" in err
+    assert not list(spec.prefix.parent.glob("*"))
+
+
+def test_planned_wants_a_plan_for_its_platform(spec, tmp_path):
+    with pytest.raises(InputError, match=r"'plan'.*needs one"):
+        run(replace(spec, scheduler="planned", options={}))
+    plan = tmp_path / "p.json"
+    row = '{"time_s": 0.0, "hosts": "4", "pstate": 0}'
+    plan.write_text(f'{{"format": 1, "states": [{row}], "jobs": []}}')
+    with pytest.raises(InputError, match="names host 4 but there are 4"):
+        run(replace(spec, scheduler="planned", options={"plan": str(plan)}))
+    plan.write_text('{"format": 1, "states": [{"time_s": 0.0, "hosts": "0-", "pstate": 0}], "jobs": []}')
+    with pytest.raises(InputError, match=r"states\[0\] hosts"):
+        run(replace(spec, scheduler="planned", options={"plan": str(plan)}))
+
+
+def test_jobs_that_the_plan_does_not_know_are_rejected(spec, tmp_path):
+    plan = tmp_path / "p.json"
+    plan.write_text('{"format": 1, "states": [], "jobs": []}')
+    result = run(replace(spec, scheduler="planned", options={"plan": str(plan)}))
+    assert result.metrics.jobs_rejected == 8
