@@ -1,6 +1,7 @@
-"""Make the three two-day power profiles: what sun and wind give a data centre of 20 servers at Toulouse.
+"""Make the two-day power profiles: what sun and wind give a data centre of 20 servers at Toulouse.
 
-    python power_profiles/make_profiles.py            writes profile1.csv, profile2.csv, profile3.csv beside this file
+    python power_profiles/make_profiles.py            writes profile1.csv to profile3.csv and, of the same climates but
+                                                      other weather, other1.csv to other3.csv beside this file
     python power_profiles/make_profiles.py --check    makes them again and exits 1 if a file differs by a byte
 
 Clear sky, panels and inverter are pvlib's models, the turbine is windpowerlib's; clouds and wind speeds are seeded
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,7 @@ class Spec:
     `base_w` is what the storage always adds, `limit_w` what the converter of the data centre lets through.
     """
 
-    number: int
+    name: str
     title: str
     first_day: str
     seed: int
@@ -80,7 +81,7 @@ class Spec:
 
 SPECS = (
     Spec(
-        number=1,
+        name="profile1",
         title="sunny days, light wind",
         first_day="2023-06-20",
         seed=1,
@@ -104,7 +105,7 @@ SPECS = (
         fronts=(Front(15.6, 0.6, 0.5, 0.12, 0.9), Front(34.4, 0.3, 0.3, 0.1, 0.9)),
     ),
     Spec(
-        number=2,
+        name="profile2",
         title="windy and cloudy",
         first_day="2023-03-12",
         seed=2,
@@ -128,7 +129,7 @@ SPECS = (
         fronts=(Front(9.3, 0.5, 1.2, 0.5, 0.6), Front(21.0, 0.8, 1.5, 1.0, 0.62), Front(38.5, 0.4, 1.0, 0.4, 0.62)),
     ),
     Spec(
-        number=3,
+        name="profile3",
         title="mixed, nights carried by wind",
         first_day="2023-06-10",
         seed=3,
@@ -159,6 +160,15 @@ SPECS = (
         ),
     ),
 )
+
+
+def other_weather(spec: Spec) -> Spec:
+    """The same climate with another seed, its fronts up to 3 hours earlier or later."""
+    seed = spec.seed + 200
+    rng = np.random.Generator(np.random.PCG64([seed, 1]))
+    fronts = tuple(replace(front, begin_h=front.begin_h + rng.uniform(-3.0, 3.0)) for front in spec.fronts)
+    name, title = spec.name.replace("profile", "other"), f"{spec.title}; other weather"
+    return replace(spec, name=name, title=title, seed=seed, fronts=fronts)
 
 
 def returning_walk(rng: np.random.Generator, memory_h: float) -> np.ndarray:
@@ -258,14 +268,16 @@ def csv_text(spec: Spec) -> str:
 
 
 def main() -> int:
-    """Write or check the three files; the exit code is 1 if a check fails."""
-    parser = argparse.ArgumentParser(description="Make power_profiles/profile1.csv to profile3.csv.")
+    """Write or check the six files; the exit code is 1 if a check fails."""
+    parser = argparse.ArgumentParser(
+        description="Make power_profiles/profile1.csv to profile3.csv and other1.csv to 3."
+    )
     parser.add_argument("--check", action="store_true", help="compare with the files instead of writing them")
     parser.add_argument("--output", type=Path, default=Path(__file__).resolve().parent, help="folder of the files")
     arguments = parser.parse_args()
     different = False
-    for spec in SPECS:
-        path = arguments.output / f"profile{spec.number}.csv"
+    for spec in (*SPECS, *map(other_weather, SPECS)):
+        path = arguments.output / f"{spec.name}.csv"
         made = csv_text(spec).encode()
         if arguments.check:
             same = path.is_file() and path.read_bytes() == made

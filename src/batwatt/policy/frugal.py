@@ -20,16 +20,21 @@ from batwatt.policy.responses import Response
 class Frugal(Response):
     """Frugal: few efficient servers awake, headroom for a fall, speed for the most work left, fewest kills.
 
-    Parameters: `headroom` (share of the cap that stays unplanned, in [0, 1[), `efficiency` (a kind of server is used
-    only if its best flop/s per W is at least this share of the best kind's, in [0, 1]).
+    Parameters: `headroom` (share of the cap that stays unplanned, in [0, 1[), `efficiency` (a kind of server is
+    efficient if its best flop/s per W is at least this share of the best kind's, in [0, 1]), `backlog` (servers that
+    waiting jobs ask for, per efficient server, from which the other kinds help, >= 0) and `reserve` (share of the cap
+    that falling asleep may take while they help, >= 0).
 
-    - F1 Efficient: only servers of efficient kinds are awake. If a job waits that is wider than all of these together,
-      the next kinds come in, most efficient first.
+    - F1 Efficient: servers of efficient kinds come first. The others help only if the waiting jobs ask for at least
+      `backlog` x the number of efficient servers, and only while all that are awake, if they fell asleep together,
+      would draw at most `reserve` x cap with those asleep: a cap that falls to that share can be followed in its step.
+      If a job waits that is wider than all that are in use or efficient, as many as it lacks come in as well.
     - F2 Needed: at most as many are awake as running and waiting jobs ask for, and as many more as the widest job so
       far, so that a job to come need not wait for a transition. Most efficient first, ties by id.
     - F3 Headroom: an idle server stays awake, or is woken, only while all that are awake, at their slowest states, and
-      those asleep need at most (1 - headroom) x cap, or, with a forecast, the least of the cap and those foretold.
-      A fall to that is followed by slowing down, without a kill.
+      those asleep need at most (1 - headroom) x cap and, with a forecast, the least of the caps foretold.
+      A fall to that is followed by slowing down, without a kill. If those that fall asleep draw so much meanwhile that
+      the cap is exceeded in this step, more idle ones go, least efficient first, where that frees power.
     - F4 Slow before kill: idle servers run at their slowest state; before a job is killed, so do running ones.
     - F5 Fewest kills: if one kill is enough, the job of least wasted work (flops done so far on all its servers) among
       those that are; else the one that frees most power, and again. If even killing all cannot meet the cap in this
@@ -41,30 +46,33 @@ class Frugal(Response):
     - F7 Foresight: with a forecast, if the fall to the next cap will cost more kills then than now, because servers
       that fall asleep draw the power of on->off, jobs are killed ahead, least progress first, as few as will do.
 
-    A job's work is what `work_estimate` says; for this response the default is `learned`.
+    A job's work is what `work_estimate` says; for this response the default is `learned`. Raises ValueError.
     """
 
     between_steps = True
     work_estimate = "learned"
 
     def __init__(
-        self, headroom: float = 0.1, efficiency: float = 0.5, backlog: float = 2.0, reserve: float = 0.3
+        self, headroom: float = 0.15, efficiency: float = 0.5, backlog: float = 2.0, reserve: float = 0.4
     ) -> None:
         if not 0.0 <= headroom < 1.0:
             raise ValueError(f"headroom must be in [0, 1[, got {headroom!r}")
         if not 0.0 <= efficiency <= 1.0:
             raise ValueError(f"efficiency must be in [0, 1], got {efficiency!r}")
+        for name, value in (("backlog", backlog), ("reserve", reserve)):
+            if not 0.0 <= value < math.inf:
+                raise ValueError(f"{name} must be >= 0 and finite, got {value!r}")
         self.headroom = headroom
         self.efficiency = efficiency
         self.backlog = backlog
         self.reserve = reserve
         self._widest = 0
-        self._watts = _Watts(())
+        self._watts = _Watts((), efficiency)
 
     def respond(self, plan: Plan, cap_w: float) -> None:
         """F1 to F7 at the beginning of a step."""
         if self._watts.hosts is not plan.hosts:
-            self._watts = _Watts(plan.hosts)
+            self._watts = _Watts(plan.hosts, self.efficiency)
         watts = self._watts
         _slow_down(plan)
         to_wake = self._choose(plan, cap_w)
@@ -85,47 +93,46 @@ class Frugal(Response):
     def _choose(self, plan: Plan, cap_w: float) -> list[int]:
         """F1 to F3: puts the idle servers to sleep that are not to be awake; returns those to be woken."""
         watts = self._watts
-        waiting = [row.hosts for row in plan.queue.rows]
-        self._widest = max(self._widest, *waiting, *(run.hosts for run in plan.running), 0)
+        asked = [row.hosts for row in plan.queue.rows]
+        self._widest = max(self._widest, *asked, *(run.hosts for run in plan.running), 0)
         idle = [server for server in plan.free_to_change() if plan.is_idle(server) and plan.can_sleep(server)]
-        up = [server for server in range(len(plan.hosts)) if not (plan.sleeps(server) or plan.is_idle(server))]
-        up += [server for server in range(len(plan.hosts)) if not plan.can_sleep(server) and plan.is_idle(server)]
-        need_w = math.fsum(watts.sleep) + math.fsum(watts.slow[server] - watts.sleep[server] for server in up)
-        wanted = sum(run.hosts for run in plan.running) + sum(waiting) + self._widest
-        limit_w = min(cap_w, *plan.foretold_w) if plan.foretold_w else (1.0 - self.headroom) * cap_w
-        count = len(up)
-        to_wake = []
-        off_w = math.fsum(watts.sleep) + math.fsum(watts.off[server] - watts.sleep[server] for server in up)
-        ranked, efficient = watts.ranked(idle, self.efficiency, max(waiting, default=0) - count)
-        helpers = sum(waiting) >= self.backlog * watts.count(self.efficiency)
-        for rank, server in enumerate(ranked):
+        kept = {server for server in range(len(plan.hosts)) if not plan.sleeps(server)}.difference(idle)
+        count = len(kept)
+        slow_w = math.fsum(watts.slow[server] if server in kept else watts.sleep[server] for server in watts.ids)
+        off_w = math.fsum(watts.off[server] if server in kept else watts.sleep[server] for server in watts.ids)
+        wanted = sum(run.hosts for run in plan.running) + sum(asked) + self._widest
+        limit_w = min(((1.0 - self.headroom) * cap_w, *plan.foretold_w))
+        lacking = max(asked, default=0) - count
+        help_wanted = sum(asked) >= self.backlog * len(watts.efficient)
+        stay, wake = [], []
+        for rank, server in enumerate(sorted(idle, key=lambda server: (-watts.merit[server], server))):
             more_w = watts.slow[server] - watts.sleep[server]
-            fits = count < wanted and need_w + more_w <= limit_w + NOISE_W
             more_off_w = watts.off[server] - watts.sleep[server]
-            if rank >= efficient:
-                fits = fits and helpers and off_w + more_off_w <= self.reserve * cap_w
+            fits = count < wanted and slow_w + more_w <= limit_w + NOISE_W
+            if rank >= lacking and server not in watts.efficient:
+                fits = fits and help_wanted and off_w + more_off_w <= self.reserve * cap_w + NOISE_W
             if fits:
                 count += 1
-                need_w += more_w
+                slow_w += more_w
                 off_w += more_off_w
-                if plan.sleeps(server):
-                    to_wake.append(server)
-                idle.remove(server)
-        plan.put_to_sleep(server for server in idle if not plan.sleeps(server))
-        # those that fall asleep still draw the power of on->off: in this step, more may have to
-        stay = [server for server in ranked if server not in idle and not plan.sleeps(server)]
+                (wake if plan.sleeps(server) else stay).append(server)
+        plan.put_to_sleep(server for server in idle if not (server in stay or plan.sleeps(server)))
         while plan.exceeds(cap_w) and stay:
             server = stay.pop()
             if watts.off[server] < watts.slow[server]:
                 plan.put_to_sleep([server])
-        return to_wake
+        return wake
 
 
 class _Watts:
-    """What servers draw, in W by id: at the slowest state, while they fall asleep (Eq. 2), and asleep."""
+    """What servers draw, in W by id: at the slowest state, asleep, and while they fall asleep (Eq. 2).
 
-    def __init__(self, hosts: tuple[Host, ...]) -> None:
+    `merit` is their flop per joule at the best state, `efficient` who has at least a share of the best one's.
+    """
+
+    def __init__(self, hosts: tuple[Host, ...], share: float) -> None:
         self.hosts = hosts
+        self.ids = range(len(hosts))
         self.slow = [host.pstates[host.compute[-1]].full_w if host.compute else 0.0 for host in hosts]
         self.sleep = list(self.slow)
         self.off = list(self.slow)
@@ -133,21 +140,12 @@ class _Watts:
             if host.sleeps:
                 self.sleep[host.id] = host.pstates[host.sleeps[0].sleep].full_w
                 self.off[host.id] = max(self.sleep[host.id], host.pstates[host.sleeps[0].switch_off].full_w)
-        # flop per joule at the best state
-        self._merit = [
+        self.merit = [
             max((host.pstates[d].speed_flops / max(host.pstates[d].full_w, NOISE_W) for d in host.compute), default=0.0)
             for host in hosts
         ]
-        self._best = max(self._merit, default=0.0)
-
-    def ranked(self, servers: list[int], share: float, at_least: int) -> tuple[list[int], int]:
-        """The servers, most efficient first, and how many of them are of an efficient kind (F1)."""
-        ranked = sorted(servers, key=lambda server: (-self._merit[server], server))
-        count = sum(self._merit[server] >= share * self._best for server in ranked)
-        return ranked, max(count, at_least)
-
-    def count(self, share: float) -> int:
-        return sum(merit >= share * self._best for merit in self._merit)
+        best = max(self.merit, default=0.0)
+        self.efficient = {server for server in self.ids if self.merit[server] >= share * best}
 
 
 def _changeable(plan: Plan) -> list[Running]:
