@@ -8,7 +8,8 @@ from batwatt.campaign.load import describe_schedulers
 from batwatt.policy.registry import describe
 
 COMMANDS = ["", "run", "compare", "serve", "engine", "policies", "generate", "generate platform",
-            "generate workload", "convert", "events"]  # fmt: skip
+            "generate workload", "convert", "events", "optimum", "campaign", "campaign run", "campaign resume",
+            "campaign status", "campaign clean", "campaign report", "metrics", "gantt", "report"]  # fmt: skip
 
 
 @pytest.mark.parametrize("width", ["80", "120"])
