@@ -201,6 +201,17 @@ def test_lines_19_to_28_reduce_then_kill_the_job_with_the_highest_deadline():
     assert plan.exceeds(30)  # 20 + 20: the paper's unavoidable violation
 
 
+def test_in_turns_no_job_is_killed_before_all_are_at_their_slowest():
+    jobs = [("early", 0b01, 0, 100), ("late", 0b10, 0, 900)]
+    work = {"early": 1000.0, "late": 9000.0}
+    turns = {"name": "hfld", "turns": True}
+    # 200 W: late 160, early 120, late 100, early 80 W; below, the job with the highest deadline sleeps: 40 + 20 W
+    for cap, state in ((170, [0, 1]), (150, [1, 1]), (110, [1, 2]), (90, [2, 2]), (70, [2, ASLEEP_FAST])):
+        plan = respond(turns, cluster_of(fast=2, jobs=jobs, work=work), cap)
+        assert plan.state == state
+        assert [run.job.id for run in plan.killed] == (["late"] if cap == 70 else [])
+
+
 def test_algorithm_1_compares_strictly():
     # 100 + 20 = 120 is not below 120: the letter goes on to reduce the job
     cluster = cluster_of(fast=2, jobs=[("j", 0b01, 0, 100)], work={"j": 1000.0})

@@ -160,9 +160,15 @@ class HighestFlopsLowestDeadline(Response):
       server, as every server of a job executes the same flops.
     - `reduce_speed` (line 21): every server of the job one state slower; those at the slowest computation state stay
       until all are, then all sleep and the job is killed. The same job is reduced until killed (its deadline stays the
-      highest).
+      highest). With `turns`, another reading: every job is one state slower, highest deadline first, and again, until
+      all are at their slowest states; only then are jobs killed.
     - Servers that cannot sleep stay at their slowest state, and their jobs are not killed.
     """
+
+    def __init__(self, turns: bool = False) -> None:
+        if not isinstance(turns, bool):
+            raise ValueError(f"turns must be true or false, got {turns!r}")
+        self.turns = turns
 
     def respond(self, plan: Plan, cap_w: float) -> None:
         """Algorithm 1."""
@@ -180,6 +186,13 @@ class HighestFlopsLowestDeadline(Response):
             self._minimal_state(plan, run)
             if plan.below(cap_w):
                 return
+        moved = self.turns
+        while moved:
+            moved = False
+            for run in jobs:
+                moved = self._slow_down(plan, run) or moved
+                if plan.below(cap_w):
+                    return
         for run in jobs:
             while self._reduce_speed(plan, run):
                 if plan.below(cap_w):
@@ -234,17 +247,21 @@ class HighestFlopsLowestDeadline(Response):
             plan.put(server, enough[-1] if enough else host.compute[0])
 
     @staticmethod
-    def _reduce_speed(plan: Plan, run: Running) -> bool:
+    def _slow_down(plan: Plan, run: Running) -> bool:
+        """The next slower computation state for the servers of a job that have one; False if none has."""
+        slower = {server: plan.slower(server) for server in hostset.ids(run.mask)}
+        reducible = {s: d for s, d in slower.items() if d is not None and d not in plan.hosts[s].sleep_of}
+        plan.put_all(reducible)
+        return bool(reducible)
+
+    def _reduce_speed(self, plan: Plan, run: Running) -> bool:
         """One step down for a job; False when it was killed or cannot go lower."""
         if run not in plan.running:
             return False
-        servers = hostset.ids(run.mask)
-        slower = {server: plan.slower(server) for server in servers}
-        reducible = {s: d for s, d in slower.items() if d is not None and d not in plan.hosts[s].sleep_of}
-        if reducible:
-            plan.put_all(reducible)
+        if self._slow_down(plan, run):
             return True
-        if any(state is None for state in slower.values()):
+        servers = hostset.ids(run.mask)
+        if not all(plan.can_sleep(server) for server in servers):
             return False
         plan.put_to_sleep(servers)
         plan.kill(run)
