@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope power_profiles/profile3.csv
 
-.PHONY: help run test lint wheel bench profiles clean
+.PHONY: help run test lint wheel bench profiles igsc22 clean
 
 help:  ## what can be made
-	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/\t/'
+	@grep -E '^[a-z0-9]+:.*##' Makefile | sed 's/:.*##/\t/'
 
 $(BIN)/batwatt: setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed: make PYTHON=python3.11"; exit 2; }
@@ -29,8 +29,8 @@ test: $(BIN)/batwatt  ## all tests
 	$(BIN)/python -m pytest -q -n 2
 
 lint: $(VENV)/dev  ## style, types, import contract
-	$(BIN)/ruff check src schedulers tests bench power_profiles docker
-	$(BIN)/ruff format --check src schedulers tests bench power_profiles docker
+	$(BIN)/ruff check src schedulers tests bench experiments power_profiles docker
+	$(BIN)/ruff format --check src schedulers tests bench experiments power_profiles docker
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -47,6 +47,11 @@ bench: $(VENV)/dev  ## speed and memory of the embedded engine
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'
 	$(BIN)/python power_profiles/make_profiles.py --check
+
+igsc22: $(BIN)/batwatt  ## the experiments of the powercap paper: campaign, report, tables of the docs
+	$(BIN)/batwatt campaign run experiments/igsc22.yaml
+	$(BIN)/batwatt report results/igsc22
+	$(BIN)/python experiments/igsc22_tables.py results/igsc22
 
 clean:  ## remove what was made
 	rm -rf $(VENV) build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -188,12 +188,12 @@ def test_wrong_commands(small, monkeypatch, arguments, told):
 
 
 def test_the_declared_experiments(small):
-    """The grid of the powercap paper: 20 workloads x (2 x 4 x 6 algorithms + optimum), 3 profiles x 6."""
+    """The grid of the powercap paper: 20 workloads x (2 x 4 x 6 algorithms + ours + optimum), then 3 profiles."""
     from cli.conftest import ROOT
 
     for name in ("igsc22", "igsc22-small"):
         declared = declared_in(ROOT / "experiments" / f"{name}.yaml", small.results)
-        assert declared.campaign.name == name and {"workloads", "profiles"} == set(declared.campaign.studies)
+        assert declared.campaign.name == name and {"workloads", "profiles"} <= set(declared.campaign.studies)
         kept = {cell.label for cell in declared.cells if cell.study == "profiles" and cell.keep}
         assert {"EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB"} <= kept
     whole = declared_in(ROOT / "experiments" / "igsc22.yaml", small.results)

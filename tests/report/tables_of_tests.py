@@ -65,6 +65,17 @@ def paper(workloads: int = 3) -> list[dict[str, Any]]:
     return [*rows, row("EBF Asc HFLD", "w0", status="failed", error="<b>it broke</b>")]
 
 
+def further() -> list[dict[str, Any]]:
+    """A study `own` of two algorithms on 2 workloads x 2 envelopes, without the run of the second on the last."""
+    rows = [
+        row(label, workload, study="own", envelope=envelope, mean_slowdown=first + n, killed_power=2 * n,
+            killed_walltime=place, violations=n, finished_work_fraction=1.0 - n / 10)
+        for place, (label, first) in enumerate((("EBF Slow HFLD", 4.0), ("EBF Slow OWN", 2.0)))
+        for n, (envelope, workload) in enumerate((("e1", "w0"), ("e1", "w1"), ("e2", "w0"), ("e2", "w1")))
+    ]  # fmt: skip
+    return [*rows[:-1], rows[-1] | {"status": "failed", "error": "no room"}]
+
+
 def kept(folder: Path, labels: Sequence[str]) -> list[dict[str, Any]]:
     """Rows of study `profiles` with their files: the small machine under two envelopes that drop."""
     rows = []
@@ -87,7 +98,7 @@ def kept(folder: Path, labels: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def whole(folder: Path, workloads: int = 3) -> Path:
-    """A folder with both studies, made anew."""
+    """A folder with all studies, made anew."""
     shutil.rmtree(folder, ignore_errors=True)
     labels = ["EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "EBF Slow OWN"]
-    return save(folder, [*paper(workloads), *kept(folder, labels)])
+    return save(folder, [*paper(workloads), *kept(folder, labels), *further()])

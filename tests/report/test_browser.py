@@ -106,6 +106,15 @@ def test_the_chooser_acts_on_tables_and_figures(page):
     assert page.driver.get_log("browser") == []
 
 
+def test_a_further_study_is_shown_and_follows_the_chooser(page):
+    rows = VISIBLE.replace("tr[", "#study-own tr[")
+    assert page.script(rows) == ["EBF Slow HFLD", "EBF Slow OWN"]
+    page.script("document.querySelector('input[value=\"EBF Slow HFLD\"]').click()")
+    page.wait("document.getElementById('count').textContent === '6'")
+    assert page.script(rows) == ["EBF Slow OWN"]
+    assert page.script("return document.querySelector('nav a[href=\"#study-own\"]').textContent").startswith("Study")
+
+
 def test_search_limits_what_is_chosen(page):
     page.script(
         "const find = document.getElementById('find'); find.value = 'hfld slow';"

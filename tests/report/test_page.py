@@ -32,7 +32,8 @@ def test_every_file_is_there(results):
     folder, written, _ = results
     names = {path.name for path in written}
     wanted = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")}
-    wanted |= {"index.html", "table2.csv", "table2.md", "table3.csv", "table3.md", "summary.csv"}
+    wanted |= {"index.html", "table2.csv", "table2.md", "table3.csv", "table3.md", "study-own.csv",
+               "study-own.md", "summary.csv"}  # fmt: skip
     assert names == wanted == {path.name for path in (folder / "report").iterdir()}
     for path in written:
         magic = {".png": b"\x89PNG", ".svg": b"<?xml", ".html": b"<!DOCTYPE html>"}.get(path.suffix, b"")
@@ -61,7 +62,7 @@ def test_the_page_needs_no_network(results):
 
 def test_the_page_lists_what_failed(results):
     html = visible(results[1][0].read_text())
-    assert "1 run failed" in html
+    assert "2 runs failed" in html
     assert "<td>EBF Asc HFLD</td><td>w0 e</td><td>&lt;b&gt;it broke&lt;/b&gt;</td>" in html
 
 

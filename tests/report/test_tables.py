@@ -6,14 +6,14 @@ import math
 
 import pandas as pd
 import pytest
-from tables_of_tests import paper, row, save
+from tables_of_tests import further, paper, row, save
 
 from batwatt.errors import InputError
 from batwatt.report import igsc22
 from batwatt.report.grid import NOTHING
 from batwatt.report.outline import general_outline
 from batwatt.report.table import read_campaign
-from batwatt.report.tables import marks, summary, table2, table3
+from batwatt.report.tables import APART, marks, study_tables, summary, table2, table3
 
 A, B = "EBF Slow HFLD", "FF Asc IDFS"
 TWO = [
@@ -126,6 +126,71 @@ def test_table3_has_the_printed_marks_beside_ours(tmp_path):
 def test_table3_needs_two(tmp_path):
     _, campaign, outline = table(tmp_path, TWO)
     assert table3(campaign, outline) is None
+
+
+def studies(folder, rows, plan=igsc22.outline):
+    campaign = read_campaign(save(folder, rows))
+    return study_tables(campaign, plan(campaign))
+
+
+def test_a_further_study_by_hand(tmp_path):
+    (grid,) = studies(tmp_path, [*TWO, *further()])
+    assert (grid.name, grid.title, grid.named) == ("study-own", "Study “own” by envelope", 2)
+    assert [name for name, _ in grid.groups()] == ["", "slowdown", "kills (jobs)", "violations (steps)",
+                                                   "finished work (%)"]  # fmt: skip
+    assert [column.heading for column in grid.columns] == ["algorithm", *["e1", "e2", "all"] * 4]
+    # slowdown 4 5 | 6 7, kills 0 2 | 4 6, violations 0 1 | 2 3, work 100 90 | 80 70
+    assert grid.cells()[0] == [A, "4.50", "6.50", "5.50", "1.0", "5.0", "3.0", "0.5", "2.5", "1.5",
+                               "95.0", "75.0", "85.0"]  # fmt: skip
+    # slowdown 2 3 | 4, kills 1 3 | 5, without the run that failed
+    assert grid.cells()[1][:7] == ["EBF Slow OWN", "2.50", "4.00", "3.00", "2.0", "5.0", "3.0"]
+    assert grid.notes == (
+        "Means over the 4 instances of study “own” (2 envelopes, 1 platform, 2 workloads).",
+        "Means over fewer: EBF Slow OWN (3).",
+    )
+    csv, markdown = grid.write(tmp_path / "out")
+    assert list(pd.read_csv(csv).columns[:4]) == ["label", "mean_slowdown_e1", "mean_slowdown_e2", "mean_slowdown"]
+    assert "| EBF Slow OWN | 2.50 | 4.00 | 3.00 |" in markdown.read_text()
+
+
+def test_no_table_of_the_main_study_the_variants_or_one_without_results(tmp_path):
+    rows = [row(A, study="profiles", envelope=name) for name in ("e1", "e2")]
+    assert studies(tmp_path, [*TWO, *rows, row(A, study="broken", status="failed", error="x")]) == []
+
+
+@pytest.mark.parametrize(
+    ("envelopes", "workloads", "headings"),
+    [
+        (APART, 1, [f"e{n}" for n in range(APART)]),
+        (APART + 1, 2, ["w0", "w1"]),
+        (APART + 1, APART + 1, []),
+        (1, 2, ["w0", "w1"]),
+        (1, 1, []),
+    ],
+)
+def test_what_has_columns_of_its_own(tmp_path, envelopes, workloads, headings):
+    rows = [
+        row(A, f"w{w}", study="own", envelope=f"e{e}", mean_slowdown=1.0 + w)
+        for w in range(workloads)
+        for e in range(envelopes)
+    ]
+    (grid,) = studies(tmp_path, [*TWO, *rows])
+    assert [column.heading for column in grid.columns] == ["algorithm", *[*headings, "all"] * 4]
+    assert grid.cells()[0][len(headings) + 1] == f"{1.0 + (workloads - 1) / 2:.2f}"
+
+
+def test_a_study_with_and_without_an_envelope(tmp_path):
+    rows = [row(A, study="own", envelope=name, violations=value) for name, value in ((None, None), ("e", 4))]
+    (grid,) = studies(tmp_path, [*TWO, *rows])
+    assert [column.heading for column in grid.columns][7:10] == ["none", "e", "all"]
+    assert grid.cells()[0][7:10] == [NOTHING, "4.0", "4.0"]
+
+
+def test_names_of_studies_that_no_file_can_tell_apart(tmp_path):
+    names = ["a/b", "A b", "<a> b", "a b 2", "ä"]
+    grids = studies(tmp_path, [*TWO, *(row(A, study=name) for name in names)])
+    assert [grid.name for grid in grids] == ["study-a-b", "study-a-b-2", "study-a-b-3", "study-a-b-2-2", "study-run"]
+    assert [grid.title for grid in grids] == [f"Study “{name}”" for name in names]
 
 
 def test_summary_by_hand(tmp_path):

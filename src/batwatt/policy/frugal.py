@@ -104,7 +104,8 @@ class Frugal(Response):
         limit_w = min(((1.0 - self.headroom) * cap_w, *plan.foretold_w))
         lacking = max(asked, default=0) - count
         help_wanted = sum(asked) >= self.backlog * len(watts.efficient)
-        stay, wake = [], []
+        stay: list[int] = []
+        wake: list[int] = []
         for rank, server in enumerate(sorted(idle, key=lambda server: (-watts.merit[server], server))):
             more_w = watts.slow[server] - watts.sleep[server]
             more_off_w = watts.off[server] - watts.sleep[server]

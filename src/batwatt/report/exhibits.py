@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from matplotlib.figure import Figure
 
 from batwatt.inputs.platform_xml import read_platform
 from batwatt.report import data, interactive, pictures, pictures_compared
+from batwatt.report.grid import slug
 from batwatt.report.kept import envelope_of, input_of
 from batwatt.report.outline import Outline, best_first
 from batwatt.report.table import COMPARED, INSTANCE, KILLS, SLOWDOWN, VIOLATIONS, WORK, Campaign, Measure
@@ -181,17 +181,12 @@ def _gantts(campaign: Campaign, outline: Outline, zoom: data.Zoom | None) -> Ite
             f"{label} on {where}: a row per server, a box per job on neighbouring servers, coloured by the p-state "
             f"that the server is in at that time, over the power drawn. {killed} jobs are killed (crosses)."
         )
-        yield Exhibit(f"gantt{drawn + 1}", f"Servers of one run: {label}", caption, {f"gantt-{_slug(label)}": picture})
+        yield Exhibit(f"gantt{drawn + 1}", f"Servers of one run: {label}", caption, {f"gantt-{slug(label)}": picture})
         drawn += 1
         if drawn == GANTTS:
             return
     if not drawn:
         yield Exhibit("gantt1", "Servers of one run", "No kept run has its platform file still there and the same.")
-
-
-def _slug(label: str) -> str:
-    """A label as a part of a file name."""
-    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-") or "run"
 
 
 def _with_remark(caption: str, outline: Outline, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -88,6 +89,11 @@ def write_csv(frame: pd.DataFrame, path: Path) -> Path:
     with whole_file(path) as out:
         frame.to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
     return path
+
+
+def slug(text: str) -> str:
+    """A label or a name as a part of a file name."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "run"
 
 
 def _escaped(text: str) -> str:

@@ -53,7 +53,8 @@ def outline(campaign: Campaign) -> Outline | None:
         return None
     rows = campaign.frame.drop_duplicates("label").set_index("label")
     rows = rows[rows.index != campaign.reference]
-    own = [str(label) for label in rows.index[~rows["response"].isin(["", *RESPONSES])]]
+    main = set(campaign.study(WORKLOADS)["label"])
+    own = [str(label) for label in rows.index[~rows["response"].isin(["", *RESPONSES])] if label in main]
     best = best_first(campaign.per_instance(WORKLOADS), own)[:OWN_DRAWN]
     groups, members = families(campaign)
     for label, row in rows.iterrows():

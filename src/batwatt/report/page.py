@@ -19,7 +19,7 @@ from batwatt.report.exhibits import Exhibit, exhibits, write_pictures
 from batwatt.report.grid import Grid, write_csv
 from batwatt.report.outline import Outline, general_outline
 from batwatt.report.table import INSTANCE, Campaign, read_campaign
-from batwatt.report.tables import summary, table2, table3
+from batwatt.report.tables import study_tables, summary, table2, table3
 from batwatt.results.metrics import METRICS
 from batwatt.results.style import drawing
 
@@ -36,6 +36,7 @@ def write_report(results: Path | str) -> list[Path]:
     outline = igsc22.outline(campaign) or general_outline(campaign)
     folder = campaign.folder / REPORT
     grids = [grid for grid in (table2(campaign, outline), table3(campaign, outline)) if grid is not None]
+    grids += study_tables(campaign, outline)
     written = [path for grid in grids for path in grid.write(folder)]
     written.append(write_csv(summary(campaign, outline), folder / "summary.csv"))
     shown: list[Exhibit] = []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, count
 
 import pandas as pd
 
-from batwatt.report.grid import Grid, GridColumn
+from batwatt.report.grid import Grid, GridColumn, slug
 from batwatt.report.outline import Outline, places
 from batwatt.report.table import (
     COMPARED,
@@ -26,6 +27,10 @@ SHOWN = (SLOWDOWN, KILLED_POWER, KILLED_WALLTIME, KILLS, VIOLATIONS, WORK)
 QUARTERS = ("+++", "++", "+", "")
 """Mark of the best quarter of the range, of the second, the third and the worst."""
 ABSENT = "·"
+FURTHER = (*COMPARED, WORK)
+"""What the tables of further studies compare."""
+APART = 6
+"""As many envelopes (platforms, workloads) have columns of their own in a table; of more there are means only."""
 _BOUND = "slowdown_over_lower_bound"
 
 
@@ -157,6 +162,52 @@ def table3(campaign: Campaign, outline: Outline) -> Grid | None:
         tuple(columns),
         frame,
         len(frame),
+        tuple(notes),
+    )
+
+
+def study_tables(campaign: Campaign, outline: Outline) -> list[Grid]:
+    """A table of each study that has results and is neither the main one nor the one with the variants."""
+    grids: dict[str, Grid] = {}
+    for study in campaign.studies:
+        if study in (outline.main, outline.variants) or campaign.study(study).empty:
+            continue
+        # names of studies may differ in what no file name holds
+        stem = f"study-{slug(study)}"
+        name = next(name for name in chain([stem], (f"{stem}-{n}" for n in count(2))) if name not in grids)
+        grids[name] = _study_table(campaign, outline, study, name)
+    return list(grids.values())
+
+
+def _study_table(campaign: Campaign, outline: Outline, study: str, name: str) -> Grid:
+    """Means of a study: a group of columns per measure, in it one per envelope if there are 2 to `APART`, and of all.
+
+    Columns are per platform, or per workload, where envelopes are one or too many.
+    """
+    frame = campaign.per_instance(study)
+    labels = [label for label in outline.ordered(campaign.labels) if (frame["label"] == label).any()]
+    kinds = {kind: sorted(frame[kind].unique().tolist()) for kind in ("envelope", "platform", "workload")}
+    apart = next((kind for kind, values in kinds.items() if 2 <= len(values) <= APART), None)
+    parts = [(f"_{value}", value or "none", frame[frame[apart] == value]) for value in kinds.get(apart or "", ())]
+    parts.append(("", "all", frame))
+    columns, found = [GridColumn("label", "algorithm")], {}
+    for measure in FURTHER:
+        for suffix, heading, part in parts:
+            column = f"{measure.name}{suffix}"
+            found[column] = part.groupby("label")[measure.name].mean()
+            columns.append(GridColumn(column, heading, measure.axis, measure.meaning, measure.decimals))
+    instances = len(frame[list(INSTANCE)].drop_duplicates())
+    counts = ", ".join(f"{len(values)} {kind}{'s' * (len(values) != 1)}" for kind, values in kinds.items())
+    notes = [f"Means over the {instances} instances of study “{study}” ({counts})."]
+    short = {label: n for label, n in frame.groupby("label").size().reindex(labels).items() if n < instances}
+    if short:
+        notes.append(f"Means over fewer: {', '.join(f'{label} ({n})' for label, n in short.items())}.")
+    return Grid(
+        name,
+        f"Study “{study}”" + (f" by {apart}" if apart else ""),
+        tuple(columns),
+        pd.DataFrame(found).reindex(labels).rename_axis("label").reset_index(),
+        sum(label in outline.highlighted or label == outline.reference for label in labels),
         tuple(notes),
     )
 

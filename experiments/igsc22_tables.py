@@ -1,0 +1,385 @@
+"""Make the tables of docs/igsc22.md and docs/frugal.md from the results of igsc22.yaml.
+
+    python experiments/igsc22_tables.py results/igsc22    writes docs/igsc22/summary.csv and instances.csv, then makes
+                                                          the tables of the pages again from these two files
+    python experiments/igsc22_tables.py --check           makes the tables from the two files, needs no results, and
+                                                          exits 1 if a page has another one
+
+On a page a table stands between `<!-- table NAME -->` and `<!-- end -->`, each on a line of its own; `TABLES` has the
+names. Every table must be on one of the pages. What else the pages say is left alone.
+
+`summary.csv` has the means of each algorithm by study and envelope, and over `all` envelopes; `instances.csv` has each
+run of the optimum and of the algorithms that the report highlights. Units are in the names of the columns: kills in
+jobs, violations in steps of the envelope.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.files import whole_file
+from batwatt.report import igsc22
+from batwatt.report.grid import NOTHING, GridColumn, write_csv
+from batwatt.report.table import COMPARED, KILLS, SLOWDOWN, VIOLATIONS, WORK, Campaign, Measure, read_campaign
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = ("igsc22.md", "frugal.md")
+FOLDER, SUMMARY, INSTANCES = "igsc22", "summary.csv", "instances.csv"
+ALL = "all"
+"""In place of an envelope: the mean over all of them."""
+OPTIMUM = "Optimum"
+"""The label of the optimum in igsc22.yaml."""
+J_PER_KWH = 3.6e6
+ENERGY = Measure("energy_kwh", "energy", "kWh", "energy of the servers", decimals=1)
+LOWER_BOUND = Measure("lower_bound", "lower bound", "", "no schedule without kill and violation has less slowdown")
+COLUMNS = (SLOWDOWN, KILLS, VIOLATIONS, WORK, ENERGY)
+BOUNDED = (SLOWDOWN, LOWER_BOUND)
+MEANS = (SLOWDOWN.name, "killed_power", "killed_walltime", KILLS.name, VIOLATIONS.name, WORK.name, ENERGY.name)
+COUNTS = ("killed_power", "killed_walltime", "violations")
+RUN = ("mean_slowdown", *COUNTS, "finished_work_fraction", "energy_j")
+BOUNDS = ("lower_bound", "gap", "proven_optimal")
+WHERE = ("study", "label", "workload", "envelope")
+TRIPLE = " / ".join(measure.title for measure in COMPARED)
+
+AGAIN = "make it again: python experiments/igsc22_tables.py results/igsc22"
+MARK = re.compile(r"^<!-- *(table\b.*?|end) *-->$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The two files: means by study, algorithm and envelope, and the runs of the algorithms that stand out."""
+
+    summary: pd.DataFrame
+    instances: pd.DataFrame
+
+    def means(self, study: str, envelope: str = ALL) -> pd.DataFrame:
+        """The means of a study under an envelope, by label, in the order of the file."""
+        rows = self.summary[(self.summary["study"] == study) & (self.summary["envelope"] == envelope)]
+        return rows.set_index("label")
+
+    def envelopes(self, study: str) -> list[str]:
+        """The envelopes of a study, then `ALL`."""
+        found = self.summary.loc[self.summary["study"] == study, "envelope"].unique().tolist()
+        return [*(name for name in found if name != ALL), ALL]
+
+    def runs(self, study: str) -> pd.DataFrame:
+        """The runs of a study, with their kills and finished work in %."""
+        rows = self.instances[self.instances["study"] == study]
+        kills = rows["killed_power"] + rows["killed_walltime"]
+        return rows.assign(**{KILLS.name: kills, WORK.name: 100.0 * rows["finished_work_fraction"]})
+
+    def optimum(self, study: str) -> pd.DataFrame:
+        """The runs of the optimum in a study, by workload and envelope."""
+        rows = self.runs(study)
+        return rows[rows["label"] == OPTIMUM].set_index(["workload", "envelope"])
+
+
+def numbers_of(campaign: Campaign) -> Numbers:
+    """The numbers of the paper's campaign. Raises InputError if it is another, or has several runs of an instance."""
+    outline = igsc22.outline(campaign)
+    if outline is None:
+        hint = "run: batwatt campaign run experiments/igsc22.yaml"
+        raise InputError(campaign.folder, "is not the campaign igsc22", hint)
+    done = campaign.done.assign(**{ENERGY.name: campaign.done["energy_j"] / J_PER_KWH})
+    twice = done[done.duplicated(list(WHERE))]
+    if not twice.empty:
+        where = " ".join(twice.iloc[0][list(WHERE)])
+        raise InputError(campaign.folder, f"has several runs of {where}", "declare one of each in igsc22.yaml")
+    order = outline.ordered(campaign.labels)
+    for column, values in (("study", campaign.studies), ("label", order)):
+        done[column] = pd.Categorical(done[column], values, ordered=True)
+    parts = []
+    for frame in (done, done.assign(envelope=ALL)):
+        group = frame.groupby(["study", "label", "envelope"], observed=True)
+        parts.append(group[list(MEANS)].mean().assign(runs=group.size()).reset_index())
+    summary = pd.concat(parts).sort_values(["study", "label"], kind="stable")
+    chosen = [label for label in order if label in (outline.reference, *outline.highlighted)]
+    instances = done[done["label"].isin(chosen)].sort_values(list(WHERE))[[*WHERE, *RUN, *BOUNDS]]
+    for name in COUNTS:
+        instances[name] = instances[name].astype("Int64")
+    return Numbers(summary[["study", "label", "envelope", "runs", *MEANS]], instances)
+
+
+def read_numbers(folder: Path) -> Numbers:
+    """The numbers from the two files in a folder. Raises InputError if one is not there or has other columns."""
+    wanted = {SUMMARY: ("study", "label", "envelope", "runs", *MEANS), INSTANCES: (*WHERE, *RUN, *BOUNDS)}
+    frames = []
+    for name, columns in wanted.items():
+        try:
+            frame = pd.read_csv(folder / name, dtype={"study": str, "label": str, "workload": str, "envelope": str})
+        except (OSError, ValueError) as error:
+            raise InputError(folder / name, f"cannot be read ({error})", AGAIN) from None
+        missing = [column for column in columns if column not in frame]
+        if missing:
+            raise InputError(folder / name, f"no column {missing[0]!r}", AGAIN)
+        frames.append(frame)
+    summary, instances = frames
+    # True, False, or empty where there is no optimum
+    return Numbers(summary, instances.assign(proven_optimal=instances["proven_optimal"].astype(str) == "True"))
+
+
+def write_numbers(numbers: Numbers, folder: Path) -> list[Path]:
+    """Write the two files, numbers with 6 decimals, counts of single runs whole; returns their paths."""
+    return [write_csv(numbers.summary, folder / SUMMARY), write_csv(numbers.instances, folder / INSTANCES)]
+
+
+def shown(value: object, decimals: int, signed: bool = False) -> str:
+    """A number with its decimals; a dash if it is none."""
+    return GridColumn("", "", decimals=decimals, signed=signed).text(value)
+
+
+def figures(row: pd.Series | None, measures: Sequence[Measure]) -> list[str]:
+    """The measures of a row, a cell each; dashes without a row."""
+    if row is None:
+        return [NOTHING] * len(measures)
+    return [shown(row[measure.name], measure.decimals) for measure in measures]
+
+
+def triple(row: pd.Series | None, suffix: str = "", *, signed: bool = False, whole: bool = False) -> str:
+    """Slowdown, kills and violations of a row in one cell, kills and violations of a single run `whole`."""
+    if row is None:
+        return NOTHING
+    decimals = (SLOWDOWN.decimals, 0, 0) if whole else [measure.decimals for measure in COMPARED]
+    names = [measure.name + suffix for measure in COMPARED]
+    return " / ".join(shown(row[name], digits, signed) for name, digits in zip(names, decimals, strict=True))
+
+
+def of(frame: pd.DataFrame, key: Any) -> pd.Series | None:
+    """The row of a key, or None."""
+    return frame.loc[key] if key in frame.index else None
+
+
+def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> str:
+    """A Markdown table with aligned columns, of which the first `texts` are texts and the others numbers."""
+    lines = [list(heading), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [c.ljust(w) if n < texts else c.rjust(w) for n, (c, w) in enumerate(zip(cells, widths, strict=True))]
+        return f"| {' | '.join(padded)} |\n"
+
+    rule = [":" + "-" * (width - 1) if n < texts else "-" * (width - 1) + ":" for n, width in enumerate(widths)]
+    return "".join(map(line, [lines[0], rule, *lines[1:]]))
+
+
+def algorithms_table(numbers: Numbers) -> str:
+    """All algorithms of the study of 20 workloads, by slowdown."""
+    means = numbers.means(igsc22.WORKLOADS).sort_values(SLOWDOWN.name, kind="stable")
+    rows = [[str(label), *figures(row, COLUMNS)] for label, row in means.iterrows()]
+    return markdown(["algorithm", *(measure.axis for measure in COLUMNS)], rows)
+
+
+def table2_table(numbers: Numbers) -> str:
+    """The algorithms that stand out: means, and distances to the optimum of the same instance, ours and printed."""
+    runs = numbers.runs(igsc22.WORKLOADS)
+    best = runs[runs["label"] == OPTIMUM]
+    pairs = runs.merge(best, on=["workload", "envelope"], suffixes=("", "_best"))
+    names = [measure.name for measure in COMPARED]
+    for name in names:
+        pairs[f"{name}_over"] = pairs[name] - pairs[f"{name}_best"]
+    pairs["bound_over"] = pairs[SLOWDOWN.name] - pairs["lower_bound_best"]
+    distances = pairs.groupby("label")[[*(f"{name}_over" for name in names), "bound_over"]].mean()
+    rows = []
+    for label, row in runs.groupby("label", sort=False)[[*names, WORK.name]].mean().iterrows():
+        distance, printed = of(distances, label), igsc22.DISTANCES.get(str(label))
+        bound = NOTHING if distance is None else shown(distance["bound_over"], SLOWDOWN.decimals, signed=True)
+        paper = None if printed is None else pd.Series(dict(zip(names, printed, strict=True)))
+        ours = triple(distance, "_over", signed=True)
+        rows.append([str(label), triple(row), *figures(row, [WORK]), ours, bound, triple(paper, signed=True)])
+    goal = "the optimum" if best["proven_optimal"].all() else "the best known schedule"
+    heading = ["algorithm", TRIPLE, WORK.axis, f"over {goal}", "slowdown over the lower bound"]
+    return markdown([*heading, "paper: over the optimum"], rows)
+
+
+def workloads_table(numbers: Numbers) -> str:
+    """Every workload of the study of 20: a column for each algorithm that stands out, and the optimum's bound."""
+    runs, means = numbers.runs(igsc22.WORKLOADS), numbers.means(igsc22.WORKLOADS)
+    labels = [label for label in runs["label"].unique().tolist() if label != OPTIMUM]
+    at, best = runs.set_index(["label", "workload"]), numbers.optimum(igsc22.WORKLOADS).droplevel("envelope")
+    rows = [
+        [
+            workload,
+            *figures(of(best, workload), BOUNDED),
+            *(triple(of(at, (name, workload)), whole=True) for name in labels),
+        ]
+        for workload in sorted(runs["workload"].unique())
+    ]
+    bounds = figures(None if best.empty else best[[measure.name for measure in BOUNDED]].mean(), BOUNDED)
+    rows.append(["mean", *bounds, *(triple(of(means, label)) for label in labels)])
+    return markdown(["workload", OPTIMUM, LOWER_BOUND.title, *labels], rows)
+
+
+def profiles_table(numbers: Numbers) -> str:
+    """One workload under each profile."""
+    study = igsc22.PROFILES
+    envelopes = [name for name in numbers.envelopes(study) if name != ALL]
+    means = {name: numbers.means(study, name) for name in envelopes}
+    labels = numbers.means(study).index.tolist()
+    whole = all((frame["runs"] == 1).all() for frame in means.values())
+    rows = [[label, *(triple(of(means[name], label), whole=whole) for name in envelopes)] for label in labels]
+    return markdown(["algorithm", *envelopes], rows)
+
+
+def by_envelope(study: str) -> Callable[[Numbers], str]:
+    """The table of a study with a row for each envelope and algorithm."""
+
+    def table(numbers: Numbers) -> str:
+        rows = [
+            [name, str(label), *figures(row, COLUMNS)]
+            for name in numbers.envelopes(study)
+            for label, row in numbers.means(study, name).iterrows()
+        ]
+        return markdown(["envelope", "algorithm", *(measure.axis for measure in COLUMNS)], rows, texts=2)
+
+    return table
+
+
+def optimum_table(numbers: Numbers) -> str:
+    """The optimum of every workload and envelope: its slowdown, the lower bound, how far they are apart."""
+    found: dict[tuple[str, str], pd.Series | None] = {}
+    for study in (igsc22.WORKLOADS, igsc22.PROFILES):
+        best = numbers.optimum(study)
+        places = numbers.runs(study)[["envelope", "workload"]].drop_duplicates()
+        for envelope, workload in places.itertuples(index=False):
+            found.setdefault((envelope, workload), of(best, (workload, envelope)))
+    rows = []
+    for (envelope, workload), row in sorted(found.items(), key=lambda item: item[0]):
+        cells = [NOTHING] * 4
+        if row is not None:
+            cells = [shown(row[SLOWDOWN.name], 3), shown(row["lower_bound"], 3), shown(100.0 * row["gap"], 1)]
+            cells.append("yes" if row["proven_optimal"] else "no")
+        rows.append([workload, envelope, *cells])
+    return markdown(["workload", "envelope", "slowdown", "lower bound", "gap (%)", "proven"], rows, texts=2)
+
+
+TABLES: dict[str, Callable[[Numbers], str]] = {
+    "table2": table2_table,
+    "algorithms": algorithms_table,
+    "workloads": workloads_table,
+    "profiles": profiles_table,
+    "optimum": optimum_table,
+    **{study: by_envelope(study) for study in ("readings", "resubmitted", "own", "other-seeds")},
+}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: its text, and where each of its tables begins and ends in it."""
+
+    path: Path
+    text: str
+    places: tuple[tuple[str, int, int], ...]
+
+    def filled(self, tables: Mapping[str, str]) -> str:
+        """The text with these tables."""
+        text = self.text
+        for name, begin, end in reversed(self.places):
+            text = f"{text[:begin]}\n\n{tables[name]}\n{text[end:]}"
+        return text
+
+    def different(self, tables: Mapping[str, str]) -> list[str]:
+        """The names of the tables that are other ones on the page."""
+        return [name for name, begin, end in self.places if self.text[begin:end] != f"\n\n{tables[name]}\n"]
+
+
+def read_page(path: Path) -> Page:
+    """A page. Raises InputError if it is not there, or has a table that does not exist or does not end."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(path, f"cannot be read ({error})", "the tables stand on it") from None
+    places = []
+    open_: re.Match[str] | None = None
+    for mark in MARK.finditer(text):
+        line = f"{path}, line {text.count(chr(10), 0, mark.start()) + 1}"
+        if mark[1] != "end":
+            if open_ is not None:
+                raise InputError(line, f"{mark[0]} before the end of {open_[0]}", "put <!-- end --> between them")
+            name = mark[1].removeprefix("table").strip()
+            if name not in TABLES:
+                raise UnknownNameError(line, "table", name, TABLES, "Such a marker is <!-- table NAME -->.")
+            open_ = mark
+        elif open_ is None:
+            raise InputError(line, "<!-- end --> of no table", "put <!-- table NAME --> before it")
+        else:
+            places.append((open_[1].removeprefix("table").strip(), open_.end(), mark.start()))
+            open_ = None
+    if open_ is not None:
+        raise InputError(path, f"{open_[0]} has no end", "put <!-- end --> after it")
+    return Page(path, text, tuple(places))
+
+
+def read_pages(docs: Path) -> list[Page]:
+    """The pages, which have every table among them. Raises InputError."""
+    pages = [read_page(docs / name) for name in PAGES]
+    there = {name for page in pages for name, _, _ in page.places}
+    missing = [name for name in TABLES if name not in there]
+    if missing:
+        hint = f"put <!-- table {missing[0]} --> and <!-- end --> on one of them"
+        raise InputError(docs, f"the table {missing[0]!r} is on none of {', '.join(PAGES)}", hint)
+    return pages
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Make the tables, or check them; the exit code is 1 if a page has another table, 2 for bad input."""
+    parser = argparse.ArgumentParser(description="Make the tables of docs/igsc22.md and docs/frugal.md.")
+    parser.add_argument("results", type=Path, nargs="?", help="folder of the results of igsc22.yaml")
+    parser.add_argument("--check", action="store_true", help="compare with the pages instead of writing them")
+    parser.add_argument("--docs", type=Path, default=DOCS, help="folder of the pages")
+    arguments = parser.parse_args(words)
+    if arguments.check == (arguments.results is not None):
+        parser.error("give either the folder of results or --check")
+    try:
+        return check(arguments.docs) if arguments.check else make(arguments.results, arguments.docs)
+    except InputError as error:
+        print(f"igsc22_tables: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def make(results: Path, docs: Path) -> int:
+    """Write the two files and the tables of the pages; says which pages changed."""
+    pages = read_pages(docs)
+    campaign = read_campaign(results)
+    if len(campaign.failed):
+        failed = f"{len(campaign.failed)} of {len(campaign.frame)} runs failed; means are over the others"
+        print(f"igsc22_tables: {failed}", file=sys.stderr)
+    for path in write_numbers(numbers_of(campaign), docs / FOLDER):
+        print(f"{path.name}: written")
+    # from the files, as the check does: what is lost to 6 decimals is lost here, too
+    tables = tables_of(docs)
+    for page in pages:
+        changed = page.different(tables)
+        with whole_file(page.path) as out:
+            out.write(page.filled(tables))
+        print(f"{page.path.name}:", f"new {', '.join(changed)}" if changed else "same")
+    return 0
+
+
+def check(docs: Path) -> int:
+    """Compare the tables of the pages with the two files; names each page that differs."""
+    pages, tables = read_pages(docs), tables_of(docs)
+    code = 0
+    for page in pages:
+        changed = page.different(tables)
+        print(f"{page.path.name}:", f"DIFFERENT: {', '.join(changed)}" if changed else "same")
+        code |= bool(changed)
+    return code
+
+
+def tables_of(docs: Path) -> dict[str, str]:
+    """Every table, from the two files. Raises InputError."""
+    numbers = read_numbers(docs / FOLDER)
+    return {name: table(numbers) for name, table in TABLES.items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
