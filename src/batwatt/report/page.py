@@ -77,7 +77,7 @@ def _html(
         images=images,
         groups=groups,
         colours={label: look.colour for label, look in looks.items()},
-        chosen=outline.shown,
+        chosen=(*outline.shown, *_aside(campaign, outline)),
         total=len(campaign.labels),
         metrics=METRICS,
         version=__version__,
@@ -86,6 +86,13 @@ def _html(
         plotly=get_plotlyjs(),
         plots=_json({part.id: part.plot for exhibit in shown for part in exhibit.shown}),
     )
+
+
+def _aside(campaign: Campaign, outline: Outline) -> list[str]:
+    """The algorithms that are in no figure, only in the tables of further studies: shown from the beginning."""
+    studies = (outline.main, outline.variants)
+    figured = set(campaign.frame.loc[campaign.frame["study"].isin(studies), "label"])
+    return [label for label in campaign.labels if label not in figured]
 
 
 def _json(value: Any) -> str:
