@@ -50,6 +50,9 @@ def optimum(
         result = run_optimum(spec, report)
     print_summary([("optimum", result.metrics)])
     print(_bound_line(result))
+    if result.unavoidable:
+        many = "violations" if result.unavoidable > 1 else "violation"
+        print(f"{result.unavoidable} {many} that nobody can avoid: even if all fall asleep at 0 s the cap is too low")
     print(f"files: {result.prefix}_plan.json, _*.csv, _metrics.json, _metadata.json")
 
 

@@ -1,14 +1,24 @@
-"""CP-SAT's proof against trying out everything, on instances small enough for that."""
+"""CP-SAT's proof against trying out everything, on instances small enough for that, and at the size it is meant for."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+import numpy as np
 import pytest
+from builders import envelope, job, machine, workload_of
 from tiny import ONE, STEPS, TWO, brute_force, instance
 
 from batwatt.errors import InputError
 from batwatt.planner.bound import Relaxation
 from batwatt.planner.optimum import Budget, optimise
+from batwatt.planner.prices import Prices
 from batwatt.planner.problem import make_problem
+from batwatt.planner.schedule import check
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
+from optimum import small
 
 
 @pytest.mark.parametrize("kinds", [(ONE, ONE), (ONE, TWO)], ids=["alike", "two kinds"])
@@ -27,3 +37,40 @@ def test_the_optimum_is_that_of_brute_force(seed, kinds):
     assert solution.bound <= solution.value + 1e-12
     relaxed = Relaxation(problem).improve(2.0 * solution.value, 60)
     assert 1.0 <= relaxed.value <= solution.value + 1e-9
+
+
+@pytest.mark.parametrize(("run_s", "seed"), [(60.0, 0), (100.0, 0), (120.0, 1)])
+def test_twenty_jobs_four_servers_and_48_steps_are_proven(run_s, seed):
+    problem = small(seed, run_s, 850.0)
+    assert len(problem.tasks) == 20 and sum(kind.count for kind in problem.kinds) == 4
+    assert problem.envelope_steps == 48
+    solution = optimise(problem, Budget(effort=8))
+    assert solution.proven and solution.value > 1.001
+    assert solution.value == pytest.approx(solution.bound, rel=1e-5)
+    check(problem, solution.schedule)
+
+
+def test_runs_that_the_caps_forbid_are_left_out_of_the_bound():
+    # 100 W beside 8 W asleep fit in no step before 600 s, nor does a server that is on, of 40 W, in the step before it
+    platform, series = machine(1, 1), envelope(50.0, 45.0, 300.0, 300.0)
+    problem = make_problem(platform, workload_of(job(0, 0, 1, 60, 80, flops=True)), series)
+    relaxation = Relaxation(problem)
+    # so the 60 s begin when it has woken, 20 s after the beginning, even if watts and servers cost nothing
+    assert relaxation.evaluate(relaxation.best.prices)[0] == pytest.approx(620 / 60)
+    assert optimise(problem, Budget(effort=1)).value == pytest.approx(1 + 620 / 60)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 5])
+def test_delays_on_mixed_servers_are_priced_at_the_least_power(parts):
+    # a delay lasts as long in every state, so at any prices the slowest states are the cheapest
+    platform = machine(2, 2)
+    problem = make_problem(platform, workload_of(job(0, 0, 3, 500, flops=False)), envelope(400.0, 400.0))
+    relaxation = Relaxation(problem, parts)
+    slots = len(relaxation.begins) - 1
+    prices = Prices(relaxation.begins, np.full(slots, 1e-8), np.zeros((2, slots)))
+    cost, _ = relaxation.least(0, prices)
+    least_w = min(
+        sum(n * (problem.kinds[k].powers_w[d] - problem.kinds[k].rest_w) for k, d, n in mode.parts)
+        for mode in problem.tasks[0].modes
+    )
+    assert cost == pytest.approx(1e-8 * least_w * 500_000)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
+import re
+import signal
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from batwatt import cli_optimum
 from batwatt.campaign.optimum import run_optimum
 from batwatt.campaign.run import RunSpec, run
 from batwatt.cli import main
 from batwatt.errors import InputError
-from batwatt.planner.optimum import Stand
+from batwatt.inputs.batsim_json import read_workload
+from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.series_csv import read_series
+from batwatt.planner.optimum import Budget, Stand, optimise
+from batwatt.planner.problem import make_problem
 from batwatt.results.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,12 +87,67 @@ def test_an_interrupt_keeps_the_best_so_far(spec):
     assert not result.proven_optimal and result.metrics.jobs_finished == 8
 
 
+def full(folder: Path, profile: int, options: dict[str, object]) -> RunSpec:
+    envelope = ROOT / "power_profiles" / f"profile{profile}.csv"
+    return RunSpec(GRID, ROOT / "workloads" / "google-288-00.json", "optimum", options, folder / "x", envelope)
+
+
 def test_full_size(tmp_path):
-    workload, envelope = ROOT / "workloads" / "google-288-00.json", ROOT / "power_profiles" / "profile3.csv"
-    result = run_optimum(RunSpec(GRID, workload, "optimum", {"effort": 1}, tmp_path / "x", envelope))
-    assert result.metrics.jobs_finished == 288
+    result = run_optimum(full(tmp_path, 3, {"effort": 1}))
+    assert result.metrics.jobs_finished == 288 and result.unavoidable == 0
     assert (result.metrics.violations, result.metrics.killed_power, result.metrics.killed_walltime) == (0, 0, 0)
-    assert 1.0 < result.lower_bound < result.metrics.mean_slowdown < 3.0
+    value = result.metrics.mean_slowdown
+    assert 1.05 < result.lower_bound < value < 2.6
+    assert result.gap == pytest.approx((value - result.lower_bound) / value, abs=2e-6) and not result.proven_optimal
+
+
+def test_a_cap_that_nobody_can_keep_is_told(tmp_path, capsys):
+    spec = full(tmp_path, 1, {})
+    words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "--effort", 1, "-e", spec.prefix]
+    with pytest.raises(SystemExit) as ended:
+        main(["optimum", *map(str, words)])
+    out, err = capsys.readouterr()
+    assert ended.value.code == 0 and err == "" and "1 violation that nobody can avoid" in out
+    figures = json.loads(Path(f"{spec.prefix}_metrics.json").read_text())
+    assert figures["violations"] == 1 and figures["jobs_finished"] == 288
+    assert json.loads(Path(f"{spec.prefix}_metadata.json").read_text())["optimum"]["raised_caps"] == 1
+
+
+def test_a_signal_in_the_search_keeps_the_best_so_far(tmp_path, monkeypatch, capsys):
+    @contextmanager
+    def shown():
+        def report(stand: Stand) -> None:
+            if stand.phase == "search" and not sent:
+                sent.append(stand)
+                os.kill(os.getpid(), signal.SIGINT)
+
+        yield report
+
+    sent: list[Stand] = []
+    monkeypatch.setattr(cli_optimum, "_shown", shown)
+    spec = full(tmp_path, 3, {})
+    words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "-e", spec.prefix]
+    with pytest.raises(SystemExit) as ended:
+        main(["optimum", *map(str, words), "--time-limit", "7"])
+    assert ended.value.code == 130 and "ended by SIGINT" in capsys.readouterr().err
+    figures = json.loads(Path(f"{spec.prefix}_metrics.json").read_text())
+    assert figures["jobs_finished"] == 288 and figures["violations"] == 0
+
+
+def test_no_run_that_keeps_the_rules_is_below_the_bound(spec):
+    platform, workload, envelope = read_platform(SMALL), read_workload(spec.workload), read_series(spec.envelope)
+    problem = make_problem(platform, workload, envelope)
+    best = optimise(problem, Budget(effort=1))
+    kept = 0
+    for placement, order, response in itertools.product(
+        ("easy", "first-fit"), ("asc", "fcfs", "slowdown"), ("none", "idfs", "idsb", "hfld", "frugal")
+    ):
+        options = {"placement": placement, "order": order, "response": response}
+        metrics = run(replace(spec, scheduler="powercap", options=options)).metrics
+        if metrics.jobs_finished == len(problem.tasks) and metrics.violations == 0:
+            kept += 1
+            assert best.bound <= metrics.mean_slowdown + 1e-9
+    assert kept >= 3
 
 
 def test_the_command(spec, capsys):
@@ -107,6 +172,29 @@ def test_the_command(spec, capsys):
 def test_options_are_checked(spec, options, text):
     with pytest.raises(InputError, match=text):
         run_optimum(replace(spec, options=options))
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"--time-limit": "0"}, "time_limit_s.*> 0"),
+        ({"--time-limit": "nan"}, "time_limit_s.*> 0"),
+        ({"--time-limit": "soon"}, "time-limit"),
+        ({"--envelope": "nowhere.csv"}, "nowhere.csv"),
+        ({"--effort": "1", "--time-limit": "3"}, "effort.*goes without"),
+        ({"-e": ""}, ""),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(spec, change, text, capsys):
+    words = {"-p": spec.platform, "-w": spec.workload, "--envelope": spec.envelope, "-e": spec.prefix} | change
+    if not change.get("-e", "x"):
+        del words["--envelope"], words["-e"]
+        text = "envelope"
+    with pytest.raises(SystemExit) as ended:
+        main(["optimum", *(str(word) for pair in words.items() for word in pair)])
+    err = capsys.readouterr().err
+    assert ended.value.code == 2 and err.count("\n") == 1 and re.search(text, err)
+    assert not list(spec.prefix.parent.glob("*"))
 
 
 def test_a_job_that_the_caps_forbid_is_named(spec, capsys):

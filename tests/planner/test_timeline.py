@@ -7,6 +7,7 @@ import pytest
 from builders import envelope, job, machine, workload_of
 
 from batwatt.errors import InputError
+from batwatt.planner.optimum import Budget, optimise
 from batwatt.planner.problem import make_problem
 from batwatt.planner.schedule import BrokenScheduleError, KindCounts, Schedule, check, of_timeline
 from batwatt.planner.timeline import Timeline
@@ -132,3 +133,10 @@ def test_caps_that_nobody_can_meet_are_raised():
 def test_jobs_that_can_never_run_are_named(row, text):
     with pytest.raises(InputError, match=text):
         problem_of(row)
+
+
+def test_steps_shorter_than_a_transition_are_named_if_they_are_the_reason():
+    # 20 s to wake, steps of 15 s: both servers stay awake, 80 W at least
+    problem = make_problem(machine(2), workload_of(job(0, 0, 1, 60, flops=True)), envelope(*[70.0] * 9, step=15.0))
+    with pytest.raises(InputError, match="transition outlasts a step"):
+        optimise(problem, Budget(effort=1))

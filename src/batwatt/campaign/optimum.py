@@ -32,6 +32,7 @@ from batwatt.policy.base import EnvelopeScheduler
 from batwatt.results.metrics import Metrics
 from batwatt.results.writers import file_of
 
+LOGGER = logging.getLogger(__name__)
 DEFAULT_TIME_LIMIT_S = 600.0
 HEURISTICS = (
     {"placement": "easy", "order": "slowdown", "response": "hfld"},
@@ -47,13 +48,14 @@ Progress = Callable[[Stand], None]
 
 @dataclass(frozen=True)
 class OptimumResult:
-    """The metrics of the replay, the bound and the gap, and the prefix of the files."""
+    """The metrics of the replay, the bound and the gap, the prefix of the files, and the steps nobody can keep."""
 
     metrics: Metrics
     lower_bound: float
     gap: float
     proven_optimal: bool
     prefix: Path
+    unavoidable: int
 
 
 def run_optimum(spec: RunSpec, progress: Progress | None = None) -> OptimumResult:
@@ -79,7 +81,13 @@ def run_optimum(spec: RunSpec, progress: Progress | None = None) -> OptimumResul
         metrics = run(replay).metrics
         _check(problem, solution, metrics)
         _amend(inner, spec, problem, solution, metrics)
-    return OptimumResult(metrics, round(solution.bound, 6), round(solution.gap, 6), solution.proven, spec.prefix)
+    if problem.raised:
+        LOGGER.info(
+            "%d steps have a cap below what the machine draws if all of it is put to sleep at 0 s", problem.raised
+        )
+    return OptimumResult(
+        metrics, round(solution.bound, 6), round(solution.gap, 6), solution.proven, spec.prefix, problem.raised
+    )
 
 
 def _silent(_: Stand) -> None:

@@ -34,8 +34,8 @@ class Bound:
 class Runs:
     """Runs of a task that start before the step `high`, between which the cost is linear: one entry each.
 
-    `row` is the row of the mode table, `slots` the slots of start and end, `waits` wait_j / Et_j, `amounts` what the run
-    takes: watts above sleep, then servers of each kind.
+    `row` is the row of the mode table, `slots` the slots of start and end, `waits` wait_j / Et_j, `amounts` what the
+    run takes: watts above sleep, then servers of each kind.
     """
 
     high: int
@@ -50,7 +50,7 @@ class Runs:
 class Relaxation:
     """The relaxed problem: watts and servers of each slot as amounts, runs that pay for what they use.
 
-    A slot is one of `parts` equal parts of a step. Left out are all runs that the caps forbid even if nothing else runs.
+    A slot is one of `parts` equal parts of a step. Left out are runs that the caps forbid even if nothing else runs.
     """
 
     def __init__(self, problem: Problem, parts: int = 1) -> None:
@@ -206,6 +206,32 @@ class Relaxation:
         spans = np.minimum(begins[first + 1 : final + 1], end) - np.maximum(begins[first:final], start)
         used[:, first:final] += runs.amounts[:, index, None] * spans
 
+    def open_steps(self, upper: float) -> list[list[list[int]]]:
+        """For each task and mode the steps in which it can start in a schedule better than a mean slowdown of `upper`.
+
+        If a job starts elsewhere, the bound at the best prices, with its least cost there instead of its least cost of
+        all, is above `upper`.
+        """
+        problem, prices = self.problem, self.best.prices
+        value, _ = self.evaluate(prices)
+        spare = (upper - 1.0) * len(problem.tasks) - value + 1e-6
+        found = []
+        for j, (task, table) in enumerate(zip(problem.tasks, mode_tables(problem), strict=True)):
+            least, _ = self.least(j, prices)
+            # beyond, the wait alone costs too much
+            limit = task.submit + int((least + spare) * float(table.run_s.max()) * TICKS_PER_S) + 1
+            high = min(problem.steps, problem.step_of(min(limit, problem.begins[-1] - 1)) + 1)
+            runs = self.runs(task, table, np.arange(len(table.ticks)), high)
+            low = problem.step_of(task.submit)
+            cheapest = np.full((len(table.ticks), high - low + 1), np.inf)
+            costs, step = cost_of(runs, prices), runs.slots[0] // self.parts
+            np.minimum.at(cheapest, (runs.row, step - low), costs)
+            # a step's end belongs to it, too
+            at_edge = runs.starts == self.steps[step]
+            np.minimum.at(cheapest, (runs.row, np.maximum(step - low - at_edge, 0)), costs)
+            found.append([(low + np.flatnonzero(row[: high - low] <= least + spare)).tolist() for row in cheapest])
+        return found
+
 
 def cost_of(runs: Runs, prices: Prices) -> Floats:
     """wait_j / Et_j and the price of each run."""
@@ -214,34 +240,6 @@ def cost_of(runs: Runs, prices: Prices) -> Floats:
         held = prices.until(row, runs.ends, runs.slots[1]) - prices.until(row, runs.starts, runs.slots[0])
         cost = cost + amount * held
     return cost
-
-
-def open_steps(problem: Problem, upper: float, prices: Prices) -> list[list[list[int]]]:
-    """For each task and mode the steps in which it can start in a schedule better than a mean slowdown of `upper`.
-
-    `prices` are by step. If a job starts elsewhere, the bound at these prices, with its least cost there instead of its
-    least cost of all, is above `upper`.
-    """
-    relaxation = Relaxation(problem)
-    value, _ = relaxation.evaluate(prices)
-    spare = (upper - 1.0) * len(problem.tasks) - value + 1e-6
-    found = []
-    for j, (task, table) in enumerate(zip(problem.tasks, mode_tables(problem), strict=True)):
-        low = problem.step_of(task.submit)
-        least, _ = relaxation.least(j, prices)
-        # beyond, the wait alone costs too much
-        limit = task.submit + int((least + spare) * float(table.run_s.max()) * TICKS_PER_S) + 1
-        high = min(problem.steps, problem.step_of(min(limit, problem.begins[-1] - 1)) + 1)
-        runs = relaxation.runs(task, table, np.arange(len(table.ticks)), high)
-        step = runs.slots[0]
-        cheapest = np.full((len(table.ticks), high - low + 1), np.inf)
-        costs = cost_of(runs, prices)
-        np.minimum.at(cheapest, (runs.row, step - low), costs)
-        # a step's end belongs to it, too
-        at_edge = runs.starts == relaxation.steps[step]
-        np.minimum.at(cheapest, (runs.row, np.maximum(step - low - at_edge, 0)), costs)
-        found.append([(low + np.flatnonzero(row[: high - low] <= least + spare)).tolist() for row in cheapest])
-    return found
 
 
 def _extremes(table: ModeTable, kinds: int) -> tuple[ModeTable, Ints]:
@@ -268,5 +266,4 @@ def _extremes(table: ModeTable, kinds: int) -> tuple[ModeTable, Ints]:
     found = sorted(pairs)
     place = {row: at for at, row in enumerate(found)}
     partners = np.array([place[pairs[row]] for row in found], dtype=np.int64)
-    columns = (table.counts, table.power_w, table.run_s, table.ticks, table.index)
-    return ModeTable(*(column[found] for column in columns)), partners
+    return table.only(found), partners

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
-from batwatt.planner.bound import open_steps
-from batwatt.planner.prices import Prices
+from batwatt.planner.bound import Relaxation
 from batwatt.planner.problem import NOISE_W, Problem
 from batwatt.planner.schedule import KindCounts, Schedule
 
@@ -40,19 +39,19 @@ class Outcome:
 def solve(
     problem: Problem,
     known: Schedule,
-    prices: Prices,
+    relaxation: Relaxation,
     limits: Limits,
     report: Callable[[float, float], bool] = lambda value, bound: True,
 ) -> Outcome:
-    """Find the optimum, given a feasible schedule and the prices of a good bound.
+    """Find the optimum, given a feasible schedule and a relaxation with a good bound.
 
     `report(value, bound)` is called for each better schedule; False stops.
     """
-    return _Model(problem, known, prices).solve(limits, report)
+    return _Model(problem, known, relaxation).solve(limits, report)
 
 
 class _Model:
-    def __init__(self, problem: Problem, known: Schedule, prices: Prices) -> None:
+    def __init__(self, problem: Problem, known: Schedule, relaxation: Relaxation) -> None:
         self.problem = problem
         self.known = known
         self.cp = cp_model.CpModel()
@@ -60,7 +59,7 @@ class _Model:
         longest = max(task.modes[-1].ticks for task in tasks)
         self.scale = float(LEAST_WEIGHT * longest)
         self.weights = [[max(1, math.floor(self.scale / mode.run_s / 1000.0)) for mode in task.modes] for task in tasks]
-        self.open = open_steps(problem, problem.mean_slowdown(known.starts), prices)
+        self.open = relaxation.open_steps(problem.mean_slowdown(known.starts))
         self.steps = 1 + max(
             problem.step_of(problem.begins[t + 1] + task.modes[m].ticks)
             for task, row in zip(tasks, self.open, strict=True)

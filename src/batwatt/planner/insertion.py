@@ -111,9 +111,9 @@ class Inserter:
         blocked |= sums[rows, final + 1 - low] > sums[rows, start_step[None, :] - low]
         cost = np.maximum(starts - task.submit_s * TICKS_PER_S, 0.0) / TICKS_PER_S / table.run_s[:, None]
         top = int(end_step.max()) + 1
-        rates, sums_w = (table.amounts @ each[:, low:top] for each in (prices.rates, prices.sums))
-        cost += sums_w[rows, end_step - low] + rates[rows, end_step - low] * (ends - begins[end_step])
-        cost -= sums_w[:, start_step - low] + rates[:, start_step - low] * (starts - begins[start_step])
+        rates, paid = (table.priced(each[:, low:top]) for each in (prices.rates, prices.sums))
+        cost += paid[rows, end_step - low] + rates[rows, end_step - low] * (ends - begins[end_step])
+        cost -= paid[:, start_step - low] + rates[:, start_step - low] * (starts - begins[start_step])
         cost[blocked | beyond] = np.inf
         flat = cost.ravel()
         count = len(starts)

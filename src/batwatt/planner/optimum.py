@@ -20,6 +20,10 @@ from batwatt.planner.timeline import Run, Timeline
 
 EXACT_JOBS = 24
 """Up to so many jobs CP-SAT is asked for a proof."""
+PARTS_SMALL, PARTS = 5, 2
+"""Slots that a step is divided into for the bound, up to so many jobs and beyond."""
+PORTFOLIO = 8
+"""From so many cores on CP-SAT gets all of them; with fewer one worker proves sooner than its portfolio does."""
 AGREE = 1e-6
 """A value and a bound closer than this, relatively, are the same."""
 FIRST_ROUNDS, BOUND_ROUNDS, SEARCH_ROUNDS, EXACT_TIME = 24, 4, 200, 1.0
@@ -105,16 +109,15 @@ class _Work:
         self._alone()
         small = len(problem.tasks) <= EXACT_JOBS
         search, relaxation = self._begin(orders)
-        self.prices = relaxation.best.prices
         effort = budget.effort if budget.effort is not None else 10**9
         interrupted = False
         try:
             self.phase = "bound"
             share = 0.05 if small else 0.15
             best = relaxation.improve(search.value, FIRST_ROUNDS + BOUND_ROUNDS * effort, lambda: self._within(share))
-            self.bound, self.prices = best.value, best.prices
+            self.bound = best.value
             self.phase = "search"
-            search.set_prices(best.prices)
+            search.set_prices(relaxation.by_step(best.prices))
             self._search(search, SEARCH_ROUNDS * effort, 0.2 if small else 1.0)
         except KeyboardInterrupt:
             interrupted = True
@@ -122,7 +125,7 @@ class _Work:
         found = self._schedule(search.best)
         proven = False
         if small and not interrupted and not self._agree():
-            found, proven = self._prove(found)
+            found, proven = self._prove(found, relaxation)
         check(problem, found)
         value = problem.mean_slowdown(found.starts)
         return Solution(found, value, min(self.bound, value), proven or self._agree())
@@ -137,6 +140,9 @@ class _Work:
         inserter, free = Inserter(problem, mode_tables(problem)), Relaxation(problem).best.prices
         for job, task in enumerate(problem.tasks):
             if not inserter.insert(job, free):
+                if not problem.short_transitions:
+                    text = f"leaves job {task.id} no power if servers stay awake, as when a transition outlasts a step"
+                    raise InputError("--envelope", text, "give longer steps")
                 text = f"asks for {task.hosts} hosts, and the caps leave it the power at no date, even alone"
                 raise InputError(f"job {task.id}", text, "it can never run within its walltime")
             inserter.take(job)
@@ -144,9 +150,9 @@ class _Work:
     def _begin(self, orders: Iterable[Sequence[int]]) -> tuple[Search, Relaxation]:
         """A first schedule: the best of some orders."""
         problem, tasks = self.problem, self.problem.tasks
-        relaxation = Relaxation(problem)
+        relaxation = Relaxation(problem, PARTS_SMALL if len(tasks) <= EXACT_JOBS else PARTS)
         inserter = Inserter(problem, mode_tables(problem, all_modes=len(tasks) <= EXACT_JOBS))
-        search = Search(inserter, relaxation.best.prices, np.random.default_rng(self.budget.seed))
+        search = Search(inserter, relaxation.by_step(relaxation.best.prices), np.random.default_rng(self.budget.seed))
         jobs = range(len(tasks))
         first = [
             sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s, j)),
@@ -185,7 +191,7 @@ class _Work:
             timeline.restore(job, run)
         return of_timeline(timeline)
 
-    def _prove(self, found: Schedule) -> tuple[Schedule, bool]:
+    def _prove(self, found: Schedule, relaxation: Relaxation) -> tuple[Schedule, bool]:
         problem, budget = self.problem, self.budget
         self.phase = "proof"
         if budget.effort is not None:
@@ -195,13 +201,14 @@ class _Work:
             left_s = budget.time_limit_s - self.elapsed_s()
             if left_s <= 0.0:
                 return found, False
-            limits = exact.Limits(time_s=left_s, workers=budget.cores, seed=budget.seed)
+            workers = budget.cores if budget.cores >= PORTFOLIO else 1
+            limits = exact.Limits(time_s=left_s, workers=workers, seed=budget.seed)
 
         def told(value: float, bound: float) -> bool:
             self.report(Stand("proof", value, max(self.bound, bound), self.elapsed_s()))
             return True
 
-        outcome = exact.solve(problem, found, self.prices, limits, told)
+        outcome = exact.solve(problem, found, relaxation, limits, told)
         self.bound = max(self.bound, outcome.bound)
         if outcome.schedule is not None:
             check(problem, outcome.schedule)

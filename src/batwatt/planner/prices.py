@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,19 @@ class ModeTable:
     ticks: Ints
     index: Ints
 
-    @cached_property
-    def amounts(self) -> Floats:
-        """What each mode takes: power above sleep in W, then servers of each kind."""
-        return np.column_stack([self.power_w, self.counts])
+    def only(self, rows: list[int]) -> ModeTable:
+        """The table of these rows."""
+        return ModeTable(self.counts[rows], self.power_w[rows], self.run_s[rows], self.ticks[rows], self.index[rows])
+
+    def priced(self, rates: Floats) -> Floats:
+        """What each mode (row) pays at rates of watts and of servers of each kind (rows), in every column.
+
+        No matrix product: the last digit of that depends on the machine.
+        """
+        cost = self.power_w[:, None] * rates[0]
+        for k, rate in enumerate(rates[1:]):
+            cost = cost + self.counts[:, k, None] * rate
+        return cost
 
 
 def mode_tables(problem: Problem, all_modes: bool = True) -> list[ModeTable]:
