@@ -207,7 +207,7 @@ def _study_table(campaign: Campaign, outline: Outline, study: str, name: str) ->
         f"Study “{study}”" + (f" by {apart}" if apart else ""),
         tuple(columns),
         pd.DataFrame(found).reindex(labels).rename_axis("label").reset_index(),
-        sum(label in outline.highlighted or label == outline.reference for label in labels),
+        len(labels),
         tuple(notes),
     )
 
