@@ -67,9 +67,10 @@ class Numbers:
         return rows.set_index("label")
 
     def envelopes(self, study: str) -> list[str]:
-        """The envelopes of a study, then `ALL`."""
+        """The envelopes of a study, then `ALL` if they are several."""
         found = self.summary.loc[self.summary["study"] == study, "envelope"].unique().tolist()
-        return [*(name for name in found if name != ALL), ALL]
+        names = [name for name in found if name != ALL]
+        return [*names, ALL] if len(names) > 1 else names
 
     def runs(self, study: str) -> pd.DataFrame:
         """The runs of a study, with their kills and finished work in %."""

@@ -120,7 +120,7 @@ def test_a_changed_number_in_a_file_is_found(docs, capsys):
     frame.loc[0, "mean_slowdown"] += 1.0
     frame.to_csv(path, index=False)
     assert tables.main(["--check", "--docs", str(docs)]) == 1
-    assert "igsc22.md: DIFFERENT: table2, workloads" in capsys.readouterr().out
+    assert "igsc22.md: DIFFERENT: table2, optimum, workloads" in capsys.readouterr().out
 
 
 def test_text_around_the_tables_is_nobodys_business(docs):

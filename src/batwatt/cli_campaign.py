@@ -6,12 +6,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from batwatt.campaign.campaign import Declaration, Report, State, Way, carry_out, declared_in, declared_of
 from batwatt.errors import InputError
@@ -70,23 +71,23 @@ def _progress() -> Iterator[Report]:
         MofNCompleteColumn(),
         TextColumn("runs"),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
     )
-    with Progress(*columns, console=console, disable=not console.is_terminal, speed_estimate_period=300) as bar:
-        task = bar.add_task("campaign", total=None)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("campaign", total=None, left="")
         began = told = time.monotonic()
-        first: int | None = None
 
-        def report(ended: int, failed: int, total: int) -> None:
-            nonlocal told, first
+        def report(ended: int, failed: int, total: int, share: float) -> None:
+            nonlocal told
             now = time.monotonic()
-            first = ended if first is None else first
-            bar.update(task, completed=ended, total=total, description=f"{failed} failed" if failed else "campaign")
-            if not console.is_terminal and now - told >= TOLD_EVERY_S and ended > first:
+            left = ""
+            if share < 1.0:
+                left = f"about {timedelta(seconds=round((now - began) / (1.0 - share) * share))} left"
+            words = f"{failed} failed" if failed else "campaign"
+            bar.update(task, completed=ended, total=total, description=words, left=left)
+            if not console.is_terminal and now - told >= TOLD_EVERY_S and left:
                 told = now
-                left_s = (now - began) / (ended - first) * (total - ended)
-                print(f"{ended} of {total} runs, {failed} failed, about {left_s:.0f} s left", file=sys.stderr)
+                print(f"{ended} of {total} runs, {failed} failed, {left}", file=sys.stderr)
 
         yield report
 

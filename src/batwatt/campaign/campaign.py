@@ -29,7 +29,10 @@ from batwatt.inputs.platform_xml import read_platform
 from batwatt.inputs.series_csv import read_series
 
 LOGGED = ("batwatt", "joblib", "pyarrow", "pybatsim", "numpy", "pandas")
-Report = Callable[[int, int, int], None]
+Report = Callable[[int, int, int, float], None]
+"""Is told how many runs have ended, failed, and are to be done in all, and the share of the work still to be done."""
+RUN_S = 0.1
+"""What a run costs beside an optimum, whose effort is about a second each: for the estimate of the time left only."""
 """Called with the numbers of runs that are done or failed, of those that failed, and of all, as they change."""
 
 
@@ -136,15 +139,18 @@ def carry_out(declared: Declaration, way: Way, only: str | None, report: Report)
         began = time.monotonic()
         store.log(f"start: {len(left)} of {len(wanted)} runs to do, {_versions()}")
         failed, ended = 0, len(wanted) - len(left)
+        work_s = {cell.key: _work_s(cell) for cell in left}
+        all_s = left_s = sum(work_s.values())
         try:
-            report(ended, failed, len(wanted))
+            report(ended, failed, len(wanted), 1.0)
             with closing(_outcomes(declared, left, way)) as outcomes:
                 for outcome in outcomes:
                     _save(store, wanted[outcome.key], outcome)
                     records.update(store.load([outcome.key])[0])
                     ended += 1
                     failed += outcome.status == "failed"
-                    report(ended, failed, len(wanted))
+                    left_s -= work_s[outcome.key]
+                    report(ended, failed, len(wanted), left_s / all_s)
         except BaseException as error:
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())
             _last_words(declared, f"stopped: {reason}", records)
@@ -152,6 +158,13 @@ def carry_out(declared: Declaration, way: Way, only: str | None, report: Report)
         store.write_table(lambda path: write_table(path, declared.cells, records))
         store.log(f"end: {failed} failed, {time.monotonic() - began:.1f} s")
     return declared.states()
+
+
+def _work_s(cell: Cell) -> float:
+    if cell.scheduler != OPTIMUM:
+        return RUN_S
+    given = cell.run_options.get("effort", cell.run_options.get("time_limit_s", RUN_S))
+    return float(given) if isinstance(given, int | float) and given > 0 else RUN_S
 
 
 def _outcomes(declared: Declaration, left: Iterable[Cell], way: Way) -> Generator[Outcome, None, None]:
