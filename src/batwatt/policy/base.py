@@ -211,7 +211,9 @@ class EnvelopeScheduler(BatsimScheduler):
             if stepped:
                 acted = self._respond(self.the_response.respond) or acted
             acted = self._place() or acted
-            if self.the_response.between_steps and injector.cap_w is not None and not self._done():
+            # jobs that are being killed still hold their servers: what is left can be known only afterwards
+            settled = injector.cap_w is not None and not self._killing and not self._done()
+            if settled and self.the_response.between_steps:
                 acted = self._respond(self.the_response.adjust) or acted
             self._call_next_step(now_s, stepped and not acted)
         if self._resubmits and self._done() and not self._registration_over:

@@ -29,9 +29,9 @@ GRID = "#e3e7eb"
 WIDTH_IN, WIDE_IN = 7.2, 9.0
 DPI = 200
 
-PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Colours that the colour-blind can tell apart: M. Okabe and K. Ito, Color Universal Design, 2008; without yellow,
-which is too pale on white."""
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c", "#000000")
+"""Colours that the colour-blind can tell apart: M. Okabe and K. Ito, Color Universal Design, 2008; grey in place
+of yellow, which is too pale on white."""
 WORST, BEST = "#ffffff", "#56b4e9"
 """Ends of a scale for cells with dark text: one hue, so that it reads the same with and without colour blindness."""
 MARKERS = (("o", "circle"), ("s", "square"), ("^", "triangle-up"), ("D", "diamond"), ("v", "triangle-down"),
