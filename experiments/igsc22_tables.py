@@ -9,8 +9,8 @@ On a page a table stands between `<!-- table NAME -->` and `<!-- end -->`, each 
 names. Every table must be on one of the pages. What else the pages say is left alone.
 
 `summary.csv` has the means of each algorithm by study and envelope, and over `all` envelopes; `instances.csv` has each
-run of the optimum and of the algorithms that the report highlights. Units are in the names of the columns: kills in
-jobs, violations in steps of the envelope.
+run of the optimum, of the algorithms that the report highlights, and of those that `PAIRS` compares. Units are in the
+names of the columns: kills in jobs, violations in steps of the envelope.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ J_PER_KWH = 3.6e6
 ENERGY = Measure("energy_kwh", "energy", "kWh", "energy of the servers", decimals=1)
 LOWER_BOUND = Measure("lower_bound", "lower bound", "", "no schedule without kill and violation has less slowdown")
 COLUMNS = (SLOWDOWN, KILLS, VIOLATIONS, WORK, ENERGY)
+PAIRED = (SLOWDOWN, KILLS, VIOLATIONS, WORK)
 BOUNDED = (SLOWDOWN, LOWER_BOUND)
 MEANS = (SLOWDOWN.name, "killed_power", "killed_walltime", KILLS.name, VIOLATIONS.name, WORK.name, ENERGY.name)
 COUNTS = ("killed_power", "killed_walltime", "violations")
@@ -49,6 +50,25 @@ RUN = ("mean_slowdown", *COUNTS, "finished_work_fraction", "energy_j")
 BOUNDS = ("lower_bound", "gap", "proven_optimal")
 WHERE = ("study", "label", "workload", "envelope")
 TRIPLE = " / ".join(measure.title for measure in COMPARED)
+
+PAIRS = (
+    ("readings", "EBF Slow HFLD", "EBF Slow IDFS"),
+    ("readings", "EBF Slow HFLD", "EBF Slow IDSB"),
+    ("readings", "EBF Slow HFLD in turns", "EBF Slow IDSB"),
+    ("readings", "EBF Slow HFLD in turns", "EBF Slow HFLD"),
+    ("readings", "FF Slow HFLD", "EBF Slow HFLD"),
+    ("readings", "FF Slow HFLD in turns", "EBF Slow HFLD in turns"),
+    ("resubmitted", "EBF Slow IDFS resubmitted", "EBF Slow HFLD resubmitted"),
+    ("resubmitted", "EBF Slow IDSB resubmitted", "EBF Slow HFLD resubmitted"),
+    ("resubmitted", "EBF Slow IDSB resubmitted", "EBF Slow HFLD in turns resubmitted"),
+    ("own", "EBF Slow Frugal", "EBF Slow HFLD"),
+    ("own", "EBF Slow Frugal foretold", "EBF Slow HFLD"),
+    ("other-seeds", "EBF Slow Frugal", "EBF Slow HFLD"),
+    ("other-seeds", "EBF Slow Frugal foretold", "EBF Slow HFLD"),
+)
+"""Study and two algorithms of it that are compared workload by workload."""
+TIE = 2.0
+"""Means of differences that are fewer standard errors than this from 0 tell nothing."""
 
 AGAIN = "make it again: python experiments/igsc22_tables.py results/igsc22"
 MARK = re.compile(r"^<!-- *(table\b.*?|end) *-->$", re.MULTILINE)
@@ -104,7 +124,11 @@ def numbers_of(campaign: Campaign) -> Numbers:
         parts.append(group[list(MEANS)].mean().assign(runs=group.size()).reset_index())
     summary = pd.concat(parts).sort_values(["study", "label"], kind="stable")
     chosen = [label for label in order if label in (outline.reference, *outline.highlighted)]
-    instances = done[done["label"].isin(chosen)].sort_values(list(WHERE))[[*WHERE, *RUN, *BOUNDS]]
+    compared = {(study, label) for study, *labels in PAIRS for label in labels}
+    there = [
+        label in chosen or (study, label) in compared for study, label in zip(done["study"], done["label"], strict=True)
+    ]
+    instances = done[there].sort_values(list(WHERE))[[*WHERE, *RUN, *BOUNDS]]
     for name in COUNTS:
         instances[name] = instances[name].astype("Int64")
     return Numbers(summary[["study", "label", "envelope", "runs", *MEANS]], instances)
@@ -244,6 +268,34 @@ def by_envelope(study: str) -> Callable[[Numbers], str]:
     return table
 
 
+def paired(*studies: str) -> Callable[[Numbers], str]:
+    """The table of the differences between two algorithms: mean over the workloads, and its standard error."""
+
+    def table(numbers: Numbers) -> str:
+        rows = []
+        for study, one, other in PAIRS:
+            if study not in studies:
+                continue
+            runs = numbers.runs(study)
+            for envelope in runs["envelope"].unique().tolist():
+                here = runs[runs["envelope"] == envelope].set_index("workload")
+                first, second = (here[here["label"] == label] for label in (one, other))
+                rows.append([envelope, f"{one} − {other}", *(difference(first, second, m) for m in PAIRED)])
+        return markdown(["envelope", "difference", *(measure.axis for measure in PAIRED)], rows, texts=2)
+
+    return table
+
+
+def difference(one: pd.DataFrame, other: pd.DataFrame, measure: Measure) -> str:
+    """Mean and standard error of a measure's differences on the same workloads; "tie" if it may as well be 0."""
+    found = (one[measure.name] - other[measure.name]).dropna()
+    mean, error = found.mean(), found.sem()
+    if len(found) < 2:
+        return NOTHING
+    text = f"{shown(mean, measure.decimals, signed=True)} ± {shown(error, measure.decimals)}"
+    return f"{text} (tie)" if abs(mean) < TIE * error or mean == 0.0 else text
+
+
 def optimum_table(numbers: Numbers) -> str:
     """The optimum of every workload and envelope: its slowdown, the lower bound, how far they are apart."""
     found: dict[tuple[str, str], pd.Series | None] = {}
@@ -268,6 +320,8 @@ TABLES: dict[str, Callable[[Numbers], str]] = {
     "workloads": workloads_table,
     "profiles": profiles_table,
     "optimum": optimum_table,
+    "paired": paired("readings", "resubmitted"),
+    "paired-own": paired("own", "other-seeds"),
     **{study: by_envelope(study) for study in ("readings", "resubmitted", "own", "other-seeds")},
 }
 

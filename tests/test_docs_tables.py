@@ -49,7 +49,7 @@ def docs(tmp_path):
 def bare(folder: Path) -> Path:
     """A folder of pages with text and empty tables."""
     folder.mkdir()
-    own = ("own", "other-seeds")
+    own = ("own", "other-seeds", "paired-own")
     for page, names in (("igsc22.md", [n for n in tables.TABLES if n not in own]), ("frugal.md", own)):
         marks = "".join(f"<!-- table {name} -->\n<!-- end -->\n\nafter {name}\n\n" for name in names)
         (folder / page).write_text(f"# Title of {page}\n\n{marks}", encoding="utf-8")
@@ -149,7 +149,7 @@ def replaced(old: str, new: str):
         (lambda docs: (docs / "frugal.md").write_text("<!-- table own -->\n"), "<!-- table own --> has no end"),
         (
             lambda docs: (docs / "frugal.md").write_text("nothing\n"),
-            "the table 'own' is on none of igsc22.md, frugal.md",
+            "the table 'paired-own' is on none of igsc22.md, frugal.md",
         ),
         (lambda docs: (docs / "frugal.md").unlink(), "frugal.md: cannot be read"),
         (lambda docs: (docs / "igsc22" / "summary.csv").unlink(), "summary.csv: cannot be read"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import wait
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from builders import envelope, job, machine, workload_of
 from tiny import ONE, STEPS, TWO, brute_force, instance
 
 from batwatt.errors import InputError
+from batwatt.planner import exact
 from batwatt.planner.bound import Relaxation
 from batwatt.planner.optimum import Budget, optimise
 from batwatt.planner.prices import Prices
@@ -40,7 +42,7 @@ def test_the_optimum_is_that_of_brute_force(seed, kinds):
 
 
 @pytest.mark.parametrize(("run_s", "seed"), [(60.0, 0), (100.0, 0), (120.0, 1)])
-def test_twenty_jobs_four_servers_and_48_steps_are_proven(run_s, seed):
+def test_twenty_jobs_four_servers_and_48_steps_are_proven_at_light_load(run_s, seed):
     problem = small(seed, run_s, 850.0)
     assert len(problem.tasks) == 20 and sum(kind.count for kind in problem.kinds) == 4
     assert problem.envelope_steps == 48
@@ -48,6 +50,33 @@ def test_twenty_jobs_four_servers_and_48_steps_are_proven(run_s, seed):
     assert solution.proven and solution.value > 1.001
     assert solution.value == pytest.approx(solution.bound, rel=1e-5)
     check(problem, solution.schedule)
+
+
+def test_what_is_not_proven_is_not_called_so():
+    problem = small(2, 200.0, 750.0)
+    solution = optimise(problem, Budget(effort=1))
+    check(problem, solution.schedule)
+    assert not solution.proven
+    assert 1.0 < solution.bound < solution.value == problem.mean_slowdown(solution.schedule.starts)
+    assert solution.gap == (solution.value - solution.bound) / solution.value > 0.01
+
+
+def test_an_interrupt_stops_the_proof_and_keeps_what_is_known(monkeypatch):
+    problem = small(2, 200.0, 750.0)
+    known = optimise(problem, Budget(effort=1)).schedule
+    asked = []
+
+    def interrupted(*args, **how):
+        asked.append(how)
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+        return wait(*args, **how)
+
+    monkeypatch.setattr(exact, "wait", interrupted)
+    outcome = exact.solve(problem, known, Relaxation(problem), exact.Limits(time_s=600.0))
+    assert not outcome.proven and len(asked) * exact.SIGNAL_S < 60.0
+    if outcome.schedule is not None:
+        check(problem, outcome.schedule)
 
 
 def test_runs_that_the_caps_forbid_are_left_out_of_the_bound():

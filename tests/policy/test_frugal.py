@@ -213,6 +213,8 @@ def test_a_violation_is_averted_by_killing_ahead():
         {"backlog": -1},
         {"reserve": math.nan},
         {"reserve": -1},
+        {"reserve": "x"},
+        {"backlog": True},
     ],
     ids=str,
 )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Any
 
 from ortools.sat.python import cp_model
 
@@ -13,6 +15,8 @@ from batwatt.planner.problem import NOISE_W, Problem
 from batwatt.planner.schedule import KindCounts, Schedule
 
 MICROWATTS = 1e6
+SIGNAL_S = 0.2
+"""How soon a signal is heeded."""
 LEAST_WEIGHT = 10**5
 """Weight of a tick's wait of the longest run; weights are rounded down, which costs less than a part in so many."""
 
@@ -223,7 +227,9 @@ class _Model:
             settings.max_time_in_seconds = max(0.01, limits.time_s)
         if limits.deterministic is not None:
             settings.max_deterministic_time = limits.deterministic
-        status = solver.solve(self.cp, _Watch(self, report))
+        # signals are ours: CP-SAT would take SIGINT for itself and hold back all others until it ends
+        settings.catch_sigint_signal = False
+        status = _interruptible(solver, self.cp, _Watch(self, report))
         if status == cp_model.MODEL_INVALID:
             raise RuntimeError(f"CP-SAT refuses the model: {self.cp.validate()}")
         bound = self.mean(solver.best_objective_bound)
@@ -250,6 +256,21 @@ class _Model:
             KindCounts(counts(inside), counts(waking)) for inside, waking in zip(self.inside, self.waking, strict=True)
         )
         return Schedule(starts, kinds)
+
+
+def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, watch: _Watch) -> Any:
+    """Solve in a thread, so that a signal reaches this one: an interrupt stops the search, what is found stays."""
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(solver.solve, model, watch)
+        stopped = False
+        while not work.done():
+            try:
+                wait([work], timeout=SIGNAL_S)
+            except KeyboardInterrupt:
+                stopped = True
+            if stopped:
+                solver.stop_search()  # again and again: it does nothing before the search has begun
+        return work.result()
 
 
 class _Watch(cp_model.CpSolverSolutionCallback):

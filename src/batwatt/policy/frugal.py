@@ -55,13 +55,14 @@ class Frugal(Response):
     def __init__(
         self, headroom: float = 0.15, efficiency: float = 0.5, backlog: float = 2.0, reserve: float = 0.4
     ) -> None:
-        if not 0.0 <= headroom < 1.0:
-            raise ValueError(f"headroom must be in [0, 1[, got {headroom!r}")
-        if not 0.0 <= efficiency <= 1.0:
-            raise ValueError(f"efficiency must be in [0, 1], got {efficiency!r}")
-        for name, value in (("backlog", backlog), ("reserve", reserve)):
-            if not 0.0 <= value < math.inf:
-                raise ValueError(f"{name} must be >= 0 and finite, got {value!r}")
+        given = {"headroom": headroom, "efficiency": efficiency, "backlog": backlog, "reserve": reserve}
+        for name, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+                raise ValueError(f"{name} must be a number >= 0, got {value!r}")
+        if headroom >= 1.0:
+            raise ValueError(f"headroom must be below 1, got {headroom!r}")
+        if efficiency > 1.0:
+            raise ValueError(f"efficiency must be at most 1, got {efficiency!r}")
         self.headroom = headroom
         self.efficiency = efficiency
         self.backlog = backlog

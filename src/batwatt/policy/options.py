@@ -35,11 +35,17 @@ class EnvelopeOptions(BaseModel):
         description="estimate of a job's work: its walltime at the fastest state, the largest share of that which a "
         "job has needed so far, or what its profile says; by default as the response has it",
     )
-    forecast_steps: int = Field(0, ge=0, le=10_000, description="how many caps ahead the scheduler is told")
-    forecast_error: float = Field(
-        0.0, ge=0.0, le=10.0, allow_inf_nan=False, description="standard deviation of the relative error a step ahead"
+    forecast_steps: int = Field(
+        0, ge=0, le=10_000, description="number of caps ahead that the scheduler is told, 0 to 10000"
     )
-    forecast_seed: int = Field(0, ge=0, description="seed of the forecast's errors")
+    forecast_error: float = Field(
+        0.0,
+        ge=0.0,
+        le=10.0,
+        allow_inf_nan=False,
+        description="standard deviation of the relative error a step ahead, 0 to 10",
+    )
+    forecast_seed: int = Field(0, ge=0, description="seed of the forecast's errors, a whole number >= 0")
 
 
 def parse_options(model: type[EnvelopeOptions], options: Mapping[str, Any]) -> EnvelopeOptions:
