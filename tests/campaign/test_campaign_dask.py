@@ -76,6 +76,24 @@ def test_no_scheduler_there(small, monkeypatch):
     assert ended.code == 2 and "no Dask scheduler answers at 'tcp://127.0.0.1:9'" in ended.line
 
 
+@pytest.mark.parametrize("address", ["foo", "tcp://x:y", "bar://x:1", "inproc://x", "tls://localhost:9"])
+def test_what_is_no_address(small, address):
+    """In a process of its own: what Dask says later comes from a destructor."""
+    yaml = small.declare()
+    process = small.house.start("campaign", "run", yaml, "--results", small.results, "--dask", address)
+    ended = small.house.end(process, within_s=60)
+    assert ended.code == 2 and f"--dask: {address!r} is no address of a Dask scheduler" in ended.line
+
+
+def test_a_cluster_is_checked_even_if_nothing_is_left(small):
+    yaml = small.declare()
+    small.run()
+    assert "is no address" in small.campaign("run", yaml, "--dask", "foo").line
+    path = small.house.write("q.yaml", "cluster: SLURMCluster\n")
+    ended = small.campaign("run", yaml, "--dask-jobqueue", path)
+    assert ended.code == 2 and "'jobs' is missing" in ended.line
+
+
 def test_the_extra_is_missing(small, monkeypatch):
     small.declare()
     monkeypatch.setitem(sys.modules, "distributed", None)

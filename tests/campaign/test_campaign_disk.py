@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import pytest
 from cli.conftest import ROOT
 
+from batwatt import files
 from batwatt.campaign import store
 
 GRID = {"order": ["fcfs", "asc", "desc"]}
@@ -75,7 +76,8 @@ def test_no_room_for_a_cell(small, monkeypatch, number):
     monkeypatch.setattr(store.os, "fsync", fsync)
     ended = small.run()
     assert ended.code == 1 and os.strerror(number) in ended.line
-    assert "nothing finished is lost; make room, then: batwatt campaign resume" in ended.line
+    first = "mend that" if number == errno.EROFS else "make room"
+    assert f"nothing finished is lost; {first}, then: batwatt campaign resume" in ended.line
     assert len(small.cells()) == len(small.rows()) == 2
     whole(small)
     monkeypatch.undo()
@@ -104,3 +106,21 @@ def test_a_place_that_cannot_be_written(small):
     small.results.write_text("a file")
     ended = small.run()
     assert ended.code == 1 and "cannot be written" in ended.line
+    assert "make room" not in ended.line and "give another place with --results" in ended.line
+
+
+@pytest.mark.parametrize("module, call", [("tempfile", "mkstemp"), ("os", "fdopen")])
+def test_no_room_for_a_generated_workload(small, monkeypatch, module, call):
+    """Whether the file cannot be made or its content finds no room."""
+    small.declare(workloads=[{"google_like": {"hours": 2, "nb_res": 4, "max_servers": 4}, "seeds": [3]}])
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        # what comes before is written
+        patch.setattr(store.Store, "log", lambda *_: patch.setattr(getattr(files, module), call, full))
+        ended = small.run()
+    assert ended.code == 1 and "inputs/google-like-3.json: cannot be written" in ended.line
+    assert "make room, then: batwatt campaign resume" in ended.line
+    assert small.run().code == 0

@@ -7,6 +7,7 @@ import pytest
 from cli.conftest import SMALL
 from conftest import TWO
 
+from batwatt.campaign.optimum import HEURISTICS
 from batwatt.campaign.run import RunSpec, run
 
 FAIL = "raise ValueError('no ' + 'luck')"
@@ -175,6 +176,23 @@ def test_a_folder_is_resumed_as_it_was_run(small):
     assert small.house.batwatt("campaign", "resume", moved / "results" / "tiny").code == 0
 
 
+def test_a_folder_may_be_where_one_is(small, monkeypatch):
+    small.declare()
+    small.run()
+    before = small.bytes()
+    small.cells()[0].unlink()
+    (small.out / "cells" / f"{'0' * 64}.json").touch()
+    monkeypatch.chdir(small.out)
+    told = small.house.batwatt("campaign", "status", ".").out
+    assert told.splitlines()[1].split() == ["only", "3", "0", "1"] and "1 stale runs" in told
+    assert small.house.batwatt("campaign", "resume", ".").code == 0
+    assert small.bytes() == before and not (small.out / "tiny").exists()
+    assert "1 stale runs removed" in small.house.batwatt("campaign", "clean", ".").out
+    monkeypatch.chdir(small.out / "cells")
+    assert small.house.batwatt("campaign", "resume", "..").code == 0
+    assert len(small.cells()) == small.done_in_log() - 1 == 4
+
+
 def test_generated_workloads(small):
     generated = {"google_like": {"jobs_per_hour": 2, "hours": 2, "nb_res": 4, "max_servers": 4}, "seeds": [3, 5]}
     small.declare(workloads=[generated], grid=None, label="only one")
@@ -240,6 +258,8 @@ def test_the_optimum_is_a_row_with_its_bound(small):
     assert best["proven_optimal"] is True and best["gap"] == 0.0
     assert best["lower_bound"] == pytest.approx(1.5)
     assert (small.out / "runs" / best["key"] / "run_plan.json").is_file()
+    # our own heuristics are among those that the search begins with
+    assert [parts["response"] for parts in HEURISTICS].count("frugal") == 2
     # it takes longest, so it begins first, but its row stays where it was declared
     first = small.log().splitlines()[1:]
     assert "Optimum" in "".join(first) and small.bytes() == small.undisturbed(yaml)

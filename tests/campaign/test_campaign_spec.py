@@ -71,6 +71,20 @@ def test_a_case_with_its_own_scheduler_has_its_own_options(small):
     assert found[0].seed == 1 and found[1].seed == 2 and found[0].key == found[1].key
 
 
+def test_the_seed_of_a_forecast_with_errors(small):
+    exact = {"response": "frugal", "forecast_steps": 1}
+    wrong = exact | {"forecast_error": 0.1}
+    settings = {"exact": exact, "wrong": wrong, "own": wrong | {"forecast_seed": 7}}
+    cases = [{"label": label, "options": options} for label, options in settings.items()]
+    found = cells(small, small.declare(workloads=["w/a.json"], grid=None, options=None, cases=cases, seeds=[1, 2]))
+    assert [cell.run_options.get("forecast_seed") for cell in found] == [None, None, 1, 2, 7, 7]
+    assert len({cell.key for cell in found}) == 4
+    shared = {"workloads": ["w/a.json"], "grid": None, "label": "x", "seeds": [3]}
+    [of_a_file] = cells(small, small.declare(scheduler=small.slow(), options=wrong, **shared))
+    assert of_a_file.run_options == wrong | {"forecast_seed": 3}
+    assert small.run().code == 0
+
+
 def test_what_the_studies_share(small):
     path = small.declare_all(
         {"one": {"workloads": ["w/a.json"]}, "two": {"workloads": ["w/b.json"], "options": {"response": "hfld"}}},
@@ -134,6 +148,12 @@ def test_no_two_rows_look_alike(small):
         ("    grid:", "    scheduler: x.py\n    grid:", "the file 'x.py' is not there"),
         ("    grid:", "    engines: [simgrid]\n    grid:", "engines[0]: input should be 'embedded'"),
         ("    grid:", "    seeds: [1.5]\n    grid:", "studies.only.seeds[0]: input should be a valid integer, got 1.5"),
+        ("    grid:", "    seeds: [-1]\n    grid:", "seeds[0]: input should be greater than or equal to 0"),
+        ("    grid:", "    seeds: [99999999999999999999999]\n    grid:", "should be less than 9223372036854775808"),
+        ("    grid:", "    cases: [{label: x, seeds: [9223372036854775808]}]\n    grid:", "seeds[0]: input should"),
+        ("[w/*.json]", "[{google_like: {}, seeds: [9223372036854775808]}]", "seeds[0]: input should be less than"),
+        ("[w/*.json]", "[{google_like: {}, seeds: []}]", "workloads[0].seeds: list should have at least 1 item"),
+        ("    grid:", "    exclude: [{order: asc}, {order: fcfs}]\n    grid:", "exclude[1]: leaves no run"),
         ("    grid:", "    seeds: [1, 1]\n    grid:", "a seed is there twice"),
         ("    grid:", "    keep: some\n    grid:", "line 7: studies.only.keep: must be true, false or a list of rules"),
         ("    grid:", "    exclude: [{odrer: asc}]\n    grid:", "no column or option 'odrer'; did you mean 'order'?"),
@@ -185,6 +205,35 @@ def test_wrong_commands(small, monkeypatch, arguments, told):
     monkeypatch.chdir(small.folder)
     ended = small.campaign(*arguments)
     assert ended.code == 2 and told in ended.line
+
+
+@pytest.mark.parametrize(
+    "changes, told",
+    [
+        ({"options": {"effort": 0}}, "option 'effort': 0 is not a whole number >= 1"),
+        ({"options": {"effort": 1, "time_limit_s": 3}}, "option 'effort': goes without 'time_limit_s'"),
+        ({"options": {"response": "hfld"}}, "option 'response': is not one of the optimum"),
+        ({"options": {}, "seeds": [2**31]}, "option 'seed': 2147483648 is not a whole number >= 0 and <= 2147483647"),
+        ({"options": {}, "envelopes": None}, "the optimum needs one"),
+        ({"options": {}, "events": "events.txt"}, "the optimum knows no events"),
+    ],
+)
+def test_an_optimum_that_cannot_be(small, changes, told):
+    small.house.write("events.txt", "")
+    bad = small.study | {"scheduler": "optimum", "grid": None, "label": "Best"} | changes
+    small.declare_all({"good": small.study, "bad": {key: value for key, value in bad.items() if value is not None}})
+    ended = small.run()
+    assert ended.code == 2 and "bad: 'Best': " in ended.line and told in ended.line
+    assert not small.cells()
+
+
+def test_what_one_study_has_another_may_lack(small):
+    """The same options, once with the envelope that they need and once without."""
+    one = small.study | {"options": {"response": "hfld"}}
+    two = {key: value for key, value in one.items() if key != "envelopes"}
+    small.declare_all({"one": one, "two": two})
+    ended = small.run()
+    assert ended.code == 2 and "two: 'fcfs': " in ended.line and "the response 'hfld' needs one" in ended.line
 
 
 def test_the_declared_experiments(small):

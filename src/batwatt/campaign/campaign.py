@@ -18,7 +18,7 @@ from batwatt.campaign.cells import Cell, code_digest, expand
 from batwatt.campaign.declared import parse_declared
 from batwatt.campaign.execute import Outcome, Task, task_of
 from batwatt.campaign.load import SchedulerError, make_scheduler
-from batwatt.campaign.pools import dask_client, run_here, run_on_dask
+from batwatt.campaign.pools import check_dask, dask_client, run_here, run_on_dask
 from batwatt.campaign.spec import OPTIMUM, Campaign, checked_name
 from batwatt.campaign.store import COPY, CampaignStopped, Record, Store
 from batwatt.campaign.table import write_table
@@ -30,10 +30,10 @@ from batwatt.inputs.series_csv import read_series
 
 LOGGED = ("batwatt", "joblib", "pyarrow", "pybatsim", "numpy", "pandas")
 Report = Callable[[int, int, int, float], None]
-"""Is told how many runs have ended, failed, and are to be done in all, and the share of the work still to be done."""
+"""Called with how many runs have ended, how many failed, and how many there are in all, and with the share of the work
+of those to do that is left (1 at the start), as they change."""
 RUN_S = 0.1
 """What a run costs beside an optimum, whose effort is about a second each: for the estimate of the time left only."""
-"""Called with the numbers of runs that are done or failed, of those that failed, and of all, as they change."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,11 @@ class Way:
     def remote(self) -> bool:
         """Whether other processes than children of this one run the cells."""
         return self.dask is not None or self.job_queue is not None
+
+    def check(self) -> None:
+        """Raises InputError for a cluster that cannot be, which is not looked for yet."""
+        if self.remote:
+            check_dask(self.dask, self.job_queue)
 
     def outcomes(self, tasks: Sequence[Task], note: Callable[[str], None]) -> Iterator[Outcome]:
         """Carry out cells; `note` gets lines for the log."""
@@ -116,9 +121,10 @@ def declared_in(path: Path, results: Path, name: str | None = None) -> Declarati
 
 def declared_of(folder: Path) -> Declaration:
     """The campaign of a folder of results, as it was last run. Raises InputError."""
+    folder = folder.resolve()
     origin = Store(folder).origin()
     copy = folder / COPY
-    return Declaration(read_text(copy), origin, copy, folder.parent, folder.resolve().name)
+    return Declaration(read_text(copy), origin, copy, folder.parent, folder.name)
 
 
 def carry_out(declared: Declaration, way: Way, only: str | None, report: Report) -> list[State]:
@@ -128,6 +134,7 @@ def carry_out(declared: Declaration, way: Way, only: str | None, report: Report)
     """
     if only is not None and only not in declared.campaign.studies:
         raise UnknownNameError("--only", "study", only, declared.campaign.studies, "Name a study of the campaign.")
+    way.check()
     store = declared.store
     with store.locked():
         records, damaged = declared.records()
@@ -135,6 +142,7 @@ def carry_out(declared: Declaration, way: Way, only: str | None, report: Report)
         store.log(*damaged)
         wanted = {cell.key: cell for cell in reversed(declared.cells) if only in (None, cell.study)}
         left = [cell for key, cell in reversed(wanted.items()) if _status(records.get(key)) != "done"]
+        store.provide(dict.fromkeys(file for cell in left for file in cell.inputs))
         check_inputs(left)
         began = time.monotonic()
         store.log(f"start: {len(left)} of {len(wanted)} runs to do, {_versions()}")
@@ -171,8 +179,6 @@ def _outcomes(declared: Declaration, left: Iterable[Cell], way: Way) -> Generato
     # the long ones first, so that no process is left alone with one at the end
     ordered = sorted(left, key=lambda cell: cell.scheduler != OPTIMUM)
     scratch = None if way.remote else declared.store.scratch.resolve()
-    for file in {file for cell in ordered for file in cell.inputs}:
-        file.provide()
     if ordered:
         tasks = [task_of(cell, cell.key in declared.keeping, scratch) for cell in ordered]
         yield from way.outcomes(tasks, declared.store.log)
@@ -203,8 +209,6 @@ def check_inputs(cells: Sequence[Cell]) -> None:
     """What is wrong with inputs and options is said before the first run: InputError."""
     tried: set[tuple[str, str]] = set()
     for cell in cells:
-        for given in cell.inputs:
-            given.provide()
         axes = {"platform": cell.platform, "envelope": cell.envelope, "workload": cell.workload}
         for kind, file in axes.items():
             if file is None or (kind, file.sha256) in tried:
@@ -219,11 +223,18 @@ def check_inputs(cells: Sequence[Cell]) -> None:
             else:
                 read_workload(file.path, simulate=cell.engine != "batsim")
         spec = task_of(cell, False, None).spec
-        setting = (cell.scheduler, repr(sorted(cell.run_options.items())))
-        if cell.scheduler != OPTIMUM and setting not in tried:
+        given = (sorted(cell.run_options.items()), cell.envelope is None, cell.events is None)
+        setting = (cell.scheduler, repr(given))
+        if setting not in tried:
             tried.add(setting)
             try:
-                make_scheduler(spec.scheduler, spec.scheduler_options())
+                if cell.scheduler == OPTIMUM:
+                    # only such cells need the solver
+                    from batwatt.campaign.optimum import check_optimum
+
+                    check_optimum(spec)
+                else:
+                    make_scheduler(spec.scheduler, spec.scheduler_options())
             except SchedulerError:
                 pass  # its own business, told in the row of its run
             except InputError as error:

@@ -55,7 +55,7 @@ class Cell:
     events: InputFile | None = None
     scheduler_file: InputFile | None = None
     depends: tuple[InputFile, ...] = ()
-    seeded: bool = False
+    seed_option: str | None = None
     keep: bool = False
     key: str = ""
 
@@ -68,7 +68,7 @@ class Cell:
     @property
     def run_options(self) -> dict[str, Any]:
         """The options that the scheduler gets: with the seed if it takes one."""
-        return {**self.options, "seed": self.seed} if self.seeded else dict(self.options)
+        return {**self.options, self.seed_option: self.seed} if self.seed_option else dict(self.options)
 
     def column(self, name: str) -> Any:
         """What a rule compares: a column by its text in the table, or an option."""
@@ -143,6 +143,10 @@ def expand(campaign: Campaign, where: Path, base: Path, generated: Path) -> list
         for number, rule in enumerate(study.exclude):
             dropped = _picked(found, rule, f"{place}.exclude[{number}]")
             found = [cell for cell in found if id(cell) not in dropped]
+            if not found:
+                raise InputError(
+                    f"{place}.exclude[{number}]", "leaves no run of the study", "correct or remove the rule"
+                )
         keep: set[int] = set()
         for number, rule in enumerate(study.keep if isinstance(study.keep, list) else ()):
             keep |= _picked(found, rule, f"{place}.keep[{number}]")
@@ -222,7 +226,7 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
         axes = (setting.engines, seeds)
         if any(len(set(values)) < len(values) for values in axes):
             raise InputError(place, f"{setting.label!r}: an engine or a seed is there twice", "list each once")
-        scheduler, file, takes_seed = _scheduler(setting.scheduler, sources, f"{place}: {setting.label!r}")
+        scheduler, file, seed_option = _scheduler(setting, sources, f"{place}: {setting.label!r}")
         for platform, workload, envelope, engine, seed in product(platforms, workloads, envelopes, *axes):
             yield Cell(
                 study=name,
@@ -238,23 +242,29 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
                 events=events,
                 scheduler_file=file,
                 depends=depends,
-                seeded=takes_seed and seed is not None,
+                seed_option=seed_option if seed is not None else None,
                 keep=setting.keep,
             )
 
 
-def _scheduler(name: str, sources: Sources, place: str) -> tuple[str, InputFile | None, bool]:
-    """The scheduler as declared, its file if it is not ours, and whether it takes the option `seed`."""
+def _scheduler(setting: _Setting, sources: Sources, place: str) -> tuple[str, InputFile | None, str | None]:
+    """The scheduler as declared, its file if it is not ours, and the option by which it takes a seed."""
+    name = setting.scheduler
     if name == OPTIMUM:
-        return name, None, True
+        return name, None, "seed"
     if "/" in name or name.endswith(".py"):
         file = sources.file(name, place)
-        scheduler_class(str(file.path))
-        return name, file, True
+        return name, file, _seed_option(scheduler_class(str(file.path)), setting.options)
     try:
         found = scheduler_class(name)
     except UnknownNameError as error:
         raise InputError(place, str(error).removeprefix("--scheduler: ")) from None
-    if issubclass(found, EnvelopeScheduler):
-        return name, None, "seed" in found.Options.model_fields
-    return name, sources.file(inspect.getfile(found), place), True
+    ours = issubclass(found, EnvelopeScheduler)
+    return name, None if ours else sources.file(inspect.getfile(found), place), _seed_option(found, setting.options)
+
+
+def _seed_option(scheduler: type[Any], options: Mapping[str, Any]) -> str | None:
+    """One of ours draws random numbers for a forecast with errors only; of others nobody can know."""
+    if not issubclass(scheduler, EnvelopeScheduler) or "seed" in scheduler.Options.model_fields:
+        return "seed"
+    return "forecast_seed" if options.get("forecast_error") and "forecast_seed" not in options else None

@@ -34,12 +34,16 @@ from batwatt.results.writers import file_of
 
 LOGGER = logging.getLogger(__name__)
 DEFAULT_TIME_LIMIT_S = 600.0
-HEURISTICS = (
+HEURISTICS: tuple[Mapping[str, Any], ...] = (
     {"placement": "easy", "order": "slowdown", "response": "hfld"},
     {"placement": "first-fit", "order": "asc", "response": "idfs"},
     {"placement": "easy", "order": "slowdown", "response": "none"},
+    {"placement": "easy", "order": "slowdown", "response": "frugal"},
+    {"placement": "easy", "order": "slowdown", "response": "frugal", "forecast_steps": 1},
 )
-"""The runs of the paper's heuristics whose orders of starts the search begins with."""
+"""The runs of heuristics, the paper's and ours, whose orders of starts the search begins with."""
+MAX_SEED = 2**31 - 1
+"""The largest seed that CP-SAT takes."""
 SAME = 1e-6
 """The replay may differ from the plan's mean slowdown by this much, relatively."""
 
@@ -64,13 +68,8 @@ def run_optimum(spec: RunSpec, progress: Progress | None = None) -> OptimumResul
     `spec.options`: `time_limit_s` (wall clock in s, default 600) or `effort` (deterministic), and `seed`. Raises
     InputError for bad input, also if a job can never run under the envelope.
     """
-    budget = _budget(spec.options)
-    if spec.envelope is None:
-        raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
-    if spec.events is not None:
-        raise InputError("--events", "the optimum knows no events", "leave them out")
+    budget, envelope = check_optimum(spec)
     platform, workload = read_platform(spec.platform), read_workload(spec.workload)
-    envelope = read_series(spec.envelope)
     problem = make_problem(platform, workload, envelope)
     orders = _orders(problem, platform, workload, envelope)
     solution = optimise(problem, budget, orders, progress or _silent)
@@ -90,6 +89,16 @@ def run_optimum(spec: RunSpec, progress: Progress | None = None) -> OptimumResul
     )
 
 
+def check_optimum(spec: RunSpec) -> tuple[Budget, Series]:
+    """The budget and the envelope that a run of the optimum is given. Raises InputError."""
+    budget = _budget(spec.options)
+    if spec.envelope is None:
+        raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
+    if spec.events is not None:
+        raise InputError("--events", "the optimum knows no events", "leave them out")
+    return budget, read_series(spec.envelope)
+
+
 def _silent(_: Stand) -> None:
     """No progress is reported."""
 
@@ -104,8 +113,10 @@ def _budget(options: Mapping[str, Any]) -> Budget:
         raise InputError("option 'effort'", "goes without 'time_limit_s'", "give one of the two")
     if effort is not None and (type(effort) is not int or effort < 1):
         raise InputError("option 'effort'", f"{effort!r} is not a whole number >= 1", "1 is about a second")
-    if type(seed) is not int or seed < 0:
-        raise InputError("option 'seed'", f"{seed!r} is not a whole number >= 0", "leave it out for 0")
+    if type(seed) is not int or not 0 <= seed <= MAX_SEED:
+        raise InputError(
+            "option 'seed'", f"{seed!r} is not a whole number >= 0 and <= {MAX_SEED}", "leave it out for 0"
+        )
     if effort is not None:
         return Budget(effort=effort, seed=seed)
     limit_s = DEFAULT_TIME_LIMIT_S if limit_s is None else limit_s

@@ -23,6 +23,8 @@ from batwatt.errors import InputError
 DEATHS = 3
 """How often the process that runs a cell may die before the cell counts as failed."""
 CONNECT_S = 20.0
+SECURE = ("tls", "wss")
+"""Schemes of addresses that need certificates."""
 
 
 def run_here(tasks: Sequence[Task], jobs: int, note: Callable[[str], None]) -> Iterator[Outcome]:
@@ -134,6 +136,24 @@ def _arrived(distributed: Any, future: Any, key: str) -> Outcome:
     raise CampaignStopped(f"a Dask worker cannot run cells ({text}); install the same batwatt and Python there")
 
 
+def check_dask(address: str | None, job_queue: Path | None) -> None:
+    """What can be said of a cluster before it is needed. Raises InputError."""
+    distributed = _dask("distributed")
+    if job_queue is not None:
+        _cluster_class(read_declared(job_queue, JobQueue))
+        return
+    # a client that does not begin well complains once more when it is thrown away
+    addressing, registry = _dask("distributed.comm.addressing"), _dask("distributed.comm.registry")
+    try:
+        scheme, place = addressing.parse_address(address)
+        registry.get_backend(scheme).get_address_host(place)
+        if scheme in SECURE and not distributed.Security().get_connection_args("client").get("ssl_context"):
+            raise ValueError(f"{scheme} needs certificates: see `distributed.comm.tls` in Dask's configuration")
+    except Exception as error:
+        hint = "give it as in tcp://HOST:PORT; the log of `dask scheduler` shows it"
+        raise InputError("--dask", f"{address!r} is no address of a Dask scheduler ({error})", hint) from None
+
+
 @contextmanager
 def dask_client(address: str | None, job_queue: Path | None) -> Iterator[Any]:
     """A client of the cluster at an address, or of one that a batch system starts. Raises InputError."""
@@ -155,15 +175,20 @@ def dask_client(address: str | None, job_queue: Path | None) -> Iterator[Any]:
 def job_queue_cluster(path: Path) -> Any:
     """The cluster that a YAML file declares, with its jobs asked for. Raises InputError."""
     declared = read_declared(path, JobQueue)
-    # its own module has the one that needs no batch system
-    module = _dask("dask_jobqueue.local" if declared.cluster == "LocalCluster" else "dask_jobqueue")
+    make = _cluster_class(declared)
     try:
-        cluster = getattr(module, declared.cluster)(**declared.options)
+        cluster = make(**declared.options)
         cluster.scale(jobs=declared.jobs)
     except (TypeError, ValueError, RuntimeError, OSError) as error:
         hint = f"see {declared.cluster} in the documentation of dask-jobqueue"
         raise InputError(path, f"options: {error}", hint) from None
     return cluster
+
+
+def _cluster_class(declared: JobQueue) -> Any:
+    # its own module has the one that needs no batch system
+    module = _dask("dask_jobqueue.local" if declared.cluster == "LocalCluster" else "dask_jobqueue")
+    return getattr(module, declared.cluster)
 
 
 def _dask(module: str) -> Any:

@@ -28,7 +28,7 @@ class InputFile:
     text: str | None = None
 
     def provide(self) -> None:
-        """Write a generated file that is not there, or is another. Raises InputError."""
+        """Write a generated file that is not there, or is another. Raises OSError and InputError."""
         if self.text is not None and digest_of(self.path) != self.sha256:
             with whole_file(self.path) as out:
                 out.write(self.text)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
@@ -23,6 +23,8 @@ OPTIMUM = "optimum"
 """The scheduler that is not one: the offline optimum, found by a solver and replayed on the embedded engine."""
 Rule = dict[str, JsonValue]
 """Picks runs: what each named option or column must be (a value, or a list of values)."""
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+"""What the table's column holds, and generators of random numbers take."""
 GENERATED = {field.name for field in fields(GoogleLike)}
 
 
@@ -31,7 +33,7 @@ class Workloads(Declared):
 
     files: str | None = None
     google_like: dict[str, JsonValue] | None = None
-    seeds: list[int] | None = None
+    seeds: list[Seed] | None = Field(None, min_length=1)
     name: str | None = None
 
     @model_validator(mode="before")
@@ -79,7 +81,7 @@ class Case(Declared):
     options: dict[str, JsonValue] = Field({})
     engines: list[EngineName] | None = Field(None, min_length=1)
     engine_options: EngineOptions | None = None
-    seeds: list[int] | None = Field(None, min_length=1)
+    seeds: list[Seed] | None = Field(None, min_length=1)
     keep: bool = False
 
     @field_validator("options")
@@ -104,7 +106,7 @@ class Study(Declared):
     label: str | None = None
     names: dict[str, str] = Field({})
     cases: list[Case] = Field([])
-    seeds: list[int] | None = Field(None, min_length=1)
+    seeds: list[Seed] | None = Field(None, min_length=1)
     exclude: list[Rule] = Field([])
     keep: bool | list[Rule] = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -16,11 +17,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from batwatt.campaign.cells import FORMAT, Cell
 from batwatt.campaign.execute import BOUNDS, Outcome
+from batwatt.campaign.sources import InputFile
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import whole_file
 from batwatt.results.metrics import METRICS
 
 COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "campaign.log"
+FULL = (errno.ENOSPC, errno.EDQUOT)
 FIGURES = (*(metric.name for metric in METRICS), *BOUNDS)
 
 
@@ -87,15 +90,25 @@ class Store:
         try:
             yield
         except OSError as error:
-            raise self._full(what, error.strerror or str(error)) from error
+            raise self._unwritable(what, error) from error
         except InputError as error:
             if not isinstance(error.__context__, OSError):
                 raise
-            raise self._full(what, error.__context__.strerror or "") from error
+            raise self._unwritable(what, error.__context__) from error
 
-    def _full(self, what: Path, reason: str) -> CampaignStopped:
-        hint = f"make room, then: batwatt campaign resume {self.folder}"
-        return CampaignStopped(f"{what}: cannot be written ({reason}); nothing finished is lost; {hint}")
+    def _unwritable(self, what: Path, error: OSError) -> CampaignStopped:
+        problem = f"{what}: cannot be written ({error.strerror or error})"
+        if not self.folder.is_dir():
+            return CampaignStopped(f"{problem}; give another place with --results")
+        first = "make room" if error.errno in FULL else "mend that"
+        hint = f"{first}, then: batwatt campaign resume {self.folder}"
+        return CampaignStopped(f"{problem}; nothing finished is lost; {hint}")
+
+    def provide(self, inputs: Iterable[InputFile]) -> None:
+        """Write the generated ones among the files that runs read."""
+        for file in inputs:
+            with self._writing(file.path):
+                file.provide()
 
     def write(self, path: Path, text: str) -> None:
         """A file of the folder, whole and on the disk (not only in memory) when this returns."""
@@ -133,7 +146,8 @@ class Store:
         """The declared file that was run. Raises InputError."""
         path = self.folder / ORIGIN
         try:
-            return Path(os.path.normpath(self.folder / json.loads(path.read_text(encoding="utf-8"))["campaign"]))
+            where = json.loads(path.read_text(encoding="utf-8"))["campaign"]
+            return Path(os.path.normpath(self.folder.resolve() / where))
         except (OSError, ValueError, KeyError, TypeError):
             hint = "give the YAML file of the campaign instead"
             raise InputError(self.folder, f"is not the folder of a campaign (no {ORIGIN})", hint) from None
