@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from batwatt.campaign.campaign import Declaration, Report, State, Way, carry_out, declared_in, declared_of
+from batwatt.cli_results import report
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import read_text
 
@@ -188,11 +189,7 @@ def report_command(folder: Annotated[Path, typer.Argument(help="Folder of the ca
 
     [bold]Example:[/] batwatt campaign report results/igsc22
     """
-    # only this command needs the plotting libraries
-    from batwatt.report.page import write_report
-
-    for path in write_report(folder):
-        print(path)
+    report(folder)
 
 
 def campaign_commands(app: typer.Typer) -> None:

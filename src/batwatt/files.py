@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from batwatt.errors import InputError
 
@@ -33,6 +34,13 @@ def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[str]]:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def write_json(path: Path | str, content: Mapping[str, Any], *, allow_nan: bool = False) -> None:
+    """Write an object as JSON, whole or not at all. Raises InputError."""
+    with whole_file(path) as out:
+        json.dump(content, out, indent=2, allow_nan=allow_nan)
+        out.write("\n")
 
 
 def _umask() -> int:

@@ -29,7 +29,7 @@ class Slow(Powercap):
 class Small:
     """A folder with a declared campaign of 2 orders x 2 workloads, and its results."""
 
-    def __init__(self, house: House) -> None:  # noqa: F811
+    def __init__(self, house: House) -> None:  # noqa: F811 (not the fixture above)
         self.house = house
         self.folder = house.folder
         self.results = house.folder / "results"
@@ -97,5 +97,5 @@ class Small:
 
 
 @pytest.fixture
-def small(house: House) -> Small:  # noqa: F811
+def small(house: House) -> Small:  # noqa: F811 (not the fixture above)
     return Small(house)

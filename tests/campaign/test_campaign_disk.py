@@ -92,7 +92,10 @@ def test_no_room_in_the_worker_is_not_the_fault_of_the_run(small):
         "workloads": [str(ROOT / "workloads/google-288-00.json")],
     }
     small.declare(**inputs, grid={"order": ["fcfs"]})
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))  # noqa: E731
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+
     command = ("campaign", "run", small.folder / "tiny.yaml", "--results", small.results, "-j", 1)
     ended = small.house.end(small.house.start(*command, preexec_fn=limit))
     assert ended.code == 1 and "no run can be carried out on" in ended.line and "File too large" in ended.line

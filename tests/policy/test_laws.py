@@ -49,7 +49,7 @@ class Witness(EnvelopeScheduler):
         self.checked: list[str] = []
         super().onSimulationBegins()
 
-    def _respond(self, change):
+    def _respond(self, change, foretold_w=()):
         locked = self.cluster.locked
         before = list(self.cluster.pstate)
         plan = Plan(self.cluster)
@@ -63,7 +63,7 @@ class Witness(EnvelopeScheduler):
             if awake and not asleep.exceeds(self.injector.cap_w):
                 self.checked.append(f"at {self.bs.time()} the cap is exceeded with servers {awake} awake, for nothing")
         self.promises.append((self.bs.time(), self.injector.cap_w, plan.power_w))
-        return super()._respond(change)
+        return super()._respond(change, foretold_w)
 
 
 class ThroughText:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform as python_platform
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -93,7 +93,10 @@ class Declaration:
 
     def states(self) -> list[State]:
         """The state of each study."""
-        records, _ = self.records()
+        return self.states_of(self.records()[0])
+
+    def states_of(self, records: Mapping[str, Record]) -> list[State]:
+        """The state of each study if these are the cells that need not run again."""
         states = []
         for study in self.campaign.studies:
             count = Counter(_status(records.get(cell.key)) for cell in self.cells if cell.study == study)
@@ -165,7 +168,7 @@ def carry_out(declared: Declaration, way: Way, only: str | None, report: Report)
             raise
         store.write_table(lambda path: write_table(path, declared.cells, records))
         store.log(f"end: {failed} failed, {time.monotonic() - began:.1f} s")
-    return declared.states()
+    return declared.states_of(records)
 
 
 def _work_s(cell: Cell) -> float:
@@ -222,11 +225,11 @@ def check_inputs(cells: Sequence[Cell]) -> None:
                 read_series(file.path)
             else:
                 read_workload(file.path, simulate=cell.engine != "batsim")
-        spec = task_of(cell, False, None).spec
         given = (sorted(cell.run_options.items()), cell.envelope is None, cell.events is None)
         setting = (cell.scheduler, repr(given))
         if setting not in tried:
             tried.add(setting)
+            spec = task_of(cell, False, None).spec
             try:
                 if cell.scheduler == OPTIMUM:
                     # only such cells need the solver

@@ -157,7 +157,7 @@ def _attempt(task: Task, folder: Path) -> Outcome:
         figures = _optimum(spec) if spec.scheduler == OPTIMUM else _figures(run(spec).metrics)
         files = {path.name: path.read_bytes() for path in sorted(folder.glob("run_*"))} if task.keep else {}
         return Outcome(task.key, "done", None, figures, files=files)
-    except Exception as error:
+    except Exception as error:  # whatever a scheduler raises is the run's own failure, told in its row
         cause = _no_room(error)
         if cause is not None:
             problem = f"no run can be carried out on {python_platform.node()}: {cause.strerror}"

@@ -6,7 +6,7 @@ import json
 import logging
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -17,14 +17,14 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
-from batwatt.files import whole_file
+from batwatt.files import write_json
 from batwatt.inputs.batsim_json import read_workload
 from batwatt.inputs.platform_xml import read_platform
 from batwatt.inputs.series_csv import read_series
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
-from batwatt.planner.optimum import Budget, Solution, Stand, optimise
+from batwatt.planner.optimum import Budget, Report, Solution, optimise
 from batwatt.planner.plan_file import write_plan
 from batwatt.planner.problem import Problem, make_problem
 from batwatt.planner.schedule import BrokenScheduleError, name_servers
@@ -47,8 +47,6 @@ MAX_SEED = 2**31 - 1
 SAME = 1e-6
 """The replay may differ from the plan's mean slowdown by this much, relatively."""
 
-Progress = Callable[[Stand], None]
-
 
 @dataclass(frozen=True)
 class OptimumResult:
@@ -62,7 +60,7 @@ class OptimumResult:
     unavoidable: int
 
 
-def run_optimum(spec: RunSpec, progress: Progress | None = None) -> OptimumResult:
+def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> OptimumResult:
     """Plan, replay, and write the files under `spec.prefix`: all of them, or none if it fails.
 
     `spec.options`: `time_limit_s` (wall clock in s, default 600) or `effort` (deterministic), and `seed`. Raises
@@ -72,7 +70,7 @@ def run_optimum(spec: RunSpec, progress: Progress | None = None) -> OptimumResul
     platform, workload = read_platform(spec.platform), read_workload(spec.workload)
     problem = make_problem(platform, workload, envelope)
     orders = _orders(problem, platform, workload, envelope)
-    solution = optimise(problem, budget, orders, progress or _silent)
+    solution = optimise(problem, budget, orders, report)
     with staging(spec.prefix) as inner:
         plan = file_of(inner, "plan", ".json")
         write_plan(plan, name_servers(problem, solution.schedule))
@@ -99,10 +97,6 @@ def check_optimum(spec: RunSpec) -> tuple[Budget, Series]:
     return budget, read_series(spec.envelope)
 
 
-def _silent(_: Stand) -> None:
-    """No progress is reported."""
-
-
 def _budget(options: Mapping[str, Any]) -> Budget:
     known = ("time_limit_s", "effort", "seed")
     for name in options:
@@ -127,15 +121,14 @@ def _budget(options: Mapping[str, Any]) -> Budget:
 
 def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: Series) -> Iterator[list[int]]:
     """The orders in which heuristics start the jobs; those that they kill come by their submission."""
-    number = {task.id: j for j, task in enumerate(problem.tasks)}
+    tasks = problem.tasks
     for parts in HEURISTICS:
         scheduler = EnvelopeScheduler({**parts, "platform": platform, "envelope": envelope})
         # what a heuristic cannot do is no news for the user of the optimum
         scheduler.logger = logging.Logger("heuristic", logging.CRITICAL)
         record = simulate(Engine(platform, [workload], EngineConfig(energy=True)), scheduler)
         began = {f"{workload.name}!{row[0]}": row[8] for row in record.jobs if row[6] == 1}
-        tasks = problem.tasks
-        yield sorted(number.values(), key=lambda j: (began.get(tasks[j].id, tasks[j].submit_s), j))
+        yield sorted(range(len(tasks)), key=lambda j: (began.get(tasks[j].id, tasks[j].submit_s), j))
 
 
 def _check(problem: Problem, solution: Solution, metrics: Metrics) -> None:
@@ -156,7 +149,7 @@ def _amend(inner: Path, spec: RunSpec, problem: Problem, solution: Solution, met
         "gap": round(solution.gap, 6),
         "proven_optimal": solution.proven,
     }
-    _write(file_of(inner, "metrics", ".json"), figures)
+    write_json(file_of(inner, "metrics", ".json"), figures)
     path = file_of(inner, "metadata", ".json")
     metadata = json.loads(path.read_text(encoding="utf-8"))
     metadata["scheduler"] = "optimum"
@@ -168,10 +161,4 @@ def _amend(inner: Path, spec: RunSpec, problem: Problem, solution: Solution, met
         "envelope_steps": problem.envelope_steps,
         "raised_caps": problem.raised,
     }
-    _write(path, metadata)
-
-
-def _write(path: Path, content: Mapping[str, Any]) -> None:
-    with whole_file(path) as out:
-        json.dump(content, out, indent=2, allow_nan=False)
-        out.write("\n")
+    write_json(path, metadata)

@@ -149,7 +149,7 @@ def check_dask(address: str | None, job_queue: Path | None) -> None:
         registry.get_backend(scheme).get_address_host(place)
         if scheme in SECURE and not distributed.Security().get_connection_args("client").get("ssl_context"):
             raise ValueError(f"{scheme} needs certificates: see `distributed.comm.tls` in Dask's configuration")
-    except Exception as error:
+    except Exception as error:  # each scheme has errors of its own
         hint = "give it as in tcp://HOST:PORT; the log of `dask scheduler` shows it"
         raise InputError("--dask", f"{address!r} is no address of a Dask scheduler ({error})", hint) from None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import platform as python_platform
 import shutil
@@ -24,7 +23,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import serve, simulate
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import DeadlockError, InputError, PeerError
-from batwatt.files import whole_file
+from batwatt.files import write_json
 from batwatt.inputs.batsim_json import read_workload
 from batwatt.inputs.events import read_events
 from batwatt.inputs.platform_xml import read_platform
@@ -306,6 +305,5 @@ def _write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s
         },
         "elapsed_s": round(elapsed_s, 3),
     }
-    with whole_file(file_of(prefix, "metadata", ".json")) as out:
-        json.dump(metadata, out, indent=2)
-        out.write("\n")
+    # an option of a foreign scheduler may be NaN
+    write_json(file_of(prefix, "metadata", ".json"), metadata, allow_nan=True)

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
+NOISE_W = 1e-6
+"""Powers closer than this are equal: sums of watts carry rounding errors."""
+
 
 @dataclass(frozen=True, slots=True)
 class PState:
@@ -92,6 +95,10 @@ class Host:
         """Indices of the computation p-states, fastest first (ties: lower power, then lower index)."""
         real = [i for i in range(len(self.pstates)) if i not in self.virtual and i not in self.sleep_of]
         return tuple(sorted(real, key=lambda i: (-self.pstates[i].speed_flops, self.pstates[i].full_w, i)))
+
+    def falling_w(self, sleep: Sleep) -> float:
+        """Power in W of Eq. 2 (powercap paper) in a step in which the host goes to sleep: on->off or asleep."""
+        return max(self.pstates[sleep.sleep].full_w, self.pstates[sleep.switch_off].full_w)
 
     @cached_property
     def kind(self) -> tuple[object, ...]:

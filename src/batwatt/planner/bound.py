@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from batwatt.model.platform import NOISE_W
 from batwatt.planner.prices import Floats, Ints, ModeTable, Prices, mode_tables
-from batwatt.planner.problem import NOISE_W, TICKS_PER_S, Problem, Task
+from batwatt.planner.problem import TICKS_PER_S, Problem, Task
 
 WINDOW = 24
 """Steps after the submission that are looked at first; four times as many each time that the least may lie beyond."""

@@ -10,8 +10,9 @@ from typing import Any
 
 from ortools.sat.python import cp_model
 
+from batwatt.model.platform import NOISE_W
 from batwatt.planner.bound import Relaxation
-from batwatt.planner.problem import NOISE_W, Problem
+from batwatt.planner.problem import Problem
 from batwatt.planner.schedule import KindCounts, Schedule
 
 MICROWATTS = 1e6

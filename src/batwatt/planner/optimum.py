@@ -12,7 +12,7 @@ from batwatt.errors import InputError
 from batwatt.planner import exact
 from batwatt.planner.bound import Relaxation
 from batwatt.planner.insertion import Inserter
-from batwatt.planner.prices import mode_tables
+from batwatt.planner.prices import Prices, mode_tables
 from batwatt.planner.problem import Problem
 from batwatt.planner.schedule import Schedule, check, of_timeline
 from batwatt.planner.search import Search
@@ -106,9 +106,11 @@ class _Work:
 
     def run(self, orders: Iterable[Sequence[int]]) -> Solution:
         problem, budget = self.problem, self.budget
-        self._alone()
         small = len(problem.tasks) <= EXACT_JOBS
-        search, relaxation = self._begin(orders)
+        relaxation = Relaxation(problem, PARTS_SMALL if small else PARTS)
+        free = relaxation.by_step(relaxation.best.prices)
+        self._alone(free)
+        search = self._begin(orders, free)
         effort = budget.effort if budget.effort is not None else 10**9
         interrupted = False
         try:
@@ -134,10 +136,10 @@ class _Work:
         assert self.value is not None
         return self.value - self.bound <= AGREE * self.value
 
-    def _alone(self) -> None:
+    def _alone(self, free: Prices) -> None:
         """InputError if a job cannot run even alone."""
         problem = self.problem
-        inserter, free = Inserter(problem, mode_tables(problem)), Relaxation(problem).best.prices
+        inserter = Inserter(problem, mode_tables(problem))
         for job, task in enumerate(problem.tasks):
             if not inserter.insert(job, free):
                 if not problem.short_transitions:
@@ -147,12 +149,11 @@ class _Work:
                 raise InputError(f"job {task.id}", text, "it can never run within its walltime")
             inserter.take(job)
 
-    def _begin(self, orders: Iterable[Sequence[int]]) -> tuple[Search, Relaxation]:
+    def _begin(self, orders: Iterable[Sequence[int]], free: Prices) -> Search:
         """A first schedule: the best of some orders."""
         problem, tasks = self.problem, self.problem.tasks
-        relaxation = Relaxation(problem, PARTS_SMALL if len(tasks) <= EXACT_JOBS else PARTS)
         inserter = Inserter(problem, mode_tables(problem, all_modes=len(tasks) <= EXACT_JOBS))
-        search = Search(inserter, relaxation.by_step(relaxation.best.prices), np.random.default_rng(self.budget.seed))
+        search = Search(inserter, free, np.random.default_rng(self.budget.seed))
         jobs = range(len(tasks))
         first = [
             sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s, j)),
@@ -168,7 +169,7 @@ class _Work:
             )
         search.load(search.best)
         self.value = search.value
-        return search, relaxation
+        return search
 
     def _search(self, search: Search, rounds: int, share: float) -> None:
         limit_s = self.budget.time_limit_s

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from batwatt.errors import InputError, UnsupportedError
-from batwatt.model.platform import Host, Platform
+from batwatt.model.platform import NOISE_W, Host, Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
 
@@ -18,8 +18,6 @@ TICKS_PER_S = 1000
 """Dates and durations are whole milliseconds."""
 NOISE_TICKS = 1e-4
 """A duration over a whole number of ticks by less than this is that number: 189.00000000000003 s are 189 s."""
-NOISE_W = 1e-6
-"""Powers closer than this are equal, as in the responses' plans."""
 
 
 def ticks_up(duration_s: float) -> int:
@@ -170,10 +168,9 @@ def _kinds(platform: Platform) -> Iterator[Kind]:
             continue
         sleep = host.sleeps[0]
         off, on = host.pstates[sleep.switch_off], host.pstates[sleep.switch_on]
-        sleep_w = host.pstates[sleep.sleep].full_w
         yield Kind(
-            ids, host.compute, speeds, powers, sleep.sleep, sleep_w, max(off.full_w, sleep_w), on.full_w,
-            ticks_up(off.duration_s), ticks_up(on.duration_s),
+            ids, host.compute, speeds, powers, sleep.sleep, host.pstates[sleep.sleep].full_w, host.falling_w(sleep),
+            on.full_w, ticks_up(off.duration_s), ticks_up(on.duration_s),
         )  # fmt: skip
 
 

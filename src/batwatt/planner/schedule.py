@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from batwatt.model import hostset
+from batwatt.model.platform import NOISE_W
 from batwatt.planner.plan_file import Plan, PlannedJob, PlannedState
-from batwatt.planner.problem import NOISE_W, TICKS_PER_S, Kind, Problem
+from batwatt.planner.problem import TICKS_PER_S, Kind, Problem
 from batwatt.planner.timeline import Timeline
 
 Counts = tuple[tuple[int, ...], ...]

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from batwatt.planner.problem import NOISE_W, Kind, Mode, Problem
+from batwatt.model.platform import NOISE_W
+from batwatt.planner.problem import Kind, Mode, Problem
 
 Run = tuple[int, int, int]
 """Start, end (ticks) and mode of a job."""

@@ -209,7 +209,8 @@ class EnvelopeScheduler(BatsimScheduler):
             # once all work is over nothing is changed any more, however long the envelope
             stepped = injector.due(now_s) and not self._done()
             if stepped:
-                acted = self._respond(self.the_response.respond) or acted
+                foretold_w = self.forecast.after(now_s) if self.forecast else ()
+                acted = self._respond(self.the_response.respond, foretold_w) or acted
             acted = self._place() or acted
             # jobs that are being killed still hold their servers: what is left can be known only afterwards
             settled = injector.cap_w is not None and not self._killing and not self._done()
@@ -226,10 +227,10 @@ class EnvelopeScheduler(BatsimScheduler):
 
     # carrying out decisions ---------------------------------------------------------------------------------------
 
-    def _respond(self, change: Callable[[Plan, float], None]) -> bool:
+    def _respond(self, change: Callable[[Plan, float], None], foretold_w: tuple[float, ...] = ()) -> bool:
         injector, cluster = self.injector, self.cluster
         assert injector is not None and injector.cap_w is not None
-        plan = Plan(cluster, self.forecast.after(cluster.now_s) if self.forecast else ())
+        plan = Plan(cluster, foretold_w)
         change(plan, injector.cap_w)
         kills: list[Job] = []
         doomed = 0

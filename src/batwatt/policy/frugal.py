@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 from batwatt.model import hostset
-from batwatt.model.platform import Host
+from batwatt.model.platform import NOISE_W, Host
 from batwatt.policy.cluster import Running
-from batwatt.policy.plan import NOISE_W, Plan
+from batwatt.policy.plan import Plan
 from batwatt.policy.registry import register
 from batwatt.policy.responses import Response
 
@@ -141,7 +141,7 @@ class _Watts:
         for host in hosts:
             if host.sleeps:
                 self.sleep[host.id] = host.pstates[host.sleeps[0].sleep].full_w
-                self.off[host.id] = max(self.sleep[host.id], host.pstates[host.sleeps[0].switch_off].full_w)
+                self.off[host.id] = host.falling_w(host.sleeps[0])
         self.merit = [
             max((host.pstates[d].speed_flops / max(host.pstates[d].full_w, NOISE_W) for d in host.compute), default=0.0)
             for host in hosts
@@ -174,11 +174,11 @@ def _states(plan: Plan, run: Running, speed_flops: float) -> dict[int, int]:
 
 def _slow_down(plan: Plan) -> None:
     """F4: everything that is on to its slowest state."""
-    for server in plan.free_to_change():
-        if plan.is_idle(server) and not plan.sleeps(server):
-            plan.put(server, plan.hosts[server].compute[-1])
+    idle = [server for server in plan.free_to_change() if plan.is_idle(server) and not plan.sleeps(server)]
+    states = {server: plan.hosts[server].compute[-1] for server in idle}
     for run in _changeable(plan):
-        plan.put_all(_states(plan, run, _speeds(plan, run)[0]))
+        states |= _states(plan, run, _speeds(plan, run)[0])
+    plan.put_all(states)
 
 
 def _victims(runs: list[Running], freed_w: dict[str, float], excess_w: float, now_s: float) -> list[Running]:

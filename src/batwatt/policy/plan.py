@@ -21,11 +21,8 @@ from dataclasses import dataclass
 
 from batwatt.errors import InputError
 from batwatt.model import hostset
-from batwatt.model.platform import Host
+from batwatt.model.platform import NOISE_W, Host
 from batwatt.policy.cluster import Cluster, Running
-
-NOISE_W = 1e-6
-"""Powers closer than this are equal: sums of watts carry rounding errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +118,7 @@ class Plan:
         final_w = host.pstates[state].full_w
         sleep = host.sleep_of.get(state)
         if self.falling & bit and sleep:
-            return max(final_w, host.pstates[sleep.switch_off].full_w)
+            return host.falling_w(sleep)
         if self.waking & bit:
             on = max((host.pstates[sleep.switch_on].full_w for sleep in host.sleeps), default=0.0)
             return max(final_w, on)
@@ -130,7 +127,7 @@ class Plan:
                 return final_w
             return max(final_w, host.pstates[host.sleep_of[self.before[host.id]].switch_on].full_w)
         if sleep:
-            return max(final_w, host.pstates[sleep.switch_off].full_w)
+            return host.falling_w(sleep)
         return final_w
 
     def exceeds(self, cap_w: float) -> bool:

@@ -11,8 +11,9 @@ from bisect import insort
 from operator import neg
 
 from batwatt.model import hostset
+from batwatt.model.platform import NOISE_W
 from batwatt.policy.cluster import Running
-from batwatt.policy.plan import NOISE_W, Plan
+from batwatt.policy.plan import Plan
 from batwatt.policy.registry import register
 
 
@@ -35,6 +36,7 @@ class Response(ABC):
 
     def adjust(self, plan: Plan, cap_w: float) -> None:
         """Change the plan within a step, whose cap is known; only if `between_steps`."""
+        # reached only by a response that sets `between_steps` and forgets this
         raise NotImplementedError(f"{type(self).__name__} does not act between steps")
 
 

@@ -30,7 +30,7 @@ class GridColumn:
         """How a value is shown; a dash where there is none."""
         if self.decimals is None:
             return str(value)
-        number = float(value)  # type: ignore[arg-type]
+        number = float(value)  # type: ignore[arg-type]  # a column with decimals holds numbers
         if not math.isfinite(number):
             return NOTHING
         shown = f"{number:{'+' if self.signed else ''}.{self.decimals}f}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.files import whole_file
+from batwatt.files import write_json
 from batwatt.model.series import Series
 from batwatt.model.workload import Composed, Job, Workload
 from batwatt.results import read
@@ -132,9 +131,7 @@ def measure(prefix: Path | str, workload: Workload, envelope: Series | None, ref
 def write_metrics(prefix: Path | str, metrics: Metrics) -> Path:
     """Write `PREFIX_metrics.json` in the order of `METRICS`; returns its path. Raises InputError."""
     path = file_of(prefix, "metrics", ".json")
-    with whole_file(path) as out:
-        json.dump(metrics.as_dict(), out, indent=2, allow_nan=False)
-        out.write("\n")
+    write_json(path, metrics.as_dict())
     return path
 
 
