@@ -11,15 +11,20 @@ import typer
 from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.inputs.batsim_json import load_json, read_text
+from batwatt.inputs.capacity import to_csv
+from batwatt.inputs.capacity_walk import Walk, random_walk
 from batwatt.inputs.convert import convert_file
 from batwatt.inputs.events import envelope_events
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
+from batwatt.inputs.machines import Machines, machines_xml
 from batwatt.inputs.platform_gen import platform_xml_of
+from batwatt.inputs.pmbs_synthetic import KINDS, Synthetic, synthetic
+from batwatt.inputs.riskaware_text import to_riskaware
 from batwatt.inputs.series_csv import read_series
 
 generate = typer.Typer(
     no_args_is_help=True,
-    help="""Make a platform or a workload.
+    help="""Make a platform, a workload, a job trace or a capacity.
 
     [bold]Example:[/] batwatt generate workload --seed 7 -o workload.json
     """,
@@ -28,6 +33,7 @@ generate = typer.Typer(
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Where to write it.", show_default="standard output")
 ]
+Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.", min=0)]
 
 
 def read_options(text: str, where: str = "--options") -> dict[str, Any]:
@@ -71,7 +77,7 @@ def generate_platform(
 
 @generate.command("workload")
 def generate_workload(
-    seed: Annotated[int, typer.Option("--seed", help="Same seed, same bytes.", min=0)] = 0,
+    seed: Seed = 0,
     jobs_per_hour: Annotated[int, typer.Option(help="Arrivals an hour.")] = GoogleLike.jobs_per_hour,
     hours: Annotated[int, typer.Option(help="Hours of arrivals.")] = GoogleLike.hours,
     mean_runtime: Annotated[
@@ -95,6 +101,60 @@ def generate_workload(
         nb_res=servers,
     )
     _deliver(to_text(google_like(params, seed)), output)
+
+
+@generate.command("machines")
+def generate_machines(
+    machines: Annotated[int, typer.Option(help="Machine slots.")],
+    cores: Annotated[int, typer.Option(help="Cores of a machine; each is a host.")],
+    core_watts: Annotated[float, typer.Option(help="Power of a core that is on, busy or not, W.")] = Machines.core_w,
+    core_speed: Annotated[str, typer.Option(help="Speed of a core.")] = str(Machines.core_flops),
+    output: Output = None,
+) -> None:
+    """Write a SimGrid platform of like machines, each core a host with the property machine.
+
+    [bold]Example:[/] batwatt generate machines --machines 152 --cores 24 -o machines.xml
+    """
+    _deliver(machines_xml(Machines(machines, cores, core_w=core_watts, core_flops=core_speed)), output)
+
+
+@generate.command("walk")
+def generate_walk(
+    seed: Seed = 0,
+    mean: Annotated[int, typer.Option(help="Machines at 0 s, the middle of the range.")] = Walk.mean,
+    range_: Annotated[int, typer.Option("--range", help="Machines between the middle and each bound.")] = Walk.range,
+    period: Annotated[float, typer.Option(help="Time from one step to the next, s.")] = Walk.period_s,
+    step: Annotated[
+        int | None, typer.Option(help="Machines by which a step changes.", show_default="a quarter of the range")
+    ] = None,
+    stay: Annotated[bool, typer.Option(help="Whether the number may also stay as it is.")] = Walk.stay,
+    end: Annotated[float, typer.Option(help="Date of the last step, s.")] = Walk.end_s,
+    output: Output = None,
+) -> None:
+    """Write a capacity that walks at random: the number of machines alive over time, as CSV.
+
+    [bold]Example:[/] batwatt generate walk --mean 24 --range 8 --seed 7 -o walk.csv
+    """
+    walk = Walk(mean=mean, range=range_, period_s=period, step=step, stay=stay, end_s=end)
+    _deliver(to_csv(random_walk(walk, seed)), output)
+
+
+@generate.command("trace")
+def generate_trace(
+    seed: Seed = 0,
+    kind: Annotated[str, typer.Option(help=f"How long jobs are: {', '.join(KINDS)}.")] = Synthetic.kind,
+    jobs: Annotated[int, typer.Option(help="Number of jobs.")] = Synthetic.jobs,
+    end: Annotated[float, typer.Option(help="Time over which they are released, s.")] = Synthetic.end_s,
+    machines: Annotated[float, typer.Option(help="Machines that the jobs keep busy.")] = Synthetic.machines,
+    cores: Annotated[int, typer.Option(help="Cores of such a machine.")] = Synthetic.cores,
+    output: Output = None,
+) -> None:
+    """Write a synthetic job trace as lines of id, release, length (s) and cores.
+
+    [bold]Example:[/] batwatt generate trace --kind log-scale --seed 7 -o jobs.txt
+    """
+    params = Synthetic(kind=kind, jobs=jobs, end_s=end, machines=machines, cores=cores)  # type: ignore[arg-type]
+    _deliver(to_riskaware(synthetic(params, seed)), output)
 
 
 def convert(

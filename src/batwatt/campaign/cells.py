@@ -28,7 +28,7 @@ FORMAT = 1
 """Version of what a key is made of and of the files of cells."""
 CODE = (
     *("_version.py", "units.py", "model", "inputs", "engine", "policy"),
-    *("results/columns.py", "results/metrics.py", "results/power.py", "results/read.py", "results/writers.py"),
+    *(f"results/{name}.py" for name in ("columns", "goodput", "metrics", "origins", "power", "read", "writers")),
     *("campaign/load.py", "campaign/run.py"),
 )
 """The sources, and `batwatt.schedulers`, that determine the figures of a run."""

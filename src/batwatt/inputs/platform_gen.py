@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 from xml.sax.saxutils import quoteattr
@@ -17,26 +17,31 @@ from batwatt.units import speed_flops
 
 MAX_COUNT = 100_000
 """Most servers of one type."""
+MIN_SWITCH_S = 1e-6
+"""Shortest transition in s."""
+SLEEP_SPEED = "1e-9Mf"
+"""Speed of a sleep p-state, in which nothing computes."""
 
 _SLEEP_KEYS = ("sleep_w", "off_s", "off_j", "on_s", "on_j")
-_SLEEP_SPEED = "1e-9Mf"
 _HINT = 'write as in: [[server]] name = "node", count = 4, states = [["38.4Gf", 200.5]]'
 
 
-def _speed(value: object) -> str:
-    """A speed as SimGrid reads it, from a text or from flop/s."""
+def speed_text(value: object) -> str:
+    """A speed as SimGrid reads it, from a text or from flop/s. Raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise ValueError("a speed is a text such as '38.4Gf' or a number of flop/s")
     try:
-        text = "".join(value.split()) if isinstance(value, str) else f"{_number(value)}f"
+        text = "".join(value.split()) if isinstance(value, str) else f"{number_text(value)}f"
     except OverflowError:
         raise ValueError("a speed must be finite") from None
     flops = speed_flops(text)
-    return text if text.endswith("f") else f"{_number(flops)}f"
+    return text if text.endswith("f") else f"{number_text(flops)}f"
 
 
+State = tuple[str, float, float]
+"""A p-state: speed, W without work, W with all cores busy."""
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-Seconds = Annotated[float, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=MIN_SWITCH_S, le=1e9, allow_inf_nan=False)]
 
 
 class ServerState(BaseModel):
@@ -47,7 +52,7 @@ class ServerState(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    speed: Annotated[str, BeforeValidator(_speed)]
+    speed: Annotated[str, BeforeValidator(speed_text)]
     watts: NotNegative
     idle_watts: NotNegative | None = None
 
@@ -135,19 +140,12 @@ def platform_xml(types: Sequence[ServerType], title: str = "servers") -> str:
     counts = ", ".join(f"{server.count} {server.name}" for server in types)
     comment = "".join(char if char.isprintable() else " " for char in f"{title}: {counts}.")
     comment = re.sub("--+", "-", " ".join(comment.split()))
-    lines = [
-        "<?xml version='1.0'?>",
-        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
-        '<platform version="4.1">',
-        f"  <!-- {comment} Made by `batwatt generate platform`. -->",
-        '  <zone id="AS0" routing="Vivaldi">',
-        *_host("master_host", 'speed="1Gf"', {"wattage_per_state": "0:0"}),
-    ]
+    lines: list[str] = []
     for server in types:
-        attributes, properties = _described(server)
+        attributes, properties = described(_states(server), len(server.states), server.cores)
         for name in server.host_names:
-            lines += _host(name, attributes, properties)
-    return "\n".join([*lines, "  </zone>", "</platform>", ""])
+            lines += host_xml(name, attributes, properties)
+    return document(f"{comment} Made by `batwatt generate platform`.", lines)
 
 
 def platform_xml_of(path: Path | str) -> str:
@@ -155,22 +153,59 @@ def platform_xml_of(path: Path | str) -> str:
     return platform_xml(read_server_types(path), title=Path(path).name)
 
 
-def _described(server: ServerType) -> tuple[str, dict[str, str]]:
-    """The attributes and properties that all hosts of one type share."""
-    speeds = [state.speed for state in server.states]
-    watts = [
-        _watts(state.watts if state.idle_watts is None else state.idle_watts, state.watts) for state in server.states
+def document(comment: str, hosts: Iterable[str]) -> str:
+    """A platform file of these lines of hosts, with a master host and a network that takes no time."""
+    lines = [
+        "<?xml version='1.0'?>",
+        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
+        '<platform version="4.1">',
+        f"  <!-- {comment} -->",
+        '  <zone id="AS0" routing="Vivaldi">',
+        *host_xml("master_host", 'speed="1Gf"', {"wattage_per_state": "0:0"}),
     ]
+    return "\n".join([*lines, *hosts, "  </zone>", "</platform>", ""])
+
+
+def host_xml(name: str, attributes: str, properties: Mapping[str, str]) -> list[str]:
+    """The lines of one host."""
+    return [
+        f'    <host id={quoteattr(name)} coordinates="0 0 0" {attributes}>',
+        *(f"      <prop id={quoteattr(key)} value={quoteattr(value)}/>" for key, value in sorted(properties.items())),
+        "    </host>",
+    ]
+
+
+def described(states: Sequence[State], computing: int, cores: int) -> tuple[str, dict[str, str]]:
+    """The attributes and properties of hosts with these p-states, of which the first `computing` compute.
+
+    There are no others, or three: sleep, switching off and switching on.
+    """
     properties = {}
-    sleep = _sleep_states(server)
-    if sleep:
-        first = len(speeds)
-        properties["sleep_pstates"] = f"{first}:{first + 1}:{first + 2}"
-        for speed, power in sleep:
-            speeds.append(speed)
-            watts.append(_watts(power, power))
+    if len(states) > computing:
+        properties["sleep_pstates"] = f"{computing}:{computing + 1}:{computing + 2}"
+    watts = (f"{number_text(idle_w)}:{number_text(full_w)}" for _, idle_w, full_w in states)
     properties["wattage_per_state"] = ", ".join(watts)
-    return f'speed="{", ".join(speeds)}" core="{server.cores}" pstate="0"', properties
+    speeds = ", ".join(speed for speed, _, _ in states)
+    return f'speed="{speeds}" core="{cores}" pstate="0"', properties
+
+
+def switch_speed(duration_s: float) -> str:
+    """The speed of a virtual p-state: a transition is one flop at it."""
+    return f"{number_text(1.0 / duration_s)}f"
+
+
+def number_text(value: float) -> str:
+    """The shortest text that reads back as this very number."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def _states(server: ServerType) -> list[State]:
+    """The p-states that compute, then, if the server sleeps, sleep, switching off and switching on."""
+    computing = [
+        (state.speed, state.watts if state.idle_watts is None else state.idle_watts, state.watts)
+        for state in server.states
+    ]
+    return computing + [(speed, power_w, power_w) for speed, power_w in _sleep_states(server)]
 
 
 def _sleep_states(server: ServerType) -> list[tuple[str, float]]:
@@ -184,27 +219,10 @@ def _sleep_states(server: ServerType) -> list[tuple[str, float]]:
     ):
         return []
     return [
-        (_SLEEP_SPEED, server.sleep_w),
-        (f"{_number(1.0 / server.off_s)}f", server.off_j / server.off_s),
-        (f"{_number(1.0 / server.on_s)}f", server.on_j / server.on_s),
+        (SLEEP_SPEED, server.sleep_w),
+        (switch_speed(server.off_s), server.off_j / server.off_s),
+        (switch_speed(server.on_s), server.on_j / server.on_s),
     ]
-
-
-def _host(name: str, attributes: str, properties: dict[str, str]) -> list[str]:
-    return [
-        f'    <host id={quoteattr(name)} coordinates="0 0 0" {attributes}>',
-        *(f"      <prop id={quoteattr(key)} value={quoteattr(value)}/>" for key, value in sorted(properties.items())),
-        "    </host>",
-    ]
-
-
-def _watts(idle_w: float, full_w: float) -> str:
-    return f"{_number(idle_w)}:{_number(full_w)}"
-
-
-def _number(value: float) -> str:
-    """The shortest text that reads back as this very number."""
-    return repr(float(value)).removesuffix(".0")
 
 
 def _place(path: Path | str, number: int, table: object) -> str:

@@ -39,6 +39,10 @@ JOBS = (
     _c("metadata", "", "quoted", "what the scheduler attached"),
 )
 
+SUCCESSFUL = "COMPLETED_SUCCESSFULLY"
+KILLED = "COMPLETED_KILLED"
+"""Final state of a run that the scheduler killed."""
+
 MACHINE_STATES = (
     _c("time", "s", "short", "date"),
     _c("nb_sleeping", "hosts", "int", "asleep"),

@@ -1,10 +1,11 @@
-"""What a run is worth: the figures of section VII-A of the powercap paper and those that explain them."""
+"""What a run is worth: the figures of section VII-A of the powercap paper and those that explain them.
+
+Those of a run on machines that come and go are worked out in `goodput.py`.
+"""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,14 +15,14 @@ import pandas as pd
 from batwatt.errors import InputError
 from batwatt.files import write_json
 from batwatt.model.series import Series
-from batwatt.model.workload import Composed, Job, Workload
+from batwatt.model.workload import Composed, Workload
 from batwatt.results import read
+from batwatt.results.columns import KILLED, SUCCESSFUL
+from batwatt.results.goodput import Window, goodput_figures, unfinished
+from batwatt.results.origins import Origins, origins_of
 from batwatt.results.power import compare, power_series, step_starts
 from batwatt.results.writers import file_of
 
-SUCCESSFUL = "COMPLETED_SUCCESSFULLY"
-ATTEMPT = re.compile(r"#\d+$")
-"""What pybatsim puts behind the id of a job that it resubmits: `w0!3#1`."""
 LATENESS_S = 1.0
 """How much before the end of the last job the file of energies may end."""
 
@@ -53,6 +54,16 @@ METRICS = (
     Metric("steps", "steps", "steps of the envelope until the end of the last job"),
     Metric("makespan_s", "s", "end of the last job", "lower"),
     Metric("max_power_w", "W", "largest power until the end of the last job", "lower"),
+    Metric("jobs_unfinished", "jobs", "jobs that waited or ran when the window ended", "lower"),
+    Metric("goodput", "", "useful / available core seconds of the window", "higher"),
+    Metric("max_stretch", "", "largest (end - release) / length of the jobs that completed in the window", "lower"),
+    Metric("mean_stretch", "", "mean of the same", "lower"),
+    Metric("aborted_volume", "", "aborted / available core seconds of the window", "lower"),
+    Metric("mean_aborted_time_s", "s", "mean time lost to a kill in the window", "lower"),
+    Metric("completed_fraction", "", "jobs that completed in the window / jobs submitted by its end", "higher"),
+    Metric("capacity_core_s", "core s", "available core seconds: cores of the machines alive, over the window"),
+    Metric("useful_core_s", "core s", "core seconds of the runs that completed or were still going", "higher"),
+    Metric("aborted_core_s", "core s", "core seconds of the runs that the scheduler killed", "lower"),
 )
 """Every figure of a run, in the order in which it is written."""
 
@@ -77,6 +88,16 @@ class Metrics:
     steps: int | None
     makespan_s: float
     max_power_w: float | None
+    jobs_unfinished: int = 0
+    goodput: float | None = None
+    max_stretch: float | None = None
+    mean_stretch: float | None = None
+    aborted_volume: float | None = None
+    mean_aborted_time_s: float | None = None
+    completed_fraction: float | None = None
+    capacity_core_s: float | None = None
+    useful_core_s: float | None = None
+    aborted_core_s: float | None = None
 
     def __post_init__(self) -> None:
         for metric in METRICS:
@@ -94,37 +115,52 @@ def _rounded(value: float | int | None) -> float | int | None:
     return round(value, 6) if isinstance(value, float) else value
 
 
-def measure(prefix: Path | str, workload: Workload, envelope: Series | None, reference_flops: float) -> Metrics:
+def measure(
+    prefix: Path | str,
+    workload: Workload,
+    envelope: Series | None,
+    reference_flops: float,
+    *,
+    capacity: Series | None = None,
+    cores: int = 1,
+    window: Window | None = None,
+) -> Metrics:
     """The figures of the run whose files are under `prefix`.
 
-    `envelope` is the cap in W, `reference_flops` the speed in flop/s at which the work of a delay is counted. Without
-    a file of energies all that follows from power is None. A job that was resubmitted waits from its first submission.
+    `envelope` is the cap in W, `reference_flops` the speed in flop/s at which the work of a delay is counted,
+    `capacity` the machines of `cores` cores that are alive. Without a file of energies all that follows from power is
+    None, without a capacity all of `goodput.py`. A job that was resubmitted waits from its first submission. A run that
+    ends after the window is unfinished, whatever its state: it counts as such and in no other number of jobs.
     Raises InputError if the files are missing, malformed or of another workload.
     """
     jobs = read.jobs(prefix)
-    origins = _origins(jobs, workload, file_of(prefix, "jobs"))
+    origins = origins_of(jobs, workload, file_of(prefix, "jobs"))
+    waited_or_ran, beyond = unfinished(jobs, window)
     state = jobs["final_state"]
-    successful = (state == SUCCESSFUL).to_numpy()
+    successful = (state == SUCCESSFUL).to_numpy() & ~beyond
     makespan_s = float(jobs["finish_time"].max()) if jobs["finish_time"].notna().any() else 0.0
-    count = state.value_counts()
-    energy: dict[str, float | int | None] = dict.fromkeys(
+    count = state[~beyond].value_counts()
+    figures: dict[str, float | int | None] = dict.fromkeys(
         ("violations", "energy_j", "energy_above_cap_j", "unused_j", "max_power_w")
     )
     if file_of(prefix, "consumed_energy").exists():
-        energy.update(_energy(prefix, envelope, makespan_s))
+        figures.update(_energy(prefix, envelope, makespan_s))
+    if capacity is not None:
+        figures.update(goodput_figures(jobs, origins, workload, capacity, cores, window))
     return Metrics(
         mean_slowdown=_mean_slowdown(jobs, origins, successful),
         jobs_finished=int(successful.sum()),
-        killed_power=int(count.get("COMPLETED_KILLED", 0)),
+        killed_power=int(count.get(KILLED, 0)),
         killed_walltime=int(count.get("COMPLETED_WALLTIME_REACHED", 0)),
         finished_work_fraction=_work_fraction(workload, origins, successful, reference_flops),
         jobs_total=len(workload.jobs),
         jobs_rejected=int(count.get(read.REJECTED, 0)),
         jobs_failed=int(count.get("COMPLETED_FAILED", 0)),
-        resubmissions=sum(not origin.itself for origin in origins),
+        jobs_unfinished=int(waited_or_ran.sum()),
+        resubmissions=int((~origins.itself).sum()),
         steps=None if envelope is None else len(step_starts(envelope, makespan_s)),
         makespan_s=makespan_s,
-        **energy,  # type: ignore[arg-type]
+        **figures,  # type: ignore[arg-type]
     )
 
 
@@ -135,58 +171,28 @@ def write_metrics(prefix: Path | str, metrics: Metrics) -> Path:
     return path
 
 
-@dataclass(frozen=True, slots=True)
-class _Origin:
-    """The job of the workload that a row is a run of (None: the scheduler made it up), and if it is the first."""
-
-    job: Job | None
-    submit_time_s: float
-    itself: bool
-
-
-def _origins(jobs: pd.DataFrame, workload: Workload, path: Path) -> list[_Origin]:
-    """The origin of each row; `3#1` is a resubmission of `3` unless the workload has a job `3#1`."""
-    known = {job.id: job for job in workload.jobs}
-    names = (jobs["workload_name"] + "!" + jobs["job_id"]).tolist()
-    submitted = jobs["submission_time"].tolist()
-    first = dict(zip(reversed(names), reversed(submitted), strict=True))
-    origins: list[_Origin] = []
-    for name, submit_time_s in zip(names, submitted, strict=True):
-        root = name
-        while root not in known and ATTEMPT.search(root):
-            root = ATTEMPT.sub("", root)
-        job = known.get(root)
-        since = job.submit_time_s if job else first.get(root, submit_time_s)
-        origins.append(_Origin(job, min(since, submit_time_s), root == name))
-    if origins and known and not any(origin.job for origin in origins):
-        problem = f"neither job {names[0]!r} nor any other is in the workload {workload.source}"
-        raise InputError(path, problem, "name the workload that was run")
-    return origins
-
-
-def _mean_slowdown(jobs: pd.DataFrame, origins: Iterable[_Origin], successful: np.ndarray) -> float | None:
+def _mean_slowdown(jobs: pd.DataFrame, origins: Origins, successful: np.ndarray) -> float | None:
     """Mean of (waiting + execution) / execution; Eq. 6 of the powercap paper, as a mean. None without jobs."""
     if not successful.any():
         return None
-    submitted = np.array([origin.submit_time_s for origin in origins])
-    waiting = (jobs["starting_time"].to_numpy() - submitted)[successful]
+    waiting = (jobs["starting_time"].to_numpy() - origins.submit_s)[successful]
     execution = jobs["execution_time"].to_numpy()[successful]
     ran = execution > 0.0
     return float(np.mean((waiting[ran] + execution[ran]) / execution[ran])) if ran.any() else None
 
 
 def _work_fraction(
-    workload: Workload, origins: Iterable[_Origin], successful: np.ndarray, reference_flops: float
+    workload: Workload, origins: Origins, successful: np.ndarray, reference_flops: float
 ) -> float | None:
     """Share of the workload's flops that successful jobs did; None if it has none or a profile is not known."""
-    done = {origin.job.id for origin, ended in zip(origins, successful, strict=True) if ended and origin.job}
+    done = np.unique(origins.job[successful & origins.known]).tolist()
     work = _Work(workload, reference_flops)
     try:
-        flops = {job.id: work.flops(job.profile, job.hosts) for job in workload.jobs}
+        flops = [work.flops(job.profile, job.hosts) for job in workload.jobs]
     except KeyError:
         return None
-    total = math.fsum(flops.values())
-    return min(1.0, math.fsum(flops[job] for job in done) / total) if total > 0.0 else None
+    total = math.fsum(flops)
+    return min(1.0, math.fsum(flops[index] for index in done) / total) if total > 0.0 else None
 
 
 class _Work:

@@ -52,7 +52,10 @@ def _text(value: float | None, decimals: int) -> str:
     return NOTHING if value is None else f"{value:.{decimals}f}"
 
 
-_COLUMNS: tuple[tuple[str, Callable[[Sequence[Metrics]], list[str]]], ...] = (
+_Columns = tuple[tuple[str, Callable[[Sequence[Metrics]], list[str]]], ...]
+"""Header (the unit last) and what prints the cells."""
+
+_UNDER_POWER: _Columns = (
     ("slowdown\nmean", _numbers(lambda m: m.mean_slowdown, 2)),
     ("finished\njobs", _numbers(lambda m: m.jobs_finished)),
     ("kills\npower +\nwalltime", _kills),
@@ -62,15 +65,28 @@ _COLUMNS: tuple[tuple[str, Callable[[Sequence[Metrics]], list[str]]], ...] = (
     ("above\ncap\nkWh", _energies(lambda m: m.energy_above_cap_j)),
     ("unused\nkWh", _energies(lambda m: m.unused_j)),
 )
-"""Header (the unit last) and what prints the cells."""
+_UNDER_CAPACITY: _Columns = (
+    ("goodput\n%", _numbers(lambda m: _scaled(m.goodput, 100.0), 2)),
+    ("stretch\nmax", _numbers(lambda m: m.max_stretch, 2)),
+    ("stretch\nmean", _numbers(lambda m: m.mean_stretch, 2)),
+    ("aborted\n%", _numbers(lambda m: _scaled(m.aborted_volume, 100.0), 2)),
+    ("completed\n%", _numbers(lambda m: _scaled(m.completed_fraction, 100.0), 1)),
+    ("finished\njobs", _numbers(lambda m: m.jobs_finished)),
+    ("kills", _numbers(lambda m: m.killed_power + m.killed_walltime)),
+)
+"""What is shown if a run had a capacity in machines."""
 
 
 def summary_table(rows: Rows) -> Table:
-    """A table with one line per run (label, metrics); `-` where a figure has no meaning."""
+    """A table with one line per run (label, metrics); `-` where a figure has no meaning.
+
+    If a run had a capacity in machines, goodput and stretches stand in place of what is about power.
+    """
+    shown = _UNDER_CAPACITY if any(metrics.capacity_core_s is not None for _, metrics in rows) else _UNDER_POWER
     table = Table(box=box.SIMPLE_HEAD, padding=0)
     table.add_column("run", overflow="fold", min_width=8)
     columns: list[list[str]] = []
-    for header, cells in _COLUMNS:
+    for header, cells in shown:
         table.add_column(Text(header, justify="right"), justify="right", no_wrap=True)
         columns.append(cells([metrics for _, metrics in rows]))
     for index, (label, _) in enumerate(rows):

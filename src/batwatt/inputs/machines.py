@@ -1,0 +1,126 @@
+"""Platforms of like machines of many cores, each core a host (section 3.1 of the riskaware paper)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+from batwatt.errors import InputError
+from batwatt.inputs.platform_gen import (
+    MIN_SWITCH_S,
+    SLEEP_SPEED,
+    State,
+    described,
+    document,
+    host_xml,
+    speed_text,
+    switch_speed,
+)
+from batwatt.inputs.platform_xml import MAX_HOSTS
+from batwatt.model.platform import Host, Platform, PState, Sleep
+from batwatt.units import finite, speed_flops
+
+PROPERTY = "machine"
+"""Name of the host property that says which machine a core belongs to."""
+
+_WHERE = "machines"
+
+
+@dataclass(frozen=True)
+class Machines:
+    """`machines` machines of `cores` cores. Each core is a host that draws `core_w` W whenever it is on, idle or not.
+
+    `core_flops` is the speed of a core, as SimGrid writes it or in flop/s. Off, a core draws nothing; switching takes
+    `off_s` and `on_s` s, in which it draws 0 W and `core_w` W. P-states are 0 = on, 1 = off, 2 and 3 = the virtual
+    ones of switching off and on.
+
+    The paper has P = p x n_c for a machine that is switched on (section 3.1), p being `core_w`, and machines that
+    come and go at once, for which the default of 1 microsecond stands. Raises InputError.
+    """
+
+    machines: int
+    cores: int
+    core_w: float = 10.0
+    core_flops: str | float = "1Gf"
+    off_s: float = MIN_SWITCH_S
+    on_s: float = MIN_SWITCH_S
+
+    def __post_init__(self) -> None:
+        for name in ("machines", "cores"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not value >= 1:
+                raise InputError(_WHERE, f"{name} must be a whole number >= 1, got {value!r}", "give 1 or more")
+        if not self.machines * self.cores <= MAX_HOSTS:
+            problem = f"machines x cores must be <= {MAX_HOSTS}, got {self.machines!r} x {self.cores!r}"
+            raise InputError(_WHERE, problem, "each core is a host: give fewer")
+        for name, low, high in (("core_w", 0.0, 1e9), ("off_s", MIN_SWITCH_S, 1e9), ("on_s", MIN_SWITCH_S, 1e9)):
+            value = getattr(self, name)
+            try:
+                good = low <= finite(value) <= high
+            except ValueError:
+                good = False
+            if not good:
+                problem = f"{name} must be a number in [{low:g}, {high:g}], got {value!r}"
+                raise InputError(_WHERE, problem, "correct it")
+        try:
+            speed_text(self.core_flops)
+        except ValueError as error:
+            raise InputError(_WHERE, f"core_flops: {error}", "write a speed such as '1Gf'") from None
+
+    @cached_property
+    def machine_names(self) -> tuple[str, ...]:
+        """m000, m001, ...: padded with zeros so that their order as texts is that of the machine slots."""
+        width = len(str(self.machines - 1))
+        return tuple(f"m{number:0{width}d}" for number in range(self.machines))
+
+    @cached_property
+    def core_names(self) -> tuple[str, ...]:
+        """c00, c01, ...; the host of core c03 of machine m007 is `m007-c03`."""
+        width = len(str(self.cores - 1))
+        return tuple(f"c{number:0{width}d}" for number in range(self.cores))
+
+    @cached_property
+    def states(self) -> tuple[State, ...]:
+        """The p-states of each host: on, off, switching off, switching on."""
+        return (
+            (speed_text(self.core_flops), self.core_w, self.core_w),
+            (SLEEP_SPEED, 0.0, 0.0),
+            (switch_speed(self.off_s), 0.0, 0.0),
+            (switch_speed(self.on_s), self.core_w, self.core_w),
+        )
+
+
+def machines_xml(machines: Machines) -> str:
+    """The SimGrid platform (XML 4.1) of these machines and a master host; each host has the property `machine`."""
+    attributes, properties = described(machines.states, 1, 1)
+    lines: list[str] = []
+    for machine in machines.machine_names:
+        own = properties | {PROPERTY: machine}
+        for core in machines.core_names:
+            lines += host_xml(f"{machine}-{core}", attributes, own)
+    comment = f"{machines.machines} machines of {machines.cores} cores. Made by `batwatt generate machines`."
+    return document(comment, lines)
+
+
+def machines_platform(machines: Machines, source: str = "<memory>") -> Platform:
+    """The platform that `read_platform` reads from `machines_xml`, made without the XML."""
+    properties = described(machines.states, 1, 1)[1]
+    pstates = tuple(PState(speed_flops(speed), idle, idle, full) for speed, idle, full in machines.states)
+    sleeps = (Sleep(1, 2, 3),)
+    outside = MappingProxyType[str, str]({})
+    hosts: list[Host] = []
+    for machine in machines.machine_names:
+        own = MappingProxyType({"role": "", **properties, PROPERTY: machine})
+        for core in machines.core_names:
+            host = Host(
+                id=len(hosts),
+                name=f"{machine}-{core}",
+                pstates=pstates,
+                sleeps=sleeps,
+                has_power=True,
+                properties=own,
+                zone_properties=outside,
+            )
+            hosts.append(host)
+    return Platform(tuple(hosts), source=source)

@@ -1,0 +1,77 @@
+"""The commands that make inputs of the riskaware paper: what they write is read back, bad options are one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from batwatt.inputs.capacity import read_capacity
+from batwatt.inputs.capacity_walk import Walk, random_walk
+from batwatt.inputs.machines import Machines, machines_platform
+from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.pmbs_synthetic import Synthetic, synthetic
+from batwatt.inputs.riskaware_text import read_riskaware
+
+
+@pytest.mark.parametrize("width", ["80", "120"])
+@pytest.mark.parametrize("command", ["machines", "walk", "trace"])
+def test_help_names_an_example(house, command, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", width)
+    done = house.batwatt("generate", command, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert f"batwatt generate {command}" in done.out.partition("Example:")[2]
+    assert max(map(len, done.out.splitlines())) <= int(width) and "…" not in done.out
+
+
+def made(house, command: str, *words: object):
+    path = house.out / "x"
+    done = house.batwatt("generate", command, *words, "-o", path)
+    assert (done.code, done.out, done.err) == (0, "", "")
+    return path
+
+
+def test_machines(house):
+    path = made(house, "machines", "--machines", 3, "--cores", 2, "--core-watts", 7, "--core-speed", "2Gf")
+    assert read_platform(path) == machines_platform(Machines(3, 2, 7.0, "2Gf"), source=str(path))
+
+
+def test_walk(house):
+    words = "--mean", 10, "--range", 9, "--period", 60, "--step", 3, "--no-stay", "--end", 6000, "--seed", 5
+    series = read_capacity(made(house, "walk", *words), 19)
+    walk = random_walk(Walk(mean=10, range=9, period_s=60, step=3, stay=False, end_s=6000), 5)
+    assert (series.times_s, series.values) == (walk.times_s, walk.values) and len(series) == 101
+
+
+def test_walk_by_default(house):
+    done = house.batwatt("generate", "walk")
+    assert (done.code, done.err) == (0, "") and done.out.startswith("time_s,machines\n0,24\n1200,")
+    assert read_capacity(made(house, "walk"), 32).values == random_walk(Walk(), 0).values
+
+
+def test_trace(house):
+    words = "--kind", "3types", "--jobs", 50, "--end", 7200, "--machines", 2, "--cores", 4, "--seed", 5
+    jobs = read_riskaware(made(house, "trace", *words))
+    assert jobs == synthetic(Synthetic("3types", jobs=50, end_s=7200, machines=2, cores=4), 5) and len(jobs) == 50
+
+
+def test_trace_by_default(house):
+    assert read_riskaware(made(house, "trace")) == synthetic(Synthetic(), 0)
+
+
+@pytest.mark.parametrize(
+    "words,said",
+    [
+        (["machines", "--machines", "0", "--cores", "2"], "machines must be a whole number >= 1, got 0"),
+        (["machines", "--machines", "2", "--cores", "2", "--core-speed", "x"], "core_flops: 'x' is not a speed"),
+        (["machines", "--machines", "2"], "Missing option '--cores'"),
+        (["walk", "--range", "25"], "range must be <= mean, got range 25 and mean 24"),
+        (["walk", "--period", "nan"], "period_s must be a finite number > 0 s, got nan"),
+        (["walk", "--seed", "-1"], "--seed"),
+        (["trace", "--kind", "3type"], "no kind of trace '3type'; did you mean '3types'?"),
+        (["trace", "--jobs", "0"], "jobs must be a whole number"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_options(house, words, said):
+    done = house.batwatt("generate", *words, "-o", house.out / "x")
+    assert (done.code, house.left, done.out) == (2, [], "")
+    assert said in done.line

@@ -1,0 +1,58 @@
+"""Whose run a row is, and since when it waits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from batwatt.errors import InputError
+from batwatt.model.workload import Job, Workload
+from batwatt.results.origins import Origins, origins_of
+
+
+def origins(rows: list[tuple[str, float]], *jobs: tuple[str, float]) -> Origins:
+    """Of rows (id, submission) under a workload of jobs (id, submission)."""
+    declared = tuple(Job(f"w0!{name}", at, 1, "p") for name, at in jobs)
+    frame = pd.DataFrame(rows, columns=["job_id", "submission_time"]).astype({"submission_time": "float64"})
+    frame["workload_name"] = "w0"
+    return origins_of(frame, Workload("w0", declared, {}, {}, 1), Path("r_jobs.csv"))
+
+
+def test_rows_in_any_order():
+    found = origins([("b", 5), ("a#2", 30), ("a", 2), ("a#1", 9)], ("a", 2), ("b", 5))
+    assert found.job.tolist() == [1, 0, 0, 0]
+    assert found.submit_s.tolist() == [5.0, 2.0, 2.0, 2.0]
+    assert found.itself.tolist() == [True, False, True, False]
+    assert found.known.all()
+
+
+def test_a_job_whose_name_looks_like_a_resubmission():
+    found = origins([("x#1", 2), ("x#1#1", 9), ("x#2", 9)], ("x#1", 2))
+    assert found.job.tolist() == [0, 0, -1]
+    assert found.submit_s.tolist() == [2.0, 2.0, 9.0]
+    assert found.itself.tolist() == [True, False, False]
+
+
+def test_the_workload_tells_of_the_first_submission_where_no_row_does():
+    assert origins([("a#1", 30)], ("a", 2)).submit_s.tolist() == [2.0]
+
+
+def test_a_row_that_is_earlier_than_the_workload_says():
+    # what was submitted at 1/3 s is printed as 0.333333
+    assert origins([("a", 0.333333)], ("a", 1 / 3)).submit_s.tolist() == [0.333333]
+
+
+def test_jobs_that_the_scheduler_made_up():
+    found = origins([("y#1", 20), ("y", 10), ("a", 0)], ("a", 0))
+    assert found.job.tolist() == [-1, -1, 0]
+    assert found.submit_s.tolist() == [10.0, 10.0, 0.0]
+    assert found.known.tolist() == [False, False, True]
+
+
+def test_nothing_of_the_workload():
+    with pytest.raises(InputError, match=r"r_jobs\.csv: neither job 'w0!z' nor any other is in the workload <memory>"):
+        origins([("z", 0)], ("a", 0))
+    assert not len(origins([], ("a", 0)).job)
+    assert origins([("z", 3)]).submit_s.tolist() == [3.0]
