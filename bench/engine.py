@@ -26,7 +26,7 @@ from batwatt.engine.embedded import simulate
 from batwatt.inputs.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.workload import Workload
-from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.envelope import EnvelopeScheduler
 
 HOSTS = 128
 SPEED = 1e9

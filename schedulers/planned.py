@@ -12,7 +12,7 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.planner.plan_file import Plan, read_plan
-from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.envelope import EnvelopeScheduler
 from batwatt.policy.injector import EARLY_S
 from batwatt.policy.options import EnvelopeOptions
 from batwatt.policy.queue import Waiting

@@ -1,6 +1,6 @@
 """The system of the powercap paper (Fontana de Nardin, Stolf, Caux, IGSC 2022) as a Batsim scheduler."""
 
-from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.envelope import EnvelopeScheduler
 from batwatt.policy.orders import Slowdown
 from batwatt.policy.placement import EasyBackfilling
 from batwatt.policy.responses import HighestFlopsLowestDeadline

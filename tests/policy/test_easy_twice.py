@@ -8,7 +8,7 @@ from builders import job, machine, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.envelope import EnvelopeScheduler
 from batwatt.policy.placement import Placement, Start
 from batwatt.policy.registry import make
 

@@ -13,7 +13,7 @@ from builders import ASLEEP_FAST, ASLEEP_SLOW, envelope, job, machine, simulated
 from test_response_rules import Job, cluster_of
 
 from batwatt.errors import InputError
-from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.envelope import EnvelopeScheduler
 from batwatt.policy.forecast import Forecast
 from batwatt.policy.frugal import Frugal
 from batwatt.policy.plan import Plan

@@ -8,7 +8,7 @@ from builders import envelope, job, machine, simulated
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import parse_workload
 from batwatt.model.series import Series
-from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.envelope import EnvelopeScheduler
 from batwatt.policy.injector import EventInjector, FileInjector
 
 

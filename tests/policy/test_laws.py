@@ -19,7 +19,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.engine.wire import check_answer, check_message, decode, encode
 from batwatt.inputs.events import envelope_events, read_events
-from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.envelope import EnvelopeScheduler
 from batwatt.policy.plan import Plan
 from batwatt.policy.registry import make, names
 from batwatt.results.writers import write_record

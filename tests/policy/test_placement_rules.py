@@ -9,7 +9,7 @@ from builders import job, machine, simulated, starts, workload_of
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.events import read_events
-from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.envelope import EnvelopeScheduler
 from batwatt.policy.queue import Columns, Ends, Queue
 from batwatt.policy.registry import make, names
 

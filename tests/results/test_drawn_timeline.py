@@ -10,7 +10,7 @@ from builders import envelope, job, machine, simulated
 from batwatt.cli import main
 from batwatt.errors import InputError
 from batwatt.model.platform import Host, Platform, PState
-from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.envelope import EnvelopeScheduler
 from batwatt.results.columns import FILES
 from batwatt.results.gantt import plot_gantt
 from batwatt.results.timeline import ASLEEP, SWITCHING_OFF, SWITCHING_ON, Run, Span, read_timeline

@@ -22,7 +22,7 @@ from batwatt.campaign.run import EngineName
 from batwatt.campaign.sources import InputFile, Sources
 from batwatt.campaign.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.envelope import EnvelopeScheduler
 
 FORMAT = 1
 """Version of what a key is made of and of the files of cells."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.errors import BatwattError, InputError, UnknownNameError
-from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.envelope import EnvelopeScheduler
 from batwatt.policy.registry import first_line
 
 

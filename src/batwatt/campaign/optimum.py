@@ -28,7 +28,7 @@ from batwatt.planner.optimum import Budget, Report, Solution, optimise
 from batwatt.planner.plan_file import write_plan
 from batwatt.planner.problem import Problem, make_problem
 from batwatt.planner.schedule import BrokenScheduleError, name_servers
-from batwatt.policy.base import EnvelopeScheduler
+from batwatt.policy.envelope import EnvelopeScheduler
 from batwatt.results.metrics import Metrics
 from batwatt.results.writers import file_of
 

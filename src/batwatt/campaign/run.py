@@ -31,7 +31,7 @@ from batwatt.inputs.series_csv import read_series
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
-from batwatt.policy.base import EVENTS, EnvelopeScheduler
+from batwatt.policy.envelope import EVENTS, EnvelopeScheduler
 from batwatt.policy.injector import EVENT_TYPE, EVENT_VALUE
 from batwatt.results.columns import FILES
 from batwatt.results.metrics import Metrics, measure, write_metrics

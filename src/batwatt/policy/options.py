@@ -17,10 +17,16 @@ from batwatt.policy.registry import KINDS
 PartChoice = str | dict[str, Any]
 
 
-class EnvelopeOptions(BaseModel):
-    """Options of every scheduler that follows an envelope; unknown names are errors."""
+class SchedulerOptions(BaseModel):
+    """Options of every scheduler of ours; unknown names are errors."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, frozen=True)
+
+    platform: str | Path | Platform | None = Field(None, description="platform file, for the servers' speeds and watts")
+
+
+class EnvelopeOptions(SchedulerOptions):
+    """Options of every scheduler that follows an envelope."""
 
     order: PartChoice | None = Field(None, description="queue order")
     placement: PartChoice | None = Field(None, description="placement of jobs on servers")
@@ -28,7 +34,6 @@ class EnvelopeOptions(BaseModel):
     envelope: str | Path | Series | None = Field(
         None, description="CSV file of the power envelope, or 'events' if the engine forwards it as external events"
     )
-    platform: str | Path | Platform | None = Field(None, description="platform file, for the servers' speeds and watts")
     on_kill: Literal["drop", "resubmit"] = Field("drop", description="what becomes of a job killed for power")
     work_estimate: Literal["walltime", "learned", "exact"] | None = Field(
         None,
@@ -48,7 +53,7 @@ class EnvelopeOptions(BaseModel):
     forecast_seed: int = Field(0, ge=0, description="seed of the forecast's errors, a whole number >= 0")
 
 
-def parse_options(model: type[EnvelopeOptions], options: Mapping[str, Any]) -> EnvelopeOptions:
+def parse_options(model: type[SchedulerOptions], options: Mapping[str, Any]) -> SchedulerOptions:
     """The options as a model; InputError names the option, its value and what is allowed."""
     known = set(model.model_fields)
     for name in options:
@@ -58,7 +63,7 @@ def parse_options(model: type[EnvelopeOptions], options: Mapping[str, Any]) -> E
         choice = options.get(kind)
         if choice == "" or (isinstance(choice, dict) and "name" not in choice):
             raise InputError(f"option {kind!r}", f"{_shown(choice)} is not {_wanted(model, kind)}")
-    for name in ("envelope", "platform"):
+    for name in ("envelope", "platform", "capacity", "reference"):
         if options.get(name) == "":
             raise InputError(f"option {name!r}", '"" is not a file', "leave it out or name one")
     try:
@@ -76,7 +81,7 @@ def _shown(value: object) -> str:
         return repr(value)[:60]
 
 
-def _wanted(model: type[EnvelopeOptions], name: str) -> str:
+def _wanted(model: type[SchedulerOptions], name: str) -> str:
     """What an option may be, in words."""
     field = model.model_fields[name]
     if name in KINDS:
