@@ -16,16 +16,43 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from batwatt import __version__
 from batwatt.campaign.load import blaming, make_scheduler, scheduler_class
+from batwatt.campaign.materials import is_trace
 from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
 from batwatt.cli_campaign import campaign_commands
 from batwatt.cli_ends import Warnings, exit_code_of
 from batwatt.cli_inputs import generate, inputs_commands, read_options
 from batwatt.cli_optimum import optimum_commands
-from batwatt.cli_results import print_summary, results_commands
+from batwatt.cli_options import (
+    ENGINE,
+    Acknowledge,
+    CapacityFile,
+    CoreCount,
+    Dynamic,
+    Energy,
+    EnvelopeFile,
+    EventsFile,
+    Forward,
+    Jobs,
+    MachineCount,
+    OptionalPlatform,
+    OptionsJson,
+    PlatformFile,
+    Prefix,
+    Reuse,
+    SchedulerName,
+    Sharing,
+    Timeout,
+    Unknown,
+    WindowText,
+    WorkloadFile,
+)
+from batwatt.cli_results import print_summary, results_commands, window_of
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import listen
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import read_workload
+from batwatt.inputs.convert import read_trace
+from batwatt.inputs.machines import Machines
 from batwatt.inputs.series_csv import read_series
 from batwatt.results.plots import plot_power
 from batwatt.results.power import power_series
@@ -47,69 +74,6 @@ app = typer.Typer(
     """,
     epilog="Exit codes: 0 done, 1 the run failed, 2 bad input. Every message about bad input is one line.",
 )
-
-SWITCHES = "Batsim's switches"
-ENGINE = "Engine"
-PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
-WorkloadFile = Annotated[Path, typer.Option("-w", "--workload", help="Batsim workload (JSON).")]
-EnvelopeFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--envelope", help="Power envelope: CSV with columns time_s,power_w; a value holds until the next row."
-    ),
-]
-EventsFile = Annotated[Path | None, typer.Option("--events", help="Batsim external events, one JSON object per line.")]
-SchedulerName = Annotated[
-    str,
-    typer.Option(
-        "-s", "--scheduler", help="A name of `batwatt policies`, one of pybatsim's, or the path of a .py file."
-    ),
-]
-OptionsJson = Annotated[
-    str,
-    typer.Option(
-        "-o", "--options", help='The scheduler\'s options: JSON, or @FILE. Example: \'{"response": "hfld"}\'.'
-    ),
-]
-Prefix = Annotated[Path, typer.Option("-e", "--export", help="Prefix of the output files (folders are made).")]
-Energy = Annotated[
-    bool | None,
-    typer.Option(
-        "--energy/--no-energy",
-        help="Account for energy.",
-        show_default="if the platform has watts",
-        rich_help_panel=ENGINE,
-    ),
-]
-Sharing = Annotated[
-    bool,
-    typer.Option("--enable-compute-sharing", help="Jobs may share a host.", rich_help_panel=SWITCHES),
-]
-Dynamic = Annotated[
-    bool, typer.Option("--enable-dynamic-jobs", help="The scheduler adds jobs.", rich_help_panel=SWITCHES)
-]
-Acknowledge = Annotated[
-    bool,
-    typer.Option("--acknowledge-dynamic-jobs", help="Announce added jobs.", rich_help_panel=SWITCHES),
-]
-Reuse = Annotated[
-    bool,
-    typer.Option("--enable-profile-reuse", help="Keep unused profiles.", rich_help_panel=SWITCHES),
-]
-Forward = Annotated[
-    bool,
-    typer.Option("--forward-profiles-on-submission", help="Send profiles with jobs.", rich_help_panel=SWITCHES),
-]
-Unknown = Annotated[
-    bool,
-    typer.Option("--forward-unknown-events", help="Pass all events on.", rich_help_panel=SWITCHES),
-]
-Timeout = Annotated[
-    float,
-    typer.Option(
-        "--timeout", help="How long the other process may be silent, in s (0: for ever).", rich_help_panel=ENGINE
-    ),
-]
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -167,13 +131,17 @@ def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
 
 @app.command("run", rich_help_panel="Simulate")
 def run_command(
-    platform: PlatformFile,
-    workload: WorkloadFile,
+    workload: Jobs,
+    platform: OptionalPlatform = None,
     scheduler: SchedulerName = "powercap",
     options: OptionsJson = "{}",
     envelope: EnvelopeFile = None,
     export: Prefix = Path("out/run"),
     events: EventsFile = None,
+    machines: MachineCount = None,
+    cores: CoreCount = 1,
+    capacity: CapacityFile = None,
+    window: WindowText = None,
     engine: Annotated[
         str,
         typer.Option(
@@ -203,11 +171,14 @@ def run_command(
     [bold]Example:[/]
     batwatt run -p platforms/grid5000.xml -w workloads/google-288-00.json
       --envelope power_profiles/profile3.csv -o '{"response": "idfs"}' -e out/idfs
+    batwatt run -w workloads/risk-small.txt --window 86400:259200
+      --machines 152 --cores 8 --capacity power_profiles/walk-small.csv
+      -s riskaware -o '{"strategy": "target-asap"}' -e out/risk
     """
     if engine not in ("embedded", "wire", "batsim"):
         raise InputError("--engine", f"{engine!r} is not an engine", "use embedded, wire or batsim")
     spec = RunSpec(
-        platform=platform,
+        platform=_platform_of(platform, machines, cores),
         workload=workload,
         scheduler=scheduler,
         options=read_options(options),
@@ -219,14 +190,24 @@ def run_command(
         batsim=batsim,
         batsim_args=tuple(batsim_arg or ()),
         patience_s=_patience(timeout),
+        capacity=capacity,
+        window=window_of(window),
     )
     _run_all([(_label(spec), spec)])
+
+
+def _platform_of(platform: Path | None, machines: int | None, cores: int) -> Path | Machines:
+    """The platform's file, or the machines to be made."""
+    if (platform is None) == (machines is None):
+        problem = "both are given" if platform is not None else "neither is given"
+        raise InputError("--platform, --machines", problem, "give a platform file, or machines and their cores")
+    return platform if platform is not None else Machines(machines or 0, cores)
 
 
 def _label(spec: RunSpec) -> str:
     parts = [
         str(spec.options[kind])
-        for kind in ("placement", "order", "response")
+        for kind in ("placement", "order", "response", "strategy")
         if isinstance(spec.options.get(kind), str)
     ]
     return " ".join([Path(spec.scheduler).stem, *parts])
@@ -234,7 +215,8 @@ def _label(spec: RunSpec) -> str:
 
 def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]]:
     """Run one after another with a bar each, then print the table."""
-    jobs = len(read_workload(specs[0][1].workload, simulate=False).jobs)
+    first = specs[0][1].workload
+    jobs = len(read_trace(first) if is_trace(first) else read_workload(first, simulate=False).jobs)
     results = []
     with _progress_bar([label for label, _ in specs], jobs) as report:
         for label, spec in specs:

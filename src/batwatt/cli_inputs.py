@@ -158,9 +158,14 @@ def generate_trace(
 
 
 def convert(
-    jobs: Annotated[Path, typer.Argument(help="SWF (.swf, .swf.gz) or CSV with arrival_time,length,cpus.")],
+    jobs: Annotated[
+        Path,
+        typer.Argument(
+            help="SWF (.swf), CSV with arrival_time,length,cpus, or lines `id release length cores` (.txt); also .gz."
+        ),
+    ],
     output: Output = None,
-    format: Annotated[str | None, typer.Option("--format", help="swf or csv.", show_default="by suffix")] = None,
+    format: Annotated[str | None, typer.Option("--format", help="swf, csv or txt.", show_default="by suffix")] = None,
     unit: Annotated[str, typer.Option("--unit", help="Unit of a CSV's times: s or h.")] = "s",
     cores_per_server: Annotated[int, typer.Option(help="CPUs of a job that share a server.")] = 1,
     walltime_factor: Annotated[
@@ -180,8 +185,8 @@ def convert(
         raise InputError("--profile", f"{kind!r} is not a kind of profile", "use delay or flops")
     if unit not in ("s", "h"):
         raise InputError("--unit", f"{unit!r} is not a unit", "use s or h")
-    if format not in (None, "swf", "csv"):
-        raise InputError("--format", f"{format!r} is not a format", "use swf or csv")
+    if format not in (None, "swf", "csv", "txt"):
+        raise InputError("--format", f"{format!r} is not a format", "use swf, csv or txt")
     done = convert_file(
         jobs,
         format=format,  # type: ignore[arg-type]

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from batwatt.campaign.load import describe_schedulers
-from batwatt.campaign.run import write_results
-from batwatt.inputs.batsim_json import read_workload
+from batwatt.campaign.load import describe_options, describe_schedulers
+from batwatt.campaign.materials import gather
+from batwatt.campaign.run import RunSpec, write_results
+from batwatt.errors import InputError
 from batwatt.inputs.platform_xml import read_platform
 from batwatt.inputs.series_csv import read_series
 from batwatt.policy.registry import describe
 from batwatt.results.gantt import plot_gantt
+from batwatt.results.goodput import Window
 from batwatt.results.metrics import Metrics
 from batwatt.results.summary import summary_table, summary_text
+from batwatt.units import finite
 
 
 def print_summary(rows: Sequence[tuple[str, Metrics]]) -> None:
@@ -31,25 +34,45 @@ def print_summary(rows: Sequence[tuple[str, Metrics]]) -> None:
         print(summary_text(rows))
 
 
-def policies() -> None:
-    """List every scheduler, order, placement and response, each with a line of description.
+def window_of(text: str | None) -> Window | None:
+    """The window that `BEGIN:END` stands for."""
+    if text is None:
+        return None
+    begin, _, end = text.partition(":")
+    try:
+        return Window(finite(begin), finite(end))
+    except ValueError:
+        raise InputError("--window", f"{text!r} is no window", "write BEGIN:END in s, as in 864000:1468800") from None
 
-    [bold]Example:[/] batwatt policies
+
+def policies(
+    scheduler: Annotated[str | None, typer.Argument(help="One of our schedulers: list its options instead.")] = None,
+) -> None:
+    """List every scheduler, order, placement and response, or the options of a scheduler, each with a description.
+
+    [bold]Example:[/] batwatt policies riskaware
     """
     console = Console(highlight=False)
     width = console.width if console.is_terminal else sys.maxsize
+    if scheduler is not None:
+        _print_sections(console, width, {"option": list(describe_options(scheduler))})
+        return
     sections: dict[str, list[tuple[str, str]]] = {"scheduler": list(describe_schedulers())}
     for kind, name, aliases, line in describe():
         sections.setdefault(kind, []).append((name, f"{line} Also: {aliases}." if aliases else line))
+    _print_sections(console, width, sections)
+    console.print("choose with", style="bold")
+    print("""  -s NAME -o '{"order": "fcfs", "placement": "easy", "response": "hfld"}'""")
+    print("  -s easyBackfill (or another of pybatsim's), -s path/to/your.py")
+
+
+def _print_sections(console: Console, width: int, sections: Mapping[str, Sequence[tuple[str, str]]]) -> None:
     longest = max(len(name) for rows in sections.values() for name, _ in rows)
     for kind, rows in sections.items():
         console.print(f"{kind}s", style="bold")
         for name, line in rows:
             margin = " " * (longest + 4)
             print(textwrap.fill(line, width, initial_indent=f"  {name:<{longest}}  ", subsequent_indent=margin))
-    console.print("choose with", style="bold")
-    print("""  -s NAME -o '{"order": "fcfs", "placement": "easy", "response": "hfld"}'""")
-    print("  -s easyBackfill (or another of pybatsim's), -s path/to/your.py")
 
 
 def metrics(
@@ -57,6 +80,8 @@ def metrics(
     platform: Annotated[Path, typer.Option("-p", "--platform", help="The platform of that run.")],
     workload: Annotated[Path, typer.Option("-w", "--workload", help="The workload of that run.")],
     envelope: Annotated[Path | None, typer.Option("--envelope", help="The power envelope of that run.")] = None,
+    capacity: Annotated[Path | None, typer.Option("--capacity", help="The capacity in machines of that run.")] = None,
+    window: Annotated[str | None, typer.Option("--window", help="BEGIN:END in s, for the figures of goodput.")] = None,
 ) -> None:
     """Work out the metrics and the power series of files that a real Batsim wrote (a run of ours has them already).
 
@@ -64,8 +89,9 @@ def metrics(
     batwatt metrics out/x -p platforms/grid5000.xml -w workloads/google-288-00.json
       --envelope power_profiles/profile3.csv
     """
-    series = read_series(envelope) if envelope is not None else None
-    found = write_results(prefix, read_workload(workload, simulate=False), series, read_platform(platform))
+    # a real Batsim runs profiles that ours does not
+    spec = RunSpec(platform, workload, engine="batsim", capacity=capacity, window=window_of(window))
+    found = write_results(prefix, gather(spec, envelope))
     print_summary([(prefix.name, found)])
 
 

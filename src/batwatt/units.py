@@ -39,3 +39,9 @@ def finite(text: object) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{text!r} is not a finite number")
     return value
+
+
+def microseconds(time_s: float) -> float:
+    """A time in s to the microsecond, which is all that Batsim tells a scheduler."""
+    # rounding takes ten times as long as looking
+    return time_s if time_s.is_integer() else round(time_s, 6)

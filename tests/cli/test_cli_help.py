@@ -34,7 +34,7 @@ def test_no_command_shows_help(house, words):
     "words,expected",
     [
         (["rnu"], "No such command 'rnu'"),
-        (["run"], "Missing option '-p' / '--platform'"),
+        (["run"], "Missing option '-w' / '--workload'"),
         (["run", "-p", "x"], "Missing option '-w' / '--workload'"),
         (["run", "--platfrom", "x"], "--platform"),
         (["policies", "extra"], "extra"),

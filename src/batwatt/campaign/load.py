@@ -5,24 +5,28 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import json
 import pkgutil
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from batwatt.errors import BatwattError, InputError, UnknownNameError
-from batwatt.policy.envelope import EnvelopeScheduler
+from batwatt.policy.base import Scheduler
 from batwatt.policy.registry import first_line
+
+OURS = ("platform", "envelope", "capacity", "until_s")
+"""Options that a run gives to a scheduler of ours by itself."""
 
 
 class SchedulerError(BatwattError):
     """A scheduler raised something: its author's business, so the message says what and where."""
 
 
-def our_schedulers() -> Iterator[tuple[str, type[EnvelopeScheduler]]]:
+def our_schedulers() -> Iterator[tuple[str, type[Scheduler]]]:
     """(name, class) of every scheduler in `batwatt.schedulers`, sorted by name."""
     # the folder lies outside src/, where a type checker does not find it
     schedulers = importlib.import_module("batwatt.schedulers")
@@ -35,6 +39,18 @@ def describe_schedulers() -> Iterator[tuple[str, str]]:
     """(name, first line of its docstring) of each of our schedulers."""
     for name, scheduler in our_schedulers():
         yield name, first_line(scheduler)
+
+
+def describe_options(name: str) -> Iterator[tuple[str, str]]:
+    """(name, what it is and its default) of each option of one of our schedulers. Raises InputError."""
+    ours = dict(our_schedulers())
+    if name not in ours:
+        raise UnknownNameError("SCHEDULER", "scheduler of ours", name, ours, "See `batwatt policies`.")
+    for option, field in ours[name].Options.model_fields.items():
+        allowed = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+        choices = f": {', '.join(allowed)}" if allowed else ""
+        default = "" if field.default is None else f" (default {json.dumps(field.default)})"
+        yield option, f"{field.description}{choices}{default}"
 
 
 def class_name(stem: str) -> str:
@@ -96,9 +112,9 @@ def make_scheduler(name: str, options: Mapping[str, Any]) -> Any:
     """A scheduler with its options; of ours, the options are checked."""
     found = scheduler_class(name)
     with blaming(name, found):
-        if issubclass(found, EnvelopeScheduler):
+        if issubclass(found, Scheduler):
             return found(options)
-        foreign = {key: value for key, value in options.items() if key not in ("platform", "envelope")}
+        foreign = {key: value for key, value in options.items() if key not in OURS}
         return found(options=foreign)
 
 

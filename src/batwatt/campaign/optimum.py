@@ -67,6 +67,7 @@ def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> OptimumResult
     InputError for bad input, also if a job can never run under the envelope.
     """
     budget, envelope = check_optimum(spec)
+    assert isinstance(spec.platform, Path)
     platform, workload = read_platform(spec.platform), read_workload(spec.workload)
     problem = make_problem(platform, workload, envelope)
     orders = _orders(problem, platform, workload, envelope)

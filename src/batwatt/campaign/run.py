@@ -11,29 +11,29 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
 from batwatt import __version__
 from batwatt.campaign.load import blaming, make_scheduler
+from batwatt.campaign.materials import Materials, gather, with_files
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import serve, simulate
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import write_json
-from batwatt.inputs.batsim_json import read_workload
 from batwatt.inputs.events import read_events
-from batwatt.inputs.platform_xml import read_platform
-from batwatt.inputs.series_csv import read_series
+from batwatt.inputs.machines import Machines
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
-from batwatt.model.workload import Workload
-from batwatt.policy.envelope import EVENTS, EnvelopeScheduler
+from batwatt.policy.base import Scheduler
+from batwatt.policy.envelope import EVENTS
 from batwatt.policy.injector import EVENT_TYPE, EVENT_VALUE
 from batwatt.results.columns import FILES
+from batwatt.results.goodput import Window
 from batwatt.results.metrics import Metrics, measure, write_metrics
 from batwatt.results.power import power_series, write_power
 from batwatt.results.writers import file_of, write_record
@@ -41,15 +41,21 @@ from batwatt.results.writers import file_of, write_record
 EngineName = Literal["embedded", "wire", "batsim"]
 Progress = Callable[[float, int], None]
 """Called with the date in s and the number of jobs that have ended so far."""
-OUTPUTS = (*((stem, ".csv") for stem in FILES), ("metrics", ".json"), ("metadata", ".json"))
+OUTPUTS = (
+    *((stem, ".csv") for stem in FILES),
+    *(("metrics", ".json"), ("metadata", ".json"), ("platform", ".xml"), ("workload", ".json")),
+)
 """Stem and suffix of every file that a run may leave."""
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Everything that determines a run. Paths are read when it starts; `options` are the scheduler's."""
+    """Everything that determines a run. Paths are read when it starts; `options` are the scheduler's.
 
-    platform: Path
+    A workload that is not JSON is a trace of jobs, cut to the window if there is one.
+    """
+
+    platform: Path | Machines
     workload: Path
     scheduler: str = "powercap"
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -61,13 +67,21 @@ class RunSpec:
     batsim: str = "batsim"
     batsim_args: Sequence[str] = ()
     patience_s: float | None = 300.0
+    capacity: Path | None = None
+    window: Window | None = None
 
     def scheduler_options(self) -> dict[str, Any]:
-        """The scheduler's options with the run's own platform and envelope, unless they name others."""
+        """The scheduler's options with the run's own platform, envelope, capacity and end, unless they name others."""
         options = dict(self.options)
-        options.setdefault("platform", str(self.platform))
+        if not isinstance(self.platform, Machines):
+            options.setdefault("platform", str(self.platform))
         if self.envelope is not None:
             options.setdefault("envelope", str(self.envelope))
+        if self.capacity is not None:
+            options.setdefault("capacity", str(self.capacity))
+        if self.window is not None and self.capacity is not None:
+            # a little later, so that what was killed at the end is told from what went on
+            options.setdefault("until_s", self.window.end_s + 1.0)
         return options
 
 
@@ -103,10 +117,9 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
     A deadlock on the embedded engine leaves Batsim's files for inspection, as Batsim does, and is raised.
     """
     began = time.perf_counter()
-    platform = read_platform(spec.platform)
-    workload = read_workload(spec.workload, simulate=spec.engine != "batsim")
     given = spec.envelope or spec.options.get("envelope")
-    envelope = read_series(given) if isinstance(given, str | Path) and given not in ("", EVENTS) else None
+    materials = gather(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
+    platform, envelope = materials.platform, materials.envelope
     scheduler = make_scheduler(spec.scheduler, spec.scheduler_options())
     config = _config_for(spec, scheduler, platform)
     if spec.events is not None:
@@ -120,7 +133,7 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
     deadlock: DeadlockError | None = None
     with staging(spec.prefix) as inner:
         if spec.engine == "embedded":
-            engine = Engine(platform, [workload], config, events)
+            engine = Engine(platform, [materials.workload], config, events)
             watch = (lambda link: _Watched(link, progress)) if progress else None
             try:
                 with blaming(spec.scheduler, type(scheduler)):
@@ -129,8 +142,8 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
                 record, deadlock = engine.close(), error
             write_record(record, inner)
         else:
-            _run_apart(spec, scheduler, config, inner, progress)
-        metrics = write_results(inner, workload, envelope, platform)
+            _run_apart(with_files(spec, inner), scheduler, config, inner, progress)
+        metrics = write_results(inner, replace(materials, envelope=envelope))
         _write_metadata(inner, spec, config, time.perf_counter() - began)
     if deadlock is not None:
         raise deadlock
@@ -142,10 +155,10 @@ def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda:
 
     `ready` is called when all inputs are read, before the scheduler is waited for.
     """
-    platform = read_platform(spec.platform)
-    workload = read_workload(spec.workload)
-    events = read_events(spec.events, spec.config.forward_unknown_events, len(platform)) if spec.events else ()
-    engine = Engine(platform, [workload], spec.config, events)
+    materials = gather(spec, None)
+    hosts = len(materials.platform)
+    events = read_events(spec.events, spec.config.forward_unknown_events, hosts) if spec.events else ()
+    engine = Engine(materials.platform, [materials.workload], spec.config, events)
     with staging(spec.prefix) as inner:
         ready()
         write_record(serve(engine, endpoint, spec.patience_s), inner)
@@ -200,7 +213,7 @@ def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConf
     settings = {name: getattr(spec.config, name) for name in EngineConfig.__slots__}
     if settings["energy"] is None:
         settings["energy"] = platform.has_power
-    if isinstance(scheduler, EnvelopeScheduler) and scheduler.needs_dynamic_jobs:
+    if isinstance(scheduler, Scheduler) and scheduler.needs_dynamic_jobs:
         settings["dynamic_jobs"] = settings["profile_reuse"] = True
     if spec.options.get("envelope") == EVENTS:
         if spec.events is None:
@@ -226,7 +239,8 @@ def _envelope_of(events: Sequence[Any], where: Path) -> Series | None:
 
 
 def _run_apart(spec: RunSpec, scheduler: Any, config: EngineConfig, prefix: Path, progress: Progress | None) -> None:
-    """Run the scheduler here and Batsim, real or ours, in a process of its own."""
+    """Run the scheduler here and Batsim, real or ours, in a process of its own, which reads files."""
+    assert isinstance(spec.platform, Path)
     if spec.engine == "batsim":
         binary = shutil.which(spec.batsim)
         if binary is None:
@@ -260,12 +274,20 @@ def _engine_command(spec: RunSpec, config: EngineConfig, prefix: Path) -> Callab
     return command
 
 
-def write_results(prefix: Path, workload: Workload, envelope: Series | None, platform: Platform) -> Metrics:
+def write_results(prefix: Path, materials: Materials) -> Metrics:
     """Work out what Batsim's files under a prefix tell, and write PREFIX_metrics.json and PREFIX_power.csv."""
-    metrics = measure(prefix, workload, envelope, platform.fastest_flops)
+    metrics = measure(
+        prefix,
+        materials.workload,
+        materials.envelope,
+        materials.platform.fastest_flops,
+        capacity=materials.capacity,
+        cores=materials.cores,
+        window=materials.window,
+    )
     write_metrics(prefix, metrics)
     if file_of(prefix, "consumed_energy").exists() and metrics.makespan_s:
-        write_power(prefix, power_series(prefix, metrics.makespan_s), envelope)
+        write_power(prefix, power_series(prefix, metrics.makespan_s), materials.envelope)
     return metrics
 
 
@@ -282,8 +304,10 @@ def _version(package: str) -> str | None:
 
 def _write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s: float) -> None:
     """PREFIX_metadata.json: what made these files (inputs by content, options, versions) and how long it took."""
-    inputs = {"platform": spec.platform, "workload": spec.workload, "events": spec.events}
-    for name in ("platform", "envelope"):
+    inputs = {"workload": spec.workload, "events": spec.events, "capacity": spec.capacity}
+    if not isinstance(spec.platform, Machines):
+        inputs["platform"] = spec.platform
+    for name in ("platform", "envelope", "capacity", "reference"):
         given = spec.scheduler_options().get(name)
         if isinstance(given, str | Path) and given != EVENTS:
             inputs[name] = Path(given)
@@ -298,6 +322,8 @@ def _write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s
         "inputs": {
             name: {"path": str(path), "sha256": _sha256(path)} for name, path in inputs.items() if path is not None
         },
+        "machines": asdict(spec.platform) if isinstance(spec.platform, Machines) else None,
+        "window_s": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
         "seed": spec.options.get("seed"),
         "versions": {
             "python": python_platform.python_version(),

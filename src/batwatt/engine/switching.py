@@ -59,7 +59,10 @@ class Switching:
     def _change(self, mask: int, target: int, what: str) -> int:
         """Begin the change on each host; returns the hosts that are done at once."""
         machines, now = self._machines, self._kernel.clock
-        instant = 0
+        instant = busy = 0
+        if any(target in host.sleep_of for host in machines.kind_host):
+            for run in self._execution.runs.values():
+                busy |= run.mask
         groups: dict[tuple[int, bool], int] = {}
         for host in hostset.ids(mask):
             machine = machines.hosts[host]
@@ -77,7 +80,7 @@ class Switching:
             elif target in machine.virtual:
                 continue  # the same
             elif target in machine.sleep_of:
-                if any(run.mask & bit for run in self._execution.runs.values()):
+                if busy & bit:
                     jobs = ", ".join(run.job.id for run in self._execution.runs.values() if run.mask & bit)
                     raise IllegalDecisionError(what, f"{machine.name} runs {jobs}; kill or wait before it sleeps")
                 key = (machine.sleep_of[target].switch_off, False)

@@ -1,4 +1,4 @@
-"""Turning job traces (SWF, CSV) into Batsim workloads."""
+"""Turning job traces (SWF, CSV, the riskaware paper's text) into Batsim workloads."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Any, Literal
 
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.jobs_csv import TimeUnit, iter_jobs_csv
+from batwatt.inputs.riskaware_text import read_riskaware
 from batwatt.inputs.swf import swf_trace_jobs
 from batwatt.inputs.trace import TraceJob
 from batwatt.units import finite
 
-__all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "to_batsim"]
+__all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
 
 Kind = Literal["delay", "flops"]
-Format = Literal["swf", "csv"]
+Format = Literal["swf", "csv", "txt"]
 
 BATSIM_FIELDS = frozenset({"id", "subtime", "res", "walltime", "profile"})
-SUFFIXES: dict[str, Format] = {".swf": "swf", ".csv": "csv"}
+SUFFIXES: dict[str, Format] = {".swf": "swf", ".csv": "csv", ".txt": "txt"}
 
 _MAX_NUMBER = 1e22  # Batsim cannot echo a number of more than 30 characters
 _MAX_HOSTS = 2**31 - 1
@@ -105,12 +106,12 @@ def to_batsim(
 
 
 def format_of(path: Path | str) -> Format:
-    """The trace format that a file name says: `.swf` or `.csv`, also with `.gz`. Raises InputError."""
+    """The trace format that a file name says: `.swf`, `.csv` or `.txt`, also with `.gz`. Raises InputError."""
     name = Path(path).name.lower().removesuffix(".gz")
     for suffix, found in SUFFIXES.items():
         if name.endswith(suffix):
             return found
-    raise InputError(path, "its name does not tell its format", "end it in .swf or .csv (or .gz), or say the format")
+    raise InputError(path, "its name does not tell its format", "end it in .swf, .csv or .txt, or say the format")
 
 
 def convert_file(
@@ -125,18 +126,12 @@ def convert_file(
     nb_res: int | None = None,
     from_zero: bool = True,
 ) -> Conversion:
-    """A Batsim workload of an SWF or CSV file; the name tells the format unless given, `unit` is for CSV times.
+    """A Batsim workload of a trace; its name tells the format unless given, `unit` is for CSV times.
 
     The other options are those of `to_batsim`. Raises InputError with the file and the line.
     """
-    chosen = format or format_of(path)
-    if chosen not in SUFFIXES.values():
-        raise UnknownNameError(path, "trace format", chosen, SUFFIXES.values(), "Leave it out to go by the file name.")
-    if chosen == "swf" and unit != "s":
-        raise InputError(path, f"SWF times are in seconds, got the unit {unit!r}", "leave the unit out")
-    jobs = swf_trace_jobs(path) if chosen == "swf" else iter_jobs_csv(path, unit)
     return to_batsim(
-        jobs,
+        _jobs_of(path, format or format_of(path), unit),
         cores_per_server=cores_per_server,
         walltime_factor=walltime_factor,
         kind=kind,
@@ -145,6 +140,22 @@ def convert_file(
         from_zero=from_zero,
         where=path,
     )
+
+
+def read_trace(path: Path | str, unit: TimeUnit = "s") -> list[TraceJob]:
+    """The jobs of a trace whose run time and width are known. Raises InputError."""
+    return [job for job in _jobs_of(path, format_of(path), unit) if job.run_s > 0.0 and job.cpus >= 1]
+
+
+def _jobs_of(path: Path | str, format: Format, unit: TimeUnit) -> Iterable[TraceJob]:
+    """All jobs of a trace."""
+    if format not in SUFFIXES.values():
+        raise UnknownNameError(path, "trace format", format, SUFFIXES.values(), "Leave it out to go by the file name.")
+    if format != "csv" and unit != "s":
+        raise InputError(path, f"its times are in seconds, got the unit {unit!r}", "leave the unit out")
+    if format == "txt":
+        return read_riskaware(path)
+    return swf_trace_jobs(path) if format == "swf" else iter_jobs_csv(path, unit)
 
 
 @dataclass(frozen=True)

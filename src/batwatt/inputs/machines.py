@@ -18,11 +18,8 @@ from batwatt.inputs.platform_gen import (
     switch_speed,
 )
 from batwatt.inputs.platform_xml import MAX_HOSTS
-from batwatt.model.platform import Host, Platform, PState, Sleep
+from batwatt.model.platform import MACHINE, Host, Platform, PState, Sleep
 from batwatt.units import finite, speed_flops
-
-PROPERTY = "machine"
-"""Name of the host property that says which machine a core belongs to."""
 
 _WHERE = "machines"
 
@@ -96,7 +93,7 @@ def machines_xml(machines: Machines) -> str:
     attributes, properties = described(machines.states, 1, 1)
     lines: list[str] = []
     for machine in machines.machine_names:
-        own = properties | {PROPERTY: machine}
+        own = properties | {MACHINE: machine}
         for core in machines.core_names:
             lines += host_xml(f"{machine}-{core}", attributes, own)
     comment = f"{machines.machines} machines of {machines.cores} cores. Made by `batwatt generate machines`."
@@ -111,7 +108,7 @@ def machines_platform(machines: Machines, source: str = "<memory>") -> Platform:
     outside = MappingProxyType[str, str]({})
     hosts: list[Host] = []
     for machine in machines.machine_names:
-        own = MappingProxyType({"role": "", **properties, PROPERTY: machine})
+        own = MappingProxyType({"role": "", **properties, MACHINE: machine})
         for core in machines.core_names:
             host = Host(
                 id=len(hosts),

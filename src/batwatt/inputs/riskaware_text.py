@@ -8,7 +8,7 @@ from pathlib import Path
 from batwatt.errors import InputError
 from batwatt.inputs.platform_gen import number_text
 from batwatt.inputs.trace import TraceJob, open_text
-from batwatt.units import finite
+from batwatt.units import finite, microseconds
 
 _FIELDS = ("id", "release", "length", "cores")
 _HINT = f"write '{' '.join(_FIELDS)}' with blanks between, times in seconds"
@@ -49,14 +49,14 @@ def _job(words: list[str], where: str) -> TraceJob:
     release_s, length_s, cores = (
         _number(word, name, where) for name, word in zip(_FIELDS[1:], words[1:4], strict=True)
     )
-    length_s = round(length_s, 6)
+    length_s = microseconds(length_s)
     if not release_s >= 0.0:
         raise InputError(where, f"release must be >= 0 s, got {words[1][:60]}", "shift all times to begin at 0")
     if not length_s > 0.0:
         raise InputError(where, f"length must be > 0 s, got {words[2][:60]}", "leave jobs without a length out")
     if not (cores >= 1.0 and cores.is_integer()):
         raise InputError(where, f"cores must be a whole number >= 1, got {words[3][:60]}", "correct the line")
-    return TraceJob(id=words[0], submit_s=round(release_s, 6), run_s=length_s, cpus=int(cores))
+    return TraceJob(id=words[0], submit_s=microseconds(release_s), run_s=length_s, cpus=int(cores))
 
 
 def _number(word: str, name: str, where: str) -> float:

@@ -9,8 +9,8 @@ from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import parse_workload
 from batwatt.inputs.platform_gen import number_text
 from batwatt.inputs.trace import TraceJob
-from batwatt.model.workload import Workload
-from batwatt.units import finite
+from batwatt.model.workload import LENGTH, RELEASE, Workload
+from batwatt.units import finite, microseconds
 
 _MAX_S = 1e15
 """Longest time in s whose microseconds a float still tells apart, roughly."""
@@ -65,7 +65,7 @@ def window_json(
         profile = profiles.get(left_s) or profiles.setdefault(left_s, f"d{number_text(left_s)}")
         row = {"id": job.id, "subtime": _plain(max(release_s, begin)), "res": job.cpus, "profile": profile}
         if release_s < begin:
-            row |= {"release_s": _plain(release_s), "length_s": _plain(length_s)}
+            row |= {RELEASE: _plain(release_s), LENGTH: _plain(length_s)}
         rows.append(row)
     if not rows:
         where = "" if begin_s is None else f" in the window [{begin:g}, {end:g}] s"
@@ -91,7 +91,7 @@ def _bounds(begin_s: float | None, end_s: float | None, source: object) -> tuple
 
 def _checked(job: TraceJob, source: object) -> tuple[float, float]:
     """Release and length in s, to the microsecond."""
-    release_s, length_s = round(job.submit_s, 6), round(job.run_s, 6)
+    release_s, length_s = microseconds(float(job.submit_s)), microseconds(float(job.run_s))
     if not (0.0 <= release_s <= _MAX_S and 0.0 < length_s <= _MAX_S and job.cpus >= 1):
         problem = (
             f"needs a release >= 0 s, a length > 0 s and cores >= 1, got {release_s!r}, {length_s!r}, {job.cpus!r}"

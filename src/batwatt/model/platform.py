@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
+MACHINE = "machine"
+"""Name of the host property that says which machine a core belongs to."""
 NOISE_W = 1e-6
 """Powers closer than this are equal: sums of watts carry rounding errors."""
 

@@ -9,6 +9,10 @@ from typing import Any
 
 NO_WALLTIME = -1.0
 """How Batsim writes that a job has no walltime."""
+RELEASE, LENGTH = "release_s", "length_s"
+"""Fields of a job that was released before its submission: when, in s, and how long all of it is, in s."""
+WINDOW_OVER = "window over"
+"""Metadata of a job that is rejected because it still waits when the window has ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.model.workload import Delay, Job, Workload
+from batwatt.model.workload import LENGTH, RELEASE, WINDOW_OVER, Delay, Job, Workload
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.origins import Origins
 from batwatt.results.read import REJECTED
@@ -37,10 +37,6 @@ Mask = NDArray[np.bool_]
 
 LAG_S = 1e-3
 """A run that ended by no more than this after the window ended in it: dates are printed to 1e-6 s and may lag."""
-WINDOW_OVER = "window over"
-"""Metadata of a job that is rejected because it still waits when the window has ended."""
-RELEASE, LENGTH = "release_s", "length_s"
-"""Fields of a job that was released before its submission: when, in s, and how long all of it is, in s."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,92 @@
+"""The five strategies of the riskaware paper (Perotin et al., PMBS 2023) as a Batsim scheduler."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from batwatt.policy.first_fit import FirstFit
+from batwatt.policy.machine_planner import MachinePlanner
+from batwatt.policy.machines import MachineOptions, MachineScheduler
+from batwatt.policy.reference import BORG_WEEK, Categories, read_reference
+
+
+class RiskawareOptions(MachineOptions):
+    """Options of the scheduler `riskaware`; the defaults are those of the authors' experiments (docs/riskaware.md)."""
+
+    strategy: Literal["first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap"] = (
+        Field("packed-target-asap", description="where jobs go, and which machines are switched off first")
+    )
+    seed: int = Field(0, ge=0, description="seed of first-fit-unaware's choice of machines, a whole number >= 0")
+    always: int | None = Field(
+        None, ge=0, description="machines that are always alive (M-); by default the least of the capacity"
+    )
+    distance: int | None = Field(None, ge=0, description="D+ in machines; by default distance_share of all machines")
+    distance_share: float = Field(
+        0.07, ge=0.0, le=1.0, allow_inf_nan=False, description="D+ / number of machines, rounded up, 0 to 1"
+    )
+    low: float = Field(0.80, ge=0.0, le=1.0, allow_inf_nan=False, description="utilisation below which M_use shrinks")
+    high: float = Field(0.95, ge=0.0, le=1.0, allow_inf_nan=False, description="utilisation above which M_use grows")
+    usable: int | None = Field(None, ge=1, description="M_use at first; by default half way from always to those alive")
+    pack: int = Field(5, ge=1, description="machines of a pack of packed-target-asap")
+    limit: float | None = Field(
+        None,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="stretch within which a probed machine is taken, 0 for S+; by default 0 for target-stretch, else 1",
+    )
+    take_empty: bool = Field(True, description="take a probed machine without jobs whatever the stretch")
+    reference: str | Path | None = Field(
+        None, description="jobs (riskaware text) or CSV length_s,area_core_s for the categories; by default a Borg week"
+    )
+    quantiles: int = Field(1000, ge=0, le=1_000_000, description="area-weighted quantiles of the reference, 0 for none")
+    longest_s: float = Field(
+        604_800.0, gt=0.0, allow_inf_nan=False, description="length in s at which jobs of a reference are capped"
+    )
+    as_published: bool = Field(
+        True, description="keep three peculiarities of the authors' program that the paper does not have"
+    )
+
+
+class Riskaware(MachineScheduler):
+    """Risk-aware mapping of jobs to machines that come and go (riskaware paper, section 4)."""
+
+    Options: ClassVar[type[RiskawareOptions]] = RiskawareOptions
+
+    def onSimulationEnds(self) -> None:
+        """Say so if the reference had little to do with the jobs."""
+        super().onSimulationEnds()
+        mean = getattr(self.planner, "mean_category", 0.5)
+        if not 0.3 <= mean <= 0.7:
+            text = (
+                "the jobs are not like those of the reference (mean category %.2f, 0.5 if they were): set 'reference'"
+            )
+            self.logger.warning(text, mean)
+
+    def make_planner(self, machines: int, cores: int) -> MachinePlanner:
+        """The planner of the chosen strategy."""
+        chosen = self.settings
+        if chosen.strategy.startswith("first-fit"):
+            rng = np.random.default_rng(chosen.seed) if chosen.strategy == "first-fit-unaware" else None
+            return FirstFit(machines, cores, rng, as_published=chosen.as_published)
+        # compiled code takes a moment to load, and first fit does without it
+        from batwatt.policy.targets import Targets, TargetSettings
+
+        reference = read_reference(chosen.reference or BORG_WEEK, chosen.longest_s)
+        limit = chosen.limit if chosen.limit is not None else float(chosen.strategy != "target-stretch")
+        distance = math.ceil(round(chosen.distance_share * machines, 9)) if chosen.distance is None else chosen.distance
+        settings = TargetSettings(
+            always=int(min(self.capacity.values)) if chosen.always is None else chosen.always,
+            distance=distance,
+            limit=limit,
+            pack=chosen.pack if chosen.strategy == "packed-target-asap" else 1,
+            low=chosen.low,
+            high=chosen.high,
+            usable=chosen.usable,
+            take_empty=chosen.take_empty,
+        )
+        return Targets(machines, cores, settings, Categories(reference, chosen.quantiles, chosen.as_published))

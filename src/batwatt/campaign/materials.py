@@ -1,0 +1,100 @@
+"""What a run is made of, read: platform, workload, envelope and capacity, from files or made on the fly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from batwatt.errors import InputError
+from batwatt.files import whole_file
+from batwatt.inputs.batsim_json import read_workload
+from batwatt.inputs.capacity import read_capacity
+from batwatt.inputs.convert import SUFFIXES, read_trace
+from batwatt.inputs.google_like import to_text
+from batwatt.inputs.machines import Machines, machines_platform, machines_xml
+from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.series_csv import read_series
+from batwatt.inputs.window import window_json, window_workload
+from batwatt.model.platform import MACHINE, Platform
+from batwatt.model.series import Series
+from batwatt.model.workload import Workload
+from batwatt.results.goodput import Window
+
+if TYPE_CHECKING:
+    from batwatt.campaign.run import RunSpec
+
+
+@dataclass(frozen=True)
+class Materials:
+    """The inputs of a run; `cores` are those of a machine."""
+
+    platform: Platform
+    workload: Workload
+    envelope: Series | None
+    capacity: Series | None
+    cores: int
+    window: Window | None
+
+
+def is_trace(workload: Path) -> bool:
+    """Whether a file is a trace of jobs, by its name, and no Batsim workload."""
+    return workload.name.lower().removesuffix(".gz").endswith(tuple(SUFFIXES))
+
+
+def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
+    """Read everything that a run needs. Raises InputError."""
+    made = isinstance(spec.platform, Machines)
+    platform = _made(spec.platform) if isinstance(spec.platform, Machines) else read_platform(spec.platform)
+    machines: dict[str, int] = {}
+    for host in platform.hosts:
+        name = host.properties.get(MACHINE, host.name)
+        machines[name] = machines.get(name, 0) + 1
+    cores = max(machines.values())
+    if is_trace(spec.workload):
+        workload = _windowed(spec.workload, spec.window, len(platform))
+    else:
+        workload = read_workload(spec.workload, simulate=spec.engine != "batsim")
+    if made and any(job.hosts > cores for job in workload.jobs) and not spec.capacity:
+        raise InputError(spec.workload, f"has jobs wider than a machine of {cores} cores", "give --capacity, or -p")
+    return Materials(
+        platform,
+        workload,
+        read_series(envelope) if envelope is not None else None,
+        read_capacity(spec.capacity, len(machines)) if spec.capacity is not None else None,
+        cores,
+        spec.window,
+    )
+
+
+def with_files(spec: RunSpec, prefix: Path) -> RunSpec:
+    """The same run with what is made on the fly written under a prefix, for an engine in another process."""
+    platform, workload = spec.platform, spec.workload
+    if isinstance(platform, Machines):
+        text = machines_xml(platform)
+        platform = _write(prefix.with_name(f"{prefix.name}_platform.xml"), text)
+    if is_trace(workload):
+        hosts = spec.platform.machines * spec.platform.cores if isinstance(spec.platform, Machines) else None
+        data = window_json(read_trace(workload), *_bounds(spec.window), hosts or len(read_platform(platform)), workload)
+        workload = _write(prefix.with_name(f"{prefix.name}_workload.json"), to_text(data))
+    return replace(spec, platform=platform, workload=workload)
+
+
+def _write(path: Path, text: str) -> Path:
+    with whole_file(path) as out:
+        out.write(text)
+    return path
+
+
+@lru_cache(maxsize=4)
+def _made(machines: Machines) -> Platform:
+    return machines_platform(machines, f"{machines.machines} machines of {machines.cores} cores")
+
+
+def _windowed(trace: Path, window: Window | None, hosts: int) -> Workload:
+    return window_workload(read_trace(trace), *_bounds(window), hosts, source=trace)
+
+
+def _bounds(window: Window | None) -> tuple[float | None, float | None]:
+    return (None, None) if window is None else (window.begin_s, window.end_s)

@@ -1,0 +1,102 @@
+"""The options that several commands share, and those of `run`, as typer sees them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SWITCHES = "Batsim's switches"
+ENGINE = "Engine"
+PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
+WorkloadFile = Annotated[Path, typer.Option("-w", "--workload", help="Batsim workload (JSON).")]
+Jobs = Annotated[
+    Path,
+    typer.Option(
+        "-w",
+        "--workload",
+        help="Batsim workload (.json), or a trace: .swf, .csv, or lines `id release length cores` (.txt).",
+    ),
+]
+OptionalPlatform = Annotated[
+    Path | None, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1); or --machines and --cores.")
+]
+MachineCount = Annotated[
+    int | None, typer.Option("--machines", help="Make a platform of so many machines.", rich_help_panel="Machines")
+]
+CoreCount = Annotated[int, typer.Option("--cores", help="Cores of each, a host each.", rich_help_panel="Machines")]
+CapacityFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--capacity",
+        help="Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`.",
+        rich_help_panel="Machines",
+    ),
+]
+WindowText = Annotated[
+    str | None,
+    typer.Option(
+        "--window",
+        help="BEGIN:END in s: run the jobs of this window of a trace, and measure there.",
+        rich_help_panel="Machines",
+    ),
+]
+EnvelopeFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--envelope", help="Power envelope: CSV with columns time_s,power_w; a value holds until the next row."
+    ),
+]
+EventsFile = Annotated[Path | None, typer.Option("--events", help="Batsim external events, one JSON object per line.")]
+SchedulerName = Annotated[
+    str,
+    typer.Option(
+        "-s", "--scheduler", help="A name of `batwatt policies`, one of pybatsim's, or the path of a .py file."
+    ),
+]
+OptionsJson = Annotated[
+    str,
+    typer.Option(
+        "-o", "--options", help='The scheduler\'s options: JSON, or @FILE. Example: \'{"response": "hfld"}\'.'
+    ),
+]
+Prefix = Annotated[Path, typer.Option("-e", "--export", help="Prefix of the output files (folders are made).")]
+Energy = Annotated[
+    bool | None,
+    typer.Option(
+        "--energy/--no-energy",
+        help="Account for energy.",
+        show_default="if the platform has watts",
+        rich_help_panel=ENGINE,
+    ),
+]
+Sharing = Annotated[
+    bool,
+    typer.Option("--enable-compute-sharing", help="Jobs may share a host.", rich_help_panel=SWITCHES),
+]
+Dynamic = Annotated[
+    bool, typer.Option("--enable-dynamic-jobs", help="The scheduler adds jobs.", rich_help_panel=SWITCHES)
+]
+Acknowledge = Annotated[
+    bool,
+    typer.Option("--acknowledge-dynamic-jobs", help="Announce added jobs.", rich_help_panel=SWITCHES),
+]
+Reuse = Annotated[
+    bool,
+    typer.Option("--enable-profile-reuse", help="Keep unused profiles.", rich_help_panel=SWITCHES),
+]
+Forward = Annotated[
+    bool,
+    typer.Option("--forward-profiles-on-submission", help="Send profiles with jobs.", rich_help_panel=SWITCHES),
+]
+Unknown = Annotated[
+    bool,
+    typer.Option("--forward-unknown-events", help="Pass all events on.", rich_help_panel=SWITCHES),
+]
+Timeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout", help="How long the other process may be silent, in s (0: for ever).", rich_help_panel=ENGINE
+    ),
+]

@@ -1,0 +1,56 @@
+"""What plans jobs on machines that come and go: told of arrivals and changes, it tells of starts and kills."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(slots=True)
+class MachineJob:
+    """A job as a planner knows it; jobs are numbered 0, 1, ... in the order in which they are handed over.
+
+    `run_s` is what its next run takes, in s: less than `length_s` only for a job that was released, and has been
+    running, before it arrived; it is the whole length again once the job was killed.
+    """
+
+    number: int
+    release_s: float
+    length_s: float
+    run_s: float
+    cores: int
+
+
+class MachinePlanner(ABC):
+    """Plans jobs of exactly known lengths on `machines` machines of `cores` cores.
+
+    Its dates are nominal, in s, and never go back: a job that it starts at s ends at s + `run_s`. At one date it looks
+    at the jobs that start, then at those that end, then at a change of the machines, then at arrivals. What it tells
+    is a sequence in which number n stands for the start of job n on `machine_of(n)`, and -1 - n for its kill.
+    """
+
+    @abstractmethod
+    def advance(self, date_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
+        """Go on to a date; `alive`: so many machines from then on (None: as before). Arrivals by release date."""
+
+    @abstractmethod
+    def ended(self, number: int, date_s: float) -> Sequence[int]:
+        """A job ended before it was planned to."""
+
+    @abstractmethod
+    def machine_of(self, number: int) -> int:
+        """The machine on which a job runs or is planned, counted from 0."""
+
+    @abstractmethod
+    def end_s(self, number: int) -> float:
+        """When a started job is to end."""
+
+    @abstractmethod
+    def machines_alive(self) -> Collection[int]:
+        """The machines that are to be on."""
+
+    def tie(self, name: str) -> Any:
+        """Which of the jobs that are released at one date comes first; `name` is the id within the workload."""
+        return name

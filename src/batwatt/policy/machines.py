@@ -1,0 +1,405 @@
+"""Schedulers of machines that come and go: the base that carries out what a planner of machines says.
+
+A machine is all hosts with the same property `machine`, or a host if there is none. How many machines are alive is a
+series that the scheduler follows step by step. A subclass gives the planner; the base hands it the jobs and the steps
+at their nominal dates, starts and kills jobs, submits killed ones again (from zero), and switches machines off and on.
+It never acts on part of a message, and runs unchanged on the embedded engine and on a real Batsim, whose dates lag
+behind the nominal ones by a few microseconds: a start waits for the ends and switches that it depends on.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from batwatt.errors import InputError
+from batwatt.inputs.batsim_json import parse_profile
+from batwatt.inputs.capacity import checked_capacity, read_capacity
+from batwatt.inputs.platform_gen import number_text
+from batwatt.model import hostset
+from batwatt.model.hostset import HostSet
+from batwatt.model.platform import MACHINE
+from batwatt.model.series import Series
+from batwatt.model.workload import LENGTH, RELEASE, WINDOW_OVER, Delay
+from batwatt.policy.base import Job, Scheduler
+from batwatt.policy.machine_planner import MachineJob, MachinePlanner
+from batwatt.policy.options import SchedulerOptions
+
+LAG_S = 1e-3
+"""Dates that differ by no more are the same nominal date."""
+
+
+class MachineOptions(SchedulerOptions):
+    """Options of every scheduler of machines that come and go."""
+
+    capacity: str | Path | Series | None = Field(
+        None, description="file of the capacity in machines: CSV with time_s,machines, or lines `count`, `time count`"
+    )
+    until_s: float | None = Field(
+        None, ge=0.0, allow_inf_nan=False, description="date in s at which all that runs and waits is given up"
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    """A job from its submission to its end, whatever it is called each time that it runs."""
+
+    plan: MachineJob
+    job: Job
+    wanted: bool = False
+    """Started by the planner and not yet here."""
+    hosts: int = 0
+    """Where it runs; 0: it does not."""
+    machine: int = -1
+    dying: bool = False
+    runs: int = 1
+
+
+class _Machine:
+    """One machine: its hosts, which of them are free, whether it is on, and what waits for it."""
+
+    __slots__ = ("arrived", "changing", "free", "hosts", "on", "queue", "wanted")
+
+    def __init__(self, hosts: int) -> None:
+        self.hosts = self.free = hosts
+        self.on = self.wanted = True
+        self.changing = False
+        self.arrived = 0
+        self.queue: deque[_Work] = deque()
+
+
+class MachineScheduler(Scheduler):
+    """Follows a capacity in machines; subclasses make the planner."""
+
+    Options: ClassVar[type[MachineOptions]] = MachineOptions
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        given = self.settings.capacity
+        if given is None:
+            raise InputError("option 'capacity'", "the scheduler needs one", "give a file: batwatt run --capacity FILE")
+        self.capacity: Series = given if isinstance(given, Series) else read_capacity(given, None)
+        self._works: dict[str, _Work] = {}
+        self._by_number: list[_Work] = []
+        self._arrived: list[tuple[float, Any, Job, float, float, float]] = []
+        self._ended: list[tuple[int, float]] = []
+        self._calls: set[float] = set()
+        self._steps = list(_changes(self.capacity))
+        self._next_step = 0
+        self._more_jobs = True
+        self._live = 0
+        self._stopped = False
+        self._registration_over = False
+        self._too_wide: list[str] = []
+
+    @abstractmethod
+    def make_planner(self, machines: int, cores: int) -> MachinePlanner:
+        """The planner for that many machines of that many cores."""
+
+    @property
+    def needs_dynamic_jobs(self) -> bool:
+        """Killed jobs are submitted again."""
+        return True
+
+    # what pybatsim calls ----------------------------------------------------------------------------------------
+
+    def onSimulationBegins(self) -> None:
+        """Take stock of the machines."""
+        super().onSimulationBegins()
+        if not self.bs.dynamic_job_registration_enabled:
+            problem = "killed jobs are submitted again, for which Batsim needs --enable-dynamic-jobs"
+            raise InputError("Batsim", problem, "start it so, with --enable-profile-reuse")
+        self.machines, self._off_state, self._on_state = self._take_stock()
+        self.cores = self.machines[0].hosts.bit_count()
+        checked_capacity(self.capacity, len(self.machines), self.capacity.source)
+        self._machine_of_host = {
+            host: number for number, machine in enumerate(self.machines) for host in hostset.ids(machine.hosts)
+        }
+        self.planner = self.make_planner(len(self.machines), self.cores)
+
+    def _take_stock(self) -> tuple[list[_Machine], int | None, int]:
+        """The machines in the order of their first hosts, the p-state of sleep if there is one, and that of work."""
+        masks: dict[str, int] = {}
+        sleeping: set[str] = set()
+        for host in range(self.bs.nb_compute_resources):
+            described = self.bs.compute_resources[host]
+            properties = described["properties"]
+            name = properties.get(MACHINE, described["name"])
+            masks[name] = masks.get(name, 0) | 1 << host
+            sleeping.add(properties.get("sleep_pstates", ""))
+        sizes = {mask.bit_count() for mask in masks.values()}
+        if len(sizes) > 1 or len(sleeping) > 1:
+            what = "numbers of hosts" if len(sizes) > 1 else "sleep states"
+            raise InputError("platform", f"machines have different {what}", "use machines that are alike")
+        machines = [_Machine(mask) for mask in masks.values()]
+        triples = [[int(state) for state in part.split(":")] for part in sleeping.pop().split(",") if part]
+        if not triples:
+            return machines, None, 0
+        special = {state for triple in triples for state in triple}
+        return machines, triples[0][0], next(state for state in range(len(special) + 1) if state not in special)
+
+    def onJobSubmission(self, job: Job) -> None:
+        """Take note of a job; one that is wider than a machine can never run and is rejected."""
+        work = self._works.get(job.id)
+        if work is not None:
+            work.job = job  # one of our own, acknowledged
+            return
+        if self._stopped:
+            self._give_up([job])
+            return
+        if job.requested_resources > self.cores:
+            if not self._too_wide:
+                text = "job %s asks for %d cores but a machine has %d: rejected, like all that are wider"
+                self.logger.warning(text, job.id, job.requested_resources, self.cores)
+            self._too_wide.append(job.id)
+            self.bs.reject_jobs([job])
+            return
+        release_s, length_s, run_s = self._described(job)
+        tie = self.planner.tie(job.id.partition("!")[2])
+        self._arrived.append((release_s, tie, job, length_s, run_s, float(job.submit_time)))
+
+    def _described(self, job: Job) -> tuple[float, float, float]:
+        """Release, whole length and what is left of it, in s."""
+        profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
+        if isinstance(profile, Delay):
+            run_s = profile.duration_s
+        elif job.requested_time is not None and job.requested_time > 0:
+            run_s = float(job.requested_time)
+        else:
+            problem = f"job {job.id} has neither a delay nor a walltime"
+            raise InputError("workload", problem, "plans need lengths: give it a walltime")
+        raw = job.json_dict or {}
+        return float(raw.get(RELEASE, job.submit_time)), float(raw.get(LENGTH, run_s)), run_s
+
+    def onJobCompletion(self, job: Job) -> None:
+        """Free its cores; submit it again if it was killed for its machine."""
+        work = self._works.pop(job.id)
+        machine = self.machines[work.machine]
+        machine.free |= work.hosts
+        work.hosts = 0
+        if work.dying:
+            work.dying = False
+            if not self._stopped:
+                self._submit_again(work)
+            return
+        self._live -= 1
+        self._ended.append((work.plan.number, self.bs.time()))
+
+    def _submit_again(self, work: _Work) -> None:
+        """Register the job anew, whole."""
+        old, length_s = work.job, work.plan.length_s
+        workload, _, name = old.id.partition("!")
+        profile = old.profile
+        if RELEASE in (old.json_dict or {}):
+            # it ran before it was submitted, so its profile was what was left of it
+            profile = f"d{number_text(length_s)}"
+            if profile not in self.bs.profiles[workload]:
+                self.bs.register_profiles(workload, {profile: {"type": "delay", "delay": length_s}})
+        new_id = f"{workload}!{name.partition('#')[0] if work.runs > 1 else name}#{work.runs}"
+        work.runs += 1
+        self._works[new_id] = work
+        work.job = self.bs.register_job(new_id, old.requested_resources, old.requested_time, profile)
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Hosts arrived in a p-state; a machine has when all of its hosts have."""
+        low, high = nodeid
+        host = low
+        while host <= high:
+            machine = self.machines[self._machine_of_host[host]]
+            machine.arrived |= machine.hosts & hostset.span(low, high)
+            if machine.arrived == machine.hosts:
+                machine.changing, machine.arrived = False, 0
+                machine.on = int(pstate) == self._on_state
+            host = max(machine.hosts.bit_length(), host + 1)
+
+    def onNoMoreJobsInWorkloads(self) -> None:
+        """No job comes any more."""
+        self._more_jobs = False
+
+    def onSimulationEnds(self) -> None:
+        """Tell how many jobs could never run."""
+        if len(self._too_wide) > 1:
+            text = "%d jobs were wider than a machine (%d cores) and rejected"
+            self.logger.warning(text, len(self._too_wide), self.cores)
+
+    def onNoMoreEvents(self) -> None:
+        """Let the planner go on to this date, and carry out what it says."""
+        if not self.bs.running_simulation:
+            return
+        now_s = self.bs.time()
+        if not self._stopped:
+            self._go_on(now_s)
+            if self.settings.until_s is not None and now_s >= self.settings.until_s:
+                self._stop()
+            else:
+                self._carry_out()
+                self._call(now_s)
+        if not self._registration_over and self._over():
+            self._registration_over = True
+            self.bs.notify_registration_finished()
+
+    def _over(self) -> bool:
+        return not (self._more_jobs or self._live or any(work.hosts for work in self._works.values()))
+
+    # the planner ------------------------------------------------------------------------------------------------
+
+    def _go_on(self, now_s: float) -> None:
+        """Hand over, date by date, the steps and the jobs of this message, after the ends before them."""
+        told: list[int] = []
+        for number, date_s in self._ended:
+            if self.planner.end_s(number) > date_s + LAG_S:
+                told += self.planner.ended(number, date_s)
+        worked = bool(self._ended)
+        self._ended.clear()
+        arrived = sorted(self._arrived, key=lambda row: (row[5], row[0], row[1]))
+        self._arrived.clear()
+        position = 0
+        while True:
+            step_s = self._steps[self._next_step][0] if self._next_step < len(self._steps) else math.inf
+            submit_s = arrived[position][5] if position < len(arrived) else math.inf
+            date_s = min(step_s, submit_s)
+            if date_s > now_s + LAG_S:
+                break
+            alive = None
+            if step_s == date_s:
+                alive = int(self._steps[self._next_step][1])
+                self._next_step += 1
+            batch: list[MachineJob] = []
+            while position < len(arrived) and arrived[position][5] == date_s:
+                batch.append(self._take(arrived[position]))
+                position += 1
+            told += self.planner.advance(date_s, alive, batch)
+            worked = False
+            if alive is not None:
+                self._want_alive()
+        if worked:
+            told += self.planner.advance(now_s)
+        self._hear(told)
+
+    def _take(self, row: tuple[float, Any, Job, float, float, float]) -> MachineJob:
+        release_s, _, job, length_s, run_s, _ = row
+        plan = MachineJob(len(self._by_number), release_s, length_s, run_s, job.requested_resources)
+        work = self._works[job.id] = _Work(plan, job)
+        self._by_number.append(work)
+        self._live += 1
+        return plan
+
+    def _hear(self, told: list[int]) -> None:
+        """What is told in one message, in order: a job may start, be killed and start again elsewhere."""
+        kills: list[Job] = []
+        works = self._by_number
+        for number in told:
+            if number >= 0:
+                works[number].wanted = True
+                continue
+            work = works[-1 - number]
+            work.wanted = False
+            if work.hosts and not work.dying:
+                work.dying = True
+                kills.append(work.job)
+        for number in dict.fromkeys(told):
+            if number >= 0 and works[number].wanted:
+                self.machines[self.planner.machine_of(number)].queue.append(works[number])
+        if kills:
+            self.bs.kill_jobs(kills)
+
+    def _want_alive(self) -> None:
+        alive = set(self.planner.machines_alive())
+        for number, machine in enumerate(self.machines):
+            machine.wanted = number in alive
+
+    # carrying out -----------------------------------------------------------------------------------------------
+
+    def _carry_out(self) -> None:
+        """Switch what can be switched, then start what can start."""
+        self._switch()
+        for number, machine in enumerate(self.machines):
+            if machine.queue and machine.on and not machine.changing:
+                self._start(number, machine)
+
+    def _switch(self) -> None:
+        if self._off_state is None:
+            return
+        masks = {True: 0, False: 0}
+        for machine in self.machines:
+            if machine.on != machine.wanted and not machine.changing and machine.free == machine.hosts:
+                machine.changing = True
+                masks[machine.wanted] |= machine.hosts
+        for on, mask in masks.items():
+            if mask:
+                self.bs.set_resource_state(HostSet(mask), self._on_state if on else self._off_state)
+
+    def _start(self, number: int, machine: _Machine) -> None:
+        """Start the jobs that are due on a machine, as far as they are here and their cores are free."""
+        left: deque[_Work] = deque()
+        for work in machine.queue:
+            if not work.wanted or self.planner.machine_of(work.plan.number) != number:
+                continue  # killed, and perhaps due elsewhere
+            cores = work.plan.cores
+            if work.hosts or machine.free.bit_count() < cores:
+                left.append(work)
+                continue
+            work.wanted = False
+            work.machine = number
+            work.hosts = hostset.lowest(machine.free, cores)
+            machine.free ^= work.hosts
+            work.job.allocation = HostSet(work.hosts)
+            self.bs.execute_job(work.job)
+        machine.queue = left
+
+    def _call(self, now_s: float) -> None:
+        """Ask to be woken at the next step and at the end, as long as there is something to wait for."""
+        if self._over():
+            return
+        steps_left = self._next_step < len(self._steps)
+        if not steps_left and not self._more_jobs and not self.planner.machines_alive():
+            self._give_up_all("no machine is alive any more")
+            return
+        dates = {self._steps[self._next_step][0]} if steps_left else set()
+        if self.settings.until_s is not None:
+            dates.add(self.settings.until_s)
+        for date_s in dates - self._calls:
+            if date_s > now_s:
+                self._calls.add(date_s)
+                self.bs.wake_me_up_at(date_s)
+
+    # giving up --------------------------------------------------------------------------------------------------
+
+    def _stop(self) -> None:
+        """The window is over: kill what runs, reject what waits."""
+        self._stopped = True
+        running = [work for work in self._works.values() if work.hosts and not work.dying]
+        for work in running:
+            work.dying = True
+        self._give_up([work.job for work in self._works.values() if not work.hosts])
+        self._works = {name: work for name, work in self._works.items() if work.hosts}
+        self._live = 0
+        if running:
+            self.bs.kill_jobs([work.job for work in running])
+
+    def _give_up(self, jobs: list[Job]) -> None:
+        for job in jobs:
+            self.bs.set_job_metadata(job.id, WINDOW_OVER)
+        if jobs:
+            self.bs.reject_jobs(jobs)
+
+    def _give_up_all(self, why: str) -> None:
+        waiting = [work.job for work in self._works.values() if not work.hosts]
+        if waiting:
+            self.logger.warning("%d jobs can never run, %s: rejected (first: %s)", len(waiting), why, waiting[0].id)
+            self.bs.reject_jobs(waiting)
+        self._works = {name: work for name, work in self._works.items() if work.hosts}
+        self._live = len(self._works)
+
+
+def _changes(series: Series) -> list[tuple[float, float]]:
+    """The dates in s at which the value changes, and the first, which counts from 0."""
+    rows = list(zip((0.0, *series.times_s[1:]), series.values, strict=True))
+    return [row for i, row in enumerate(rows) if i == 0 or row[1] != rows[i - 1][1]]

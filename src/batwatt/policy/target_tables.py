@@ -1,0 +1,245 @@
+"""The tables of the target strategies of the riskaware paper, compiled: events in a heap, and profiles of machines.
+
+A *profile* is the number of cores of a machine that are in use, as a step function of time: `used[m, k]` from
+`since[m, k]` on, for k from `first[m]` to `last[m]`, where the last is 0 for ever. Planned starts and ends are events,
+ordered by date, starts before ends, machine and job.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+START, END = 0, 1
+JOB_BITS = 32
+PLANNED, RUNNING, RESTATED, OVER = 0, 1, 2, 3
+"""States of a job: planned; running; running, to be announced again after a re-mapping; over."""
+ALIVE, USABLE, EVENTS, TOLD, LOWEST = range(5)
+"""Counts: machines alive, machines usable (M_use), events in the heap, what there is to tell, first job not over."""
+WORST, LOW, HIGH, LIMIT = range(4)
+"""Reals: S+, the thresholds of M_use, the stretch within which a probed machine is taken (0: S+)."""
+ALWAYS, PACK, DISTANCE, CORES, EMPTY = range(5)
+"""Settings: as in `targets.TargetSettings`, and the cores of a machine."""
+
+
+class Tables(NamedTuple):
+    """All that the kernel knows. M machines, J jobs at most, K steps of a profile at most."""
+
+    since: np.ndarray
+    """(M, K), s."""
+    used: np.ndarray
+    """(M, K), cores."""
+    first: np.ndarray
+    """(M,)."""
+    last: np.ndarray
+    """(M,)."""
+    load: np.ndarray
+    """(M,), cores in use after the last event of the machine."""
+    waiting: np.ndarray
+    """(M,), jobs planned and not yet started."""
+    roomy: np.ndarray
+    """(M, cores + 1), no step before this one has room for so many cores."""
+    release_s: np.ndarray
+    """(J,)."""
+    length_s: np.ndarray
+    """(J,), the whole length."""
+    run_s: np.ndarray
+    """(J,), what the next run takes."""
+    cores: np.ndarray
+    """(J,)."""
+    category: np.ndarray
+    """(J,), C_i."""
+    machine: np.ndarray
+    """(J,), -1: none."""
+    start_s: np.ndarray
+    """(J,), planned."""
+    end_s: np.ndarray
+    """(J,), planned."""
+    state: np.ndarray
+    """(J,)."""
+    when: np.ndarray
+    """(E,), dates of the heap's events."""
+    what: np.ndarray
+    """(E,), of the events: (kind times machines plus machine), and the job in the lower `JOB_BITS`."""
+    told: np.ndarray
+    """(3 J,), what came of a step, in order: job j started (j) or was killed (-1 - j)."""
+    counts: np.ndarray
+    reals: np.ndarray
+    settings: np.ndarray
+
+
+# nothing here makes an array, so references need not be counted: that took most of the time
+_HOW: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
+inlined: Any = njit(forceinline=True, **_HOW)
+
+
+def compiled(function: Any) -> Any:
+    """Compile an entry point at its first call; the result is kept on the disk where there is a place for it."""
+    try:
+        return njit(cache=True, **_HOW)(function)
+    except RuntimeError:  # neither beside the module nor at home
+        return njit(**_HOW)(function)
+
+
+# the heap of events -----------------------------------------------------------------------------------------------
+
+
+@inlined
+def add(tables: Tables, date_s: float, kind: int, machine: int, job: int) -> None:
+    """Note an event without putting it in its place."""
+    i = tables.counts[EVENTS]
+    tables.counts[EVENTS] = i + 1
+    tables.when[i] = date_s
+    tables.what[i] = (kind * len(tables.first) + machine) << JOB_BITS | job
+
+
+@inlined
+def rise(tables: Tables, i: int) -> None:
+    """Move event i up to its place."""
+    when, what = tables.when, tables.what
+    date_s, code = when[i], what[i]
+    while i > 0:
+        parent = (i - 1) // 2
+        if when[parent] < date_s or (when[parent] == date_s and what[parent] < code):
+            break
+        when[i], what[i] = when[parent], what[parent]
+        i = parent
+    when[i], what[i] = date_s, code
+
+
+@inlined
+def sink(tables: Tables, i: int) -> None:
+    """Move event i down to its place."""
+    when, what, count = tables.when, tables.what, tables.counts[EVENTS]
+    date_s, code = when[i], what[i]
+    while True:
+        child = 2 * i + 1
+        if child >= count:
+            break
+        right = child + 1
+        if right < count and (when[right] < when[child] or (when[right] == when[child] and what[right] < what[child])):
+            child = right
+        if date_s < when[child] or (date_s == when[child] and code < what[child]):
+            break
+        when[i], what[i] = when[child], what[child]
+        i = child
+    when[i], what[i] = date_s, code
+
+
+@inlined
+def arrange(tables: Tables) -> None:
+    """Put all events in their places."""
+    for i in range(tables.counts[EVENTS] // 2 - 1, -1, -1):
+        sink(tables, i)
+
+
+@inlined
+def pop(tables: Tables) -> None:
+    """Remove the first event."""
+    last = tables.counts[EVENTS] - 1
+    tables.counts[EVENTS] = last
+    tables.when[0], tables.what[0] = tables.when[last], tables.what[last]
+    sink(tables, 0)
+
+
+# profiles ---------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def clear(tables: Tables, m: int, now_s: float) -> None:
+    """Forget all that runs and is planned on a machine."""
+    tables.first[m] = tables.last[m] = 0
+    tables.since[m, 0], tables.used[m, 0] = now_s, 0
+    tables.load[m] = tables.waiting[m] = 0
+    tables.roomy[m, :] = 0
+
+
+@inlined
+def trim(tables: Tables, m: int, now_s: float) -> None:
+    """Forget what is over, and take note of the load."""
+    k, last, since = tables.first[m], tables.last[m], tables.since
+    while k < last and since[m, k + 1] <= now_s:
+        k += 1
+    tables.first[m] = k
+    tables.load[m] = tables.used[m, k]
+
+
+@inlined
+def earliest(tables: Tables, m: int, now_s: float, run_s: float, cores: int, before_s: float) -> tuple[float, int]:
+    """Start of the earliest interval of `run_s` s in which so many cores are free, and the step that it lies in.
+
+    The start is infinite if it were after `before_s`.
+    """
+    since, used = tables.since, tables.used
+    last = tables.last[m]
+    room = tables.settings[CORES] - cores
+    # until the machine is cleared its profile only fills, and steps only move up
+    k = max(tables.first[m], tables.roomy[m, cores])
+    while used[m, k] > room:
+        k += 1
+    tables.roomy[m, cores] = k
+    start_s = max(now_s, since[m, k])
+    while start_s <= before_s:
+        begin, end_s = k, start_s + run_s
+        while k < last and used[m, k] <= room and since[m, k + 1] < end_s:
+            k += 1
+        if used[m, k] <= room:
+            return start_s, begin
+        while used[m, k] > room:
+            k += 1
+        start_s = since[m, k]
+    return np.inf, k
+
+
+@inlined
+def _shift(tables: Tables, m: int, begin: int, end: int, by: int) -> None:
+    """Move steps begin to `end`, both included, by so many places."""
+    since, used = tables.since, tables.used
+    if by > 0:
+        for i in range(end, begin - 1, -1):
+            since[m, i + by], used[m, i + by] = since[m, i], used[m, i]
+    elif by < 0:
+        for i in range(begin, end + 1):
+            since[m, i + by], used[m, i + by] = since[m, i], used[m, i]
+
+
+@inlined
+def occupy(tables: Tables, m: int, k: int, start_s: float, end_s: float, cores: int) -> None:
+    """Use so many cores in [start_s, end_s[, which begins in step k; neighbours of equal use become one step."""
+    since, used, first, last = tables.since, tables.used, tables.first[m], tables.last[m]
+    end = k
+    while end < last and since[m, end + 1] < end_s:
+        end += 1
+    split = since[m, k] < start_s
+    before = int(split)
+    if not split and k > first and used[m, k - 1] == used[m, k] + cores:
+        before = -1
+    rest = end == last or since[m, end + 1] > end_s
+    after = int(rest)
+    if not rest and used[m, end + 1] == used[m, end] + cores:
+        after = -1
+    # what comes after the interval, then what lies in it
+    back = used[m, end]
+    begin_tail = end + 1 if after >= 0 else end + 2
+    if before + after > 0:
+        _shift(tables, m, begin_tail, last, before + after)
+        _shift(tables, m, k if before > 0 else k + 1, end, before)
+    else:
+        _shift(tables, m, k if before > 0 else k + 1, end, before)
+        _shift(tables, m, begin_tail, last, before + after)
+    tables.last[m] = last + before + after
+    if rest:
+        since[m, end + before + 1], used[m, end + before + 1] = end_s, back
+    if split:
+        since[m, k + 1] = start_s
+    begin = k + 1 if split else k
+    if before < 0:
+        begin = k  # step k is part of the one before, which has its use already
+    for i in range(begin, end + before + 1):
+        used[m, i] += cores
+    if before < 0 or after < 0:
+        # steps have moved down
+        for width in range(tables.roomy.shape[1]):
+            tables.roomy[m, width] = max(0, tables.roomy[m, width] + min(0, before) + min(0, after))
