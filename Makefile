@@ -41,8 +41,8 @@ wheel: $(VENV)/dev  ## build the wheel and import it from a clean environment
 	cd build && clean/bin/python -c 'import batwatt, batwatt.schedulers.powercap; print("wheel", batwatt.__version__)'
 	cd build && clean/bin/batwatt policies > /dev/null
 
-bench: $(VENV)/dev  ## speed and memory of the embedded engine
-	$(BIN)/python bench/engine.py
+bench: $(VENV)/dev  ## speed and memory of the embedded engine, speed of the risk-aware strategies
+	$(BIN)/python bench/engine.py; first=$$?; $(BIN)/python bench/riskaware.py && exit $$first
 
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'

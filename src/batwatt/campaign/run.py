@@ -21,7 +21,7 @@ from batwatt.campaign.load import blaming, make_scheduler
 from batwatt.campaign.materials import Materials, gather, with_files
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import serve, simulate
+from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import write_json
@@ -116,6 +116,11 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
 
     A deadlock on the embedded engine leaves Batsim's files for inspection, as Batsim does, and is raised.
     """
+    with seldom_collected():
+        return _run(spec, progress)
+
+
+def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
     began = time.perf_counter()
     given = spec.envelope or spec.options.get("envelope")
     materials = gather(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from batsim.batsim import BatsimScheduler
 
@@ -21,20 +22,27 @@ def simulate(engine: Engine, scheduler: BatsimScheduler, watch: Callable[[Link],
     DeadlockError; an illegal decision raises IllegalDecisionError.
     """
     bs = Bs(scheduler, watch(engine) if watch else engine)
-    # rows and jobs live to the end: looking for garbage among them again and again costs a tenth of the time
+    with seldom_collected():
+        try:
+            bs.start()
+        except DeadlockError as deadlock:
+            try:
+                scheduler.onDeadlock()
+            except ValueError as error:
+                raise deadlock from error
+            raise
+    return engine.close()
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Look for garbage seldom: rows and jobs live to the end, and going through them again and again takes time."""
     thresholds = gc.get_threshold()
     gc.set_threshold(500_000, 20, 100)
     try:
-        bs.start()
-    except DeadlockError as deadlock:
-        try:
-            scheduler.onDeadlock()
-        except ValueError as error:
-            raise deadlock from error
-        raise
+        yield
     finally:
         gc.set_threshold(*thresholds)
-    return engine.close()
 
 
 def serve(engine: Engine, endpoint: str, patience_s: float | None = None) -> Record:

@@ -95,6 +95,8 @@ class MachineScheduler(Scheduler):
         self._next_step = 0
         self._more_jobs = True
         self._live = 0
+        self._due: set[int] = set()
+        self._switching: set[int] = set()
         self._stopped = False
         self._registration_over = False
         self._too_wide: list[str] = []
@@ -306,7 +308,9 @@ class MachineScheduler(Scheduler):
                 kills.append(work.job)
         for number in dict.fromkeys(told):
             if number >= 0 and works[number].wanted:
-                self.machines[self.planner.machine_of(number)].queue.append(works[number])
+                place = self.planner.machine_of(number)
+                self.machines[place].queue.append(works[number])
+                self._due.add(place)
         if kills:
             self.bs.kill_jobs(kills)
 
@@ -314,22 +318,30 @@ class MachineScheduler(Scheduler):
         alive = set(self.planner.machines_alive())
         for number, machine in enumerate(self.machines):
             machine.wanted = number in alive
+            if machine.wanted != machine.on:
+                self._switching.add(number)
 
     # carrying out -----------------------------------------------------------------------------------------------
 
     def _carry_out(self) -> None:
         """Switch what can be switched, then start what can start."""
         self._switch()
-        for number, machine in enumerate(self.machines):
-            if machine.queue and machine.on and not machine.changing:
+        for number in sorted(self._due):
+            machine = self.machines[number]
+            if machine.on and not machine.changing:
                 self._start(number, machine)
+                if not machine.queue:
+                    self._due.discard(number)
 
     def _switch(self) -> None:
         if self._off_state is None:
             return
         masks = {True: 0, False: 0}
-        for machine in self.machines:
-            if machine.on != machine.wanted and not machine.changing and machine.free == machine.hosts:
+        for number in sorted(self._switching):
+            machine = self.machines[number]
+            if machine.on == machine.wanted and not machine.changing:
+                self._switching.discard(number)
+            elif not machine.changing and machine.free == machine.hosts:
                 machine.changing = True
                 masks[machine.wanted] |= machine.hosts
         for on, mask in masks.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -62,12 +63,16 @@ class Categories:
     quantiles: int = 1000
     longest_as_shortest: bool = True
 
+    @cached_property
+    def _limits(self) -> NDArray[np.float64]:
+        return self.reference.quantiles_s(self.quantiles)
+
     def of(self, lengths_s: ArrayLike) -> NDArray[np.float64]:
         """The categories of some lengths in s."""
         lengths = np.asarray(lengths_s, dtype=np.float64)
         if not self.quantiles:
             return self.reference.share_not_shorter(lengths)
-        limits = self.reference.quantiles_s(self.quantiles)
+        limits = self._limits
         passed = np.searchsorted(limits, lengths, side="right")
         if self.longest_as_shortest:
             passed[lengths == limits[-1]] = 0
