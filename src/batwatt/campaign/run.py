@@ -79,6 +79,8 @@ class RunSpec:
             options.setdefault("envelope", str(self.envelope))
         if self.capacity is not None:
             options.setdefault("capacity", str(self.capacity))
+        if self.config.energy is False and self.capacity is not None:
+            options.setdefault("switch", False)
         if self.window is not None and self.capacity is not None:
             # a little later, so that what was killed at the end is told from what went on
             options.setdefault("until_s", self.window.end_s + 1.0)

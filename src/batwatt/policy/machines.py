@@ -13,7 +13,6 @@ import math
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,11 +24,11 @@ from batwatt.inputs.capacity import checked_capacity, read_capacity
 from batwatt.inputs.platform_gen import number_text
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
-from batwatt.model.platform import MACHINE
 from batwatt.model.series import Series
 from batwatt.model.workload import LENGTH, RELEASE, WINDOW_OVER, Delay
 from batwatt.policy.base import Job, Scheduler
 from batwatt.policy.machine_planner import MachineJob, MachinePlanner
+from batwatt.policy.machine_stock import Machine, Work, take_stock
 from batwatt.policy.options import SchedulerOptions
 
 LAG_S = 1e-3
@@ -45,34 +44,7 @@ class MachineOptions(SchedulerOptions):
     until_s: float | None = Field(
         None, ge=0.0, allow_inf_nan=False, description="date in s at which all that runs and waits is given up"
     )
-
-
-@dataclass(slots=True)
-class _Work:
-    """A job from its submission to its end, whatever it is called each time that it runs."""
-
-    plan: MachineJob
-    job: Job
-    wanted: bool = False
-    """Started by the planner and not yet here."""
-    hosts: int = 0
-    """Where it runs; 0: it does not."""
-    machine: int = -1
-    dying: bool = False
-    runs: int = 1
-
-
-class _Machine:
-    """One machine: its hosts, which of them are free, whether it is on, and what waits for it."""
-
-    __slots__ = ("arrived", "changing", "free", "hosts", "on", "queue", "wanted")
-
-    def __init__(self, hosts: int) -> None:
-        self.hosts = self.free = hosts
-        self.on = self.wanted = True
-        self.changing = False
-        self.arrived = 0
-        self.queue: deque[_Work] = deque()
+    switch: bool = Field(True, description="switch machines off and on; else they only stand idle (needs energy)")
 
 
 class MachineScheduler(Scheduler):
@@ -86,8 +58,8 @@ class MachineScheduler(Scheduler):
         if given is None:
             raise InputError("option 'capacity'", "the scheduler needs one", "give a file: batwatt run --capacity FILE")
         self.capacity: Series = given if isinstance(given, Series) else read_capacity(given, None)
-        self._works: dict[str, _Work] = {}
-        self._by_number: list[_Work] = []
+        self._works: dict[str, Work] = {}
+        self._by_number: list[Work] = []
         self._arrived: list[tuple[float, Any, Job, float, float, float]] = []
         self._ended: list[tuple[int, float]] = []
         self._calls: set[float] = set()
@@ -118,34 +90,14 @@ class MachineScheduler(Scheduler):
         if not self.bs.dynamic_job_registration_enabled:
             problem = "killed jobs are submitted again, for which Batsim needs --enable-dynamic-jobs"
             raise InputError("Batsim", problem, "start it so, with --enable-profile-reuse")
-        self.machines, self._off_state, self._on_state = self._take_stock()
+        hosts = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
+        self.machines, self._off_state, self._on_state = take_stock(hosts, self.settings.switch)
         self.cores = self.machines[0].hosts.bit_count()
         checked_capacity(self.capacity, len(self.machines), self.capacity.source)
         self._machine_of_host = {
             host: number for number, machine in enumerate(self.machines) for host in hostset.ids(machine.hosts)
         }
         self.planner = self.make_planner(len(self.machines), self.cores)
-
-    def _take_stock(self) -> tuple[list[_Machine], int | None, int]:
-        """The machines in the order of their first hosts, the p-state of sleep if there is one, and that of work."""
-        masks: dict[str, int] = {}
-        sleeping: set[str] = set()
-        for host in range(self.bs.nb_compute_resources):
-            described = self.bs.compute_resources[host]
-            properties = described["properties"]
-            name = properties.get(MACHINE, described["name"])
-            masks[name] = masks.get(name, 0) | 1 << host
-            sleeping.add(properties.get("sleep_pstates", ""))
-        sizes = {mask.bit_count() for mask in masks.values()}
-        if len(sizes) > 1 or len(sleeping) > 1:
-            what = "numbers of hosts" if len(sizes) > 1 else "sleep states"
-            raise InputError("platform", f"machines have different {what}", "use machines that are alike")
-        machines = [_Machine(mask) for mask in masks.values()]
-        triples = [[int(state) for state in part.split(":")] for part in sleeping.pop().split(",") if part]
-        if not triples:
-            return machines, None, 0
-        special = {state for triple in triples for state in triple}
-        return machines, triples[0][0], next(state for state in range(len(special) + 1) if state not in special)
 
     def onJobSubmission(self, job: Job) -> None:
         """Take note of a job; one that is wider than a machine can never run and is rejected."""
@@ -194,7 +146,7 @@ class MachineScheduler(Scheduler):
         self._live -= 1
         self._ended.append((work.plan.number, self.bs.time()))
 
-    def _submit_again(self, work: _Work) -> None:
+    def _submit_again(self, work: Work) -> None:
         """Register the job anew, whole."""
         old, length_s = work.job, work.plan.length_s
         workload, _, name = old.id.partition("!")
@@ -288,7 +240,7 @@ class MachineScheduler(Scheduler):
     def _take(self, row: tuple[float, Any, Job, float, float, float]) -> MachineJob:
         release_s, _, job, length_s, run_s, _ = row
         plan = MachineJob(len(self._by_number), release_s, length_s, run_s, job.requested_resources)
-        work = self._works[job.id] = _Work(plan, job)
+        work = self._works[job.id] = Work(plan, job)
         self._by_number.append(work)
         self._live += 1
         return plan
@@ -348,9 +300,9 @@ class MachineScheduler(Scheduler):
             if mask:
                 self.bs.set_resource_state(HostSet(mask), self._on_state if on else self._off_state)
 
-    def _start(self, number: int, machine: _Machine) -> None:
+    def _start(self, number: int, machine: Machine) -> None:
         """Start the jobs that are due on a machine, as far as they are here and their cores are free."""
-        left: deque[_Work] = deque()
+        left: deque[Work] = deque()
         for work in machine.queue:
             if not work.wanted or self.planner.machine_of(work.plan.number) != number:
                 continue  # killed, and perhaps due elsewhere
