@@ -13,6 +13,8 @@ from batwatt.report import data, interactive, pictures, pictures_compared
 from batwatt.report.grid import slug
 from batwatt.report.kept import envelope_of, input_of
 from batwatt.report.outline import Outline, best_first
+from batwatt.report.pictures_boxes import READING, Boxes, boxes, boxes_figure
+from batwatt.report.pmbs23 import GOODPUT, MEASURES, RANGE, Sweep
 from batwatt.report.table import COMPARED, INSTANCE, KILLS, SLOWDOWN, VIOLATIONS, WORK, Campaign, Measure
 from batwatt.results.gantt import gantt_figure
 from batwatt.results.power import power_series
@@ -34,13 +36,19 @@ class Shown:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A figure: `pictures` by file stem, `shown` on the page; without either, `caption` says why."""
+    """A figure: `pictures` by file stem, `shown` on the page; without either, `caption` says why.
+
+    With a `legend` (labels) what is shown stands side by side, where there is room, below one legend for all.
+    """
 
     id: str
     title: str
     caption: str
     pictures: Mapping[str, Figure] = field(default_factory=dict)
     shown: tuple[Shown, ...] = ()
+    kinds: tuple[str, ...] = ("png", "svg")
+    """The formats of the pictures."""
+    legend: tuple[str, ...] = ()
 
 
 def exhibits(campaign: Campaign, outline: Outline) -> Iterator[Exhibit]:
@@ -189,12 +197,62 @@ def _gantts(campaign: Campaign, outline: Outline, zoom: data.Zoom | None) -> Ite
         yield Exhibit("gantt1", "Servers of one run", "No kept run has its platform file still there and the same.")
 
 
+def box_exhibits(swept: Sequence[Sweep], labels: Sequence[str], looks: Mapping[str, Look]) -> Iterator[Exhibit]:
+    """The figures of the riskaware paper, as far as anything varies: goodput by type of workload, and other metrics."""
+    for sweep in swept:
+        parameter, first = sweep.parameter, sweep.panels[0]
+        # the panels of Figure 4: measures instead of types
+        metrics = [boxes(first, m, labels, ": ".join(filter(None, (first.title, m.title)))) for m in MEASURES]
+        if parameter is None:
+            title = "Studies in which no parameter varies" if len(swept) > 1 else "Goodput and other metrics"
+            yield _boxes("studies", title, title, metrics, labels, looks, "")
+            continue
+        varies = f"{parameter.meaning}, {parameter.symbol}"
+        goodput = [boxes(panel, GOODPUT, labels) for panel in sweep.panels]
+        title = f"Figure {parameter.figure[-1]}: goodput by {varies}"
+        yield _boxes(parameter.figure, title, f"Goodput by {varies}", goodput, labels, looks, parameter.axis)
+        if parameter is RANGE:
+            title = f"Figure 4: four metrics by {varies}: {first.title}"
+            yield _boxes("figure4", title, f"Four metrics by {varies}: {first.title}", metrics, labels, looks,
+                         parameter.axis)  # fmt: skip
+
+
+def _boxes(
+    name: str,
+    title: str,
+    what: str,
+    drawn: Sequence[Boxes | None],
+    labels: Sequence[str],
+    looks: Mapping[str, Look],
+    x_axis: str,
+) -> Exhibit:
+    panels = [panel for panel in drawn if panel is not None]
+    counts = {count for panel in panels for count in panel.stats["count"].tolist()}
+    instances = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{min(counts)}"
+    meanings = "; ".join(dict.fromkeys(f"{panel.measure.title}: {panel.measure.meaning}" for panel in panels))
+    caption = f"{what}. A box per algorithm, of {instances} instances each. {READING} {_sentence(meanings)}."
+    shown = tuple(
+        Shown(
+            f"plot-{name}-{number}",
+            f"Boxes of {panel.measure.title} by {x_axis or 'algorithm'} ({panel.title})",
+            interactive.boxes_plot(panel, labels, looks, x_axis),
+        )
+        for number, panel in enumerate(panels)
+    )
+    picture = boxes_figure(panels, labels, looks, x_axis)
+    return Exhibit(name, title, caption, {name: picture}, shown, ("png", "svg", "pdf"), tuple(labels))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def _with_remark(caption: str, outline: Outline, name: str) -> str:
     return f"{caption} {outline.remarks.get(name, '')}".strip()
 
 
 def write_pictures(exhibit: Exhibit, folder: Path) -> Iterator[Path]:
-    """Write each picture as PNG and as SVG; yields the paths."""
+    """Write each picture in each of its formats; yields the paths."""
     for stem, figure in exhibit.pictures.items():
-        for kind in ("png", "svg"):
+        for kind in exhibit.kinds:
             yield save(figure, folder / f"{stem}.{kind}")

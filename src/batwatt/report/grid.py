@@ -39,7 +39,7 @@ class GridColumn:
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows with a `label`, of which the first `named` stand out."""
+    """Rows with a `label`, of which the first `named` stand out; `by_label` if these are algorithms."""
 
     name: str
     title: str
@@ -47,6 +47,7 @@ class Grid:
     frame: pd.DataFrame
     named: int
     notes: tuple[str, ...] = ()
+    by_label: bool = True
 
     def cells(self) -> list[list[str]]:
         """The texts shown, row by row."""

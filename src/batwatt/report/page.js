@@ -50,7 +50,7 @@
   function draw() {
     const labels = chosen();
     document.getElementById("count").textContent = labels.size;
-    for (const row of document.querySelectorAll("tr[data-label]")) row.hidden = !labels.has(row.dataset.label);
+    for (const row of document.querySelectorAll("[data-label]")) row.hidden = !labels.has(row.dataset.label);
     for (const [id, plot] of Object.entries(plots)) drawPlot(document.getElementById(id), plot, labels);
   }
 

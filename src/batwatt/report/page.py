@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 from batwatt import __version__
 from batwatt.files import whole_file
-from batwatt.report import igsc22
-from batwatt.report.exhibits import Exhibit, exhibits, write_pictures
+from batwatt.report import igsc22, pmbs23
+from batwatt.report.exhibits import Exhibit, box_exhibits, exhibits, write_pictures
 from batwatt.report.grid import Grid, write_csv
 from batwatt.report.outline import Outline, general_outline
+from batwatt.report.pmbs23_claims import claims, claims_table
+from batwatt.report.pmbs23_tables import all_means, mean_tables
 from batwatt.report.table import INSTANCE, Campaign, read_campaign
 from batwatt.report.tables import study_tables, summary, table2, table3
 from batwatt.results.metrics import METRICS
@@ -25,6 +28,7 @@ from batwatt.results.style import drawing
 
 REPORT = "report"
 """Folder of the report, within the campaign's."""
+PLURALS = {"platform": "platforms", "workload": "workloads", "envelope": "envelopes", "capacity": "capacities"}
 
 
 def write_report(results: Path | str) -> list[Path]:
@@ -33,24 +37,54 @@ def write_report(results: Path | str) -> list[Path]:
     The same results give the same bytes. Raises InputError.
     """
     campaign = read_campaign(results)
-    outline = igsc22.outline(campaign) or general_outline(campaign)
-    folder = campaign.folder / REPORT
+    outline = igsc22.outline(campaign)
+    with drawing():
+        if outline is None and pmbs23.has_goodput(campaign):
+            return _goodput_report(pmbs23.named(campaign))
+        return _envelope_report(campaign, outline or general_outline(campaign))
+
+
+def _envelope_report(campaign: Campaign, outline: Outline) -> list[Path]:
+    """The report of a campaign under envelopes: each algorithm beside the optimum."""
     grids = [grid for grid in (table2(campaign, outline), table3(campaign, outline)) if grid is not None]
     grids += study_tables(campaign, outline)
+    return _write(campaign, outline, grids, {}, exhibits(campaign, outline))
+
+
+def _goodput_report(campaign: Campaign) -> list[Path]:
+    """The report of a campaign on machines that come and go: boxes by the value of a parameter."""
+    outline = pmbs23.outline(campaign)
+    labels = list(outline.drawn)
+    swept = pmbs23.sweeps(pmbs23.points(campaign))
+    found = claims(swept)
+    grids = [*mean_tables(swept, labels), *claims_table(found)]
+    frames = {"means.csv": all_means(swept, labels)} | ({} if found.empty else {"claims-numbers.csv": found})
+    return _write(campaign, outline, grids, frames, box_exhibits(swept, labels, outline.looks(labels)))
+
+
+def _write(
+    campaign: Campaign,
+    outline: Outline,
+    grids: Sequence[Grid],
+    frames: Mapping[str, pd.DataFrame],
+    made: Iterable[Exhibit],
+) -> list[Path]:
+    """Write tables, further CSV files by name, figures as they are made, and the page; returns the paths."""
+    folder = campaign.folder / REPORT
     written = [path for grid in grids for path in grid.write(folder)]
+    written += [write_csv(frame, folder / name) for name, frame in frames.items()]
     written.append(write_csv(summary(campaign, outline), folder / "summary.csv"))
     shown: list[Exhibit] = []
     images: dict[str, str] = {}
-    with drawing():
-        for exhibit in exhibits(campaign, outline):
-            paths = list(write_pictures(exhibit, folder))
-            written += paths
-            shown.append(exhibit)
-            if not exhibit.shown:
-                images |= {path.stem: _embedded(path) for path in paths if path.suffix == ".png"}
+    for exhibit in made:
+        paths = list(write_pictures(exhibit, folder))
+        written += paths
+        shown.append(exhibit)
+        if not exhibit.shown:
+            images |= {path.stem: _embedded(path) for path in paths if path.suffix == ".png"}
     page = folder / "index.html"
     with whole_file(page) as out:
-        out.write(_html(campaign, outline, grids, shown, images))
+        out.write(_html(campaign, outline, grids, list(frames), shown, images))
     return [page, *written]
 
 
@@ -59,7 +93,12 @@ def _embedded(path: Path) -> str:
 
 
 def _html(
-    campaign: Campaign, outline: Outline, grids: Sequence[Grid], shown: Sequence[Exhibit], images: Mapping[str, str]
+    campaign: Campaign,
+    outline: Outline,
+    grids: Sequence[Grid],
+    further: Sequence[str],
+    shown: Sequence[Exhibit],
+    images: Mapping[str, str],
 ) -> str:
     home = files("batwatt.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -71,8 +110,10 @@ def _html(
     return template.render(
         outline=outline,
         facts=_facts(campaign),
+        studies=_studies(campaign),
         failed=_failed(campaign),
         grids=grids,
+        further=further,
         exhibits=shown,
         images=images,
         groups=groups,
@@ -109,12 +150,21 @@ def _facts(campaign: Campaign) -> list[tuple[str, str]]:
         ("runs", f"{len(campaign.frame)} ({len(campaign.failed)} failed)"),
         ("algorithms", str(len(campaign.labels))),
     ]
+    without = len(campaign.done) - len(campaign.with_goodput)
+    if 0 < without < len(campaign.done):
+        facts.append(("without goodput", f"{without} runs: in no figure"))
+    return facts
+
+
+def _studies(campaign: Campaign) -> list[tuple[str, str]]:
+    """What each study consists of."""
+    facts = []
     for study in campaign.studies:
         rows = campaign.frame[campaign.frame["study"] == study]
         instances = rows[list(INSTANCE)].drop_duplicates()
         parts = [f"{rows['label'].nunique()} algorithms", f"{len(instances)} instances"]
         parts += [
-            f"{name}: {', '.join(sorted(values))}" if len(values) <= 4 else f"{len(values)} {name}s"
+            f"{name}: {', '.join(sorted(values))}" if len(values) <= 4 else f"{len(values)} {PLURALS[name]}"
             for name in INSTANCE
             for values in (set(filter(None, instances[name].tolist())),)
             if values
@@ -125,10 +175,10 @@ def _facts(campaign: Campaign) -> list[tuple[str, str]]:
 
 def _failed(campaign: Campaign) -> list[tuple[str, ...]]:
     """Study, algorithm, instance and error of the runs that failed."""
-    names = ("study", "label", "workload", "envelope", "error", "status")
+    names = ("study", "label", "error", "status", *INSTANCE[1:])
     return [
-        (study, label, f"{workload} {envelope}".strip(), error or status)
-        for study, label, workload, envelope, error, status in zip(
+        (study, label, " ".join(filter(None, instance)), error or status)
+        for study, label, error, status, *instance in zip(
             *(campaign.failed[name].tolist() for name in names), strict=True
         )
     ]

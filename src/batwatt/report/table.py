@@ -19,10 +19,12 @@ TABLE = "table.parquet"
 DONE, FAILED = "done", "failed"
 OPTIMUM_SCHEDULER = "optimum"
 """The scheduler of the rows that the others are measured against."""
-INSTANCE = ("platform", "workload", "envelope")
+INSTANCE = ("platform", "workload", "envelope", "capacity")
 """What makes two runs comparable: they had the same task."""
-TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "placement", "order", "response", "status",
-         "error", "key")  # fmt: skip
+LATER = ("capacity", "strategy")
+"""Columns that tables of older versions lack: empty there."""
+TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "placement", "order", "response", "strategy",
+         "status", "error", "key")  # fmt: skip
 NUMBERS = (*(metric.name for metric in METRICS), "lower_bound", "gap")
 COLUMNS = (*TEXTS, "seed", *NUMBERS, "proven_optimal")
 """What the report needs of the table; other columns are ignored."""
@@ -62,7 +64,7 @@ COMPARED = (SLOWDOWN, KILLS, VIOLATIONS)
 class Campaign:
     """A folder of results and its table, with `kills` and `finished_work_percent` worked out.
 
-    An instance without an envelope has the empty text there.
+    An instance without an envelope or a capacity has the empty text there.
     """
 
     folder: Path
@@ -82,6 +84,11 @@ class Campaign:
     def failed(self) -> pd.DataFrame:
         """The rows of all others."""
         return self.frame[self.frame["status"] != DONE]
+
+    @cached_property
+    def with_goodput(self) -> pd.DataFrame:
+        """The rows of runs that ended well on machines that come and go: without core seconds there is no goodput."""
+        return self.done[self.done["capacity_core_s"] > 0.0]
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -137,13 +144,13 @@ def read_campaign(folder: Path | str) -> Campaign:
         frame = pd.read_parquet(path)
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise InputError(path, f"cannot be read ({error})", "run the campaign again") from None
-    missing = [name for name in COLUMNS if name not in frame.columns]
+    missing = [name for name in COLUMNS if name not in frame.columns and name not in LATER]
     if missing:
         problem = f"no column {missing[0]!r}: it was written by another version of batwatt"
         raise InputError(path, problem, "run the campaign again")
     if frame.empty:
         raise InputError(path, "has no row", "declare at least one run")
-    return Campaign(folder, _tidy(frame[list(COLUMNS)], path))
+    return Campaign(folder, _tidy(frame.reindex(columns=list(COLUMNS)), path))
 
 
 def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -165,5 +172,5 @@ def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 def instance_names(frame: pd.DataFrame) -> list[str]:
     """A short name of each row's instance: what differs among the rows, or the workload."""
-    varying: Sequence[str] = [name for name in INSTANCE if frame[name].nunique() > 1] or ["workload"]
+    varying: Sequence[str] = [name for name in INSTANCE if name in frame and frame[name].nunique() > 1] or ["workload"]
     return [" ".join(part for part in row if part) for row in frame[list(varying)].itertuples(index=False)]
