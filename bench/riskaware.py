@@ -16,12 +16,12 @@ from pathlib import Path
 
 from batwatt.schedulers.riskaware import Riskaware
 
-from batwatt.campaign.materials import gather
+from batwatt.campaign.materials import windowed
 from batwatt.campaign.run import RunSpec, run
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, simulate
-from batwatt.inputs.machines import Machines
+from batwatt.inputs.machines import Machines, machines_platform
 from batwatt.results.goodput import Window
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "experiments"))
@@ -52,12 +52,13 @@ def measure(strategy: str, folder: Path, repetitions: int = 5) -> tuple[float, f
     for _ in range(repetitions):
         began = time.perf_counter()
         with seldom_collected():
-            materials = gather(spec, None)
+            # not `gather`, which keeps what it has read
+            workload = windowed(TRACE, WINDOW, machines.machines * machines.cores)
             config = EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True)
-            engine = Engine(materials.platform, [materials.workload], config)
+            engine = Engine(machines_platform(machines), [workload], config)
             simulate(engine, Riskaware(spec.scheduler_options()))
             alone = min(alone, time.perf_counter() - began)
-        jobs = len(materials.workload.jobs)
+        jobs = len(workload.jobs)
         del engine
         began = time.perf_counter()
         run(spec)

@@ -14,18 +14,16 @@ The numbers themselves, and the two files, are igsc22_numbers.py's.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import doc_pages
 import pandas as pd
 from igsc22_numbers import ALL, ENERGY, OPTIMUM, PAIRS, Numbers, numbers_of, read_numbers, write_numbers
 
-from batwatt.errors import InputError, UnknownNameError
-from batwatt.files import whole_file
+from batwatt.errors import InputError
 from batwatt.report import igsc22
 from batwatt.report.grid import NOTHING, GridColumn
 from batwatt.report.table import COMPARED, KILLS, SLOWDOWN, VIOLATIONS, WORK, Measure, read_campaign
@@ -41,8 +39,6 @@ TRIPLE = " / ".join(measure.title for measure in COMPARED)
 
 TIE = 2.0
 """Means of differences that are fewer standard errors than this from 0 tell nothing."""
-
-MARK = re.compile(r"^<!-- *(table\b.*?|end) *-->$", re.MULTILINE)
 
 
 def shown(value: object, decimals: int, signed: bool = False) -> str:
@@ -214,64 +210,6 @@ TABLES: dict[str, Callable[[Numbers], str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Page:
-    """A page: its text, and where each of its tables begins and ends in it."""
-
-    path: Path
-    text: str
-    places: tuple[tuple[str, int, int], ...]
-
-    def filled(self, tables: Mapping[str, str]) -> str:
-        """The text with these tables."""
-        text = self.text
-        for name, begin, end in reversed(self.places):
-            text = f"{text[:begin]}\n\n{tables[name]}\n{text[end:]}"
-        return text
-
-    def different(self, tables: Mapping[str, str]) -> list[str]:
-        """The names of the tables that are other ones on the page."""
-        return [name for name, begin, end in self.places if self.text[begin:end] != f"\n\n{tables[name]}\n"]
-
-
-def read_page(path: Path) -> Page:
-    """A page. Raises InputError if it is not there, or has a table that does not exist or does not end."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError(path, f"cannot be read ({error})", "the tables stand on it") from None
-    places = []
-    open_: re.Match[str] | None = None
-    for mark in MARK.finditer(text):
-        line = f"{path}, line {text.count(chr(10), 0, mark.start()) + 1}"
-        if mark[1] != "end":
-            if open_ is not None:
-                raise InputError(line, f"{mark[0]} before the end of {open_[0]}", "put <!-- end --> between them")
-            name = mark[1].removeprefix("table").strip()
-            if name not in TABLES:
-                raise UnknownNameError(line, "table", name, TABLES, "Such a marker is <!-- table NAME -->.")
-            open_ = mark
-        elif open_ is None:
-            raise InputError(line, "<!-- end --> of no table", "put <!-- table NAME --> before it")
-        else:
-            places.append((open_[1].removeprefix("table").strip(), open_.end(), mark.start()))
-            open_ = None
-    if open_ is not None:
-        raise InputError(path, f"{open_[0]} has no end", "put <!-- end --> after it")
-    return Page(path, text, tuple(places))
-
-
-def read_pages(docs: Path) -> list[Page]:
-    """The pages, which have every table among them. Raises InputError."""
-    pages = [read_page(docs / name) for name in PAGES]
-    there = {name for page in pages for name, _, _ in page.places}
-    missing = [name for name in TABLES if name not in there]
-    if missing:
-        hint = f"put <!-- table {missing[0]} --> and <!-- end --> on one of them"
-        raise InputError(docs, f"the table {missing[0]!r} is on none of {', '.join(PAGES)}", hint)
-    return pages
-
-
 def main(words: Sequence[str] | None = None) -> int:
     """Make the tables, or check them; the exit code is 1 if a page has another table, 2 for bad input."""
     parser = argparse.ArgumentParser(description="Make the tables of docs/igsc22.md and docs/frugal.md.")
@@ -290,7 +228,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def make(results: Path, docs: Path) -> int:
     """Write the two files and the tables of the pages; says which pages changed."""
-    pages = read_pages(docs)
+    pages = doc_pages.read_pages(docs, PAGES, TABLES)
     campaign = read_campaign(results)
     if len(campaign.failed):
         failed = f"{len(campaign.failed)} of {len(campaign.frame)} runs failed; means are over the others"
@@ -298,24 +236,13 @@ def make(results: Path, docs: Path) -> int:
     for path in write_numbers(numbers_of(campaign), docs / FOLDER):
         print(f"{path.name}: written")
     # from the files, as the check does: what is lost to 6 decimals is lost here, too
-    tables = tables_of(docs)
-    for page in pages:
-        changed = page.different(tables)
-        with whole_file(page.path) as out:
-            out.write(page.filled(tables))
-        print(f"{page.path.name}:", f"new {', '.join(changed)}" if changed else "same")
+    doc_pages.write(pages, tables_of(docs))
     return 0
 
 
 def check(docs: Path) -> int:
     """Compare the tables of the pages with the two files; names each page that differs."""
-    pages, tables = read_pages(docs), tables_of(docs)
-    code = 0
-    for page in pages:
-        changed = page.different(tables)
-        print(f"{page.path.name}:", f"DIFFERENT: {', '.join(changed)}" if changed else "same")
-        code |= bool(changed)
-    return code
+    return doc_pages.check(doc_pages.read_pages(docs, PAGES, TABLES), tables_of(docs))
 
 
 def tables_of(docs: Path) -> dict[str, str]:

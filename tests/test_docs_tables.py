@@ -24,6 +24,7 @@ MEASURED = ["mean_slowdown", "finished_work_fraction", "energy_j"]
 
 
 sys.path.append(str(ROOT / "experiments"))
+import doc_pages  # noqa: E402
 import igsc22_numbers as numbers_of_docs  # noqa: E402 (scripts are found by their folder)
 import igsc22_tables as tables  # noqa: E402
 
@@ -50,7 +51,7 @@ def bare(folder: Path) -> Path:
 
 def table_of(docs: Path, name: str) -> list[list[str]]:
     """The cells of a table as it stands on its page, heading first."""
-    for page in tables.read_pages(docs):
+    for page in doc_pages.read_pages(docs, tables.PAGES, tables.TABLES):
         for found, begin, end in page.places:
             if found == name:
                 lines = page.text[begin:end].strip().splitlines()
@@ -97,7 +98,7 @@ def test_a_campaign_run_afresh_gives_the_committed_numbers(tmp_path):
 
 
 def test_a_changed_number_on_a_page_is_found(docs, capsys):
-    page = tables.read_page(docs / "frugal.md")
+    page = doc_pages.read_page(docs / "frugal.md", tables.TABLES)
     begin = next(begin for name, begin, _ in page.places if name == "own")
     cell = table_of(docs, "own")[1][2]
     changed = page.text[begin:].replace(cell, f"{float(cell) + 0.01:.2f}", 1)
@@ -306,7 +307,7 @@ def test_without_an_optimum_there_are_dashes(tmp_path, capsys):
 
 
 def test_columns_are_aligned(made):
-    for page in tables.read_pages(made):
+    for page in doc_pages.read_pages(made, tables.PAGES, tables.TABLES):
         for _, begin, end in page.places:
             lines = page.text[begin:end].strip().splitlines()
             assert len({len(line) for line in lines}) == 1

@@ -19,7 +19,8 @@ class FirstFit(MachinePlanner):
     starts from zero.
 
     `as_published` does two things as the authors' program does them, not as the paper says. An arriving job that needs
-    all the cores that are free on the emptiest machine does not start before the next end or change. And with `rng` the
+    all the cores that are free on the emptiest machine does not start before the next end or change (there it waits for
+    ever if nothing runs: here it starts then). And with `rng` the
     order in which machines are looked at is shuffled once, while those with the highest indices go first.
     """
 
@@ -54,7 +55,7 @@ class FirstFit(MachinePlanner):
             self._machine.append(-1)
             self._end_s.append(0.0)
             most = max((self._free[m] for m in self._alive), default=0)
-            if job.cores < most or (job.cores == most and not self._late):
+            if job.cores < most or (job.cores == most and not (self._late and self._running)):
                 self._start(job, date_s)
             else:
                 self._wait(job)

@@ -207,10 +207,15 @@ class MachineScheduler(Scheduler):
     def _go_on(self, now_s: float) -> None:
         """Hand over, date by date, the steps and the jobs of this message, after the ends before them."""
         told: list[int] = []
+        until_s = 0.0
         for number, date_s in self._ended:
-            if self.planner.end_s(number) > date_s + LAG_S:
+            end_s = self.planner.end_s(number)
+            if end_s > date_s + LAG_S:
                 told += self.planner.ended(number, date_s)
-        worked = bool(self._ended)
+            else:
+                until_s = max(until_s, end_s)
+        if until_s > 0.0:
+            told += self.planner.advance(until_s)
         self._ended.clear()
         arrived = sorted(self._arrived, key=lambda row: (row[5], row[0], row[1]))
         self._arrived.clear()
@@ -229,12 +234,9 @@ class MachineScheduler(Scheduler):
             while position < len(arrived) and arrived[position][5] == date_s:
                 batch.append(self._take(arrived[position]))
                 position += 1
-            told += self.planner.advance(date_s, alive, batch)
-            worked = False
+            told += self.planner.advance(max(date_s, until_s), alive, batch)
             if alive is not None:
                 self._want_alive()
-        if worked:
-            told += self.planner.advance(now_s)
         self._hear(told)
 
     def _take(self, row: tuple[float, Any, Job, float, float, float]) -> MachineJob:
@@ -291,11 +293,14 @@ class MachineScheduler(Scheduler):
         masks = {True: 0, False: 0}
         for number in sorted(self._switching):
             machine = self.machines[number]
+            # what is late, and over by the plan when its machine goes, is still to run there
+            late = any(work.wanted and self.planner.machine_of(work.plan.number) == number for work in machine.queue)
+            wanted = machine.wanted or late
             if machine.on == machine.wanted and not machine.changing:
                 self._switching.discard(number)
-            elif not machine.changing and machine.free == machine.hosts:
+            elif machine.on != wanted and not machine.changing and machine.free == machine.hosts:
                 machine.changing = True
-                masks[machine.wanted] |= machine.hosts
+                masks[wanted] |= machine.hosts
         for on, mask in masks.items():
             if mask:
                 self.bs.set_resource_state(HostSet(mask), self._on_state if on else self._off_state)

@@ -1,0 +1,210 @@
+"""The target strategies once more, plain and slow: no profiles and no heap, every date is looked for among all jobs.
+
+Written from docs/riskaware.md, to be compared with `batwatt.policy.targets`. Where the text leaves room, this is how it
+is read here:
+
+- what happens at one date is in the order of machines, then of jobs; M_use is updated after each start and each end;
+- the cores in use on a machine are looked at when a job starts or ends there, as they are planned from that date on: a
+  job that ends at that very date does not count;
+- after a change of the number of machines all that runs counts as planned, and is told to start once more: these
+  starts and those of jobs that start now go by machine, then by job, with an update of M_use after each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from batwatt.policy.machine_planner import MachineJob
+from batwatt.policy.targets import TargetSettings
+
+START, END = 0, 1
+WAITS, RUNS, OVER = "waits", "runs", "over"
+
+
+@dataclass
+class Known:
+    """A job and its plan; `again`: it runs, and is to start once more after a change."""
+
+    number: int
+    release_s: float
+    length_s: float
+    run_s: float
+    cores: int
+    category: float
+    state: str = WAITS
+    machine: int = -1
+    start_s: float = math.inf
+    end_s: float = math.inf
+    again: float | None = None
+
+    @property
+    def planned(self) -> bool:
+        return self.state == WAITS or self.again is not None
+
+
+class PlainTargets:
+    """Like `Targets`: `advance` and `ended` return what they tell."""
+
+    def __init__(self, machines: int, cores: int, settings: TargetSettings, category: Callable[[float], float]) -> None:
+        self.cores = cores
+        self.rules = settings
+        self.category = category
+        self.jobs: list[Known] = []
+        self.in_use = [0] * machines
+        self.alive = self.usable = 0
+        self.begun = False
+        self.worst_stretch = 1.0
+        self.told: list[int] = []
+
+    def advance(self, date_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> list[int]:
+        self.told = []
+        if alive is not None and not self.begun:
+            first = (alive + self.rules.always) // 2 if self.rules.usable is None else self.rules.usable
+            self.begun, self.alive, self.usable = True, alive, min(max(1, first), alive)
+        self.happen(date_s)
+        if alive is not None and alive != self.alive:
+            self.change(date_s, alive)
+        for job in arrivals:
+            known = Known(job.number, job.release_s, job.length_s, job.run_s, job.cores, self.category(job.length_s))
+            self.jobs.append(known)
+            if known.run_s < known.length_s:
+                self.map(known, 0, self.alive, date_s)
+            else:
+                self.map(known, self.target(known), self.rules.distance, date_s)
+            self.happen(date_s)
+        return self.told
+
+    def ended(self, number: int, date_s: float) -> list[int]:
+        self.told = []
+        job = self.jobs[number]
+        job.state = OVER
+        waiting = [other for other in self.on(job.machine) if other.state == WAITS]
+        for other in waiting:
+            other.state = "is planned anew"
+        for other in sorted(waiting, key=lambda other: (other.start_s, other.number)):
+            self.plan(other, other.machine, self.earliest(other, other.machine, date_s))
+        self.look(job.machine, date_s)
+        self.happen(date_s)
+        return self.told
+
+    # the local queues -----------------------------------------------------------------------------------------
+
+    def on(self, machine: int) -> list[Known]:
+        """What runs or is planned on a machine."""
+        return [job for job in self.jobs if job.machine == machine and job.state in (WAITS, RUNS)]
+
+    def cores_at(self, machine: int, date_s: float) -> int:
+        return sum(job.cores for job in self.on(machine) if job.start_s <= date_s < job.end_s)
+
+    def earliest(self, job: Known, machine: int, now_s: float) -> float:
+        others = self.on(machine)
+        for start_s in sorted({now_s} | {other.end_s for other in others if other.end_s > now_s}):
+            dates = {start_s} | {other.start_s for other in others if start_s < other.start_s < start_s + job.run_s}
+            if all(self.cores_at(machine, date_s) + job.cores <= self.cores for date_s in dates):
+                return start_s
+        raise AssertionError("after all others have ended there is room")
+
+    def plan(self, job: Known, machine: int, start_s: float) -> None:
+        job.state, job.machine, job.start_s, job.end_s = WAITS, machine, start_s, start_s + job.run_s
+        self.worst_stretch = max(self.worst_stretch, (job.end_s - job.release_s) / job.length_s)
+
+    # mapping --------------------------------------------------------------------------------------------------
+
+    def target(self, job: Known) -> int:
+        choices = max(1, self.usable // self.rules.pack)
+        choice = choices - 1 if job.category == 1.0 else math.floor(job.category * choices)
+        return choice * self.rules.pack
+
+    def map(self, job: Known, target: int, distance: int, now_s: float) -> None:
+        job.state, job.machine, job.start_s, job.end_s = WAITS, -1, math.inf, math.inf
+        if not self.usable:
+            return
+        order = [target] + [target + sign * away for away in range(1, distance + 1) for sign in (1, -1)]
+        limit = (self.rules.limit or self.worst_stretch) * (1.0 + 1e-9)
+        seen: list[tuple[float, bool, int]] = []
+        for machine in order:
+            if not 0 <= machine < self.usable:
+                continue
+            start_s = self.earliest(job, machine, now_s)
+            stretch = (start_s + job.run_s - job.release_s) / job.length_s
+            if stretch <= limit or (self.rules.take_empty and not self.on(machine)):
+                self.plan(job, machine, start_s)
+                return
+            seen.append((start_s, machine != target, machine))
+        start_s, _, machine = min(seen)
+        self.plan(job, machine, start_s)
+
+    # M_use ----------------------------------------------------------------------------------------------------
+
+    def utilisation(self, usable: int) -> float:
+        total = 0
+        for machine in range(usable):
+            waits = any(job.planned for job in self.on(machine))
+            total += self.cores if waits else self.in_use[machine]
+        return total / (usable * self.cores)
+
+    def update(self) -> None:
+        if not self.usable:
+            return
+        before = self.usable
+        while self.utilisation(self.usable) < self.rules.low and self.usable > max(1, self.rules.always):
+            self.usable -= 1
+        if self.usable == before:
+            while self.utilisation(self.usable) > self.rules.high and self.usable < self.alive:
+                self.usable += 1
+
+    def look(self, machine: int, date_s: float) -> None:
+        """Note the cores in use there, then update M_use."""
+        self.in_use[machine] = self.cores_at(machine, date_s)
+        self.update()
+
+    # what happens ---------------------------------------------------------------------------------------------
+
+    def events(self) -> list[tuple[float, int, int, int]]:
+        """(date, kind, machine, job) of all that is to come."""
+        found = []
+        for job in self.jobs:
+            if job.again is not None:
+                found.append((job.again, START, job.machine, job.number))
+            elif job.state == WAITS and job.machine >= 0:
+                found.append((job.start_s, START, job.machine, job.number))
+            elif job.state == RUNS:
+                found.append((job.end_s, END, job.machine, job.number))
+        return found
+
+    def happen(self, until_s: float) -> None:
+        while due := [event for event in self.events() if event[0] <= until_s]:
+            date_s, kind, machine, number = min(due)
+            job = self.jobs[number]
+            if kind == END:
+                job.state = OVER
+            elif job.again is not None:
+                job.again = None
+            else:
+                job.state = RUNS
+                self.told.append(number)
+            self.look(machine, date_s)
+
+    def change(self, now_s: float, alive: int) -> None:
+        grows, self.alive = alive > self.alive, alive
+        if grows:
+            self.update()
+        self.usable = min(max(self.usable, 1), alive)
+        waiting = []
+        for job in self.jobs:
+            if job.state == RUNS and job.machine < alive:
+                job.again = now_s
+                continue
+            if job.state == RUNS:
+                self.told.append(-1 - job.number)
+                job.run_s = job.length_s
+            if job.state != OVER:
+                job.state = "is mapped anew"
+                waiting.append(job)
+        for job in sorted(waiting, key=lambda job: (job.release_s, job.number)):
+            self.map(job, self.target(job), self.rules.distance, now_s)
+        self.in_use = [0] * len(self.in_use)
+        self.update()
+        self.happen(now_s)
