@@ -50,6 +50,10 @@ class RiskawareOptions(MachineOptions):
     as_published: bool = Field(
         True, description="keep three peculiarities of the authors' program that the paper does not have"
     )
+    longest_as_shortest: bool | None = Field(
+        None,
+        description="the third of them: jobs as long as the last quantile count as shortest; by default as_published",
+    )
 
 
 class Riskaware(MachineScheduler):
@@ -89,4 +93,5 @@ class Riskaware(MachineScheduler):
             usable=chosen.usable,
             take_empty=chosen.take_empty,
         )
-        return Targets(machines, cores, settings, Categories(reference, chosen.quantiles, chosen.as_published))
+        third = chosen.as_published if chosen.longest_as_shortest is None else chosen.longest_as_shortest
+        return Targets(machines, cores, settings, Categories(reference, chosen.quantiles, third))

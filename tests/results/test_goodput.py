@@ -12,9 +12,9 @@ import pytest
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import parse_workload
 from batwatt.model.series import Series
-from batwatt.model.workload import Workload
+from batwatt.model.workload import WINDOW_OVER, Workload
 from batwatt.results.columns import JOBS, KILLED, SUCCESSFUL
-from batwatt.results.goodput import WINDOW_OVER, Window, capacity_core_s
+from batwatt.results.goodput import Window, capacity_core_s
 from batwatt.results.metrics import METRICS, Metrics, measure
 from batwatt.results.summary import summary_text
 

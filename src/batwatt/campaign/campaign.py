@@ -18,17 +18,20 @@ from batwatt.campaign.cells import Cell, code_digest, expand
 from batwatt.campaign.declared import parse_declared
 from batwatt.campaign.execute import Outcome, Task, task_of
 from batwatt.campaign.load import SchedulerError, make_scheduler
+from batwatt.campaign.materials import is_trace, machines_of, platform_of, windowed
 from batwatt.campaign.pools import check_dask, dask_client, run_here, run_on_dask
+from batwatt.campaign.sources import MadePlatform
 from batwatt.campaign.spec import OPTIMUM, Campaign, checked_name
 from batwatt.campaign.store import COPY, CampaignStopped, Record, Store
 from batwatt.campaign.table import write_table
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.batsim_json import read_text, read_workload
+from batwatt.inputs.capacity import read_capacity
 from batwatt.inputs.events import read_events
-from batwatt.inputs.platform_xml import read_platform
 from batwatt.inputs.series_csv import read_series
+from batwatt.policy.reference import read_reference
 
-LOGGED = ("batwatt", "joblib", "pyarrow", "pybatsim", "numpy", "pandas")
+LOGGED = ("batwatt", "joblib", "pyarrow", "pybatsim", "numba", "numpy", "pandas")
 Report = Callable[[int, int, int, float], None]
 """Called with how many runs have ended, how many failed, and how many there are in all, and with the share of the work
 of those to do that is left (1 at the start), as they change."""
@@ -82,8 +85,19 @@ class Declaration:
         self.origin = origin
         self.campaign = parse_declared(text, where, Campaign)
         self.store = Store(results / (name or self.campaign.name))
-        self.cells = expand(self.campaign, where, origin.parent.resolve(), self.store.folder / "inputs")
+        generated = self.store.folder / "inputs"
+        self.cells, self.missing = expand(self.campaign, where, origin.parent.resolve(), generated)
         self.keeping = {cell.key for cell in self.cells if cell.keep}
+
+    def need(self, only: str | None = None) -> None:
+        """Raises InputError if an input of the study `only`, or of any, is not there."""
+        for study, error in self.missing.items():
+            if only is None:
+                others = next((name for name in self.campaign.studies if name not in self.missing), None)
+                where, problem, hint = error.told
+                raise InputError(where, problem, f"{hint}; --only {others} does without") if others else error
+            if only == study:
+                raise error
 
     def records(self) -> tuple[dict[str, Record], list[str]]:
         """The cells that need not run again, and lines about damaged files."""
@@ -92,19 +106,23 @@ class Declaration:
         return {key: found for key, found in records.items() if key not in lost or self.store.kept(key)}, damaged
 
     def states(self) -> list[State]:
-        """The state of each study."""
+        """The state of each study. Raises InputError if an input is not there."""
+        self.need()
         return self.states_of(self.records()[0])
 
     def states_of(self, records: Mapping[str, Record]) -> list[State]:
         """The state of each study if these are the cells that need not run again."""
         states = []
         for study in self.campaign.studies:
+            if study in self.missing:
+                continue  # nobody knows what its runs are
             count = Counter(_status(records.get(cell.key)) for cell in self.cells if cell.study == study)
             states.append(State(study, count["done"], count["failed"], count["missing"]))
         return states
 
     def stale(self) -> list[str]:
-        """Keys of cells that are in the folder but no longer declared."""
+        """Keys of cells that are in the folder but no longer declared. Raises InputError if an input is not there."""
+        self.need()
         return self.store.stale(cell.key for cell in self.cells)
 
 
@@ -137,6 +155,7 @@ def carry_out(declared: Declaration, way: Way, only: str | None, report: Report)
     """
     if only is not None and only not in declared.campaign.studies:
         raise UnknownNameError("--only", "study", only, declared.campaign.studies, "Name a study of the campaign.")
+    declared.need(only)
     way.check()
     store = declared.store
     with store.locked():
@@ -192,7 +211,8 @@ def _save(store: Store, cell: Cell, outcome: Outcome) -> None:
     if outcome.status == "stop":
         raise CampaignStopped(f"{outcome.error}; mend that, then: batwatt campaign resume {store.folder}")
     store.save(cell, outcome)
-    axes = (cell.platform.name, cell.workload.name, cell.envelope.name if cell.envelope else "", cell.engine)
+    series = [file.name for file in (cell.envelope, cell.capacity) if file]
+    axes = (cell.platform.name, cell.workload.name, *series, cell.engine)
     what = f"{cell.study}: {cell.label}, {' '.join(axes)}" + (f" seed {cell.seed}" if cell.seed is not None else "")
     error = f": {outcome.error}" if outcome.error else ""
     lines = [f"{outcome.status} {cell.key[:12]} {outcome.elapsed_s:.2f} s {what}{error}"]
@@ -210,22 +230,36 @@ def _last_words(declared: Declaration, text: str, records: dict[str, Record]) ->
 
 def check_inputs(cells: Sequence[Cell]) -> None:
     """What is wrong with inputs and options is said before the first run: InputError."""
-    tried: set[tuple[str, str]] = set()
+    tried: set[object] = set()
+    slots: dict[str, int] = {}
     for cell in cells:
-        axes = {"platform": cell.platform, "envelope": cell.envelope, "workload": cell.workload}
-        for kind, file in axes.items():
-            if file is None or (kind, file.sha256) in tried:
-                continue
-            tried.add((kind, file.sha256))
-            if kind == "platform":
-                platform = read_platform(file.path)
-                if cell.events:
-                    read_events(cell.events.path, cell.engine_options.forward_unknown_events, len(platform))
-            elif kind == "envelope":
-                read_series(file.path)
+        platform = cell.platform
+        if platform.sha256 not in slots:
+            made = platform_of(platform.machines if isinstance(platform, MadePlatform) else platform.path)
+            if cell.events:
+                read_events(cell.events.path, cell.engine_options.forward_unknown_events, len(made))
+            slots[platform.sha256] = len(machines_of(made))
+        workload = cell.workload
+        if (workload.sha256, workload.window) not in tried:
+            tried.add((workload.sha256, workload.window))
+            if is_trace(workload.path):
+                # what is generated is as it should be, and long
+                if workload.text is None:
+                    windowed(workload.path, workload.window, 1)
             else:
-                read_workload(file.path, simulate=cell.engine != "batsim")
-        given = (sorted(cell.run_options.items()), cell.envelope is None, cell.events is None)
+                read_workload(workload.path, simulate=cell.engine != "batsim")
+        if cell.envelope is not None and cell.envelope.sha256 not in tried:
+            tried.add(cell.envelope.sha256)
+            read_series(cell.envelope.path)
+        if cell.capacity is not None and (cell.capacity.sha256, slots[platform.sha256]) not in tried:
+            tried.add((cell.capacity.sha256, slots[platform.sha256]))
+            read_capacity(cell.capacity.path, slots[platform.sha256])
+        options = {name: value for name, value in cell.run_options.items() if name not in cell.given}
+        reference = cell.reference
+        if reference is not None and reference.text is None and reference.sha256 not in tried:
+            tried.add(reference.sha256)
+            read_reference(reference.path)
+        given = (sorted(options.items()), cell.envelope is None, cell.capacity is None, cell.events is None)
         setting = (cell.scheduler, repr(given))
         if setting not in tried:
             tried.add(setting)

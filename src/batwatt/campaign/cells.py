@@ -8,7 +8,7 @@ import inspect
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import product
@@ -19,22 +19,24 @@ import batwatt
 from batwatt import __version__
 from batwatt.campaign.load import scheduler_class
 from batwatt.campaign.run import EngineName
-from batwatt.campaign.sources import InputFile, Sources
+from batwatt.campaign.sources import CapacityFile, InputFile, MadePlatform, MissingFileError, Sources, WorkloadFile
 from batwatt.campaign.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.policy.envelope import EnvelopeScheduler
+from batwatt.policy.base import Scheduler
 
 FORMAT = 1
 """Version of what a key is made of and of the files of cells."""
 CODE = (
     *("_version.py", "units.py", "model", "inputs", "engine", "policy"),
     *(f"results/{name}.py" for name in ("columns", "goodput", "metrics", "origins", "power", "read", "writers")),
-    *("campaign/load.py", "campaign/run.py"),
+    *("campaign/load.py", "campaign/materials.py", "campaign/run.py"),
 )
 """The sources, and `batwatt.schedulers`, that determine the figures of a run."""
+SUFFIXES = (".py", ".csv")
+"""What counts of these folders: the modules, and the data that come with them."""
 CODE_OF_OPTIMUM = (*CODE, "planner", "campaign/optimum.py")
 PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")
-AXES = ("label", "platform", "workload", "envelope", "engine", "seed")
+AXES = ("label", "platform", "workload", "envelope", "capacity", "engine", "seed")
 """What a rule may name beside options."""
 
 
@@ -44,8 +46,8 @@ class Cell:
 
     study: str
     label: str
-    platform: InputFile
-    workload: InputFile
+    platform: InputFile | MadePlatform
+    workload: WorkloadFile
     envelope: InputFile | None
     scheduler: str
     options: Mapping[str, Any]
@@ -55,6 +57,9 @@ class Cell:
     events: InputFile | None = None
     scheduler_file: InputFile | None = None
     depends: tuple[InputFile, ...] = ()
+    capacity: CapacityFile | None = None
+    reference: InputFile | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
     seed_option: str | None = None
     keep: bool = False
     key: str = ""
@@ -63,17 +68,19 @@ class Cell:
     def inputs(self) -> tuple[InputFile, ...]:
         """The files that its run reads."""
         given = (self.platform, self.workload, self.envelope, self.events, self.scheduler_file, *self.depends)
-        return tuple(file for file in given if file is not None)
+        given = (*given, self.capacity, self.reference)
+        return tuple(file for file in given if isinstance(file, InputFile))
 
     @property
     def run_options(self) -> dict[str, Any]:
-        """The options that the scheduler gets: with the seed if it takes one."""
-        return {**self.options, self.seed_option: self.seed} if self.seed_option else dict(self.options)
+        """The options that the scheduler gets: what is known of a generated capacity, and the seed if it takes one."""
+        options = {**self.given, **self.options}
+        return {**options, self.seed_option: self.seed} if self.seed_option else options
 
     def column(self, name: str) -> Any:
         """What a rule compares: a column by its text in the table, or an option."""
         value = getattr(self, name) if name in AXES else self.options.get(name)
-        return value.name if isinstance(value, InputFile) else value
+        return value.name if isinstance(value, InputFile | MadePlatform) else value
 
     def identity(self) -> dict[str, Any]:
         """Everything that determines the figures of the run, files by their content."""
@@ -83,11 +90,14 @@ class Cell:
         else:
             del engine["batsim"], engine["batsim_args"]
         optional = {"envelope": self.envelope, "events": self.events, "scheduler_file": self.scheduler_file}
+        optional |= {"capacity": self.capacity, "reference": self.reference}
+        window = self.workload.window
         return {
             "format": FORMAT,
             "platform": self.platform.sha256,
             "workload": self.workload.sha256,
             **{name: file.sha256 if file else None for name, file in optional.items()},
+            "window": [window.begin_s, window.end_s] if window else None,
             "depends": sorted(file.sha256 for file in self.depends),
             "scheduler": Path(self.scheduler).stem if self.scheduler_file else self.scheduler,
             "options": self.run_options,
@@ -104,8 +114,8 @@ def code_digest(optimum: bool = False) -> str:
     sources: dict[str, Path] = {}
     for name in CODE_OF_OPTIMUM if optimum else CODE:
         path = root / name
-        found = path.rglob("*.py") if path.is_dir() else [path] if path.is_file() else []
-        sources.update((file.relative_to(root).as_posix(), file) for file in found)
+        found = path.rglob("*") if path.is_dir() else [path] if path.is_file() else []
+        sources.update((file.relative_to(root).as_posix(), file) for file in found if file.suffix in SUFFIXES)
     # the folder lies outside src/ in a checkout
     schedulers = Path(next(iter(importlib.import_module("batwatt.schedulers").__path__)))
     sources.update((f"schedulers/{file.name}", file) for file in schedulers.glob("*.py"))
@@ -129,17 +139,25 @@ def _digest_of_executable(name: str) -> str:
     return hashlib.sha256(Path(found).read_bytes()).hexdigest()
 
 
-def expand(campaign: Campaign, where: Path, base: Path, generated: Path) -> list[Cell]:
-    """All cells in the order of the declaration: study, grid and then cases, platform, workload, envelope, ...
+def expand(
+    campaign: Campaign, where: Path, base: Path, generated: Path
+) -> tuple[list[Cell], dict[str, MissingFileError]]:
+    """All cells in the order of the declaration, and why studies have none: an input that is not there.
 
-    `where` names the file in errors, `base` is the folder of its relative paths, `generated` that of generated
-    workloads (which are not written here). Raises InputError.
+    The order is study, grid and then cases, platform, workload, envelope, ... `where` names the file in errors, `base`
+    is the folder of its relative paths, `generated` that of generated inputs (which are not written here). Raises
+    InputError for everything else.
     """
     sources = Sources(base, generated)
     cells: list[Cell] = []
+    missing: dict[str, MissingFileError] = {}
     for name, study in campaign.effective().items():
         place = f"{where}: studies.{name}"
-        found = list(_cells_of(name, study, sources, place))
+        try:
+            found = list(_cells_of(name, study, sources, place))
+        except MissingFileError as error:
+            missing[name] = error
+            continue
         for number, rule in enumerate(study.exclude):
             dropped = _picked(found, rule, f"{place}.exclude[{number}]")
             found = [cell for cell in found if id(cell) not in dropped]
@@ -153,7 +171,7 @@ def expand(campaign: Campaign, where: Path, base: Path, generated: Path) -> list
         for cell in found:
             key = hashlib.sha256(canonical(cell.identity()).encode()).hexdigest()
             cells.append(replace(cell, key=key, keep=cell.keep or study.keep is True or id(cell) in keep))
-    return cells
+    return cells, missing
 
 
 def _picked(cells: Sequence[Cell], rule: Rule, place: str) -> set[int]:
@@ -213,58 +231,95 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
     if twice:
         hint = "labels name the rows of a study: give each its own"
         raise InputError(place, f"the label {twice[0]!r} is there twice", hint)
-    platforms = sources.files(study.platforms, f"{place}.platforms")
+    platforms = sources.platforms(study.platforms, f"{place}.platforms")
     workloads = sources.workloads(study.workloads, f"{place}.workloads")
     envelopes: Sequence[InputFile | None] = sources.files(study.envelopes, f"{place}.envelopes") or [None]
+    capacities: Sequence[CapacityFile | None] = sources.capacities(study.capacities, f"{place}.capacities") or [None]
+    for number, entry in enumerate(study.capacities):
+        for own in entry.platforms or ():
+            if own not in (names := [platform.name for platform in platforms]):
+                raise UnknownNameError(f"{place}.capacities[{number}]", "platform", own, names, "Correct it.")
     events = sources.file(study.events, f"{place}.events") if study.events else None
     depends = tuple(sources.files(study.depends, f"{place}.depends"))
     for setting in settings:
-        if setting.scheduler == OPTIMUM and set(setting.engines) != {"embedded"}:
-            problem = f"{setting.label!r}: the optimum runs on the embedded engine only"
-            raise InputError(place, problem, "declare it as a case with `engines: [embedded]`")
+        if setting.scheduler == OPTIMUM:
+            _check_optimum(setting, study, f"{place}: {setting.label!r}")
         seeds: Sequence[int | None] = setting.seeds or [None]
         axes = (setting.engines, seeds)
         if any(len(set(values)) < len(values) for values in axes):
             raise InputError(place, f"{setting.label!r}: an engine or a seed is there twice", "list each once")
-        scheduler, file, seed_option = _scheduler(setting, sources, f"{place}: {setting.label!r}")
-        for platform, workload, envelope, engine, seed in product(platforms, workloads, envelopes, *axes):
+        found = _scheduler(setting, sources, f"{place}: {setting.label!r}")
+        for platform, workload, envelope, capacity, engine, seed in product(
+            platforms, workloads, envelopes, capacities, *axes
+        ):
+            if capacity is not None and platform.name not in (capacity.platforms or (platform.name,)):
+                continue
+            takes = found.takes - setting.options.keys()
             yield Cell(
                 study=name,
                 label=setting.label,
                 platform=platform,
                 workload=workload,
                 envelope=envelope,
-                scheduler=scheduler,
+                scheduler=found.name,
                 options=setting.options,
                 seed=seed,
                 engine=engine,
                 engine_options=setting.engine_options,
                 events=events,
-                scheduler_file=file,
+                scheduler_file=found.file,
                 depends=depends,
-                seed_option=seed_option if seed is not None else None,
+                capacity=capacity,
+                reference=workload.reference if "reference" in takes else None,
+                given={name: value for name, value in (capacity.told if capacity else ()) if name in takes},
+                seed_option=found.seed_option if seed is not None else None,
                 keep=setting.keep,
             )
 
 
-def _scheduler(setting: _Setting, sources: Sources, place: str) -> tuple[str, InputFile | None, str | None]:
-    """The scheduler as declared, its file if it is not ours, and the option by which it takes a seed."""
+def _check_optimum(setting: _Setting, study: Study, place: str) -> None:
+    """Raises InputError for what the optimum cannot do."""
+    if set(setting.engines) != {"embedded"}:
+        hint = "declare it as a case with `engines: [embedded]`"
+        raise InputError(place, "the optimum runs on the embedded engine only", hint)
+    of_machines = study.capacities or any(entry.machines for entry in study.platforms)
+    if of_machines or any(entry.trace or entry.pmbs for entry in study.workloads):
+        problem = "the optimum knows neither capacities nor machines and traces"
+        raise InputError(place, problem, "give it files of Batsim, and an envelope")
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A scheduler as declared, its file if it is not ours, the option by which it takes a seed, and ours' options."""
+
+    name: str
+    file: InputFile | None
+    seed_option: str | None
+    takes: frozenset[str] = frozenset()
+
+
+def _scheduler(setting: _Setting, sources: Sources, place: str) -> _Found:
+    """The scheduler of a setting. Raises InputError."""
     name = setting.scheduler
     if name == OPTIMUM:
-        return name, None, "seed"
+        return _Found(name, None, "seed")
+    file: InputFile | None = None
     if "/" in name or name.endswith(".py"):
         file = sources.file(name, place)
-        return name, file, _seed_option(scheduler_class(str(file.path)), setting.options)
-    try:
-        found = scheduler_class(name)
-    except UnknownNameError as error:
-        raise InputError(place, str(error).removeprefix("--scheduler: ")) from None
-    ours = issubclass(found, EnvelopeScheduler)
-    return name, None if ours else sources.file(inspect.getfile(found), place), _seed_option(found, setting.options)
+        found = scheduler_class(str(file.path))
+    else:
+        try:
+            found = scheduler_class(name)
+        except UnknownNameError as error:
+            raise InputError(place, str(error).removeprefix("--scheduler: ")) from None
+        if not issubclass(found, Scheduler):
+            file = sources.file(inspect.getfile(found), place)
+    takes = frozenset(found.Options.model_fields) if issubclass(found, Scheduler) else frozenset()
+    return _Found(name, file, _seed_option(found, setting.options), takes)
 
 
 def _seed_option(scheduler: type[Any], options: Mapping[str, Any]) -> str | None:
     """One of ours draws random numbers for a forecast with errors only; of others nobody can know."""
-    if not issubclass(scheduler, EnvelopeScheduler) or "seed" in scheduler.Options.model_fields:
+    if not issubclass(scheduler, Scheduler) or "seed" in scheduler.Options.model_fields:
         return "seed"
     return "forecast_seed" if options.get("forecast_error") and "forecast_seed" not in options else None

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from batwatt.campaign.cells import Cell, code_digest
 from batwatt.campaign.run import RunSpec, run
-from batwatt.campaign.sources import digest_of
+from batwatt.campaign.sources import MadePlatform, digest_of
 from batwatt.campaign.spec import OPTIMUM
 from batwatt.errors import BatwattError
 from batwatt.results.metrics import Metrics
@@ -64,17 +64,22 @@ class Outcome:
 def task_of(cell: Cell, keep: bool, scratch: Path | None) -> Task:
     """What a worker needs to know."""
     engine = cell.engine_options
+    options = cell.run_options
+    if cell.reference is not None:
+        options["reference"] = str(cell.reference.path)
     spec = RunSpec(
-        platform=cell.platform.path,
+        platform=cell.platform.machines if isinstance(cell.platform, MadePlatform) else cell.platform.path,
         workload=cell.workload.path,
         scheduler=str(cell.scheduler_file.path) if cell.scheduler_file else cell.scheduler,
-        options=cell.run_options,
+        options=options,
         envelope=cell.envelope.path if cell.envelope else None,
         events=cell.events.path if cell.events else None,
         engine=cell.engine,
         config=engine.config(),
         batsim=engine.batsim,
         batsim_args=tuple(engine.batsim_args),
+        capacity=cell.capacity.path if cell.capacity else None,
+        window=cell.workload.window,
     )
     files = cell.inputs
     return Task(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from batwatt.campaign.load import our_schedulers
 from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.inputs.batsim_json import read_workload
@@ -46,14 +48,13 @@ def is_trace(workload: Path) -> bool:
 def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
     """Read everything that a run needs. Raises InputError."""
     made = isinstance(spec.platform, Machines)
-    platform = _made(spec.platform) if isinstance(spec.platform, Machines) else read_platform(spec.platform)
-    machines: dict[str, int] = {}
-    for host in platform.hosts:
-        name = host.properties.get(MACHINE, host.name)
-        machines[name] = machines.get(name, 0) + 1
+    platform = platform_of(spec.platform)
+    machines = machines_of(platform)
     cores = max(machines.values())
     if is_trace(spec.workload):
-        workload = _windowed(spec.workload, spec.window, len(platform))
+        # what is handed to somebody else's scheduler may come back changed
+        ours = spec.scheduler in dict(our_schedulers())
+        workload = (kept_trace if ours else windowed)(spec.workload, spec.window, len(platform))
     else:
         workload = read_workload(spec.workload, simulate=spec.engine != "batsim")
     if made and any(job.hosts > cores for job in workload.jobs) and not spec.capacity:
@@ -87,13 +88,42 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
+def platform_of(given: Path | Machines) -> Platform:
+    """A platform of a file, or of like machines, which this process makes once. Raises InputError."""
+    return _made(given) if isinstance(given, Machines) else read_platform(given)
+
+
 @lru_cache(maxsize=4)
 def _made(machines: Machines) -> Platform:
     return machines_platform(machines, f"{machines.machines} machines of {machines.cores} cores")
 
 
-def _windowed(trace: Path, window: Window | None, hosts: int) -> Workload:
+def machines_of(platform: Platform) -> dict[str, int]:
+    """The machines of a platform with their numbers of hosts."""
+    machines: dict[str, int] = {}
+    for host in platform.hosts:
+        name = host.properties.get(MACHINE, host.name)
+        machines[name] = machines.get(name, 0) + 1
+    return machines
+
+
+def windowed(trace: Path, window: Window | None, hosts: int) -> Workload:
+    """The workload that a trace, cut to a window, is for so many hosts. Raises InputError."""
     return window_workload(read_trace(trace), *_bounds(window), hosts, source=trace)
+
+
+def kept_trace(trace: Path, window: Window | None, hosts: int) -> Workload:
+    """The same; the last ones are kept by path and content, as a campaign has many runs of a trace in a row."""
+    try:
+        sha256 = hashlib.sha256(trace.read_bytes()).hexdigest()
+    except OSError:
+        return windowed(trace, window, hosts)
+    return _kept(trace, sha256, window, hosts)
+
+
+@lru_cache(maxsize=2)
+def _kept(trace: Path, sha256: str, window: Window | None, hosts: int) -> Workload:
+    return windowed(trace, window, hosts)
 
 
 def _bounds(window: Window | None) -> tuple[float | None, float | None]:

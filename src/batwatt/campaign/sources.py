@@ -1,17 +1,34 @@
-"""The files that a campaign reads, each known by its content, and the workloads that it generates."""
+"""The files that a campaign reads, each known by its content, and what it generates."""
 
 from __future__ import annotations
 
 import glob
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from batwatt.campaign.spec import Workloads
+from batwatt.campaign.materials import is_trace
+from batwatt.campaign.spec import Capacities, Platforms, Workloads, canonical
 from batwatt.errors import InputError
 from batwatt.files import whole_file
+from batwatt.inputs.capacity import to_csv
+from batwatt.inputs.capacity_walk import Walk, random_walk
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
+from batwatt.inputs.machines import Machines
+from batwatt.inputs.platform_gen import number_text
+from batwatt.inputs.pmbs_synthetic import Synthetic, synthetic
+from batwatt.inputs.riskaware_text import to_riskaware
+from batwatt.results.goodput import Window
+
+
+class MissingFileError(InputError):
+    """A declared file is not there, or none matches: studies without it can run nevertheless."""
+
+    def __init__(self, where: object, problem: str, hint: str) -> None:
+        super().__init__(where, problem, hint)
+        self.told = (where, problem, hint)
 
 
 @dataclass(frozen=True)
@@ -34,6 +51,42 @@ class InputFile:
                 out.write(self.text)
 
 
+@dataclass(frozen=True)
+class WorkloadFile(InputFile):
+    """A workload: a trace may be cut to a window, and have a reference that tells how long jobs are."""
+
+    window: Window | None = None
+    reference: InputFile | None = None
+
+
+@dataclass(frozen=True)
+class CapacityFile(InputFile):
+    """A capacity; `told` are options that a generated walk gives to schedulers that have them.
+
+    `platforms` are the names of those that it is for, None: of all.
+    """
+
+    told: tuple[tuple[str, int], ...] = ()
+    platforms: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class MadePlatform:
+    """Like machines without a file; its digest is that of their parameters."""
+
+    machines: Machines
+
+    @property
+    def name(self) -> str:
+        """What it is called in the table: machines and cores."""
+        return f"{self.machines.machines}x{self.machines.cores}"
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of all parameters."""
+        return hashlib.sha256(canonical(asdict(self.machines)).encode()).hexdigest()
+
+
 def digest_of(path: Path) -> str | None:
     """SHA-256 of a file's content; None if it cannot be read."""
     try:
@@ -49,6 +102,8 @@ class Sources:
         self._base = base
         self._generated = generated
         self._known: dict[Path, InputFile] = {}
+        self._made: dict[tuple[Any, int], InputFile] = {}
+        self._content: dict[str, str] = {}
 
     def file(self, name: str, where: str) -> InputFile:
         """One file. Raises InputError."""
@@ -57,7 +112,9 @@ class Sources:
             sha256 = digest_of(path)
             if sha256 is None:
                 reason = "cannot be read" if path.exists() else "is not there"
-                raise InputError(where, f"the file {name!r} {reason} ({path})", "paths are relative to the YAML file")
+                readme = path.with_name("README.md")
+                hint = f"see {readme}" if readme.is_file() else "paths are relative to the YAML file"
+                raise MissingFileError(where, f"the file {name!r} {reason} ({path})", hint)
             self._known[path] = InputFile(path.stem, path, name, sha256)
         return self._known[path]
 
@@ -70,44 +127,149 @@ class Sources:
                 names = sorted(glob.glob(pattern, root_dir=self._base, recursive=True))  # noqa: PTH207
                 if not names:
                     hint = f"paths are relative to {self._base}"
-                    raise InputError(where, f"no file matches {pattern!r}", hint)
+                    raise MissingFileError(where, f"no file matches {pattern!r}", hint)
             else:
                 names = [pattern]
             found += [self.file(name, where) for name in names]
         _distinct(found, where)
         return found
 
-    def workloads(self, declared: Sequence[Workloads], where: str) -> list[InputFile]:
-        """Workload files and generated workloads in their order. Raises InputError."""
-        found: list[InputFile] = []
+    def platforms(self, declared: Sequence[Platforms], where: str) -> list[InputFile | MadePlatform]:
+        """Platform files and machines in their order. Raises InputError."""
+        found: list[InputFile | MadePlatform] = []
         for number, entry in enumerate(declared):
-            place = f"{where}[{number}]"
-            found += self.files([entry.files], place) if entry.files else self._generate(entry, place)
+            if entry.files:
+                found += self.files([entry.files], where)
+            else:
+                made = _made(f"{where}[{number}]", Machines, machines=entry.machines, cores=entry.cores)
+                found.append(MadePlatform(made))
         _distinct(found, where)
         return found
 
-    def _generate(self, entry: Workloads, where: str) -> list[InputFile]:
-        made = []
-        for seed in entry.seeds or ():
-            name = f"{entry.name or 'google-like'}-{seed}"
+    def workloads(self, declared: Sequence[Workloads], where: str) -> list[WorkloadFile]:
+        """Workload files, traces and generated workloads in their order. Raises InputError."""
+        found: list[WorkloadFile] = []
+        for number, entry in enumerate(declared):
+            place = f"{where}[{number}]"
+            if entry.pmbs is not None:
+                found += self._pmbs(entry, place)
+            elif entry.google_like is not None:
+                found += self._google_like(entry, place)
+            else:
+                found += self._given(entry, place)
+        _distinct(found, where)
+        return found
+
+    def capacities(self, declared: Sequence[Capacities], where: str) -> list[CapacityFile]:
+        """Files of capacities and generated walks in their order. Raises InputError."""
+        found: list[CapacityFile] = []
+        for number, entry in enumerate(declared):
+            place = f"{where}[{number}]"
+            own = tuple(entry.platforms) if entry.platforms else None
+            if entry.files:
+                found += [_as(CapacityFile, file, platforms=own) for file in self.files([entry.files], place)]
+                continue
+            walk: Walk = _made(place, Walk, **entry.walk or {})
+            name = f"walk-{walk.mean}-{walk.range}-{number_text(walk.period_s)}"
+            for seed in entry.seeds or ():
+                file = self._generated_file(
+                    walk, seed, f"{name}-{seed}", ".csv", lambda w, s: to_csv(random_walk(w, s))
+                )
+                told = (("always", walk.mean - walk.range), ("seed", seed))
+                found.append(_as(CapacityFile, file, told=told, platforms=own))
+        _distinct(found, where)
+        return found
+
+    def _given(self, entry: Workloads, where: str) -> list[WorkloadFile]:
+        found = self.files([entry.files or entry.trace or ""], where)
+        for file in found:
+            if is_trace(file.path) != (entry.trace is not None):
+                problem = f"the file {file.shown!r} is {'no' if entry.trace else 'a'} trace of jobs by its name"
+                hint = "declare workloads as a path, traces (.txt, .csv, .swf) as `trace: PATH`"
+                raise InputError(where, problem, hint)
+        reference = self.file(entry.reference, where) if entry.reference else None
+        return [_as(WorkloadFile, file, window=_window(entry), reference=reference) for file in found]
+
+    def _google_like(self, entry: Workloads, where: str) -> list[WorkloadFile]:
+        params: GoogleLike = _made(where, GoogleLike, **entry.google_like or {})
+        stem = entry.name or "google-like"
+        return [
+            _as(WorkloadFile, self._generated_file(params, seed, f"{stem}-{seed}", ".json", _google_like_text, where))
+            for seed in entry.seeds or ()
+        ]
+
+    def _pmbs(self, entry: Workloads, where: str) -> list[WorkloadFile]:
+        params: Synthetic = _made(where, Synthetic, **entry.pmbs or {})
+        if entry.window and not entry.window[0] < params.end_s:
+            problem = f"the window begins at {entry.window[0]:g} s, the trace ends at {params.end_s:g} s"
+            raise InputError(where, problem, "move the window")
+        stem = f"{params.kind}-{params.jobs}"
+        files = {
+            seed: self._generated_file(params, seed, f"{stem}-{seed}", ".txt", _pmbs_text)
+            for seed in (*(entry.seeds or ()), *([] if entry.reference_seed is None else [entry.reference_seed]))
+        }
+        reference = None if entry.reference_seed is None else files[entry.reference_seed]
+        return [
+            _as(WorkloadFile, files[seed], window=_window(entry), reference=reference) for seed in entry.seeds or ()
+        ]
+
+    def _generated_file(
+        self, params: Any, seed: int, name: str, suffix: str, write: Callable[[Any, int], str], where: str = ""
+    ) -> InputFile:
+        """The file of these parameters and this seed, which is made once."""
+        known = self._made.get((params, seed))
+        if known is None or known.name != name:
             try:
-                # types are checked there
-                text = to_text(google_like(GoogleLike(**entry.google_like or {}), seed))  # type: ignore[arg-type]
+                text = write(params, seed)
             except InputError as error:
                 raise InputError(where, str(error)) from None
             sha256 = hashlib.sha256(text.encode()).hexdigest()
-            path = (self._generated / f"{name}.json").resolve()
-            made.append(InputFile(name, path, f"{name}.json", sha256, text))
-        return made
+            file = f"{name}{suffix}"
+            if self._content.setdefault(file, sha256) != sha256:
+                # another study has other parameters under this name
+                file = f"{name}-{sha256[:12]}{suffix}"
+            path = (self._generated / file).resolve()
+            known = self._made[params, seed] = InputFile(name, path, file, sha256, text)
+        return known
 
 
-def _distinct(files: Sequence[InputFile], where: str) -> None:
+def _google_like_text(params: GoogleLike, seed: int) -> str:
+    return to_text(google_like(params, seed))
+
+
+def _pmbs_text(params: Synthetic, seed: int) -> str:
+    return to_riskaware(synthetic(params, seed))
+
+
+def _walk_text(walk: Walk, seed: int) -> str:
+    return to_csv(random_walk(walk, seed))
+
+
+def _window(entry: Workloads) -> Window | None:
+    return Window(*entry.window) if entry.window else None
+
+
+def _as(kind: type[Any], file: InputFile, **more: Any) -> Any:
+    """The same file as what it is used for."""
+    return kind(**{field: getattr(file, field) for field in InputFile.__dataclass_fields__}, **more)
+
+
+def _made(where: str, kind: type[Any], /, **given: Any) -> Any:
+    """The checked parameters of what is generated. Raises InputError."""
+    try:
+        return kind(**given)
+    except InputError as error:
+        raise InputError(where, str(error)) from None
+
+
+def _distinct(files: Sequence[InputFile | MadePlatform], where: str) -> None:
     """InputError if two files have one name in the table."""
-    first: dict[str, InputFile] = {}
+    first: dict[str, InputFile | MadePlatform] = {}
     for file in files:
         other = first.setdefault(file.name, file)
-        if other is not file:
-            problem = f"{other.shown!r} and {file.shown!r} would both be called {file.name!r} in the table"
+        if other != file:
+            shown = " and ".join(repr(getattr(one, "shown", one.name)) for one in (other, file))
+            problem = f"{shown} would both be called {file.name!r} in the table"
             raise InputError(where, problem, "rename one or list it once")
     if len(first) < len(files):
         raise InputError(where, "a file is there twice", "list it once")

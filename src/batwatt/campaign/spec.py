@@ -1,8 +1,9 @@
-"""What a campaign declares: studies, each a grid of platforms, workloads, envelopes, options, seeds and engines."""
+"""What a campaign declares: studies, each a grid of platforms, workloads, envelopes, capacities, options, ..."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields
@@ -16,7 +17,9 @@ from batwatt.campaign.declared import Declared, read_declared, wrong
 from batwatt.campaign.run import EngineName
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
+from batwatt.inputs.capacity_walk import Walk
 from batwatt.inputs.google_like import GoogleLike
+from batwatt.inputs.pmbs_synthetic import Synthetic
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 OPTIMUM = "optimum"
@@ -25,16 +28,47 @@ Rule = dict[str, JsonValue]
 """Picks runs: what each named option or column must be (a value, or a list of values)."""
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 """What the table's column holds, and generators of random numbers take."""
-GENERATED = {field.name for field in fields(GoogleLike)}
+GENERATORS = {
+    name: {field.name for field in fields(made)}
+    for name, made in (("google_like", GoogleLike), ("pmbs", Synthetic), ("walk", Walk))
+}
+"""What is generated, and its parameters."""
+WINDOW = Annotated[list[float], Field(min_length=2, max_length=2)]
+"""Begin and end in s."""
+
+
+class Platforms(Declared):
+    """Platform files (a path or a glob), or like machines that are made without a file."""
+
+    files: str | None = None
+    machines: int | None = None
+    cores: int | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _path(cls, given: Any) -> Any:
+        return {"files": given} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Platforms:
+        given = [value is not None for value in (self.files, self.machines, self.cores)]
+        if given not in ([True, False, False], [False, True, True]):
+            raise wrong("must be a path, or `machines` and `cores`")
+        return self
 
 
 class Workloads(Declared):
-    """Workload files (a path or a glob), or workloads that are generated, one for each seed."""
+    """Workload files (a path or a glob), traces of jobs, or workloads that are generated, one for each seed."""
 
     files: str | None = None
+    trace: str | None = None
     google_like: dict[str, JsonValue] | None = None
+    pmbs: dict[str, JsonValue] | None = None
     seeds: list[Seed] | None = Field(None, min_length=1)
     name: str | None = None
+    window: WINDOW | None = None
+    reference: str | None = None
+    reference_seed: Seed | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -43,16 +77,62 @@ class Workloads(Declared):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Workloads:
-        if (self.files is None) == (self.google_like is None):
-            raise wrong("must be a path, or `google_like` (parameters, {} for the usual ones) with `seeds`")
-        if (self.google_like is None) != (self.seeds is None) or (self.files is not None and self.name is not None):
-            raise wrong("`google_like` needs `seeds`; `seeds` and `name` are for it alone")
-        for name in self.google_like or ():
-            if name not in GENERATED:
-                raise wrong(f"google_like has no parameter {name!r}, known: {', '.join(sorted(GENERATED))}")
+        kinds = [kind for kind in ("files", "trace", "google_like", "pmbs") if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            told = "`google_like` (parameters, {} for the usual ones) with `seeds`, `trace`, or `pmbs` with `seeds`"
+            raise wrong(f"must be a path, or {told}")
+        [kind] = kinds
+        if kind in GENERATORS:
+            if self.seeds is None:
+                raise wrong(f"`{kind}` needs `seeds`")
+            _parameters(kind, getattr(self, kind))
+        allowed = {
+            "files": (),
+            "trace": ("window", "reference"),
+            "google_like": ("seeds", "name"),
+            "pmbs": ("seeds", "window", "reference_seed"),
+        }
+        for name in ("seeds", "name", "window", "reference", "reference_seed"):
+            if getattr(self, name) is not None and name not in allowed[kind]:
+                raise wrong(f"`{name}` does not go with `{kind}`")
         if self.name is not None and not NAME.fullmatch(self.name):
             raise wrong(f"the name {self.name!r} must be of letters, digits, '.', '_' and '-'")
+        if self.window is not None and not 0.0 <= self.window[0] < self.window[1] < math.inf:
+            raise wrong(f"the window must be [begin, end] in s with 0 <= begin < end, got {self.window}")
         return self
+
+
+class Capacities(Declared):
+    """Files of capacities (a path or a glob), or random walks that are generated, one for each seed.
+
+    `platforms` are the names of those that they are for; by default all of the study's.
+    """
+
+    files: str | None = None
+    walk: dict[str, JsonValue] | None = None
+    seeds: list[Seed] | None = Field(None, min_length=1)
+    platforms: list[str] | None = Field(None, min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _path(cls, given: Any) -> Any:
+        return {"files": given} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Capacities:
+        if (self.files is None) == (self.walk is None) or (self.walk is None) != (self.seeds is None):
+            raise wrong("must be a path, or `walk` (parameters, {} for the usual ones) with `seeds`")
+        if self.walk is not None:
+            _parameters("walk", self.walk)
+        return self
+
+
+def _parameters(kind: str, given: Mapping[str, Any]) -> None:
+    for name in given:
+        if name not in GENERATORS[kind]:
+            raise wrong(f"{kind} has no parameter {name!r}, known: {', '.join(sorted(GENERATORS[kind]))}")
+    if not isinstance(given.get("stay", True), bool):
+        raise wrong(f"stay must be true or false, got {given['stay']!r}")
 
 
 class EngineOptions(Declared):
@@ -91,11 +171,12 @@ class Case(Declared):
 
 
 class Study(Declared):
-    """A grid (all combinations of its lists) and cases, each on all platforms, workloads, envelopes and engines."""
+    """A grid (all combinations of its lists) and cases, each on all platforms, workloads, envelopes, capacities, ..."""
 
-    platforms: list[str] = Field([], min_length=1)
+    platforms: list[Platforms] = Field([], min_length=1)
     workloads: list[Workloads] = Field([], min_length=1)
     envelopes: list[str] = Field([], min_length=1)
+    capacities: list[Capacities] = Field([], min_length=1)
     events: str | None = None
     depends: list[str] = Field([])
     engines: list[EngineName] = Field(["embedded"], min_length=1)
@@ -219,9 +300,9 @@ def plain(value: Any) -> str:
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
     """Options of a scheduler: values of JSON, and no inputs, which have lists of their own."""
-    for name in ("platform", "seed"):
+    for name, place in (("platform", "platforms"), ("seed", "seeds"), ("capacity", "capacities")):
         if name in options:
-            raise wrong(f"{name!r} is no option here: declare it under '{name}s'")
+            raise wrong(f"{name!r} is no option here: declare it under {place!r}")
     given = options.get("envelope", "events")
     if given != "events":
         raise wrong("'envelope' is no option here (but for 'events'): declare it under 'envelopes'")

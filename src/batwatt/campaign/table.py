@@ -15,7 +15,7 @@ from batwatt.campaign.spec import canonical, plain
 from batwatt.campaign.store import Record
 from batwatt.results.metrics import METRICS, Metrics
 
-PARTS = ("placement", "order", "response")
+PARTS = ("placement", "order", "response", "strategy")
 """Options with columns of their own."""
 _TYPES = {int: pa.int64(), float: pa.float64()}
 
@@ -29,7 +29,7 @@ def _type_of(hint: Any) -> pa.DataType:
 _HINTS = get_type_hints(Metrics)
 SCHEMA = pa.schema(
     [
-        *((name, pa.string()) for name in ("study", "label", "platform", "workload", "envelope")),
+        *((name, pa.string()) for name in ("study", "label", "platform", "workload", "envelope", "capacity")),
         *((name, pa.string()) for name in ("scheduler", "options")),
         ("seed", pa.int64()),
         *((name, pa.string()) for name in ("engine", *PARTS, "status", "error")),
@@ -57,6 +57,7 @@ def _row(cell: Cell, record: Record) -> dict[str, Any]:
         "platform": cell.platform.name,
         "workload": cell.workload.name,
         "envelope": cell.envelope.name if cell.envelope else None,
+        "capacity": cell.capacity.name if cell.capacity else None,
         "scheduler": cell.scheduler,
         "options": canonical(cell.options),
         "seed": cell.seed,

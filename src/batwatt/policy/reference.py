@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -82,8 +82,21 @@ class Categories:
 def read_reference(path: Path | str, longest_s: float = LONGEST_S) -> Reference:
     """A reference from a CSV file `length_s,area_core_s`, or of the jobs of a trace in the riskaware paper's format.
 
-    Raises InputError.
+    The last ones are kept, as a campaign has many runs with the same. Raises InputError.
     """
+    try:
+        state = Path(path).stat()
+    except OSError:
+        return _read(path, longest_s)
+    return _kept(str(path), state.st_mtime_ns, state.st_size, longest_s)
+
+
+@lru_cache(maxsize=4)
+def _kept(path: str, changed_ns: int, size: int, longest_s: float) -> Reference:
+    return _read(path, longest_s)
+
+
+def _read(path: Path | str, longest_s: float) -> Reference:
     with open_text(path) as stream:
         header = [cell.strip() for cell in next(csv.reader(stream), [])]
         if header == list(COLUMNS):
