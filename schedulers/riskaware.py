@@ -14,6 +14,9 @@ from batwatt.policy.machine_planner import MachinePlanner
 from batwatt.policy.machines import MachineOptions, MachineScheduler
 from batwatt.policy.reference import BORG_WEEK, Categories, read_reference
 
+MANY = 1_000_000
+"""More machines than this are a typing error."""
+
 
 class RiskawareOptions(MachineOptions):
     """Options of the scheduler `riskaware`; the defaults are those of the authors' experiments (docs/riskaware.md)."""
@@ -23,16 +26,20 @@ class RiskawareOptions(MachineOptions):
     )
     seed: int = Field(0, ge=0, description="seed of first-fit-unaware's choice of machines, a whole number >= 0")
     always: int | None = Field(
-        None, ge=0, description="machines that are always alive (M-); by default the least of the capacity"
+        None, ge=0, le=MANY, description="machines that are always alive (M-); by default the least of the capacity"
     )
-    distance: int | None = Field(None, ge=0, description="D+ in machines; by default distance_share of all machines")
+    distance: int | None = Field(
+        None, ge=0, le=MANY, description="D+ in machines; by default distance_share of all machines"
+    )
     distance_share: float = Field(
         0.07, ge=0.0, le=1.0, allow_inf_nan=False, description="D+ / number of machines, rounded up, 0 to 1"
     )
     low: float = Field(0.80, ge=0.0, le=1.0, allow_inf_nan=False, description="utilisation below which M_use shrinks")
     high: float = Field(0.95, ge=0.0, le=1.0, allow_inf_nan=False, description="utilisation above which M_use grows")
-    usable: int | None = Field(None, ge=1, description="M_use at first; by default half way from always to those alive")
-    pack: int = Field(5, ge=1, description="machines of a pack of packed-target-asap")
+    usable: int | None = Field(
+        None, ge=1, le=MANY, description="M_use at first; by default half way from always to those alive"
+    )
+    pack: int = Field(5, ge=1, le=MANY, description="machines of a pack of packed-target-asap")
     limit: float | None = Field(
         None,
         ge=0.0,
@@ -85,7 +92,7 @@ class Riskaware(MachineScheduler):
         distance = math.ceil(round(chosen.distance_share * machines, 9)) if chosen.distance is None else chosen.distance
         settings = TargetSettings(
             always=int(min(self.capacity.values)) if chosen.always is None else chosen.always,
-            distance=distance,
+            distance=min(distance, machines),
             limit=limit,
             pack=chosen.pack if chosen.strategy == "packed-target-asap" else 1,
             low=chosen.low,

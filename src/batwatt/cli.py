@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from batwatt import __version__
 from batwatt.campaign.load import blaming, make_scheduler, scheduler_class
-from batwatt.campaign.materials import is_trace
+from batwatt.campaign.materials import is_trace, windowed
 from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
 from batwatt.cli_campaign import campaign_commands
 from batwatt.cli_ends import Warnings, exit_code_of
@@ -51,7 +51,6 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import listen
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import read_workload
-from batwatt.inputs.convert import read_trace
 from batwatt.inputs.machines import Machines
 from batwatt.inputs.series_csv import read_series
 from batwatt.results.plots import plot_power
@@ -139,7 +138,7 @@ def run_command(
     export: Prefix = Path("out/run"),
     events: EventsFile = None,
     machines: MachineCount = None,
-    cores: CoreCount = 1,
+    cores: CoreCount = None,
     capacity: CapacityFile = None,
     window: WindowText = None,
     engine: Annotated[
@@ -196,12 +195,14 @@ def run_command(
     _run_all([(_label(spec), spec)])
 
 
-def _platform_of(platform: Path | None, machines: int | None, cores: int) -> Path | Machines:
+def _platform_of(platform: Path | None, machines: int | None, cores: int | None) -> Path | Machines:
     """The platform's file, or the machines to be made."""
     if (platform is None) == (machines is None):
         problem = "both are given" if platform is not None else "neither is given"
         raise InputError("--platform, --machines", problem, "give a platform file, or machines and their cores")
-    return platform if platform is not None else Machines(machines or 0, cores)
+    if platform is not None and cores is not None:
+        raise InputError("--cores", "is for machines that are made", "leave it out: the platform file has its hosts")
+    return platform if platform is not None else Machines(machines or 0, 1 if cores is None else cores)
 
 
 def _label(spec: RunSpec) -> str:
@@ -215,8 +216,7 @@ def _label(spec: RunSpec) -> str:
 
 def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]]:
     """Run one after another with a bar each, then print the table."""
-    first = specs[0][1].workload
-    jobs = len(read_trace(first) if is_trace(first) else read_workload(first, simulate=False).jobs)
+    jobs = _jobs_of(specs[0][1]) if sys.stderr.isatty() else 0
     results = []
     with _progress_bar([label for label, _ in specs], jobs) as report:
         for label, spec in specs:
@@ -225,6 +225,13 @@ def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]
     for _, result in results:
         print(f"files: {result.prefix}_*.csv, _metrics.json, _metadata.json")
     return results
+
+
+def _jobs_of(spec: RunSpec) -> int:
+    """How many jobs will run, for the bar."""
+    if not is_trace(spec.workload):
+        return len(read_workload(spec.workload, simulate=False).jobs)
+    return len(windowed(spec.workload, spec.window, 1).jobs)
 
 
 @app.command("compare", rich_help_panel="Simulate")
@@ -281,6 +288,7 @@ def serve_command(
         Path | None, typer.Option("-p", "--platform", help="The platform file that Batsim runs.")
     ] = None,
     envelope: EnvelopeFile = None,
+    capacity: CapacityFile = None,
     socket: Annotated[str, typer.Option("--socket", help="Where to listen for Batsim.")] = DEFAULT_ENDPOINT,
     ready_file: Annotated[Path | None, typer.Option("--ready-file", help="Made once Batsim can connect.")] = None,
     timeout: Timeout = 0.0,
@@ -296,6 +304,8 @@ def serve_command(
         chosen.setdefault("platform", str(platform))
     if envelope is not None:
         chosen.setdefault("envelope", str(envelope))
+    if capacity is not None:
+        chosen.setdefault("capacity", str(capacity))
     patience_s = _patience(timeout)
 
     def ready(endpoint: str) -> None:

@@ -10,7 +10,7 @@ import typer
 SWITCHES = "Batsim's switches"
 ENGINE = "Engine"
 PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
-WorkloadFile = Annotated[Path, typer.Option("-w", "--workload", help="Batsim workload (JSON).")]
+WorkloadFile = Annotated[Path, typer.Option("-w", "--workload", help="Batsim workload (.json), or a trace of jobs.")]
 Jobs = Annotated[
     Path,
     typer.Option(
@@ -25,7 +25,10 @@ OptionalPlatform = Annotated[
 MachineCount = Annotated[
     int | None, typer.Option("--machines", help="Make a platform of so many machines.", rich_help_panel="Machines")
 ]
-CoreCount = Annotated[int, typer.Option("--cores", help="Cores of each, a host each.", rich_help_panel="Machines")]
+CoreCount = Annotated[
+    int | None,
+    typer.Option("--cores", help="Cores of each, a host each.", show_default="1", rich_help_panel="Machines"),
+]
 CapacityFile = Annotated[
     Path | None,
     typer.Option(

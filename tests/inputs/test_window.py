@@ -13,7 +13,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import load_json, parse_workload, read_workload
 from batwatt.inputs.google_like import to_text
 from batwatt.inputs.trace import TraceJob
-from batwatt.inputs.window import whole_workload, window_json, window_workload
+from batwatt.inputs.window import window_json, window_workload
 from batwatt.model.workload import Delay
 
 TRACE = [
@@ -58,7 +58,7 @@ def test_its_workload():
 
 
 def test_the_whole_trace():
-    workload = whole_workload(TRACE, 8)
+    workload = window_workload(TRACE, None, None, 8)
     assert [job.name for job in workload.jobs] == ["over", "before", "bit", "10", "9", "last", "late"]
     assert [job.submit_time_s for job in workload.jobs] == [0, 50, 99.75, 100, 100, 200, 200.5]
     assert all(set(job.raw) == {"id", "subtime", "res", "profile"} for job in workload.jobs)

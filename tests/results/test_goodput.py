@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import time
 from pathlib import Path
 
 import pytest
@@ -317,19 +316,3 @@ def test_summary_of_runs_under_a_capacity(figures):
     assert "goodput" in text and "aborted" in text and "kWh" not in text
     power = dataclasses.replace(metrics, capacity_core_s=None)
     assert "kWh" in summary_text([("power", power)]) and "goodput" not in summary_text([("power", power)])
-
-
-def test_twenty_thousand_rows_are_fast(figures, tmp_path):
-    jobs = workload(*(job(f"{n}", 90 * n, 1 + n % 3000, 1 + n % 8) for n in range(20_000)))
-    rows = [ran(f"{n}", 90 * n, 90 * n + 10, 90 * n + 11 + n % 3000, 1 + n % 8) for n in range(20_000)]
-    rows[::20] = [ran(f"{n}", 90 * n, 90 * n, 90 * n + 5, 1, KILLED) for n in range(0, 20_000, 20)]
-    rows += [ran(f"{n}#1", 90 * n + 5, 90 * n + 10, 90 * n + 20, 1) for n in range(0, 20_000, 20)]
-    capacity = Series(tuple(1200.0 * n for n in range(1513)), (24.0,) * 1513)
-    window = Window(604_800.0, 1_814_400.0)
-    figures(rows, jobs, window, capacity, 24)
-    best = 1.0
-    for _ in range(5):
-        begin = time.perf_counter()
-        measure(tmp_path / "r", jobs, None, REFERENCE, capacity=capacity, cores=24, window=window)
-        best = min(best, time.perf_counter() - begin)
-    assert best < 0.3

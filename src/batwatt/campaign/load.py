@@ -16,9 +16,10 @@ from typing import Any, Literal, get_args, get_origin
 
 from batwatt.errors import BatwattError, InputError, UnknownNameError
 from batwatt.policy.base import Scheduler
+from batwatt.policy.options import SchedulerOptions
 from batwatt.policy.registry import first_line
 
-OURS = ("platform", "envelope", "capacity", "until_s")
+OURS = ("platform", "envelope", "capacity", "until_s", "switch")
 """Options that a run gives to a scheduler of ours by itself."""
 
 
@@ -39,6 +40,12 @@ def describe_schedulers() -> Iterator[tuple[str, str]]:
     """(name, first line of its docstring) of each of our schedulers."""
     for name, scheduler in our_schedulers():
         yield name, first_line(scheduler)
+
+
+def our_options(name: str) -> type[SchedulerOptions] | None:
+    """What options a scheduler has; None if it is not of ours. Raises InputError if there is none."""
+    found = scheduler_class(name)
+    return found.Options if issubclass(found, Scheduler) else None
 
 
 def describe_options(name: str) -> Iterator[tuple[str, str]]:

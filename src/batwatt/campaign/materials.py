@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batwatt.campaign.load import our_schedulers
-from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.inputs.batsim_json import read_workload
 from batwatt.inputs.capacity import read_capacity
@@ -47,7 +46,6 @@ def is_trace(workload: Path) -> bool:
 
 def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
     """Read everything that a run needs. Raises InputError."""
-    made = isinstance(spec.platform, Machines)
     platform = platform_of(spec.platform)
     machines = machines_of(platform)
     cores = max(machines.values())
@@ -57,8 +55,6 @@ def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
         workload = (kept_trace if ours else windowed)(spec.workload, spec.window, len(platform))
     else:
         workload = read_workload(spec.workload, simulate=spec.engine != "batsim")
-    if made and any(job.hosts > cores for job in workload.jobs) and not spec.capacity:
-        raise InputError(spec.workload, f"has jobs wider than a machine of {cores} cores", "give --capacity, or -p")
     return Materials(
         platform,
         workload,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from batwatt import __version__
-from batwatt.campaign.load import blaming, make_scheduler
+from batwatt.campaign.load import blaming, make_scheduler, our_options
 from batwatt.campaign.materials import Materials, gather, with_files
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
@@ -124,10 +124,14 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
 
 def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
     began = time.perf_counter()
+    spec = _with_one_capacity(spec)
     given = spec.envelope or spec.options.get("envelope")
     materials = gather(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
     platform, envelope = materials.platform, materials.envelope
-    scheduler = make_scheduler(spec.scheduler, spec.scheduler_options())
+    options = spec.scheduler_options()
+    if isinstance(spec.platform, Machines):
+        options.setdefault("platform", platform)
+    scheduler = make_scheduler(spec.scheduler, options)
     config = _config_for(spec, scheduler, platform)
     if spec.events is not None:
         events = read_events(spec.events, config.forward_unknown_events, len(platform))
@@ -155,6 +159,22 @@ def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
     if deadlock is not None:
         raise deadlock
     return RunResult(metrics, spec.prefix)
+
+
+def _with_one_capacity(spec: RunSpec) -> RunSpec:
+    """The same run with the capacity told once, for the scheduler and for what is measured. Raises InputError."""
+    ours = our_options(spec.scheduler)
+    follows = ours is not None and "capacity" in ours.model_fields
+    if spec.capacity is not None and not follows:
+        problem = f"the scheduler {spec.scheduler!r} follows no capacity in machines"
+        raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
+    given = spec.options.get("capacity")
+    if not (follows and isinstance(given, str | Path) and given):
+        return spec
+    if spec.capacity is not None and Path(given) != spec.capacity:
+        problem = f"{str(given)!r} is another one than --capacity {str(spec.capacity)!r}"
+        raise InputError("option 'capacity'", problem, "give one of them")
+    return replace(spec, capacity=Path(given))
 
 
 def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
@@ -314,9 +334,10 @@ def _write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s
     inputs = {"workload": spec.workload, "events": spec.events, "capacity": spec.capacity}
     if not isinstance(spec.platform, Machines):
         inputs["platform"] = spec.platform
-    for name in ("platform", "envelope", "capacity", "reference"):
+    for name in ("platform", "envelope", "reference"):
         given = spec.scheduler_options().get(name)
-        if isinstance(given, str | Path) and given != EVENTS:
+        # a scheduler of somebody else may mean something else by it
+        if isinstance(given, str | Path) and given != EVENTS and Path(given).is_file():
             inputs[name] = Path(given)
     if spec.scheduler.endswith(".py"):
         inputs["scheduler"] = Path(spec.scheduler)

@@ -241,10 +241,6 @@ def _pmbs_text(params: Synthetic, seed: int) -> str:
     return to_riskaware(synthetic(params, seed))
 
 
-def _walk_text(walk: Walk, seed: int) -> str:
-    return to_csv(random_walk(walk, seed))
-
-
 def _window(entry: Workloads) -> Window | None:
     return Window(*entry.window) if entry.window else None
 

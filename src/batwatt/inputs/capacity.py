@@ -34,6 +34,8 @@ def checked_capacity(series: Series, slots: int | None, where: object) -> Series
     """The same series if its values are whole numbers in [0, `slots`]; InputError with time, value and bound if not."""
     for time_s, value in zip(series.times_s, series.values, strict=True):
         place = f"{where}: at {time_s:g} s"
+        if not time_s >= 0.0:
+            raise InputError(place, "is before 0 s, when a simulation begins", "shift all times")
         if not float(value).is_integer():
             raise InputError(place, f"{COLUMN} must be a whole number, got {value!r}", "round it down")
         if not value >= 0.0 or (slots is not None and not value <= slots):

@@ -28,11 +28,6 @@ def window_workload(
     return parse_workload(window_json(jobs, begin_s, end_s, nb_res, source), name, source)
 
 
-def whole_workload(jobs: Iterable[TraceJob], nb_res: int, name: str = "w0", source: object = "<memory>") -> Workload:
-    """The workload of all jobs of a trace, each submitted at its release. Raises InputError."""
-    return window_workload(jobs, None, None, nb_res, name, source)
-
-
 def window_json(
     jobs: Iterable[TraceJob],
     begin_s: float | None,

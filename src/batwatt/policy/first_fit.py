@@ -20,8 +20,8 @@ class FirstFit(MachinePlanner):
 
     `as_published` does two things as the authors' program does them, not as the paper says. An arriving job that needs
     all the cores that are free on the emptiest machine does not start before the next end or change (there it waits for
-    ever if nothing runs: here it starts then). And with `rng` the
-    order in which machines are looked at is shuffled once, while those with the highest indices go first.
+    ever if nothing runs: here it starts then). And with `rng` the order in which machines are looked at is shuffled
+    once, while those with the highest indices go first.
     """
 
     def __init__(self, machines: int, cores: int, rng: np.random.Generator | None = None, as_published: bool = True):
@@ -37,6 +37,7 @@ class FirstFit(MachinePlanner):
         self._machine: list[int] = []
         self._end_s: list[float] = []
         self._running: set[int] = set()
+        self._gone: set[int] = set()
         self._ends: list[tuple[float, int, int]] = []
         # by width, so that the first that fits is found without looking at those that do not
         self._waiting: dict[int, list[tuple[float, int]]] = {}
@@ -64,8 +65,11 @@ class FirstFit(MachinePlanner):
     def ended(self, number: int, date_s: float) -> Sequence[int]:
         """See `MachinePlanner`."""
         self._told = []
-        self._end(number)
-        self._fill(date_s)
+        if number in self._running:
+            self._end(number)
+            self._fill(date_s)
+        else:
+            self._gone.add(number)
         return self._told
 
     def machine_of(self, number: int) -> int:
@@ -121,7 +125,8 @@ class FirstFit(MachinePlanner):
                 return
             job = self._jobs[first[1]]
             heapq.heappop(self._waiting[job.cores])
-            self._start(job, date_s)
+            if job.number not in self._gone:
+                self._start(job, date_s)
 
     def _start(self, job: MachineJob, date_s: float) -> None:
         """Start a job on the first machine that has room for it; there is one."""

@@ -12,8 +12,8 @@ from typing import Any
 class MachineJob:
     """A job as a planner knows it; jobs are numbered 0, 1, ... in the order in which they are handed over.
 
-    `run_s` is what its next run takes, in s: less than `length_s` only for a job that was released, and has been
-    running, before it arrived; it is the whole length again once the job was killed.
+    `run_s` is what its first run takes, in s: less than `length_s` only for a job that was released, and has been
+    running, before it arrived; once it was killed it needs its whole length.
     """
 
     number: int
@@ -37,7 +37,7 @@ class MachinePlanner(ABC):
 
     @abstractmethod
     def ended(self, number: int, date_s: float) -> Sequence[int]:
-        """A job ended before it was planned to."""
+        """A job ended before it was planned to, or though it was killed (then it waits for nothing any more)."""
 
     @abstractmethod
     def machine_of(self, number: int) -> int:

@@ -25,6 +25,8 @@ class Work:
     hosts: int = 0
     """Where it runs; 0: it does not."""
     machine: int = -1
+    first_name: str = ""
+    """Its id when it was submitted first."""
     dying: bool = False
     runs: int = 1
 

@@ -10,6 +10,7 @@ behind the nominal ones by a few microseconds: a start waits for the ends and sw
 from __future__ import annotations
 
 import math
+import re
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping
@@ -31,6 +32,7 @@ from batwatt.policy.machine_planner import MachineJob, MachinePlanner
 from batwatt.policy.machine_stock import Machine, Work, take_stock
 from batwatt.policy.options import SchedulerOptions
 
+RESUBMITTED = re.compile(r"#\d+$")
 LAG_S = 1e-3
 """Dates that differ by no more are the same nominal date."""
 
@@ -90,6 +92,8 @@ class MachineScheduler(Scheduler):
         if not self.bs.dynamic_job_registration_enabled:
             problem = "killed jobs are submitted again, for which Batsim needs --enable-dynamic-jobs"
             raise InputError("Batsim", problem, "start it so, with --enable-profile-reuse")
+        if not self.bs.batconf.get("profile-reuse-enabled", True):
+            raise InputError("Batsim", "jobs that are killed need their profiles again", "add --enable-profile-reuse")
         hosts = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
         self.machines, self._off_state, self._on_state = take_stock(hosts, self.settings.switch)
         self.cores = self.machines[0].hosts.bit_count()
@@ -102,9 +106,12 @@ class MachineScheduler(Scheduler):
     def onJobSubmission(self, job: Job) -> None:
         """Take note of a job; one that is wider than a machine can never run and is rejected."""
         work = self._works.get(job.id)
-        if work is not None:
+        if work is not None and work.runs > 1:
             work.job = job  # one of our own, acknowledged
             return
+        if RESUBMITTED.search(job.id):
+            problem = f"the id {job.id!r} ends like those of jobs that are submitted again"
+            raise InputError("workload", problem, "let no id end in # and a number")
         if self._stopped:
             self._give_up([job])
             return
@@ -130,7 +137,12 @@ class MachineScheduler(Scheduler):
             problem = f"job {job.id} has neither a delay nor a walltime"
             raise InputError("workload", problem, "plans need lengths: give it a walltime")
         raw = job.json_dict or {}
-        return float(raw.get(RELEASE, job.submit_time)), float(raw.get(LENGTH, run_s)), run_s
+        release_s, length_s = raw.get(RELEASE, job.submit_time), raw.get(LENGTH, run_s)
+        numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (release_s, length_s))
+        if not (numbers and 0.0 <= release_s <= job.submit_time and run_s - LAG_S <= length_s < math.inf):
+            problem = f"job {job.id}: {RELEASE} {release_s!r} and {LENGTH} {length_s!r} are no release and length"
+            raise InputError("workload", problem, "a release is <= subtime, a length >= what is left of it, both in s")
+        return float(release_s), float(length_s), run_s
 
     def onJobCompletion(self, job: Job) -> None:
         """Free its cores; submit it again if it was killed for its machine."""
@@ -138,25 +150,30 @@ class MachineScheduler(Scheduler):
         machine = self.machines[work.machine]
         machine.free |= work.hosts
         work.hosts = 0
-        if work.dying:
-            work.dying = False
+        killed, work.dying = work.dying and job.job_state is Job.State.COMPLETED_KILLED, False
+        if killed:
             if not self._stopped:
                 self._submit_again(work)
             return
+        # also one that ended before it could be killed
+        work.wanted = False
         self._live -= 1
         self._ended.append((work.plan.number, self.bs.time()))
 
     def _submit_again(self, work: Work) -> None:
         """Register the job anew, whole."""
         old, length_s = work.job, work.plan.length_s
-        workload, _, name = old.id.partition("!")
+        workload = old.id.partition("!")[0]
         profile = old.profile
         if RELEASE in (old.json_dict or {}):
             # it ran before it was submitted, so its profile was what was left of it
-            profile = f"d{number_text(length_s)}"
-            if profile not in self.bs.profiles[workload]:
-                self.bs.register_profiles(workload, {profile: {"type": "delay", "delay": length_s}})
-        new_id = f"{workload}!{name.partition('#')[0] if work.runs > 1 else name}#{work.runs}"
+            profile, whole = f"d{number_text(length_s)}", {"type": "delay", "delay": length_s}
+            known = self.bs.profiles[workload]
+            while profile in known and (known[profile]["type"], known[profile].get("delay")) != ("delay", length_s):
+                profile += "+"
+            if profile not in known:
+                self.bs.register_profiles(workload, {profile: whole})
+        new_id = f"{work.first_name}#{work.runs}"
         work.runs += 1
         self._works[new_id] = work
         work.job = self.bs.register_job(new_id, old.requested_resources, old.requested_time, profile)
@@ -242,7 +259,7 @@ class MachineScheduler(Scheduler):
     def _take(self, row: tuple[float, Any, Job, float, float, float]) -> MachineJob:
         release_s, _, job, length_s, run_s, _ = row
         plan = MachineJob(len(self._by_number), release_s, length_s, run_s, job.requested_resources)
-        work = self._works[job.id] = Work(plan, job)
+        work = self._works[job.id] = Work(plan, job, first_name=job.id)
         self._by_number.append(work)
         self._live += 1
         return plan
@@ -328,7 +345,8 @@ class MachineScheduler(Scheduler):
         if self._over():
             return
         steps_left = self._next_step < len(self._steps)
-        if not steps_left and not self._more_jobs and not self.planner.machines_alive():
+        hopeless = not steps_left and not self._more_jobs and not self.planner.machines_alive()
+        if hopeless and self.settings.until_s is None:
             self._give_up_all("no machine is alive any more")
             return
         dates = {self._steps[self._next_step][0]} if steps_left else set()

@@ -58,7 +58,7 @@ def parse_options(model: type[SchedulerOptions], options: Mapping[str, Any]) -> 
     known = set(model.model_fields)
     for name in options:
         if name not in known:
-            raise UnknownNameError("options", "option", name, known, "See docs/powercap.md.")
+            raise UnknownNameError("options", "option", name, known, "See `batwatt policies SCHEDULER`.")
     for kind in KINDS:
         choice = options.get(kind)
         if choice == "" or (isinstance(choice, dict) and "name" not in choice):

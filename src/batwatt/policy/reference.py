@@ -74,7 +74,7 @@ class Categories:
             return self.reference.share_not_shorter(lengths)
         limits = self._limits
         passed = np.searchsorted(limits, lengths, side="right")
-        if self.longest_as_shortest:
+        if self.longest_as_shortest and len(limits):
             passed[lengths == limits[-1]] = 0
         return np.asarray(1.0 - passed / self.quantiles)
 

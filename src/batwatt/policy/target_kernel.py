@@ -170,7 +170,7 @@ def _change(tables: Tables, alive: int, jobs: int, now_s: float) -> None:
     counts = tables.counts
     before = counts[ALIVE]
     counts[ALIVE] = alive
-    if alive > before and before > 0:
+    if alive > before:
         _adapt(tables)
     counts[USABLE] = min(max(counts[USABLE], 1), alive)
     counts[EVENTS] = 0
@@ -190,8 +190,6 @@ def _change(tables: Tables, alive: int, jobs: int, now_s: float) -> None:
         tables.waiting[m] += 1
         add(tables, now_s, START, m, job)
         add(tables, tables.end_s[job], END, m, job)
-    while counts[LOWEST] < jobs and tables.state[counts[LOWEST]] == OVER:
-        counts[LOWEST] += 1
     for job in range(counts[LOWEST], jobs):
         if tables.state[job] == PLANNED:
             _map(tables, job, _target(tables, job), tables.settings[DISTANCE], now_s)
@@ -210,6 +208,8 @@ def advance(tables: Tables, until_s: float, change: int, known: int, jobs: int) 
     counts = tables.counts
     counts[TOLD] = 0
     _happen(tables, until_s)
+    while counts[LOWEST] < known and tables.state[counts[LOWEST]] == OVER:
+        counts[LOWEST] += 1
     if change >= 0:
         _change(tables, change, known, until_s)
     for job in range(known, jobs):
@@ -230,6 +230,8 @@ def end_early(tables: Tables, job: int, jobs: int, now_s: float) -> None:
     counts[TOLD] = 0
     m = tables.machine[job]
     tables.state[job] = OVER
+    if m < 0:
+        return
     # what waits there, by start and then number; nothing is told yet, so there is room for it
     order, count = tables.told, 0
     for other in range(counts[LOWEST], jobs):

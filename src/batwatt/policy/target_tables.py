@@ -7,6 +7,8 @@ ordered by date, starts before ends, machine and job.
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +16,8 @@ from numba import njit
 
 START, END = 0, 1
 JOB_BITS = 32
+FAR = 32
+"""So many steps of a profile may be over before it is moved."""
 PLANNED, RUNNING, RESTATED, OVER = 0, 1, 2, 3
 """States of a job: planned; running; running, to be announced again after a re-mapping; over."""
 ALIVE, USABLE, EVENTS, TOLD, LOWEST = range(5)
@@ -75,12 +79,21 @@ _HOW: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
 inlined: Any = njit(forceinline=True, **_HOW)
 
 
+def sources_digest() -> str:
+    """SHA-256 of the sources of all that is compiled."""
+    files = sorted(Path(__file__).parent.glob("target_*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
 def compiled(function: Any) -> Any:
     """Compile an entry point at its first call; the result is kept on the disk where there is a place for it."""
     try:
-        return njit(cache=True, **_HOW)(function)
-    except RuntimeError:  # neither beside the module nor at home
+        found = njit(cache=True, **_HOW)(function)
+        # numba looks whether the entry point's own file has changed; what is compiled into it lies in two
+        found._cache._cache_file._source_stamp = sources_digest()
+    except (RuntimeError, AttributeError):  # neither beside the module nor at home, or another numba
         return njit(**_HOW)(function)
+    return found
 
 
 # the heap of events -----------------------------------------------------------------------------------------------
@@ -157,11 +170,30 @@ def clear(tables: Tables, m: int, now_s: float) -> None:
 
 
 @inlined
+def _shift(tables: Tables, m: int, begin: int, end: int, by: int) -> None:
+    """Move steps begin to `end`, both included, by so many places."""
+    since, used = tables.since, tables.used
+    if by > 0:
+        for i in range(end, begin - 1, -1):
+            since[m, i + by], used[m, i + by] = since[m, i], used[m, i]
+    elif by < 0:
+        for i in range(begin, end + 1):
+            since[m, i + by], used[m, i + by] = since[m, i], used[m, i]
+
+
+@inlined
 def trim(tables: Tables, m: int, now_s: float) -> None:
     """Forget what is over, and take note of the load."""
     k, last, since = tables.first[m], tables.last[m], tables.since
     while k < last and since[m, k + 1] <= now_s:
         k += 1
+    if k > FAR and 2 * k > last:
+        # most of the row is over: use it again
+        _shift(tables, m, k, last, -k)
+        for width in range(tables.roomy.shape[1]):
+            tables.roomy[m, width] = max(0, tables.roomy[m, width] - k)
+        tables.last[m] = last - k
+        k = 0
     tables.first[m] = k
     tables.load[m] = tables.used[m, k]
 
@@ -191,18 +223,6 @@ def earliest(tables: Tables, m: int, now_s: float, run_s: float, cores: int, bef
             k += 1
         start_s = since[m, k]
     return np.inf, k
-
-
-@inlined
-def _shift(tables: Tables, m: int, begin: int, end: int, by: int) -> None:
-    """Move steps begin to `end`, both included, by so many places."""
-    since, used = tables.since, tables.used
-    if by > 0:
-        for i in range(end, begin - 1, -1):
-            since[m, i + by], used[m, i + by] = since[m, i], used[m, i]
-    elif by < 0:
-        for i in range(begin, end + 1):
-            since[m, i + by], used[m, i + by] = since[m, i], used[m, i]
 
 
 @inlined

@@ -1,0 +1,62 @@
+"""What only a real Batsim does: a job that ends before it can be killed. And what is compiled follows its sources."""
+
+from __future__ import annotations
+
+import pytest
+from builders import job, workload_of
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.inputs.machines import Machines, machines_platform
+from batwatt.model.series import Series
+from batwatt.policy import target_kernel
+from batwatt.policy.target_tables import sources_digest
+from batwatt.schedulers.riskaware import Riskaware
+
+
+class Race:
+    """Between engine and scheduler: every kill comes too late."""
+
+    def __init__(self, engine):
+        self.engine = engine
+        self.asked: list[str] = []
+
+    def message(self):
+        message = self.engine.message()
+        events = []
+        for event in message["events"]:
+            data = event["data"]
+            if event["type"] == "JOB_COMPLETED" and data["job_state"] == "COMPLETED_KILLED":
+                event = event | {"data": data | {"job_state": "COMPLETED_SUCCESSFULLY", "return_code": 0}}
+            if event["type"] == "JOB_KILLED":
+                event = event | {"data": data | {"job_progress": {}}}
+            events.append(event)
+        return message | {"events": events}
+
+    def reply(self, answer):
+        self.asked += [event["type"] for event in answer["events"]]
+        self.engine.reply(answer)
+
+
+@pytest.mark.parametrize("strategy", ["first-fit-aware", "target-asap"])
+def test_a_job_that_ends_before_its_kill_is_not_run_again(strategy):
+    work = workload_of(job("a", 0, 1, 100.0), job("b", 0, 1, 300.0), job("c", 60, 1, 20.0), nb_res=2)
+    engine = Engine(machines_platform(Machines(2, 1)), [work], EngineConfig(dynamic_jobs=True, profile_reuse=True))
+    # the second machine goes at 50 s and comes back at 90 s
+    capacity = Series((0.0, 50.0, 90.0), (2.0, 1.0, 2.0))
+    links: list[Race] = []
+
+    def between(link):
+        links.append(Race(link))
+        return links[0]
+
+    scheduler = Riskaware({"capacity": capacity, "strategy": strategy, "as_published": False})
+    record = simulate(engine, scheduler, between)
+    assert links[0].asked.count("KILL_JOB") == 1 and "REGISTER_JOB" not in links[0].asked
+    assert sorted(row[0] for row in record.jobs) == ["a", "b", "c"]
+
+
+def test_the_compiled_code_is_that_of_both_files():
+    for function in (target_kernel.advance, target_kernel.end_early):
+        assert function._cache._cache_file._source_stamp == sources_digest()
