@@ -1,10 +1,10 @@
 """Make the tables of docs/pmbs23.md from the results of pmbs23-part.yaml and pmbs23-small.yaml.
 
-    python experiments/pmbs23_tables.py results/pmbs23-part results/pmbs23-small
-        reports the first campaign, keeps its tables in docs/pmbs23, with the rows of the second, and puts the tables on
-        the page
-    python experiments/pmbs23_tables.py --check
-        needs no results, and exits 1 if the page has other tables than docs/pmbs23
+python experiments/pmbs23_tables.py results/pmbs23-part results/pmbs23-small
+    reports the first campaign, keeps its tables in docs/pmbs23, with the rows of the second, and puts the tables on
+    the page
+python experiments/pmbs23_tables.py --check
+    needs no results, and exits 1 if the page has other tables than docs/pmbs23
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def test_no_command_shows_help(house, words):
         (["run"], "Missing option '-w' / '--workload'"),
         (["run", "-p", "x"], "Missing option '-w' / '--workload'"),
         (["run", "--platfrom", "x"], "--platform"),
-        (["policies", "extra"], "extra"),
+        (["policies", "riskaware", "extra"], "extra"),
         (["convert"], "Missing argument"),
         (["run", "-p"], "-p"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from batwatt.schedulers.riskaware import Riskaware
 from builders import job, workload_of
 
 from batwatt.engine.config import EngineConfig
@@ -12,7 +13,6 @@ from batwatt.inputs.machines import Machines, machines_platform
 from batwatt.model.series import Series
 from batwatt.policy import target_kernel
 from batwatt.policy.target_tables import sources_digest
-from batwatt.schedulers.riskaware import Riskaware
 
 
 class Race:

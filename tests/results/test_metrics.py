@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -199,18 +198,6 @@ def test_figures_are_finite(run):
     metrics = measure(run([]), workload(("1", 0, 1, "p")), None, REFERENCE)
     with pytest.raises(ValueError, match="energy_j must be finite or None"):
         dataclasses.replace(metrics, energy_j=float("nan"))
-
-
-def test_three_hundred_jobs_are_fast(run):
-    jobs = workload(*((str(i), 10 * i, 1, "nested") for i in range(300)))
-    prefix = run([row(i, 10 * i, 10 * i + 5, 60) for i in range(300)], [(10 * i + 1, 900.0 * i) for i in range(400)])
-    envelope = Series(tuple(300.0 * i for i in range(288)), (95.0,) * 288)
-    best = 1.0
-    for _ in range(5):
-        begin = time.perf_counter()
-        measure(prefix, jobs, envelope, REFERENCE)
-        best = min(best, time.perf_counter() - begin)
-    assert best < 0.05
 
 
 def test_summary(run):

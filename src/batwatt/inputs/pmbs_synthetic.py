@@ -46,7 +46,8 @@ _WHERE = "synthetic trace"
 class Synthetic:
     """Parameters of `synthetic`: n `jobs` in [0, `end_s`[ (T_end, s) that keep `machines` x `cores` cores busy.
 
-    Raises InputError.
+    `blur`: each length is multiplied by a factor uniform in [1 - blur, 1 + blur]. The text has none; the authors' own
+    traces of the kind 3types have 0.05, without which many jobs have the very same length. Raises InputError.
     """
 
     kind: Kind = "uniform"
@@ -54,6 +55,7 @@ class Synthetic:
     end_s: float = THREE_WEEKS_S
     machines: float = 26.0
     cores: int = 24
+    blur: float = 0.0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -71,6 +73,8 @@ class Synthetic:
                 good = False
             if not good:
                 raise InputError(_WHERE, f"{name} must be a number in ]0, 1e12], got {value!r}", "correct it")
+        if isinstance(self.blur, bool) or not isinstance(self.blur, int | float) or not 0.0 <= self.blur < 1.0:
+            raise InputError(_WHERE, f"blur must be a number in [0, 1[, got {self.blur!r}", "correct it")
         if not self.mean_length_s >= 1.0:
             problem = f"the mean length is {self.mean_length_s:g} s, less than 1 s"
             raise InputError(_WHERE, problem, "lengths are whole seconds: make fewer jobs or a higher load")
@@ -96,7 +100,10 @@ def synthetic(params: Synthetic, seed: int) -> list[TraceJob]:
     rng = rng_of(seed, _WHERE)
     releases = np.rint(np.arange(params.jobs) * (params.end_s / params.jobs))
     cores = rng.choice(CORES, size=params.jobs, p=CORE_SHARES)
-    lengths = np.maximum(np.rint(_lengths_s(params, rng)), 1.0)
+    exact_s = _lengths_s(params, rng)
+    if params.blur:
+        exact_s *= rng.uniform(1.0 - params.blur, 1.0 + params.blur, params.jobs)
+    lengths = np.maximum(np.rint(exact_s), 1.0)
     rows = zip(releases.tolist(), lengths.tolist(), cores.tolist(), strict=True)
     return [
         TraceJob(str(number), release_s, length_s, width) for number, (release_s, length_s, width) in enumerate(rows)
