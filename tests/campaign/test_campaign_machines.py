@@ -308,7 +308,7 @@ MISTAKES = [
     ({"workloads": [{"trace": "jobs.txt", "window": [500, 600]}]}, "no job in the window [500, 600] s, of 2"),
     ({"workloads": [{"trace": "jobs.txt"}, {"trace": "jobs.txt", "window": [0, 9]}]}, "would both be called 'jobs'"),
     ({"workloads": [{"pmbs": {}}]}, "workloads[0]: `pmbs` needs `seeds`"),
-    ({"workloads": [{"pmbs": {"weeks": 3}, "seeds": [1]}]}, "pmbs has no parameter 'weeks', known: cores, end_s"),
+    ({"workloads": [{"pmbs": {"weeks": 3}, "seeds": [1]}]}, "pmbs has no parameter 'weeks', known: blur, cores, end_s"),
     ({"workloads": [{"pmbs": {"kind": "unifrom"}, "seeds": [1]}]}, "did you mean 'uniform'?"),
     ({"workloads": [{"pmbs": DAY, "seeds": [1], "window": [86400, 90000]}]}, "begins at 86400 s, the trace ends at"),
     ({"workloads": [{"pmbs": DAY, "seeds": [1, 1]}]}, "workloads: a file is there twice"),
