@@ -68,16 +68,6 @@ class Riskaware(MachineScheduler):
 
     Options: ClassVar[type[RiskawareOptions]] = RiskawareOptions
 
-    def onSimulationEnds(self) -> None:
-        """Say so if the reference had little to do with the jobs."""
-        super().onSimulationEnds()
-        mean = getattr(self.planner, "mean_category", 0.5)
-        if not 0.3 <= mean <= 0.7:
-            text = (
-                "the jobs are not like those of the reference (mean category %.2f, 0.5 if they were): set 'reference'"
-            )
-            self.logger.warning(text, mean)
-
     def make_planner(self, machines: int, cores: int) -> MachinePlanner:
         """The planner of the chosen strategy."""
         chosen = self.settings

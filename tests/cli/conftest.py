@@ -19,6 +19,8 @@ from batwatt.cli import main
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ROOT / "platforms" / "small.xml"
 JOBS = ROOT / "workloads" / "small.json"
+CSV = ("jobs", "schedule", "machine_states", "pstate_changes", "consumed_energy", "power")
+"""The CSV files of a run with energy."""
 ENVELOPE = "time_s,power_w\n0,600\n100,250\n200,60\n300,600\n"
 WATTS = '<prop id="wattage_per_state" value="50:100"/>'
 
@@ -92,6 +94,13 @@ class House:
         """Wait for a process."""
         out, err = process.communicate(timeout=within_s)
         return Done(process.returncode, out, err)
+
+    def assert_same(self, one: str, *others: str) -> None:
+        """The runs of these names left the same bytes."""
+        for other in others:
+            for stem in CSV:
+                assert self.file(f"{one}_{stem}.csv") == self.file(f"{other}_{stem}.csv"), (other, stem)
+            assert self.file(f"{one}_metrics.json") == self.file(f"{other}_metrics.json")
 
     def file(self, name: str) -> bytes:
         return (self.out / name).read_bytes()

@@ -16,7 +16,6 @@ from typing import Any, Literal, get_args, get_origin
 
 from batwatt.errors import BatwattError, InputError, UnknownNameError
 from batwatt.policy.base import Scheduler
-from batwatt.policy.options import SchedulerOptions
 from batwatt.policy.registry import first_line
 
 OURS = ("platform", "envelope", "capacity", "until_s", "switch")
@@ -40,12 +39,6 @@ def describe_schedulers() -> Iterator[tuple[str, str]]:
     """(name, first line of its docstring) of each of our schedulers."""
     for name, scheduler in our_schedulers():
         yield name, first_line(scheduler)
-
-
-def our_options(name: str) -> type[SchedulerOptions] | None:
-    """What options a scheduler has; None if it is not of ours. Raises InputError if there is none."""
-    found = scheduler_class(name)
-    return found.Options if issubclass(found, Scheduler) else None
 
 
 def describe_options(name: str) -> Iterator[tuple[str, str]]:
@@ -115,9 +108,9 @@ def _from_file(path: Path) -> type[Any]:
     return found
 
 
-def make_scheduler(name: str, options: Mapping[str, Any]) -> Any:
-    """A scheduler with its options; of ours, the options are checked."""
-    found = scheduler_class(name)
+def make_scheduler(name: str, options: Mapping[str, Any], found: type[Any] | None = None) -> Any:
+    """A scheduler with its options; of ours, the options are checked. `found`: its class, if that is known already."""
+    found = found or scheduler_class(name)
     with blaming(name, found):
         if issubclass(found, Scheduler):
             return found(options)

@@ -65,15 +65,14 @@ def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
     )
 
 
-def with_files(spec: RunSpec, prefix: Path) -> RunSpec:
-    """The same run with what is made on the fly written under a prefix, for an engine in another process."""
+def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
+    """The same run, on so many hosts, with what is made on the fly written under a prefix for another process."""
     platform, workload = spec.platform, spec.workload
     if isinstance(platform, Machines):
         text = machines_xml(platform)
         platform = _write(prefix.with_name(f"{prefix.name}_platform.xml"), text)
     if is_trace(workload):
-        hosts = spec.platform.machines * spec.platform.cores if isinstance(spec.platform, Machines) else None
-        data = window_json(read_trace(workload), *_bounds(spec.window), hosts or len(read_platform(platform)), workload)
+        data = window_json(read_trace(workload), *_bounds(spec.window), hosts, workload)
         workload = _write(prefix.with_name(f"{prefix.name}_workload.json"), to_text(data))
     return replace(spec, platform=platform, workload=workload)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from batwatt import __version__
-from batwatt.campaign.load import blaming, make_scheduler, our_options
+from batwatt.campaign.load import blaming, make_scheduler, scheduler_class
 from batwatt.campaign.materials import Materials, gather, with_files
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
@@ -124,14 +124,15 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
 
 def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
     began = time.perf_counter()
-    spec = _with_one_capacity(spec)
+    found = scheduler_class(spec.scheduler)
+    spec = _with_one_capacity(spec, found)
     given = spec.envelope or spec.options.get("envelope")
     materials = gather(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
     platform, envelope = materials.platform, materials.envelope
     options = spec.scheduler_options()
     if isinstance(spec.platform, Machines):
         options.setdefault("platform", platform)
-    scheduler = make_scheduler(spec.scheduler, options)
+    scheduler = make_scheduler(spec.scheduler, options, found)
     config = _config_for(spec, scheduler, platform)
     if spec.events is not None:
         events = read_events(spec.events, config.forward_unknown_events, len(platform))
@@ -153,7 +154,7 @@ def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
                 record, deadlock = engine.close(), error
             write_record(record, inner)
         else:
-            _run_apart(with_files(spec, inner), scheduler, config, inner, progress)
+            _run_apart(with_files(spec, len(platform), inner), scheduler, config, inner, progress)
         metrics = write_results(inner, replace(materials, envelope=envelope))
         _write_metadata(inner, spec, config, time.perf_counter() - began)
     if deadlock is not None:
@@ -161,10 +162,9 @@ def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
     return RunResult(metrics, spec.prefix)
 
 
-def _with_one_capacity(spec: RunSpec) -> RunSpec:
+def _with_one_capacity(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
     """The same run with the capacity told once, for the scheduler and for what is measured. Raises InputError."""
-    ours = our_options(spec.scheduler)
-    follows = ours is not None and "capacity" in ours.model_fields
+    follows = issubclass(scheduler, Scheduler) and "capacity" in scheduler.Options.model_fields
     if spec.capacity is not None and not follows:
         problem = f"the scheduler {spec.scheduler!r} follows no capacity in machines"
         raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")

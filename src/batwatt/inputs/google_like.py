@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from batwatt.errors import InputError
+from batwatt.inputs.seeds import rng_of
 from batwatt.units import finite
 
 TAURUS_FLOPS = 18.4e9
@@ -128,11 +129,9 @@ def google_like(params: GoogleLike | None = None, seed: int = 0) -> dict[str, An
     Raises InputError for a seed that is not a whole number >= 0.
     """
     params = params or GoogleLike()
-    if isinstance(seed, bool) or not isinstance(seed, int) or not seed >= 0:
-        raise InputError(_WHERE, f"seed must be a whole number >= 0, got {seed!r}", "give for instance seed 0")
     median_s = _median_s(params)
     shares = np.cumsum(params.weights) / sum(params.weights)
-    rng = np.random.Generator(np.random.PCG64(seed))
+    rng = rng_of(seed, _WHERE)
     jobs: list[dict[str, Any]] = []
     profiles: dict[str, dict[str, Any]] = {}
     for submit_s in _arrivals_s(params, rng):

@@ -51,6 +51,10 @@ class MachinePlanner(ABC):
     def machines_alive(self) -> Collection[int]:
         """The machines that are to be on."""
 
+    def remark(self) -> str:
+        """What the user should know when all is over, in a line; empty for nothing."""
+        return ""
+
     def tie(self, name: str) -> Any:
         """Which of the jobs that are released at one date comes first; `name` is the id within the workload."""
         return name

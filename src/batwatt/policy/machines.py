@@ -10,7 +10,6 @@ behind the nominal ones by a few microseconds: a start waits for the ends and sw
 from __future__ import annotations
 
 import math
-import re
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping
@@ -26,15 +25,11 @@ from batwatt.inputs.platform_gen import number_text
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.series import Series
-from batwatt.model.workload import LENGTH, RELEASE, WINDOW_OVER, Delay
+from batwatt.model.workload import ATTEMPT, LAG_S, LENGTH, RELEASE, WINDOW_OVER, Delay
 from batwatt.policy.base import Job, Scheduler
 from batwatt.policy.machine_planner import MachineJob, MachinePlanner
 from batwatt.policy.machine_stock import Machine, Work, take_stock
 from batwatt.policy.options import SchedulerOptions
-
-RESUBMITTED = re.compile(r"#\d+$")
-LAG_S = 1e-3
-"""Dates that differ by no more are the same nominal date."""
 
 
 class MachineOptions(SchedulerOptions):
@@ -109,7 +104,7 @@ class MachineScheduler(Scheduler):
         if work is not None and work.runs > 1:
             work.job = job  # one of our own, acknowledged
             return
-        if RESUBMITTED.search(job.id):
+        if ATTEMPT.search(job.id):
             problem = f"the id {job.id!r} ends like those of jobs that are submitted again"
             raise InputError("workload", problem, "let no id end in # and a number")
         if self._stopped:
@@ -195,10 +190,13 @@ class MachineScheduler(Scheduler):
         self._more_jobs = False
 
     def onSimulationEnds(self) -> None:
-        """Tell how many jobs could never run."""
+        """Tell how many jobs could never run, and what the planner noticed."""
         if len(self._too_wide) > 1:
             text = "%d jobs were wider than a machine (%d cores) and rejected"
             self.logger.warning(text, len(self._too_wide), self.cores)
+        remark = self.planner.remark()
+        if remark:
+            self.logger.warning("%s", remark)
 
     def onNoMoreEvents(self) -> None:
         """Let the planner go on to this date, and carry out what it says."""

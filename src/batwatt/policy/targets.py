@@ -106,6 +106,13 @@ class Targets(MachinePlanner):
         """See `MachinePlanner`: the first ones, in the order of their risk."""
         return range(int(self._tables.counts[at.ALIVE]))
 
+    def remark(self) -> str:
+        """See `MachinePlanner`: that the reference had little to do with the jobs."""
+        mean = self.mean_category
+        if 0.3 <= mean <= 0.7:
+            return ""
+        return f"the jobs are unlike those of the reference (mean category {mean:.2f}, 0.5 if alike): set 'reference'"
+
     def tie(self, name: str) -> Any:
         """By the numbers in it, as the traces number their jobs."""
         return [int(digits) for digits in _NUMBER.findall(name)], name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,7 @@ Numbers = pd.Series | tuple[pd.Series, pd.Series]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class Claim(ABC):
     """A sentence of the paper, put as: `number` is above `threshold`."""
 
     name: str
@@ -56,9 +57,9 @@ class Claim:
     types: tuple[str, ...] = ()
     """The types of workloads that it says it of; empty for all."""
 
+    @abstractmethod
     def rows(self, panel: Panel) -> Iterator[tuple[str, str, str, Numbers]]:
         """Value, first, second, and the numbers of the instances whose mean is asked for."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)

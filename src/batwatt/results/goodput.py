@@ -27,16 +27,13 @@ from numpy.typing import NDArray
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.model.workload import LENGTH, RELEASE, WINDOW_OVER, Delay, Job, Workload
+from batwatt.model.workload import LAG_S, LENGTH, RELEASE, WINDOW_OVER, Delay, Job, Workload
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.origins import Origins
 from batwatt.results.read import REJECTED
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-LAG_S = 1e-3
-"""A run that ended by no more than this after the window ended in it: dates are printed to 1e-6 s and may lag."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from batwatt.errors import InputError
-from batwatt.model.workload import Workload
-
-ATTEMPT = re.compile(r"#\d+$")
-"""What pybatsim puts behind the id of a job that it resubmits: `w0!3#1`."""
+from batwatt.model.workload import ATTEMPT, Workload
 
 
 @dataclass(frozen=True, slots=True)
