@@ -9,9 +9,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from batwatt.policy.capacity import MachineOptions
 from batwatt.policy.first_fit import FirstFit
 from batwatt.policy.machine_planner import MachinePlanner
-from batwatt.policy.machines import MachineOptions, MachineScheduler
+from batwatt.policy.machines import MachineScheduler
 from batwatt.policy.reference import BORG_WEEK, Categories, read_reference
 
 MANY = 1_000_000

@@ -13,82 +13,41 @@ import math
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from pydantic import Field
-
-from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import parse_profile
-from batwatt.inputs.capacity import checked_capacity, read_capacity
-from batwatt.inputs.platform_gen import number_text
+from batwatt.inputs.capacity import checked_capacity
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
-from batwatt.model.series import Series
-from batwatt.model.workload import ATTEMPT, LAG_S, LENGTH, RELEASE, WINDOW_OVER, Delay
-from batwatt.policy.base import Job, Scheduler
+from batwatt.model.workload import LAG_S, RELEASE
+from batwatt.policy.base import Job
+from batwatt.policy.capacity import CapacityScheduler
 from batwatt.policy.machine_planner import MachineJob, MachinePlanner
 from batwatt.policy.machine_stock import Machine, Work, take_stock
-from batwatt.policy.options import SchedulerOptions
 
 
-class MachineOptions(SchedulerOptions):
-    """Options of every scheduler of machines that come and go."""
-
-    capacity: str | Path | Series | None = Field(
-        None, description="file of the capacity in machines: CSV with time_s,machines, or lines `count`, `time count`"
-    )
-    until_s: float | None = Field(
-        None, ge=0.0, allow_inf_nan=False, description="date in s at which all that runs and waits is given up"
-    )
-    switch: bool = Field(True, description="switch machines off and on; else they only stand idle (needs energy)")
-
-
-class MachineScheduler(Scheduler):
-    """Follows a capacity in machines; subclasses make the planner."""
-
-    Options: ClassVar[type[MachineOptions]] = MachineOptions
+class MachineScheduler(CapacityScheduler):
+    """Carries out what a planner says; subclasses make the planner."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        given = self.settings.capacity
-        if given is None:
-            raise InputError("option 'capacity'", "the scheduler needs one", "give a file: batwatt run --capacity FILE")
-        self.capacity: Series = given if isinstance(given, Series) else read_capacity(given, None)
         self._works: dict[str, Work] = {}
         self._by_number: list[Work] = []
         self._arrived: list[tuple[float, Any, Job, float, float, float]] = []
         self._ended: list[tuple[int, float]] = []
-        self._calls: set[float] = set()
-        self._steps = list(_changes(self.capacity))
-        self._next_step = 0
-        self._more_jobs = True
         self._live = 0
         self._due: set[int] = set()
         self._switching: set[int] = set()
-        self._stopped = False
-        self._registration_over = False
         self._too_wide: list[str] = []
 
     @abstractmethod
     def make_planner(self, machines: int, cores: int) -> MachinePlanner:
         """The planner for that many machines of that many cores."""
 
-    @property
-    def needs_dynamic_jobs(self) -> bool:
-        """Killed jobs are submitted again."""
-        return True
-
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
         """Take stock of the machines."""
         super().onSimulationBegins()
-        if not self.bs.dynamic_job_registration_enabled:
-            problem = "killed jobs are submitted again, for which Batsim needs --enable-dynamic-jobs"
-            raise InputError("Batsim", problem, "start it so, with --enable-profile-reuse")
-        if not self.bs.batconf.get("profile-reuse-enabled", True):
-            raise InputError("Batsim", "jobs that are killed need their profiles again", "add --enable-profile-reuse")
         hosts = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
         self.machines, self._off_state, self._on_state = take_stock(hosts, self.settings.switch)
         self.cores = self.machines[0].hosts.bit_count()
@@ -104,9 +63,7 @@ class MachineScheduler(Scheduler):
         if work is not None and work.runs > 1:
             work.job = job  # one of our own, acknowledged
             return
-        if ATTEMPT.search(job.id):
-            problem = f"the id {job.id!r} ends like those of jobs that are submitted again"
-            raise InputError("workload", problem, "let no id end in # and a number")
+        self._check_id(job)
         if self._stopped:
             self._give_up([job])
             return
@@ -120,24 +77,6 @@ class MachineScheduler(Scheduler):
         release_s, length_s, run_s = self._described(job)
         tie = self.planner.tie(job.id.partition("!")[2])
         self._arrived.append((release_s, tie, job, length_s, run_s, float(job.submit_time)))
-
-    def _described(self, job: Job) -> tuple[float, float, float]:
-        """Release, whole length and what is left of it, in s."""
-        profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
-        if isinstance(profile, Delay):
-            run_s = profile.duration_s
-        elif job.requested_time is not None and job.requested_time > 0:
-            run_s = float(job.requested_time)
-        else:
-            problem = f"job {job.id} has neither a delay nor a walltime"
-            raise InputError("workload", problem, "plans need lengths: give it a walltime")
-        raw = job.json_dict or {}
-        release_s, length_s = raw.get(RELEASE, job.submit_time), raw.get(LENGTH, run_s)
-        numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (release_s, length_s))
-        if not (numbers and 0.0 <= release_s <= job.submit_time and run_s - LAG_S <= length_s < math.inf):
-            problem = f"job {job.id}: {RELEASE} {release_s!r} and {LENGTH} {length_s!r} are no release and length"
-            raise InputError("workload", problem, "a release is <= subtime, a length >= what is left of it, both in s")
-        return float(release_s), float(length_s), run_s
 
     def onJobCompletion(self, job: Job) -> None:
         """Free its cores; submit it again if it was killed for its machine."""
@@ -157,21 +96,13 @@ class MachineScheduler(Scheduler):
 
     def _submit_again(self, work: Work) -> None:
         """Register the job anew, whole."""
-        old, length_s = work.job, work.plan.length_s
-        workload = old.id.partition("!")[0]
-        profile = old.profile
-        if RELEASE in (old.json_dict or {}):
-            # it ran before it was submitted, so its profile was what was left of it
-            profile, whole = f"d{number_text(length_s)}", {"type": "delay", "delay": length_s}
-            known = self.bs.profiles[workload]
-            while profile in known and (known[profile]["type"], known[profile].get("delay")) != ("delay", length_s):
-                profile += "+"
-            if profile not in known:
-                self.bs.register_profiles(workload, {profile: whole})
+        old = work.job
         new_id = f"{work.first_name}#{work.runs}"
         work.runs += 1
         self._works[new_id] = work
-        work.job = self.bs.register_job(new_id, old.requested_resources, old.requested_time, profile)
+        # what ran before it was submitted has a profile of what was left of it
+        before = RELEASE in (old.json_dict or {})
+        work.job = self._register(new_id, old, work.plan.length_s if before else None)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state; a machine has when all of its hosts have."""
@@ -185,10 +116,6 @@ class MachineScheduler(Scheduler):
                 machine.on = int(pstate) == self._on_state
             host = max(machine.hosts.bit_length(), host + 1)
 
-    def onNoMoreJobsInWorkloads(self) -> None:
-        """No job comes any more."""
-        self._more_jobs = False
-
     def onSimulationEnds(self) -> None:
         """Tell how many jobs could never run, and what the planner noticed."""
         if len(self._too_wide) > 1:
@@ -197,22 +124,6 @@ class MachineScheduler(Scheduler):
         remark = self.planner.remark()
         if remark:
             self.logger.warning("%s", remark)
-
-    def onNoMoreEvents(self) -> None:
-        """Let the planner go on to this date, and carry out what it says."""
-        if not self.bs.running_simulation:
-            return
-        now_s = self.bs.time()
-        if not self._stopped:
-            self._go_on(now_s)
-            if self.settings.until_s is not None and now_s >= self.settings.until_s:
-                self._stop()
-            else:
-                self._carry_out()
-                self._call(now_s)
-        if not self._registration_over and self._over():
-            self._registration_over = True
-            self.bs.notify_registration_finished()
 
     def _over(self) -> bool:
         return not (self._more_jobs or self._live or any(work.hosts for work in self._works.values()))
@@ -236,15 +147,12 @@ class MachineScheduler(Scheduler):
         self._arrived.clear()
         position = 0
         while True:
-            step_s = self._steps[self._next_step][0] if self._next_step < len(self._steps) else math.inf
+            step_s = self._step_s()
             submit_s = arrived[position][5] if position < len(arrived) else math.inf
             date_s = min(step_s, submit_s)
             if date_s > now_s + LAG_S:
                 break
-            alive = None
-            if step_s == date_s:
-                alive = int(self._steps[self._next_step][1])
-                self._next_step += 1
+            alive = self._step() if step_s == date_s else None
             batch: list[MachineJob] = []
             while position < len(arrived) and arrived[position][5] == date_s:
                 batch.append(self._take(arrived[position]))
@@ -338,53 +246,26 @@ class MachineScheduler(Scheduler):
             self.bs.execute_job(work.job)
         machine.queue = left
 
-    def _call(self, now_s: float) -> None:
-        """Ask to be woken at the next step and at the end, as long as there is something to wait for."""
-        if self._over():
-            return
-        steps_left = self._next_step < len(self._steps)
-        hopeless = not steps_left and not self._more_jobs and not self.planner.machines_alive()
-        if hopeless and self.settings.until_s is None:
-            self._give_up_all("no machine is alive any more")
-            return
-        dates = {self._steps[self._next_step][0]} if steps_left else set()
-        if self.settings.until_s is not None:
-            dates.add(self.settings.until_s)
-        for date_s in dates - self._calls:
-            if date_s > now_s:
-                self._calls.add(date_s)
-                self.bs.wake_me_up_at(date_s)
-
     # giving up --------------------------------------------------------------------------------------------------
 
     def _stop(self) -> None:
-        """The window is over: kill what runs, reject what waits."""
-        self._stopped = True
         running = [work for work in self._works.values() if work.hosts and not work.dying]
         for work in running:
             work.dying = True
-        self._give_up([work.job for work in self._works.values() if not work.hosts])
-        self._works = {name: work for name, work in self._works.items() if work.hosts}
+        self._give_up(self._leave_waiting())
         self._live = 0
         if running:
             self.bs.kill_jobs([work.job for work in running])
 
-    def _give_up(self, jobs: list[Job]) -> None:
-        for job in jobs:
-            self.bs.set_job_metadata(job.id, WINDOW_OVER)
-        if jobs:
-            self.bs.reject_jobs(jobs)
-
-    def _give_up_all(self, why: str) -> None:
-        waiting = [work.job for work in self._works.values() if not work.hosts]
-        if waiting:
-            self.logger.warning("%d jobs can never run, %s: rejected (first: %s)", len(waiting), why, waiting[0].id)
-            self.bs.reject_jobs(waiting)
-        self._works = {name: work for name, work in self._works.items() if work.hosts}
+    def _hopeless(self) -> list[Job]:
+        if self.planner.machines_alive():
+            return []
+        waiting = self._leave_waiting()
         self._live = len(self._works)
+        return waiting
 
-
-def _changes(series: Series) -> list[tuple[float, float]]:
-    """The dates in s at which the value changes, and the first, which counts from 0."""
-    rows = list(zip((0.0, *series.times_s[1:]), series.values, strict=True))
-    return [row for i, row in enumerate(rows) if i == 0 or row[1] != rows[i - 1][1]]
+    def _leave_waiting(self) -> list[Job]:
+        """Forget the jobs that wait."""
+        waiting = [work.job for work in self._works.values() if not work.hosts]
+        self._works = {name: work for name, work in self._works.items() if work.hosts}
+        return waiting
