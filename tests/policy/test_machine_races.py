@@ -12,7 +12,7 @@ from batwatt.engine.embedded import simulate
 from batwatt.inputs.machines import Machines, machines_platform
 from batwatt.model.series import Series
 from batwatt.policy import target_kernel
-from batwatt.policy.target_tables import sources_digest
+from batwatt.policy.compiling import sources_digest
 
 
 class Race:

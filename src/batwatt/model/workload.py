@@ -18,6 +18,13 @@ RELEASE, LENGTH = "release_s", "length_s"
 """Fields of a job that was released before its submission: when, in s, and how long all of it is, in s."""
 WINDOW_OVER = "window over"
 """Metadata of a job that is rejected because it still waits when the window has ended."""
+MIGRATED = "migrated"
+"""Metadata of a run that was killed to go on elsewhere with what is left of it (ideal migration)."""
+MEMORY, ESTIMATE, DEPENDS, USE = "memory", "estimate_s", "depends_on", "use"
+"""Fields of a job: the memory of all of it, in the unit of its machines'; its user's estimate of the run time, in s;
+the ids of jobs of its workload that must complete first; the mean share of its cores that it uses, in ]0, 1]."""
+LONG_S = 3600.0
+"""A job is long if it runs for more than so many s: one usual period of a capacity that changes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,6 +191,7 @@ class CapacityScheduler(Scheduler):
                 name += "+"
             if name not in known:
                 self.bs.register_profiles(workload, {name: whole})
+            self._lengths[workload, name] = length_s
             self._wholes[workload, length_s] = name
         return name
 

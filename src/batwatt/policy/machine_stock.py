@@ -44,28 +44,33 @@ class Machine:
         self.queue: deque[Work] = deque()
 
 
-def take_stock(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[Machine], int | None, int]:
-    """The machines in the order of their first hosts, the p-state of sleep if there is one, and that of work.
+def grouped(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[list[int]], int | None, int]:
+    """The hosts of each machine, in the order of their first hosts; the p-state of sleep if any, and that of work.
 
     `hosts` are Batsim's descriptions of them. Without `switch` there is no sleep. Raises InputError if the machines
     are not alike.
     """
-    masks: dict[str, int] = {}
+    members: dict[str, list[int]] = {}
     sleeping: set[str] = set()
     for number, host in enumerate(hosts):
         properties = host["properties"]
-        name = properties.get(MACHINE, host["name"])
-        masks[name] = masks.get(name, 0) | 1 << number
+        members.setdefault(properties.get(MACHINE, host["name"]), []).append(number)
         # without watts there is no accounting for energy, and without that no switching
         measured = any(watts in properties for watts in WATTS)
         sleeping.add(properties.get("sleep_pstates", "") if switch and measured else "")
-    sizes = {mask.bit_count() for mask in masks.values()}
+    sizes = {len(numbers) for numbers in members.values()}
     if len(sizes) > 1 or len(sleeping) > 1:
         what = "numbers of hosts" if len(sizes) > 1 else "sleep states"
         raise InputError("platform", f"machines have different {what}", "use machines that are alike")
-    machines = [Machine(mask) for mask in masks.values()]
     triples = [[int(state) for state in part.split(":")] for part in sleeping.pop().split(",") if part]
     if not triples:
-        return machines, None, 0
+        return list(members.values()), None, 0
     special = {state for triple in triples for state in triple}
-    return machines, triples[0][0], next(state for state in range(len(special) + 1) if state not in special)
+    on_state = next(state for state in range(len(special) + 1) if state not in special)
+    return list(members.values()), triples[0][0], on_state
+
+
+def take_stock(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[Machine], int | None, int]:
+    """The machines, and the p-states of sleep and of work, as `grouped` has them."""
+    members, off_state, on_state = grouped(hosts, switch)
+    return [Machine(sum(1 << number for number in numbers)) for numbers in members], off_state, on_state

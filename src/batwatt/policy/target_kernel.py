@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from batwatt.policy.compiling import compiled, inlined
 from batwatt.policy.target_tables import (
     ALIVE,
     ALWAYS,
@@ -33,9 +34,7 @@ from batwatt.policy.target_tables import (
     add,
     arrange,
     clear,
-    compiled,
     earliest,
-    inlined,
     occupy,
     pop,
     rise,

@@ -7,12 +7,11 @@ ordered by date, starts before ends, machine and job.
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from batwatt.policy.compiling import inlined
 
 START, END = 0, 1
 JOB_BITS = 32
@@ -72,28 +71,6 @@ class Tables(NamedTuple):
     counts: np.ndarray
     reals: np.ndarray
     settings: np.ndarray
-
-
-# nothing here makes an array, so references need not be counted: that took most of the time
-_HOW: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
-inlined: Any = njit(forceinline=True, **_HOW)
-
-
-def sources_digest() -> str:
-    """SHA-256 of the sources of all that is compiled."""
-    files = sorted(Path(__file__).parent.glob("target_*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
-def compiled(function: Any) -> Any:
-    """Compile an entry point at its first call; the result is kept on the disk where there is a place for it."""
-    try:
-        found = njit(cache=True, **_HOW)(function)
-        # numba looks whether the entry point's own file has changed; what is compiled into it lies in two
-        found._cache._cache_file._source_stamp = sources_digest()
-    except (RuntimeError, AttributeError):  # neither beside the module nor at home, or another numba
-        return njit(**_HOW)(function)
-    return found
 
 
 # the heap of events -----------------------------------------------------------------------------------------------

@@ -1,0 +1,179 @@
+"""The schedulers of the varcap dissertation, chapters 5 to 7, as a Batsim scheduler (docs/varcap.md)."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from batwatt.errors import InputError
+from batwatt.model.workload import LONG_S
+from batwatt.policy.capacity import MachineOptions
+from batwatt.policy.lines import Buckets, Line, Ordered, first_come, wfp
+from batwatt.policy.outlook import Forecast, ForecastError
+from batwatt.policy.schemes import Base, JobSizeOrder, LongShort, Scheme, TwoMode
+from batwatt.policy.terminations import TERMINATIONS
+from batwatt.policy.varying import Parts, VaryingScheduler
+from batwatt.units import HOUR_S
+
+Knowledge = Literal["none", "class", "exact", "estimate"]
+NEEDS: dict[str, tuple[Knowledge, ...]] = {
+    "base": ("none", "class", "exact", "estimate"),
+    "migration": ("none", "class", "exact", "estimate"),
+    "longshort": ("class", "exact", "estimate"),
+    "jobsize-order": ("exact", "estimate"),
+    "twomode": ("exact", "estimate"),
+}
+"""What each scheduler may know of run times, the usual first (Table 7.2)."""
+IN_ORDER = ("base", "migration", "longshort")
+"""The schedulers whose queue has an order of its own."""
+
+
+class VarcapOptions(MachineOptions):
+    """Options of the scheduler `varcap` (docs/varcap.md)."""
+
+    scheduler: Literal["base", "longshort", "jobsize-order", "twomode", "migration"] = Field(
+        "base", description="which job goes where (section 7.2)"
+    )
+    termination: Literal["random", "lww", "lfd", "order"] | None = Field(
+        None, description="who is terminated: by default `random` for base, else the least safe machine (`order`)"
+    )
+    order: Literal["fcfs", "wfp"] | None = Field(
+        None, description="queue of base, longshort and migration; default fcfs"
+    )
+    backfill: Literal["greedy", "none", "easy"] | None = Field(
+        None, description="what a job that does not fit does to later ones; by default greedy, for wfp easy"
+    )
+    nodes: Literal["shared", "dedicated"] = Field("shared", description="whether a job has its machines to itself")
+    requeue: Literal["submission", "end"] = Field(
+        "submission", description="where a terminated job waits: by its first submission, or behind all others"
+    )
+    knowledge: Knowledge | None = Field(
+        None, description="what is known of run times; by default what the scheduler needs"
+    )
+    long_s: float = Field(LONG_S, ge=0.0, allow_inf_nan=False, description="a job is long if it runs longer, in s")
+    longest_s: float = Field(
+        86_400.0, gt=0.0, allow_inf_nan=False, description="run time in s that knowledge of the class has of a long job"
+    )
+    foresight_h: float = Field(
+        0.0, ge=0.0, le=8760.0, allow_inf_nan=False, description="how far ahead the capacity is known, in h"
+    )
+    foresight_bias: float = Field(
+        0.0, ge=-1.0, le=10.0, allow_inf_nan=False, description="relative bias of what is foreseen"
+    )
+    foresight_noise: float = Field(
+        0.0, ge=0.0, le=10.0, allow_inf_nan=False, description="its noise an hour ahead, as a share of all machines"
+    )
+    foresight_false_alarms: float = Field(
+        0.0, ge=0.0, le=1.0, allow_inf_nan=False, description="chance that a change is told as the deepest fall"
+    )
+    foresight_missed: float = Field(
+        0.0, ge=0.0, le=1.0, allow_inf_nan=False, description="chance that a fall is told as no change"
+    )
+    stable: int | None = Field(
+        None, ge=0, le=10_000_000, description="machines of longshort's stable group; by default the least capacity"
+    )
+    low: float | None = Field(
+        None, ge=0.0, allow_inf_nan=False, description="least capacity that twomode knows, in machines; by default true"
+    )
+    high: float | None = Field(
+        None, ge=0.0, allow_inf_nan=False, description="greatest capacity that twomode knows; by default true"
+    )
+    machine_memory: float | None = Field(
+        None,
+        gt=0.0,
+        allow_inf_nan=False,
+        description="memory of a machine, in the jobs' unit; default: no limit",
+    )
+    seed: int = Field(0, ge=0, description="seed of the random termination and of errors of foresight")
+
+
+class Varcap(VaryingScheduler):
+    """Jobs on machines whose number varies: termination, foresight, preparation (varcap dissertation)."""
+
+    Options: ClassVar[type[VarcapOptions]] = VarcapOptions
+
+    def make_parts(self, machines: int) -> Parts:
+        """The chosen scheduler, termination and forecast."""
+        chosen: VarcapOptions = self.settings
+        if chosen.scheduler == "migration":
+            if chosen.termination not in (None, "lww"):
+                raise _clash("termination", chosen.termination, "migration terminates by least wasted work")
+            termination = None
+        else:
+            name = chosen.termination or ("random" if chosen.scheduler == "base" else "order")
+            termination = TERMINATIONS[name](np.random.default_rng(chosen.seed))
+        forecast = None
+        if chosen.foresight_h > 0.0:
+            error = ForecastError(
+                chosen.foresight_bias,
+                chosen.foresight_noise,
+                chosen.foresight_false_alarms,
+                chosen.foresight_missed,
+                chosen.seed,
+            )
+            forecast = Forecast(self._steps, machines, chosen.foresight_h * HOUR_S, error)
+        return Parts(self._scheme(machines), termination, forecast)
+
+    def _scheme(self, machines: int) -> Scheme:
+        chosen: VarcapOptions = self.settings
+        if self.knowledge not in NEEDS[chosen.scheduler]:
+            raise _clash("knowledge", self.knowledge, f"{chosen.scheduler} must know more of run times")
+        if chosen.scheduler not in IN_ORDER:
+            for name in ("order", "backfill"):
+                if getattr(chosen, name) not in (None, "greedy"):
+                    raise _clash(name, getattr(chosen, name), f"{chosen.scheduler} has an order of its own")
+        if chosen.scheduler == "longshort":
+            stable = int(min(self.capacity.values)) if chosen.stable is None else chosen.stable
+            return LongShort(machines, self._line, min(stable, machines))
+        if chosen.scheduler == "jobsize-order":
+            return JobSizeOrder(machines)
+        if chosen.scheduler == "twomode":
+            values = self.capacity.values
+            low = min(values) if chosen.low is None else chosen.low
+            return TwoMode(machines, low, max(values) if chosen.high is None else chosen.high)
+        return Base(machines, self._line)
+
+    def _line(self) -> Line:
+        chosen: VarcapOptions = self.settings
+        order = chosen.order or "fcfs"
+        backfill = chosen.backfill or ("easy" if order == "wfp" else "greedy")
+        if order == "fcfs" and backfill == "greedy":
+            return Buckets(lambda task: 0.0)
+        return Ordered(wfp if order == "wfp" else first_come, backfill)
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What is known of run times."""
+        known: Knowledge | None = self.settings.knowledge
+        return known or NEEDS[self.settings.scheduler][0]
+
+    def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
+        """See `VaryingScheduler`."""
+        chosen: VarcapOptions = self.settings
+        known = estimate_s if self.knowledge == "estimate" else length_s
+        long = known > chosen.long_s
+        if self.knowledge == "none":
+            return math.inf, long
+        if self.knowledge == "class":
+            return chosen.longest_s if long else chosen.long_s, long
+        return known, long
+
+    def memory_of_machine(self) -> float:
+        """See `VaryingScheduler`."""
+        given: float | None = self.settings.machine_memory
+        return math.inf if given is None else given
+
+    def to_itself(self, cpus: int) -> int:
+        """See `VaryingScheduler`."""
+        return -(-cpus // self.fleet.cores) if self.settings.nodes == "dedicated" else super().to_itself(cpus)
+
+    def rank(self, submit_s: float, now_s: float, again: bool) -> float:
+        """See `VaryingScheduler`."""
+        return now_s if again and self.settings.requeue == "end" else submit_s
+
+
+def _clash(name: str, value: object, why: str) -> InputError:
+    return InputError(f"option {name!r}", f'"{value}" does not go with the scheduler: {why}', "leave it out")

@@ -1,0 +1,51 @@
+"""Ideal migration (varcap dissertation, section 7.2.1): running jobs move to machines that stay, at no cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from batwatt.policy.fleet import Fleet, Task
+
+
+@dataclass
+class Moves:
+    """What becomes of the tasks of the machines that leave: moved, or killed."""
+
+    moved: list[Task] = field(default_factory=list)
+    killed: list[Task] = field(default_factory=list)
+
+
+def leaving(fleet: Fleet, count: int) -> list[int]:
+    """The machines in service with the fewest used cores, the least safe of equals."""
+    serving = np.flatnonzero(fleet.in_service)
+    order = np.lexsort((-serving, -fleet.free[serving]))
+    return [int(m) for m in serving[order][:count]]
+
+
+def move(fleet: Fleet, displaced: Iterable[Task], now_s: float) -> Moves:
+    """Find a place for each task whose machines have left the service: its books are changed, its part begins now.
+
+    The tasks with the most work done come first. Where there is no room, the running task with the least work done is
+    killed, again and again.
+    """
+    moves = Moves()
+    queue = sorted(displaced, key=lambda task: (-task.work(now_s), task.number))
+    work = {task.number: task.work(now_s) for task in (*fleet.tasks.values(), *queue)}
+    for task in queue:
+        fleet.remove(task)
+    for task in queue:
+        while not (places := fleet.place(task, now_s, 0, len(fleet), True, blind=True)):
+            least = min((*fleet.tasks.values(), task), key=lambda other: (work[other.number], -other.number))
+            moves.killed.append(least)
+            if least is task:
+                break
+            fleet.remove(least)
+        if places:
+            task.left_s = round(task.length_s - task.done_s(now_s), 6)
+            task.part_s = now_s
+            fleet.add(task, places, now_s)
+            moves.moved.append(task)
+    return moves

@@ -1,0 +1,78 @@
+"""Who is terminated when machines must leave the service (varcap dissertation, section 6.1; docs/varcap.md)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.policy.fleet import Fleet, Task
+
+Machines = NDArray[np.int64]
+
+
+class Termination(ABC):
+    """Orders machines with tasks: the tasks of the first are terminated first."""
+
+    @abstractmethod
+    def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
+        """The machines (ascending numbers), first victim first."""
+
+
+class LeastSafe(Termination):
+    """The least safe machine."""
+
+    def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
+        """See `Termination`."""
+        return machines[::-1]
+
+
+class Random(Termination):
+    """Any machine, all equally likely."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+
+    def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
+        """See `Termination`."""
+        return self._rng.permutation(machines)
+
+
+class _LeastSum(Termination):
+    """The machine with the least sum of a figure of its tasks; the least safe of equals."""
+
+    def __init__(self, figure: Callable[[Task, float], float]) -> None:
+        self._figure = figure
+
+    def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
+        """See `Termination`."""
+        figure = self._figure
+        sums = np.zeros(len(fleet))
+        for task in fleet.tasks.values():
+            if task.machines:
+                sums[np.array(task.places)] = figure(task, now_s)
+            else:
+                sums[task.places[0]] += figure(task, now_s)
+        # sums differ by rounding in the order of the tasks
+        return machines[np.lexsort((-machines, np.round(sums[machines], 6)))]
+
+
+def least_wasted_work() -> Termination:
+    """LWW: least cores x time run (in core seconds)."""
+    return _LeastSum(lambda task, now_s: task.work(now_s))
+
+
+def least_fraction_done() -> Termination:
+    """LFD: least time run / run time, the user's estimate of it where there is one."""
+    return _LeastSum(lambda task, now_s: task.done_s(now_s) / task.estimate_s)
+
+
+TERMINATIONS: dict[str, Callable[[np.random.Generator], Termination]] = {
+    "random": Random,
+    "lww": lambda rng: least_wasted_work(),
+    "lfd": lambda rng: least_fraction_done(),
+    "order": lambda rng: LeastSafe(),
+}
+"""By name, each made with the generator that the scheduler's seed gives."""

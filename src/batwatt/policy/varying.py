@@ -1,0 +1,377 @@
+"""Schedulers that react to a capacity in machines: what the varcap dissertation's have in common (docs/varcap.md).
+
+Unlike the schedulers of planners they go by what Batsim tells: ends, kills and switches are known when they are
+announced, so run times may be unknown. Nothing starts while something that was killed has not ended.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from batwatt.errors import InputError
+from batwatt.inputs.capacity import checked_capacity
+from batwatt.model.hostset import HostSet
+from batwatt.model.workload import DEPENDS, ESTIMATE, LAG_S, MEMORY, MIGRATED
+from batwatt.policy.base import Job
+from batwatt.policy.capacity import CapacityScheduler
+from batwatt.policy.fleet import Fleet, Places, Task
+from batwatt.policy.hosts import Hosts
+from batwatt.policy.moving import leaving, move
+from batwatt.policy.outlook import Forecast, Outlook
+from batwatt.policy.schemes import Scheme
+from batwatt.policy.terminations import Termination
+from batwatt.policy.waiting_for import WaitingFor
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a scheduler is made of: `termination` None moves jobs; `forecast` None knows nothing of the future."""
+
+    scheme: Scheme
+    termination: Termination | None
+    forecast: Forecast | None
+
+
+class VaryingScheduler(CapacityScheduler):
+    """Starts, kills and moves jobs on machines that come and go; subclasses give the parts and what is known."""
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        self._by_id: dict[str, Task] = {}
+        self._count = 0
+        self._live = 0
+        self._pending = 0
+        self._to_move: list[Task] = []
+        self._freed = True
+        self._never: list[str] = []
+        self._waiting_for = WaitingFor()
+        values = [value for _, value in self._steps]
+        self._most_after = np.maximum.accumulate(np.array(values)[::-1])[::-1].astype(np.int64).tolist()
+
+    @abstractmethod
+    def make_parts(self, machines: int) -> Parts:
+        """The parts for that many machines."""
+
+    @abstractmethod
+    def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
+        """The run time in s that is assumed of a job, and whether it is taken for long."""
+
+    @abstractmethod
+    def memory_of_machine(self) -> float:
+        """Memory of a machine, infinite if it does not matter."""
+
+    def to_itself(self, cpus: int) -> int:
+        """How many machines a job has to itself; 0: it shares one."""
+        return -(-cpus // self.fleet.cores) if cpus > self.fleet.cores else 0
+
+    def rank(self, submit_s: float, now_s: float, again: bool) -> float:
+        """Where a job stands in a queue of first come, first served."""
+        return submit_s
+
+    # what pybatsim calls ----------------------------------------------------------------------------------------
+
+    def onSimulationBegins(self) -> None:
+        """Take stock of the machines."""
+        super().onSimulationBegins()
+        described = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
+        self.hosts = Hosts(described, self.settings.switch)
+        machines = len(self.hosts)
+        checked_capacity(self.capacity, machines, self.capacity.source)
+        self.fleet = Fleet(machines, self.hosts.cores, self.memory_of_machine())
+        self.parts = self.make_parts(machines)
+        self.fleet.outlook = Outlook(self.parts.forecast)
+
+    def onJobSubmission(self, job: Job) -> None:
+        """A job waits, unless it can never run."""
+        known = self._by_id.get(job.id)
+        if known is not None:
+            known.job = job  # one of our own, acknowledged
+            return
+        self._check_id(job)
+        if self._stopped:
+            self._give_up([job])
+            return
+        task = self._task(job)
+        self._by_id[job.id] = task
+        self._live += 1
+        if self._can_ever_run(task, int(max(self.capacity.values)) if not self._next_step else self._most()):
+            depends = (job.json_dict or {}).get(DEPENDS) or ()
+            if not self._waiting_for.submitted(task, depends):
+                self._reject([task])
+            elif not task.missing:
+                self._wait(task)
+        else:
+            self._reject([task])
+
+    def _task(self, job: Job) -> Task:
+        raw = job.json_dict or {}
+        _, length_s, run_s = self._described(job)
+        estimate_s = _positive(raw, ESTIMATE, length_s, job.id)
+        cpus = job.requested_resources
+        machines = self.to_itself(cpus)
+        memory = _positive(raw, MEMORY, 0.0, job.id) if self.fleet.memory_each < np.inf else 0.0
+        assumed_s, long = self.know(length_s, estimate_s)
+        submit_s = float(job.submit_time)
+        self._count += 1
+        return Task(
+            number=self._count,
+            name=job.id,
+            job=job,
+            submit_s=submit_s,
+            cpus=cpus,
+            machines=machines,
+            memory=memory,
+            length_s=length_s,
+            assumed_s=assumed_s,
+            estimate_s=estimate_s,
+            long=long,
+            left_s=run_s,
+            rank=self.rank(submit_s, submit_s, again=False),
+        )
+
+    def onJobCompletion(self, job: Job) -> None:
+        """A run has ended: the job is done, goes on elsewhere, or waits again."""
+        task = self._by_id.pop(job.id)
+        killed = task.dying and job.job_state is Job.State.COMPLETED_KILLED
+        if not killed:
+            # nobody asks for it again, and a long simulation has many
+            del self.bs.jobs[job.id]
+        if task.dying:
+            self._pending -= 1
+            task.dying = False
+        if killed and not self._stopped:
+            self._again(task)
+            return
+        if task.places:
+            self.fleet.remove(task)
+        if task.moving:
+            task.moving = False
+            self._to_move.remove(task)
+        self._freed = True
+        self._done(task, success=job.job_state is Job.State.COMPLETED_SUCCESSFULLY)
+
+    def _again(self, task: Task) -> None:
+        """Submit a job anew, whole or, if it was moved, what is left of it."""
+        new_id = f"{task.name}#{task.attempt}"
+        task.attempt += 1
+        self._by_id[new_id] = task
+        whole = task.left_s == task.length_s
+        if not task.moving:
+            task.left_s = task.length_s
+        # its profile is that of what was left when the last part began
+        known = whole and task.length_s == self._run_s(task.job)
+        task.job = self._register(new_id, task.job, None if known else task.left_s)
+        if not task.moving:
+            now_s = self.bs.time()
+            task.rank = self.rank(task.submit_s, now_s, again=True)
+            if self._can_ever_run(task, self._most()):
+                self._wait(task)
+            else:
+                self._reject([task])
+
+    def _done(self, task: Task, success: bool) -> None:
+        self._live -= 1
+        others = self._waiting_for.ended(task, success)
+        if not success:
+            self._reject([other for other in others if other.job.id in self._by_id])
+            return
+        for other in others:
+            self._wait(other)
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Hosts arrived in a p-state; a machine has when all of its hosts have."""
+        self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
+        self._freed = True
+
+    def onNoMoreJobsInWorkloads(self) -> None:
+        """No job comes any more, so what is waited for and unknown never comes."""
+        super().onNoMoreJobsInWorkloads()
+        unknown, ready = self._waiting_for.no_more()
+        if unknown:
+            text = "%d jobs depend on jobs that are not in the workload, such as %s: taken for completed"
+            self.logger.warning(text, len(unknown), unknown[0])
+        for task in ready:
+            self._wait(task)
+
+    def onSimulationEnds(self) -> None:
+        """Tell how many jobs could never run."""
+        if self._never:
+            text = "%d jobs could never run, for want of machines or memory: rejected (first: %s)"
+            self.logger.warning(text, len(self._never), self._never[0])
+
+    def _over(self) -> bool:
+        return not (self._more_jobs or self._live)
+
+    # steps ------------------------------------------------------------------------------------------------------
+
+    def _go_on(self, now_s: float) -> None:
+        alive = None
+        while self._step_s() <= now_s + LAG_S:
+            alive = self._step()
+        if alive is not None:
+            self._change(alive, now_s)
+        if self.fleet.outlook.look(now_s, alive is not None, self.fleet.until_s):
+            self._freed = True
+
+    def _change(self, alive: int, now_s: float) -> None:
+        """So many machines may be in service from now on."""
+        fleet, scheme = self.fleet, self.parts.scheme
+        self._freed = True
+        if fleet.serving < alive:
+            back = np.flatnonzero(~fleet.in_service)[: alive - fleet.serving]
+            self._serve(back, True)
+        elif fleet.serving > alive:
+            self._leave(fleet.idle(True, scheme.stable)[::-1][: fleet.serving - alive])
+            if self.parts.termination is None and fleet.serving > alive:
+                self._migrate(fleet.serving - alive, now_s)
+            for lowest in (scheme.stable, 0):
+                if fleet.serving > alive:
+                    self._terminate(self.parts.termination, lowest, alive, now_s)
+        scheme.follow(alive)
+        most = self._most()
+        lost = [task for line in scheme.lines for task in line.drop(lambda task: not self._can_ever_run(task, most))]
+        self._reject(lost)
+
+    def _terminate(self, termination: Termination | None, lowest: int, alive: int, now_s: float) -> None:
+        """Kill victims until no more machines than `alive` are in service."""
+        fleet = self.fleet
+        self._leave(fleet.idle(True, lowest)[::-1][: fleet.serving - alive])
+        if termination is None:
+            return
+        for machine in termination.order(fleet.busy(lowest), fleet, now_s).tolist():
+            if fleet.serving <= alive:
+                return
+            victims = list(fleet.on(machine))
+            freed = sorted({place for task in victims for place in task.places}, reverse=True)
+            for task in victims:
+                fleet.remove(task)
+            self._kill(victims)
+            self._leave([place for place in freed if place >= lowest][: fleet.serving - alive])
+
+    def _migrate(self, excess: int, now_s: float) -> None:
+        """Let machines leave, and their jobs go elsewhere."""
+        gone = leaving(self.fleet, excess)
+        displaced = {task.number: task for machine in gone for task in self.fleet.on(machine)}
+        self._leave(gone)
+        moves = move(self.fleet, displaced.values(), now_s)
+        for task in moves.moved:
+            task.moving = True
+            self._to_move.append(task)
+            self.bs.set_job_metadata(task.job.id, MIGRATED)
+        self._kill(moves.killed + moves.moved)
+
+    def _kill(self, tasks: list[Task]) -> None:
+        """Kill runs whose books are closed."""
+        running = [task for task in tasks if not task.dying]
+        for task in running:
+            task.dying = True
+        self._pending += len(running)
+        if running:
+            self.bs.kill_jobs([task.job for task in running])
+
+    def _leave(self, machines: Iterable[int]) -> None:
+        which = np.array(machines, dtype=np.int64)
+        if len(which):
+            self._serve(which, False)
+
+    def _serve(self, machines: Any, wanted: bool) -> None:
+        self.fleet.serve(machines, wanted)
+        self.hosts.want(machines, wanted)
+
+    def _most(self) -> int:
+        """The most machines in service from the present step on."""
+        return int(self._most_after[max(self._next_step - 1, 0)])
+
+    def _can_ever_run(self, task: Task, most: int) -> bool:
+        scheme, each = self.parts.scheme, self.fleet.memory_each
+        memory = task.memory / task.width
+        return memory <= each and task.width <= scheme.most_machines(scheme.line_of(task), most)
+
+    # carrying out -----------------------------------------------------------------------------------------------
+
+    def _carry_out(self) -> None:
+        """Switch, go on with what was moved, and start what can start."""
+        if self._pending:
+            return
+        now_s = self.bs.time()
+        for hosts, state in self.hosts.switches(self.fleet):
+            self.bs.set_resource_state(HostSet(hosts), state)
+        for task in self._to_move:
+            task.moving = False
+            self._execute(task)
+        self._to_move.clear()
+        scheme = self.parts.scheme
+
+        def start(task: Task, places: Places) -> None:
+            task.part_s = now_s
+            self.fleet.add(task, places, now_s)
+            self._execute(task)
+
+        for line, where in zip(scheme.lines, scheme.ranges, strict=True):
+            line.fill(self.fleet, now_s, where, start, self._freed)
+        self._freed = False
+
+    def _execute(self, task: Task) -> None:
+        task.job.allocation = HostSet(self.hosts.take(task, self.fleet))
+        self.bs.execute_job(task.job)
+
+    # waiting and giving up --------------------------------------------------------------------------------------
+
+    def _wait(self, task: Task) -> None:
+        self.parts.scheme.lines[self.parts.scheme.line_of(task)].add(task)
+
+    def _reject(self, tasks: list[Task]) -> None:
+        """Refuse jobs that can never run, and those that wait for them."""
+        if not tasks:
+            return
+        for task in tasks:
+            self._never.append(task.name)
+            del self._by_id[task.job.id]
+        self.bs.reject_jobs([task.job for task in tasks])
+        for task in tasks:
+            self._done(task, success=False)
+
+    def _all_waiting(self) -> list[Task]:
+        lines = [task for line in self.parts.scheme.lines for task in line.drop(lambda task: True)]
+        return sorted([*lines, *self._waiting_for.leave()], key=lambda task: task.number)
+
+    def _stop(self) -> None:
+        waiting = [*self._all_waiting(), *(task for task in self._to_move if not task.dying)]
+        running = [task for task in self.fleet.tasks.values() if not task.dying and not task.moving]
+        for task in self._to_move:
+            task.moving = False
+        self._to_move.clear()
+        for task in waiting:
+            del self._by_id[task.job.id]
+            if task.places:
+                self.fleet.remove(task)
+        self._give_up(task.job for task in waiting)
+        self._live -= len(waiting)
+        self._kill(running)
+
+    def _hopeless(self) -> list[Job]:
+        if self.fleet.tasks or self._pending or self._to_move or any(self._waiting()):
+            return []
+        cyclic = self._waiting_for.leave()
+        for task in cyclic:
+            del self._by_id[task.job.id]
+        self._live -= len(cyclic)
+        return [task.job for task in cyclic]
+
+    def _waiting(self) -> Iterable[Task]:
+        return (task for line in self.parts.scheme.lines for task in line.tasks())
+
+
+def _positive(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str) -> float:
+    """A number > 0 among the fields of a job; InputError otherwise."""
+    value = raw.get(name)
+    if value is None:
+        return otherwise
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < np.inf:
+        raise InputError("workload", f"job {job_id}: {name} must be a number > 0, got {value!r}", "correct it")
+    return float(value)
