@@ -6,7 +6,7 @@ from batwatt import __version__
 from batwatt.engine.machines import Machines
 from batwatt.engine.sharing import Meter
 from batwatt.engine.tasks import Run
-from batwatt.model.hostset import HostSet
+from batwatt.model.hostset import HostSet, to_text
 from batwatt.model.record import Record
 from batwatt.model.workload import NO_WALLTIME, Job
 
@@ -109,7 +109,7 @@ class Journal:
         self.record.jobs.append(
             (
                 name, workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), int(success), state,
-                start, runtime, start + runtime, waiting, turnaround, turnaround / runtime, run.mask,
+                start, runtime, start + runtime, waiting, turnaround, turnaround / runtime, to_text(run.mask),
                 run.energy_j if self.energy else -1.0, metadata,
             )
         )  # fmt: skip
@@ -119,7 +119,7 @@ class Journal:
         """The row of a job that was refused."""
         self.record.jobs.append(
             (job.name, job.workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), 0, "REJECTED",
-             None, None, None, None, None, None, None, None, metadata)
+             None, None, None, None, None, None, "", None, metadata)
         )  # fmt: skip
 
     def close(self) -> Record:

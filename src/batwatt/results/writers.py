@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.files import whole_file
-from batwatt.model.hostset import to_text
 from batwatt.model.record import Record
 from batwatt.results.columns import FILES, Column
 
@@ -16,7 +15,6 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "int": str,
     "fixed": lambda value: "" if value is None else f"{value:.6f}",
     "short": lambda value: f"{value:g}",
-    "hosts": lambda mask: "" if mask is None else to_text(mask),
     "quoted": lambda value: f'"{value}"',
     "na": lambda value: "NA" if value is None else f"{value:.6f}",
 }
