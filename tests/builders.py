@@ -75,6 +75,5 @@ def simulated(scheduler: EnvelopeScheduler, platform: Platform, *jobs: dict[str,
 
 def starts(record: Record) -> dict[str, tuple[float, str]]:
     """Job -> (start, hosts) of the jobs that ran."""
-    from batwatt.model.hostset import to_text
 
-    return {row[0]: (row[8], to_text(row[14])) for row in record.jobs if row[8] is not None}
+    return {row[0]: (row[8], row[14]) for row in record.jobs if row[8] is not None}

@@ -19,6 +19,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.engine.wire import check_answer, check_message, decode, encode
 from batwatt.inputs.events import envelope_events, read_events
+from batwatt.model.hostset import from_text
 from batwatt.policy.envelope import EnvelopeScheduler
 from batwatt.policy.plan import Plan
 from batwatt.policy.registry import make, names
@@ -124,12 +125,12 @@ def check_jobs(record, rows, resubmits=False):
     assert len({row[0] for row in record.jobs}) == len(record.jobs)
     for row in ran:
         at, hosts, *_ = rows[int(row[0].split("#")[0])]
-        assert row[14].bit_count() == hosts
+        assert from_text(row[14]).bit_count() == hosts
         assert row[8] >= at - 1e-6
     if not resubmits:
         assert len(originals) == len(record.jobs)
     for one, other in itertools.combinations(ran, 2):
-        if one[14] & other[14]:
+        if from_text(one[14]) & from_text(other[14]):
             assert one[10] <= other[8] + 1e-6 or other[10] <= one[8] + 1e-6, f"{one[0]} and {other[0]} share a host"
 
 

@@ -15,7 +15,7 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.machines import Machines, machines_platform
-from batwatt.model.hostset import ids
+from batwatt.model.hostset import from_text, ids
 from batwatt.model.series import Series
 from batwatt.model.workload import WINDOW_OVER
 from batwatt.policy.machine_planner import MachinePlanner
@@ -148,7 +148,9 @@ def check_every_job_ends_once(record, rows, capacity, until_s=None):
         for one, two in itertools.pairwise(own):
             assert two[START] is None or two[START] >= one[END] - 1e-6
         last = own[-1]
-        assert all(row[WIDTH] == cores and (row[HOSTS] is None or row[HOSTS].bit_count() == cores) for row in own)
+        assert all(
+            row[WIDTH] == cores and (not row[HOSTS] or from_text(row[HOSTS]).bit_count() == cores) for row in own
+        )
         if cores > CORES:
             assert (len(own), last[STATE]) == (1, "REJECTED")
         elif last[STATE] == "REJECTED":
@@ -173,9 +175,9 @@ def check_cores(record):
     """A job is on one machine, no core has two jobs, and so no machine runs more than its cores."""
     ran = [row for row in record.jobs if row[START] is not None]
     for row in ran:
-        assert len({host // CORES for host in ids(row[HOSTS])}) == 1
+        assert len({host // CORES for host in ids(from_text(row[HOSTS]))}) == 1
     for one, other in itertools.combinations(ran, 2):
-        if one[HOSTS] & other[HOSTS]:
+        if from_text(one[HOSTS]) & from_text(other[HOSTS]):
             assert one[END] <= other[START] + 1e-6 or other[END] <= one[START] + 1e-6
 
 
@@ -194,7 +196,7 @@ def check_switched_on(record):
     for row in record.jobs:
         if row[START] is not None:
             for since, until, host in off:
-                if row[HOSTS] >> host & 1:
+                if from_text(row[HOSTS]) >> host & 1:
                     assert row[END] <= since + 1e-6 or row[START] >= until - 1e-6, (row, since, until)
 
 
@@ -204,7 +206,7 @@ def check_alive(record, witness):
     for (since, alive), (until, _) in periods:
         for row in record.jobs:
             if row[START] is not None and row[START] + LAG_S < until and row[END] - LAG_S > since:
-                assert min(ids(row[HOSTS])) // CORES in alive, (row[ID], since, alive)
+                assert min(ids(from_text(row[HOSTS]))) // CORES in alive, (row[ID], since, alive)
 
 
 def check_dates(record, witness, rows):
@@ -213,7 +215,7 @@ def check_dates(record, witness, rows):
         i = int(row[ID].partition("#")[0])
         number = witness.numbers.get(round(rows[i][2] + i / 1000, 6))
         if row[STATE] == "COMPLETED_SUCCESSFULLY":
-            assert min(ids(row[HOSTS])) // CORES == witness.machine_of(number)
+            assert min(ids(from_text(row[HOSTS]))) // CORES == witness.machine_of(number)
             if number not in witness.ended_early:
                 assert row[END] == pytest.approx(witness.end_s(number), abs=LAG_S)
 

@@ -132,6 +132,10 @@ class Machines:
                 found.append((mode, part.bit_count()))
         return found
 
+    def members_of(self, mask: int) -> list[tuple[Mode, int]]:
+        """Modes that the hosts of the mask are in, each with those hosts."""
+        return [(mode, mode.mask & mask) for mode in self.modes if mode.mask & mask]
+
     def idle_w(self, mask: int) -> float:
         """Power in W of the hosts without any load."""
         total = 0.0

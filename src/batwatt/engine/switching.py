@@ -64,29 +64,29 @@ class Switching:
             for run in self._execution.runs.values():
                 busy |= run.mask
         groups: dict[tuple[int, bool], int] = {}
-        for host in hostset.ids(mask):
-            machine = machines.hosts[host]
-            bit = 1 << host
-            current = machines.pstate[host]
-            if current in machine.virtual:
+        # hosts that behave alike and are in one p-state go together
+        for mode, members in machines.members_of(mask):
+            host, current = machines.kind_host[mode.kind], mode.index
+            first = machines.hosts[(members & -members).bit_length() - 1].name
+            if current in host.virtual:
                 continue  # Batsim logs an error and ignores it
-            if current in machine.sleep_of:
-                if target in machine.sleep_of or target in machine.virtual:
-                    raise IllegalDecisionError(
-                        what, f"{machine.name} sleeps; it can only be woken to a computation p-state"
-                    )
-                key = (machine.sleep_of[current].switch_on, True)
-                groups[key] = groups.get(key, 0) | bit
-            elif target in machine.virtual:
+            if current in host.sleep_of:
+                if target in host.sleep_of or target in host.virtual:
+                    raise IllegalDecisionError(what, f"{first} sleeps; it can only be woken to a computation p-state")
+                key = (host.sleep_of[current].switch_on, True)
+                groups[key] = groups.get(key, 0) | members
+            elif target in host.virtual:
                 continue  # the same
-            elif target in machine.sleep_of:
-                if busy & bit:
+            elif target in host.sleep_of:
+                if busy & members:
+                    bit = busy & members & -(busy & members)
+                    name = machines.hosts[bit.bit_length() - 1].name
                     jobs = ", ".join(run.job.id for run in self._execution.runs.values() if run.mask & bit)
-                    raise IllegalDecisionError(what, f"{machine.name} runs {jobs}; kill or wait before it sleeps")
-                key = (machine.sleep_of[target].switch_off, False)
-                groups[key] = groups.get(key, 0) | bit
+                    raise IllegalDecisionError(what, f"{name} runs {jobs}; kill or wait before it sleeps")
+                key = (host.sleep_of[target].switch_off, False)
+                groups[key] = groups.get(key, 0) | members
             else:
-                instant |= bit
+                instant |= members
         for (virtual, waking), members in groups.items():
             middle = SWITCHING_ON if waking else SWITCHING_OFF
             machines.move(members, middle, now)
@@ -123,15 +123,18 @@ class Switching:
     def _done(self, mask: int, target: int, switched: bool) -> None:
         """Tick hosts off the requests to this p-state, oldest first; acknowledge the requests that are complete."""
         requests = self._requests[target]
-        for host in hostset.ids(mask):
-            bit = 1 << host
-            for request in requests:
-                if request[0] & bit:
-                    request[0] &= ~bit
-                    if not request[0]:
-                        requests.remove(request)
-                        self._acknowledge(request[1], target, switched)
-                    break
+        complete: list[tuple[int, list[int]]] = []
+        for request in requests:
+            ticked = request[0] & mask
+            if ticked:
+                request[0] &= ~ticked
+                mask &= ~ticked
+                if not request[0]:
+                    complete.append((ticked.bit_length(), request))
+        # Batsim goes through the hosts: a request is complete with its last one
+        for _, request in sorted(complete):
+            requests.remove(request)
+            self._acknowledge(request[1], target, switched)
 
     def _acknowledge(self, mask: int, target: int, switched: bool) -> None:
         now, journal = self._kernel.clock, self._journal

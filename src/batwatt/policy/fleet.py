@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from batwatt.policy.fleet_kernel import first_free, first_with_room, most_room
 from batwatt.policy.outlook import Outlook
 
 _UNKNOWN = Outlook()
-Places = tuple[int, ...]
+Places = NDArray[np.int64]
 """Machines of a job, in the order in which they were taken."""
+NOWHERE: Places = np.empty(0, dtype=np.int64)
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +44,7 @@ class Task:
     attempt: int = 1
     missing: int = 0
     part_s: float = 0.0
-    places: Places = ()
+    places: Places = field(default_factory=lambda: NOWHERE)
     bits: int = 0
     """Which cores of a machine that it shares."""
     dying: bool = False
@@ -75,11 +77,15 @@ class Fleet:
         self.ready = np.ones(machines, dtype=np.bool_)
         """Switched on."""
         self.usable = np.zeros(machines, dtype=np.bool_)
+        self.whole = np.zeros(machines, dtype=np.bool_)
+        """Usable, and all cores free."""
         self.serving = 0
         self.outlook = Outlook()
         self.tasks: dict[int, Task] = {}
         """What runs, by number."""
         self._on: list[list[Task]] = [[] for _ in range(machines)]
+        self._owner = np.full(machines, -1, dtype=np.int64)
+        """The number of the task that has a machine to itself, -1 without one."""
         self._found = np.empty(machines, dtype=np.int64)
 
     def __len__(self) -> int:
@@ -91,8 +97,19 @@ class Fleet:
         """The most cores that are free on one machine of low .. high - 1; -1 if none of them is usable."""
         return int(most_room(self.free, self.usable, low, high))
 
-    def place(self, task: Task, now_s: float, low: int, high: int, upwards: bool, *, blind: bool = False) -> Places:
-        """The machines on which a task may start now, looked for in one direction; empty if it may not.
+    def free_machines(self, low: int, high: int) -> int:
+        """How many usable machines of low .. high - 1 are free altogether."""
+        return int(np.count_nonzero(self.whole[low:high]))
+
+    def has_room(self, cpus: int, memory: float, low: int, high: int) -> bool:
+        """Whether a machine has so many cores and so much memory free, whatever is known of the future."""
+        part = slice(low, high)
+        return bool((self.usable[part] & (self.free[part] >= cpus) & (self.memory[part] >= memory)).any())
+
+    def place(
+        self, task: Task, now_s: float, low: int, high: int, upwards: bool, *, blind: bool = False
+    ) -> Places | None:
+        """The machines on which a task may start now, looked for in one direction; None if it may not.
 
         `blind`: whatever is known of the future.
         """
@@ -102,16 +119,17 @@ class Fleet:
                 self.free, self.memory, self.until_s, self.usable, seen.dates_s, seen.limits, seen.counts, now_s,
                 task.assumed_s, task.cpus, task.memory, low, high, upwards,
             )  # fmt: skip
-            return (m,) if m >= 0 else ()
+            return np.array((m,)) if m >= 0 else None
         enough = first_free(
-            self.free, self.usable, seen.dates_s, seen.limits, seen.counts, now_s, task.assumed_s, self.cores,
-            task.machines, low, high, upwards, self._found,
+            self.whole, seen.dates_s, seen.limits, seen.counts, now_s, task.assumed_s, task.machines, low, high,
+            upwards, self._found,
         )  # fmt: skip
-        return tuple(self._found[: task.machines].tolist()) if enough else ()
+        return self._found[: task.machines].copy() if enough else None
 
     def on(self, machine: int) -> Sequence[Task]:
         """The tasks of a machine."""
-        return self._on[machine]
+        owner = self._owner[machine]
+        return self._on[machine] if owner < 0 else (self.tasks[owner],)
 
     # who runs where ---------------------------------------------------------------------------------------------
 
@@ -121,40 +139,52 @@ class Fleet:
         self.tasks[task.number] = task
         until_s = now_s + task.assumed_s - (task.length_s - task.left_s)
         if not task.machines:
-            [m] = places
+            m = int(places[0])
             self.free[m] -= task.cpus
+            self.whole[m] = False
             self._on[m].append(task)
             if self.memory_each < np.inf:
                 self._recount_memory(m)
             self._until(m, max(until_s, self.until_s[m]))
             return
-        which = np.array(places)
-        self.free[which] = 0
-        self.memory[which] = 0.0
-        self.until_s[which] = until_s
+        self.free[places] = 0
+        self.whole[places] = False
+        self.memory[places] = 0.0
+        self.until_s[places] = until_s
+        self._owner[places] = task.number
         self.outlook.count(now_s, until_s, len(places))
-        for m in places:
-            self._on[m].append(task)
 
     def remove(self, task: Task) -> None:
         """A task has ended, or is as good as that."""
         del self.tasks[task.number]
+        places, task.places = task.places, NOWHERE
         if not task.machines:
-            [m] = task.places
+            m = int(places[0])
             self.free[m] += task.cpus
+            self._look(m)
             self._on[m].remove(task)
             if self.memory_each < np.inf:
                 self._recount_memory(m)
-            self._until(m, max((self._ends_s(other) for other in self._on[m]), default=-1.0))
-        else:
-            which = np.array(task.places)
-            self.free[which] = self.cores
-            self.memory[which] = self.memory_each
-            self.outlook.count(-1.0, self._ends_s(task), -len(which))
-            self.until_s[which] = -1.0
-            for m in task.places:
-                self._on[m].clear()
-        task.places = ()
+            if self.outlook.known:
+                self._until(m, max((self._ends_s(other) for other in self._on[m]), default=-1.0))
+            return
+        self.free[places] = self.cores
+        self._look(places)
+        self.memory[places] = self.memory_each
+        self.outlook.count(-1.0, self._ends_s(task), -len(places))
+        self.until_s[places] = -1.0
+        self._owner[places] = -1
+
+    def _look(self, machines: Places | int) -> None:
+        self.whole[machines] = self.usable[machines] & (self.free[machines] == self.cores)
+
+    @contextmanager
+    def hidden(self, machines: Places) -> Iterator[None]:
+        """As if these machines were not usable, for a while."""
+        usable, whole = self.usable[machines], self.whole[machines]
+        self.usable[machines] = self.whole[machines] = False
+        yield
+        self.usable[machines], self.whole[machines] = usable, whole
 
     def _ends_s(self, task: Task) -> float:
         return task.part_s + task.assumed_s - (task.length_s - task.left_s)
@@ -178,11 +208,13 @@ class Fleet:
         self.in_service[machines] = wanted
         self.serving += len(machines) if wanted else -len(machines)
         self.usable[machines] = wanted & self.ready[machines]
+        self._look(machines)
 
     def switched(self, machines: NDArray[np.int64], on: bool) -> None:
         """Machines are on, or not."""
         self.ready[machines] = on
         self.usable[machines] = self.in_service[machines] & on
+        self._look(machines)
 
     def idle(self, in_service: bool, low: int = 0) -> NDArray[np.int64]:
         """The machines from `low` on that are in service (or are not) and have no task, ascending."""

@@ -1,8 +1,9 @@
 """Finding room on machines, compiled: first fit, and what foresight lets start (docs/varcap.md).
 
 Arrays over machines: `free` cores, free `memory`, `until_s` (the latest assumed end of the jobs there, -1 without any),
-`usable`. What is known of the future: `dates` of change, the `limits` from then on, and `counts`, the machines that are
-taken to be busy beyond each date. Machines low .. high - 1 are looked at, upwards or from the end.
+`usable`, `whole` (usable, and all cores free). What is known of the future: `dates` of change, the `limits` from then
+on, and `counts`, the machines that are taken to be busy beyond each date. Machines low .. high - 1 are looked at,
+upwards or from the end.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ def first_with_room(
 
 @compiled
 def first_free(
-    free: np.ndarray, usable: np.ndarray, dates: np.ndarray, limits: np.ndarray, counts: np.ndarray, now_s: float,
-    assumed_s: float, cores: int, wanted: int, low: int, high: int, upwards: bool, found: np.ndarray,
+    whole: np.ndarray, dates: np.ndarray, limits: np.ndarray, counts: np.ndarray, now_s: float,
+    assumed_s: float, wanted: int, low: int, high: int, upwards: bool, found: np.ndarray,
 ) -> bool:  # fmt: skip
-    """Fill `found` with the first `wanted` machines whose `cores` cores are all free; False if a job may not start."""
+    """Fill `found` with the first `wanted` machines that are free altogether; False if a job may not start."""
     if _blocked_s(limits, counts, dates, now_s, now_s + assumed_s, wanted) > -1.0:
         return False
     count = 0
     for i in range(high - low):
         m = low + i if upwards else high - 1 - i
-        if free[m] == cores and usable[m]:
+        if whole[m]:
             found[count] = m
             count += 1
             if count == wanted:

@@ -40,9 +40,9 @@ class Hosts:
     def take(self, task: Task, fleet: Fleet) -> int:
         """The mask of the hosts that a task gets on its machines, of which the lowest free."""
         if task.machines:
-            ids = self._ids[np.array(task.places)].ravel()[: task.cpus]
+            ids = self._ids[task.places].ravel()[: task.cpus]
             return self._mask(ids)
-        [machine] = task.places
+        machine = int(task.places[0])
         used = task.bits = 0
         for other in fleet.on(machine):
             used |= other.bits

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class Buckets(Line):
         for entry in sorted(self._entry(task) for task in fresh):
             task = entry[3]
             places = fleet.place(task, now_s, where.low, where.high, where.upwards)
-            if places:
+            if places is not None:
                 self._waiting[(task.cpus, 0) if not task.machines else (0, task.machines)].remove(entry)
                 start(task, places)
 
@@ -130,7 +130,7 @@ class Buckets(Line):
                 return
             task, line, index = best[3], self._waiting[chosen], at[chosen]
             places = fleet.place(task, now_s, where.low, where.high, where.upwards)
-            if places:
+            if places is not None:
                 del line[index]
                 start(task, places)
                 most = fleet.most_free(where.low, where.high)
@@ -172,67 +172,112 @@ class Ordered(Line):
         if not self._waiting:
             return
         started: set[int] = set()
-        reserved: np.ndarray | None = None
+        reserved: Places | None = None
         shadow_s = np.inf
-        most = fleet.most_free(where.low, where.high)
+        room = within = _Room.of(fleet, where)
         for task in self._order(self._waiting, now_s):
-            if most <= 0:
+            if within.most <= 0:
                 break
-            places: Places = ()
-            if task.cpus <= most if not task.machines else most == fleet.cores:
-                within = reserved is None or now_s + task.estimate_s <= shadow_s
-                hidden = reserved if not within else None
-                places = _place_beside(fleet, task, now_s, where, hidden)
-            if places:
+            places: Places | None = None
+            if within.may_hold(task):
+                free_to = reserved is None or now_s + task.estimate_s <= shadow_s
+                if free_to or room.may_hold(task):
+                    places = _place_beside(fleet, task, now_s, where, None if free_to else reserved)
+            if places is not None:
                 started.add(task.number)
                 start(task, places)
-                most = fleet.most_free(where.low, where.high)
+                within = _Room.of(fleet, where)
+                room = within if reserved is None else _Room.beside(fleet, where, reserved)
             elif self._backfill == "none":
                 break
             elif self._backfill == "easy" and reserved is None:
                 found = reservation(fleet, task, now_s, where)
                 if found is not None:
                     shadow_s, reserved = found
+                    room = _Room.beside(fleet, where, reserved)
         if started:
             self._waiting = [task for task in self._waiting if task.number not in started]
 
 
-def _place_beside(fleet: Fleet, task: Task, now_s: float, where: Range, hidden: np.ndarray | None) -> Places:
+class _Room(NamedTuple):
+    """The most cores free on one machine of a range, and how many of its machines are free altogether."""
+
+    most: int
+    whole: int
+
+    @classmethod
+    def of(cls, fleet: Fleet, where: Range) -> _Room:
+        whole = fleet.free_machines(where.low, where.high)
+        return cls(fleet.cores if whole else fleet.most_free(where.low, where.high), whole)
+
+    @classmethod
+    def beside(cls, fleet: Fleet, where: Range, hidden: Places) -> _Room:
+        """The same without some machines."""
+        with fleet.hidden(hidden):
+            return cls.of(fleet, where)
+
+    def may_hold(self, task: Task) -> bool:
+        return task.machines <= self.whole if task.machines else task.cpus <= self.most
+
+
+def _place_beside(fleet: Fleet, task: Task, now_s: float, where: Range, hidden: Places | None) -> Places | None:
     """The machines on which a task may start, but for some."""
     if hidden is None:
         return fleet.place(task, now_s, where.low, where.high, where.upwards)
-    before = fleet.usable[hidden]
-    fleet.usable[hidden] = False
-    places = fleet.place(task, now_s, where.low, where.high, where.upwards)
-    fleet.usable[hidden] = before
-    return places
+    with fleet.hidden(hidden):
+        return fleet.place(task, now_s, where.low, where.high, where.upwards)
 
 
-def reservation(fleet: Fleet, task: Task, now_s: float, where: Range) -> tuple[float, np.ndarray] | None:
+def reservation(fleet: Fleet, task: Task, now_s: float, where: Range) -> tuple[float, Places] | None:
     """The shadow time of a task that does not fit, in s, and its machines then; None if it never fits.
 
     Running tasks end when their estimates say, or at once when they are over them.
     """
-    free, memory = fleet.free.copy(), fleet.memory.copy()
-    inside = np.zeros(len(fleet), dtype=np.bool_)
-    inside[where.low : where.high] = fleet.usable[where.low : where.high]
     running = sorted(
         (max(now_s, other.part_s + other.estimate_s - (other.length_s - other.left_s)), other.number, other)
         for other in fleet.tasks.values()
+        if where.low <= other.places[0] < where.high
     )
+    whole = fleet.free_machines(where.low, where.high)
+    if task.machines > whole + sum(other.width for _, _, other in running):
+        return None
+    # on machines that jobs share: cores and memory that are free by then, beside those that are now
+    more: dict[int, tuple[int, float]] = {}
+    # foresight may have refused a machine that has room
+    fits = not task.machines and fleet.has_room(task.cpus, task.memory, where.low, where.high)
     for index, (end_s, _, other) in enumerate(running):
-        which = np.array(other.places)
-        free[which] += other.cpus if not other.machines else fleet.cores
-        memory[which] += other.memory if not other.machines else fleet.memory_each
-        if index + 1 < len(running) and running[index + 1][0] == end_s:
-            continue
-        roomy = inside & (free >= (fleet.cores if task.machines else task.cpus))
-        if not task.machines:
-            roomy &= memory >= task.memory - 1e-9
-        fits = np.flatnonzero(roomy)
-        if len(fits) >= task.width:
-            return end_s, fits[: task.width] if where.upwards else fits[::-1][: task.width]
+        if other.machines:
+            whole += other.machines
+            fits = fits or not task.machines
+        else:
+            m = int(other.places[0])
+            cores, memory = more.get(m, (0, 0.0))
+            more[m] = cores, memory = cores + other.cpus, memory + other.memory
+            whole += fleet.free[m] + cores == fleet.cores
+            fits = fits or (fleet.free[m] + cores >= task.cpus and fleet.memory[m] + memory >= task.memory - 1e-9)
+        last = index + 1 == len(running) or running[index + 1][0] > end_s
+        if last and (whole >= task.machines if task.machines else fits):
+            return end_s, _machines_then(fleet, task, where, more, [row[2] for row in running[: index + 1]])
     return None
+
+
+def _machines_then(
+    fleet: Fleet, task: Task, where: Range, more: dict[int, tuple[int, float]], ended: list[Task]
+) -> Places:
+    """The machines that a task gets when some have ended: the first that have room."""
+    free, memory = fleet.free.copy(), fleet.memory.copy()
+    for other in ended:
+        if other.machines:
+            free[other.places] = fleet.cores
+            memory[other.places] = fleet.memory_each
+    for m, (cores, freed) in more.items():
+        free[m] += cores
+        memory[m] += freed
+    roomy = fleet.usable & (free == fleet.cores if task.machines else free >= task.cpus)
+    if not task.machines:
+        roomy &= memory >= task.memory - 1e-9
+    fits = where.low + np.flatnonzero(roomy[where.low : where.high])
+    return fits[: task.width] if where.upwards else fits[::-1][: task.width]
 
 
 def first_come(tasks: list[Task], now_s: float) -> list[Task]:

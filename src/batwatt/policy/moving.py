@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from batwatt.policy.fleet import Fleet, Task
+from batwatt.policy.fleet import Fleet, Places, Task
 
 
 @dataclass
@@ -18,11 +18,11 @@ class Moves:
     killed: list[Task] = field(default_factory=list)
 
 
-def leaving(fleet: Fleet, count: int) -> list[int]:
+def leaving(fleet: Fleet, count: int) -> Places:
     """The machines in service with the fewest used cores, the least safe of equals."""
     serving = np.flatnonzero(fleet.in_service)
     order = np.lexsort((-serving, -fleet.free[serving]))
-    return [int(m) for m in serving[order][:count]]
+    return serving[order][:count]
 
 
 def move(fleet: Fleet, displaced: Iterable[Task], now_s: float) -> Moves:
@@ -37,13 +37,13 @@ def move(fleet: Fleet, displaced: Iterable[Task], now_s: float) -> Moves:
     for task in queue:
         fleet.remove(task)
     for task in queue:
-        while not (places := fleet.place(task, now_s, 0, len(fleet), True, blind=True)):
+        while (places := fleet.place(task, now_s, 0, len(fleet), True, blind=True)) is None:
             least = min((*fleet.tasks.values(), task), key=lambda other: (work[other.number], -other.number))
             moves.killed.append(least)
             if least is task:
                 break
             fleet.remove(least)
-        if places:
+        if places is not None:
             task.left_s = round(task.length_s - task.done_s(now_s), 6)
             task.part_s = now_s
             fleet.add(task, places, now_s)

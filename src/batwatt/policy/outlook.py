@@ -89,6 +89,11 @@ class Outlook:
         self.limits: Floats = _NOTHING
         self.counts: Floats = _NOTHING
 
+    @property
+    def known(self) -> bool:
+        """Whether anything is ever known of the future."""
+        return self._forecast is not None
+
     def look(self, now_s: float, stepped: bool, until_s: Floats) -> bool:
         """Look ahead from now if more can be known, or after a step; `until_s` are the assumed ends of all machines.
 

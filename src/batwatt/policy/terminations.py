@@ -51,10 +51,7 @@ class _LeastSum(Termination):
         figure = self._figure
         sums = np.zeros(len(fleet))
         for task in fleet.tasks.values():
-            if task.machines:
-                sums[np.array(task.places)] = figure(task, now_s)
-            else:
-                sums[task.places[0]] += figure(task, now_s)
+            sums[task.places] += figure(task, now_s)
         # sums differ by rounding in the order of the tasks
         return machines[np.lexsort((-machines, np.round(sums[machines], 6)))]
 

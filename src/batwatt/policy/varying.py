@@ -19,7 +19,7 @@ from batwatt.model.hostset import HostSet
 from batwatt.model.workload import DEPENDS, ESTIMATE, LAG_S, MEMORY, MIGRATED
 from batwatt.policy.base import Job
 from batwatt.policy.capacity import CapacityScheduler
-from batwatt.policy.fleet import Fleet, Places, Task
+from batwatt.policy.fleet import NOWHERE, Fleet, Places, Task
 from batwatt.policy.hosts import Hosts
 from batwatt.policy.moving import leaving, move
 from batwatt.policy.outlook import Forecast, Outlook
@@ -147,7 +147,7 @@ class VaryingScheduler(CapacityScheduler):
         if killed and not self._stopped:
             self._again(task)
             return
-        if task.places:
+        if len(task.places):
             self.fleet.remove(task)
         if task.moving:
             task.moving = False
@@ -247,16 +247,16 @@ class VaryingScheduler(CapacityScheduler):
             if fleet.serving <= alive:
                 return
             victims = list(fleet.on(machine))
-            freed = sorted({place for task in victims for place in task.places}, reverse=True)
+            freed = np.unique(np.concatenate([task.places for task in victims]))[::-1] if victims else NOWHERE
             for task in victims:
                 fleet.remove(task)
             self._kill(victims)
-            self._leave([place for place in freed if place >= lowest][: fleet.serving - alive])
+            self._leave(freed[freed >= lowest][: fleet.serving - alive])
 
     def _migrate(self, excess: int, now_s: float) -> None:
         """Let machines leave, and their jobs go elsewhere."""
         gone = leaving(self.fleet, excess)
-        displaced = {task.number: task for machine in gone for task in self.fleet.on(machine)}
+        displaced = {task.number: task for machine in gone.tolist() for task in self.fleet.on(machine)}
         self._leave(gone)
         moves = move(self.fleet, displaced.values(), now_s)
         for task in moves.moved:
@@ -274,12 +274,11 @@ class VaryingScheduler(CapacityScheduler):
         if running:
             self.bs.kill_jobs([task.job for task in running])
 
-    def _leave(self, machines: Iterable[int]) -> None:
-        which = np.array(machines, dtype=np.int64)
-        if len(which):
-            self._serve(which, False)
+    def _leave(self, machines: Places) -> None:
+        if len(machines):
+            self._serve(machines, False)
 
-    def _serve(self, machines: Any, wanted: bool) -> None:
+    def _serve(self, machines: Places, wanted: bool) -> None:
         self.fleet.serve(machines, wanted)
         self.hosts.want(machines, wanted)
 
@@ -348,7 +347,7 @@ class VaryingScheduler(CapacityScheduler):
         self._to_move.clear()
         for task in waiting:
             del self._by_id[task.job.id]
-            if task.places:
+            if len(task.places):
                 self.fleet.remove(task)
         self._give_up(task.job for task in waiting)
         self._live -= len(waiting)
