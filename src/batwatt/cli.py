@@ -16,16 +16,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from batwatt import __version__
 from batwatt.campaign.load import blaming, make_scheduler, scheduler_class
-from batwatt.campaign.materials import is_trace, windowed
+from batwatt.campaign.materials import capacity_named, capacity_of, is_trace, kept_trace, machines_of, platform_of
 from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
 from batwatt.cli_campaign import campaign_commands
+from batwatt.cli_capacity import capacity_commands
 from batwatt.cli_ends import Warnings, exit_code_of
 from batwatt.cli_inputs import generate, inputs_commands, read_options
 from batwatt.cli_optimum import optimum_commands
 from batwatt.cli_options import (
     ENGINE,
     Acknowledge,
-    CapacityFile,
+    CapacityText,
     CoreCount,
     Dynamic,
     Energy,
@@ -33,6 +34,8 @@ from batwatt.cli_options import (
     EventsFile,
     Forward,
     Jobs,
+    LengthUnit,
+    LongS,
     MachineCount,
     OptionalPlatform,
     OptionsJson,
@@ -46,13 +49,21 @@ from batwatt.cli_options import (
     WindowText,
     WorkloadFile,
 )
-from batwatt.cli_results import print_summary, results_commands, window_of
+from batwatt.cli_results import (
+    capacity_of_words,
+    long_of,
+    platform_of_words,
+    print_summary,
+    results_commands,
+    unit_of,
+    window_of,
+)
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import listen
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import read_workload
-from batwatt.inputs.machines import Machines
 from batwatt.inputs.series_csv import read_series
+from batwatt.model.series import Series
 from batwatt.results.plots import plot_power
 from batwatt.results.power import power_series
 from batwatt.results.writers import file_of
@@ -139,8 +150,10 @@ def run_command(
     events: EventsFile = None,
     machines: MachineCount = None,
     cores: CoreCount = None,
-    capacity: CapacityFile = None,
+    capacity: CapacityText = None,
     window: WindowText = None,
+    length_unit: LengthUnit = "seconds",
+    long: LongS = None,
     engine: Annotated[
         str,
         typer.Option(
@@ -173,11 +186,14 @@ def run_command(
     batwatt run -w workloads/risk-small.txt --window 86400:259200
       --machines 152 --cores 8 --capacity power_profiles/walk-small.csv
       -s riskaware -o '{"strategy": "target-asap"}' -e out/risk
+    batwatt run -w jobs.csv --length-unit hours --machines 1000 --cores 24
+      --capacity walk:range=0.6,mean=0.7,step=0.15,period=3600,seed=1
+      -s varcap -o '{"termination": "lww"}' -e out/x
     """
     if engine not in ("embedded", "wire", "batsim"):
         raise InputError("--engine", f"{engine!r} is not an engine", "use embedded, wire or batsim")
     spec = RunSpec(
-        platform=_platform_of(platform, machines, cores),
+        platform=platform_of_words(platform, machines, cores),
         workload=workload,
         scheduler=scheduler,
         options=read_options(options),
@@ -189,26 +205,18 @@ def run_command(
         batsim=batsim,
         batsim_args=tuple(batsim_arg or ()),
         patience_s=_patience(timeout),
-        capacity=capacity,
+        capacity=capacity_of_words(capacity),
         window=window_of(window),
+        length_unit=unit_of(length_unit),
+        long_s=long_of(long),
     )
     _run_all([(_label(spec), spec)])
-
-
-def _platform_of(platform: Path | None, machines: int | None, cores: int | None) -> Path | Machines:
-    """The platform's file, or the machines to be made."""
-    if (platform is None) == (machines is None):
-        problem = "both are given" if platform is not None else "neither is given"
-        raise InputError("--platform, --machines", problem, "give a platform file, or machines and their cores")
-    if platform is not None and cores is not None:
-        raise InputError("--cores", "is for machines that are made", "leave it out: the platform file has its hosts")
-    return platform if platform is not None else Machines(machines or 0, 1 if cores is None else cores)
 
 
 def _label(spec: RunSpec) -> str:
     parts = [
         str(spec.options[kind])
-        for kind in ("placement", "order", "response", "strategy")
+        for kind in ("placement", "order", "response", "strategy", "scheduler", "termination")
         if isinstance(spec.options.get(kind), str)
     ]
     return " ".join([Path(spec.scheduler).stem, *parts])
@@ -231,7 +239,8 @@ def _jobs_of(spec: RunSpec) -> int:
     """How many jobs will run, for the bar."""
     if not is_trace(spec.workload):
         return len(read_workload(spec.workload, simulate=False).jobs)
-    return len(windowed(spec.workload, spec.window, 1).jobs)
+    # kept for the run
+    return len(kept_trace(spec.workload, spec.window, len(platform_of(spec.platform)), spec.length_unit).jobs)
 
 
 @app.command("compare", rich_help_panel="Simulate")
@@ -288,7 +297,7 @@ def serve_command(
         Path | None, typer.Option("-p", "--platform", help="The platform file that Batsim runs.")
     ] = None,
     envelope: EnvelopeFile = None,
-    capacity: CapacityFile = None,
+    capacity: CapacityText = None,
     socket: Annotated[str, typer.Option("--socket", help="Where to listen for Batsim.")] = DEFAULT_ENDPOINT,
     ready_file: Annotated[Path | None, typer.Option("--ready-file", help="Made once Batsim can connect.")] = None,
     timeout: Timeout = 0.0,
@@ -305,7 +314,7 @@ def serve_command(
     if envelope is not None:
         chosen.setdefault("envelope", str(envelope))
     if capacity is not None:
-        chosen.setdefault("capacity", str(capacity))
+        chosen.setdefault("capacity", _served_capacity(capacity, platform))
     patience_s = _patience(timeout)
 
     def ready(endpoint: str) -> None:
@@ -320,6 +329,16 @@ def serve_command(
     finally:
         if ready_file is not None:
             ready_file.unlink(missing_ok=True)
+
+
+def _served_capacity(text: str, platform: Path | None) -> str | Series:
+    """The capacity for a scheduler that does not know how long the workload is: a file, or what is made of a text."""
+    given = capacity_named(text)
+    if isinstance(given, Path):
+        return text
+    if platform is None:
+        raise InputError("--capacity", f"{text!r} is made for a number of machines", "give --platform, too, or a file")
+    return capacity_of(given, len(machines_of(platform_of(platform))))
 
 
 @app.command("engine", rich_help_panel="Real Batsim")
@@ -352,6 +371,7 @@ def engine_command(
 
 
 inputs_commands(app)
+capacity_commands(app)
 results_commands(app)
 campaign_commands(app)
 optimum_commands(app)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,17 +12,22 @@ import typer
 
 from batwatt.errors import InputError
 from batwatt.files import whole_file
+from batwatt.inputs.azure import azure_jobs
 from batwatt.inputs.batsim_json import load_json, read_text
+from batwatt.inputs.borg import GCU_PER_CORE, borg_jobs
 from batwatt.inputs.capacity import to_csv
 from batwatt.inputs.capacity_walk import Walk, random_walk
+from batwatt.inputs.chunks import write_chunks
 from batwatt.inputs.convert import convert_file
 from batwatt.inputs.events import envelope_events
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
+from batwatt.inputs.jobs_csv import SECONDS
 from batwatt.inputs.machines import Machines, machines_xml
 from batwatt.inputs.platform_gen import platform_xml_of
 from batwatt.inputs.pmbs_synthetic import KINDS, Synthetic, synthetic
 from batwatt.inputs.riskaware_text import to_riskaware
 from batwatt.inputs.series_csv import read_series
+from batwatt.inputs.varcap_synthetic import SYSTEMS, TNG_LONG, VarcapLike, varcap_table
 
 generate = typer.Typer(
     no_args_is_help=True,
@@ -30,6 +37,8 @@ generate = typer.Typer(
     """,
     rich_markup_mode="rich",
 )
+TABLES = ("azure", "borg")
+"""Formats of traces that become CSV traces."""
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Where to write it.", show_default="standard output")
 ]
@@ -55,7 +64,8 @@ def read_options(text: str, where: str = "--options") -> dict[str, Any]:
     return options
 
 
-def _deliver(text: str, output: Path | None) -> None:
+def deliver(text: str, output: Path | None) -> None:
+    """Write a text to a file, whole or not at all, or to standard output."""
     if output is None:
         sys.stdout.write(text)
         return
@@ -72,7 +82,7 @@ def generate_platform(
 
     [bold]Example:[/] batwatt generate platform platforms/grid5000.toml -o my.xml
     """
-    _deliver(platform_xml_of(servers), output)
+    deliver(platform_xml_of(servers), output)
 
 
 @generate.command("workload")
@@ -100,7 +110,7 @@ def generate_workload(
         max_servers=max_servers,
         nb_res=servers,
     )
-    _deliver(to_text(google_like(params, seed)), output)
+    deliver(to_text(google_like(params, seed)), output)
 
 
 @generate.command("machines")
@@ -115,7 +125,7 @@ def generate_machines(
 
     [bold]Example:[/] batwatt generate machines --machines 152 --cores 24 -o machines.xml
     """
-    _deliver(machines_xml(Machines(machines, cores, core_w=core_watts, core_flops=core_speed)), output)
+    deliver(machines_xml(Machines(machines, cores, core_w=core_watts, core_flops=core_speed)), output)
 
 
 @generate.command("walk")
@@ -136,37 +146,107 @@ def generate_walk(
     [bold]Example:[/] batwatt generate walk --mean 24 --range 8 --seed 7 -o walk.csv
     """
     walk = Walk(mean=mean, range=range_, period_s=period, step=step, stay=stay, end_s=end)
-    _deliver(to_csv(random_walk(walk, seed)), output)
+    deliver(to_csv(random_walk(walk, seed)), output)
 
 
 @generate.command("trace")
 def generate_trace(
     seed: Seed = 0,
-    kind: Annotated[str, typer.Option(help=f"How long jobs are: {', '.join(KINDS)}.")] = Synthetic.kind,
-    jobs: Annotated[int, typer.Option(help="Number of jobs.")] = Synthetic.jobs,
-    end: Annotated[float, typer.Option(help="Time over which they are released, s.")] = Synthetic.end_s,
-    machines: Annotated[float, typer.Option(help="Machines that the jobs keep busy.")] = Synthetic.machines,
-    cores: Annotated[int, typer.Option(help="Cores of such a machine.")] = Synthetic.cores,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Like a trace of the varcap dissertation: {', '.join(SYSTEMS)}; written as CSV.", show_default="none"
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help=f"Else, how long jobs are: {', '.join(KINDS)}.", show_default=Synthetic.kind),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of jobs.", show_default=f"{Synthetic.jobs}, or that of --like")
+    ] = None,
+    end: Annotated[
+        float | None, typer.Option(help="Time over which they are released, s.", show_default=f"{Synthetic.end_s:.0f}")
+    ] = None,
+    machines: Annotated[
+        float | None,
+        typer.Option(
+            help="Machines that the jobs keep busy, or are for.", show_default=f"{Synthetic.machines:g}, or --like's"
+        ),
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option(help="Cores of such a machine.", show_default=str(Synthetic.cores))
+    ] = None,
+    days: Annotated[
+        float | None, typer.Option(help="With --like: days of releases.", show_default="what gives the load")
+    ] = None,
+    load: Annotated[
+        float | None,
+        typer.Option(help="With --like: load of 0.7 of the machines.", show_default="0.9 for tng, else the trace's"),
+    ] = None,
+    long_fraction: Annotated[
+        float | None,
+        typer.Option(help="With --like tng: share of the core-hours in long jobs.", show_default=str(TNG_LONG)),
+    ] = None,
+    long: Annotated[
+        float | None, typer.Option(help="With --like: jobs of more s are long.", show_default=f"{VarcapLike.long_s:g}")
+    ] = None,
+    dependencies: Annotated[
+        float | None, typer.Option(help="With --like: share of jobs that await another.", show_default="0")
+    ] = None,
+    cycle: Annotated[
+        float | None,
+        typer.Option(help="With --like: daily cycle of the releases, 0 to 1.", show_default=str(VarcapLike.cycle)),
+    ] = None,
     output: Output = None,
 ) -> None:
-    """Write a synthetic job trace as lines of id, release, length (s) and cores.
+    """Write a synthetic job trace: lines of id, release, length (s) and cores; with --like, CSV.
 
     [bold]Example:[/] batwatt generate trace --kind log-scale --seed 7 -o jobs.txt
+
+    batwatt generate trace --like tng --jobs 30000 --machines 48 -o jobs.csv
     """
-    params = Synthetic(kind=kind, jobs=jobs, end_s=end, machines=machines, cores=cores)  # type: ignore[arg-type]
-    _deliver(to_riskaware(synthetic(params, seed)), output)
+    classic = {"kind": kind, "end_s": end, "cores": cores}
+    ours = {
+        "days": days,
+        "load": load,
+        "long_fraction": long_fraction,
+        "long_s": long,
+        "dependencies": dependencies,
+        "cycle": cycle,
+    }
+    shared = {"jobs": jobs, "machines": machines}
+    for name, value in (classic if like is not None else ours).items():
+        if value is not None:
+            option = f"--{name.removesuffix('_s').replace('_', '-')}"
+            raise InputError(option, f"is not for traces {'with' if like else 'without'} --like", "leave it out")
+    if like is None:
+        deliver(to_riskaware(synthetic(Synthetic(**_known(classic | shared)), seed)), output)
+        return
+    if machines is not None and machines.is_integer():
+        shared["machines"] = int(machines)
+    table = varcap_table(VarcapLike(like, **_known(ours | shared)), seed)
+    deliver(table.to_csv(index=False, lineterminator="\n"), output)
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def convert(
     jobs: Annotated[
         Path,
         typer.Argument(
-            help="SWF (.swf), CSV with arrival_time,length,cpus, or lines `id release length cores` (.txt); also .gz."
+            help="SWF (.swf), CSV with arrival_time,length,cpus, or lines `id release length cores` (.txt); also .gz; "
+            "with --format, vmtable.csv of Azure or instance_events of Borg."
         ),
     ],
     output: Output = None,
-    format: Annotated[str | None, typer.Option("--format", help="swf, csv or txt.", show_default="by suffix")] = None,
-    unit: Annotated[str, typer.Option("--unit", help="Unit of a CSV's times: s or h.")] = "s",
+    format: Annotated[
+        str | None, typer.Option("--format", help="swf, csv, txt, azure or borg.", show_default="by suffix")
+    ] = None,
+    unit: Annotated[str, typer.Option("--unit", help="Unit of a CSV's times: s (seconds) or h (hours).")] = "s",
     cores_per_server: Annotated[int, typer.Option(help="CPUs of a job that share a server.")] = 1,
     walltime_factor: Annotated[
         float, typer.Option(help="Walltime / run time where the trace has no request (0: none).")
@@ -174,8 +254,15 @@ def convert(
     kind: Annotated[str, typer.Option("--profile", help="delay, or flops of a reference server.")] = "delay",
     reference_flops: Annotated[float | None, typer.Option(help="Speed of the reference server, flop/s.")] = None,
     nb_res: Annotated[int | None, typer.Option(help="Servers of the platform.", show_default="the widest job")] = None,
+    collections: Annotated[
+        Path | None, typer.Option(help="Of Borg: collection_events, for dependencies.", show_default="none")
+    ] = None,
+    censored: Annotated[
+        str, typer.Option(help="Of Azure and Borg: keep or drop jobs of which the trace shows a part.")
+    ] = "keep",
+    gcu_per_core: Annotated[float, typer.Option(help="Of Borg: normalised CPU that is a core.")] = GCU_PER_CORE,
 ) -> None:
-    """Turn a job trace into a Batsim workload.
+    """Turn a job trace into a Batsim workload; Azure's and Borg's into a CSV trace.
 
     [bold]Example:[/]
     batwatt convert jobs.csv --cores-per-server 4 --profile flops
@@ -183,10 +270,26 @@ def convert(
     """
     if kind not in ("delay", "flops"):
         raise InputError("--profile", f"{kind!r} is not a kind of profile", "use delay or flops")
-    if unit not in ("s", "h"):
+    if unit not in SECONDS:
         raise InputError("--unit", f"{unit!r} is not a unit", "use s or h")
-    if format not in (None, "swf", "csv", "txt"):
-        raise InputError("--format", f"{format!r} is not a format", "use swf, csv or txt")
+    if format not in (None, "swf", "csv", "txt", *TABLES):
+        raise InputError("--format", f"{format!r} is not a format", "use swf, csv, txt, azure or borg")
+    if format in TABLES:
+        if (cores_per_server, walltime_factor, kind, reference_flops, nb_res, unit) != (
+            1,
+            2.0,
+            "delay",
+            None,
+            None,
+            "s",
+        ):
+            problem = f"{format} becomes a CSV trace, not a workload: it has no servers, walltimes, profiles or units"
+            raise InputError("--format", problem, "convert that CSV in a second step")
+        _convert_table(jobs, format, output, collections, censored, gcu_per_core)
+        return
+    if (collections, censored, gcu_per_core) != (None, "keep", GCU_PER_CORE):
+        problem = "--collections, --censored and --gcu-per-core are for --format azure or borg"
+        raise InputError("--format", problem, "leave them out")
     done = convert_file(
         jobs,
         format=format,  # type: ignore[arg-type]
@@ -197,7 +300,7 @@ def convert(
         reference_flops=reference_flops,
         nb_res=nb_res,
     )
-    _deliver(to_text(done.workload), output)
+    deliver(to_text(done.workload), output)
     notes = [f"{done.kept} jobs"]
     for count, what in (
         (done.skipped_run_time, "skipped for want of a run time"),
@@ -210,6 +313,32 @@ def convert(
     print("; ".join(notes), file=sys.stderr)
 
 
+def _convert_table(
+    path: Path, format: str, output: Path | None, collections: Path | None, censored: str, gcu_per_core: float
+) -> None:
+    """Write a table of Azure or Borg as a CSV trace, and tell how many jobs it has."""
+    if censored not in ("keep", "drop"):
+        raise InputError("--censored", f"{censored!r} is not known", "use keep or drop")
+    if format == "azure" and (collections is not None or gcu_per_core != GCU_PER_CORE):
+        raise InputError("--format", "--collections and --gcu-per-core are for borg", "leave them out")
+    notes: Counter[str] = Counter()
+    parts = (
+        azure_jobs(path, censored=censored, notes=notes)  # type: ignore[arg-type]
+        if format == "azure"
+        else borg_jobs(
+            path,
+            collections,
+            gcu_per_core=gcu_per_core,
+            censored=censored,  # type: ignore[arg-type]
+            notes=notes,
+        )
+    )
+    with nullcontext(sys.stdout) if output is None else whole_file(output) as out:
+        count = write_chunks(parts, out)
+    told = [f"{number} {what}" for what, number in notes.items() if number]
+    print("; ".join([f"{count} jobs", *told]), file=sys.stderr)
+
+
 def events(
     envelope: Annotated[Path, typer.Argument(help="CSV with columns time_s,power_w.")],
     output: Output = None,
@@ -218,7 +347,7 @@ def events(
 
     [bold]Example:[/] batwatt events power_profiles/profile3.csv -o events.txt
     """
-    _deliver("".join(f"{line}\n" for line in envelope_events(read_series(envelope))), output)
+    deliver("".join(f"{line}\n" for line in envelope_events(read_series(envelope))), output)
 
 
 def inputs_commands(app: typer.Typer) -> None:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from batwatt.model.workload import LONG_S
+
 SWITCHES = "Batsim's switches"
 ENGINE = "Engine"
 PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
@@ -29,11 +31,26 @@ CoreCount = Annotated[
     int | None,
     typer.Option("--cores", help="Cores of each, a host each.", show_default="1", rich_help_panel="Machines"),
 ]
-CapacityFile = Annotated[
-    Path | None,
+CapacityText = Annotated[
+    str | None,
     typer.Option(
         "--capacity",
-        help="Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`.",
+        help="Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or made, as in "
+        "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
+        "(docs/capacity.md).",
+        rich_help_panel="Machines",
+    ),
+]
+LengthUnit = Annotated[
+    str,
+    typer.Option("--length-unit", help="Times of a CSV trace are in seconds or hours.", rich_help_panel="Machines"),
+]
+LongS = Annotated[
+    float | None,
+    typer.Option(
+        "--long",
+        help="Jobs of more s are long, for the scheduler and the figures by class.",
+        show_default=f"{LONG_S:g}",
         rich_help_panel="Machines",
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -12,17 +13,35 @@ import typer
 from rich.console import Console
 
 from batwatt.campaign.load import describe_options, describe_schedulers
-from batwatt.campaign.materials import gather
+from batwatt.campaign.materials import capacity_named, gather
 from batwatt.campaign.run import RunSpec, write_results
-from batwatt.errors import InputError
+from batwatt.cli_options import (
+    CapacityText,
+    CoreCount,
+    EnvelopeFile,
+    Jobs,
+    LengthUnit,
+    LongS,
+    MachineCount,
+    OptionalPlatform,
+    WindowText,
+)
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.capacity_spec import CapacitySpec
+from batwatt.inputs.jobs_csv import TimeUnit
+from batwatt.inputs.machines import Machines
 from batwatt.inputs.platform_xml import read_platform
 from batwatt.inputs.series_csv import read_series
+from batwatt.model.workload import LONG_S
 from batwatt.policy.registry import describe
 from batwatt.results.gantt import plot_gantt
 from batwatt.results.goodput import Window
 from batwatt.results.metrics import Metrics
 from batwatt.results.summary import summary_table, summary_text
 from batwatt.units import finite
+
+UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
+"""What `--length-unit` may be."""
 
 
 def print_summary(rows: Sequence[tuple[str, Metrics]]) -> None:
@@ -43,6 +62,37 @@ def window_of(text: str | None) -> Window | None:
         return Window(finite(begin), finite(end))
     except ValueError:
         raise InputError("--window", f"{text!r} is no window", "write BEGIN:END in s, as in 864000:1468800") from None
+
+
+def platform_of_words(platform: Path | None, machines: int | None, cores: int | None) -> Path | Machines:
+    """The platform's file, or the machines to be made."""
+    if (platform is None) == (machines is None):
+        problem = "both are given" if platform is not None else "neither is given"
+        raise InputError("--platform, --machines", problem, "give a platform file, or machines and their cores")
+    if platform is not None and cores is not None:
+        raise InputError("--cores", "is for machines that are made", "leave it out: the platform file has its hosts")
+    return platform if platform is not None else Machines(machines or 0, 1 if cores is None else cores)
+
+
+def capacity_of_words(text: str | None) -> Path | CapacitySpec | None:
+    """The file of a capacity, or how to make it."""
+    return None if text is None else capacity_named(text)
+
+
+def unit_of(text: str) -> TimeUnit:
+    """The unit of a trace's times: `h` for hours, `s` for seconds."""
+    if text not in UNITS:
+        raise UnknownNameError("--length-unit", "unit of time", text, ("seconds", "hours"), "Give one of these.")
+    return UNITS[text]
+
+
+def long_of(seconds: float | None) -> float:
+    """The length in s above which a job is long."""
+    if seconds is None:
+        return LONG_S
+    if not 0.0 < seconds < math.inf:
+        raise InputError("--long", f"{seconds:g} is not a number of seconds > 0", "give s, as in 3600")
+    return seconds
 
 
 def policies(
@@ -77,20 +127,32 @@ def _print_sections(console: Console, width: int, sections: Mapping[str, Sequenc
 
 def metrics(
     prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left.")],
-    platform: Annotated[Path, typer.Option("-p", "--platform", help="The platform of that run.")],
-    workload: Annotated[Path, typer.Option("-w", "--workload", help="The workload of that run.")],
-    envelope: Annotated[Path | None, typer.Option("--envelope", help="The power envelope of that run.")] = None,
-    capacity: Annotated[Path | None, typer.Option("--capacity", help="The capacity in machines of that run.")] = None,
-    window: Annotated[str | None, typer.Option("--window", help="BEGIN:END in s, for the figures of goodput.")] = None,
+    workload: Jobs,
+    platform: OptionalPlatform = None,
+    envelope: EnvelopeFile = None,
+    machines: MachineCount = None,
+    cores: CoreCount = None,
+    capacity: CapacityText = None,
+    window: WindowText = None,
+    length_unit: LengthUnit = "seconds",
+    long: LongS = None,
 ) -> None:
-    """Work out the metrics and the power series of files that a real Batsim wrote (a run of ours has them already).
+    """Work out the figures of files that a real Batsim wrote (a run of ours has them already), or with other classes.
 
     [bold]Example:[/]
     batwatt metrics out/x -p platforms/grid5000.xml -w workloads/google-288-00.json
       --envelope power_profiles/profile3.csv
     """
-    # a real Batsim runs profiles that ours does not
-    spec = RunSpec(platform, workload, engine="batsim", capacity=capacity, window=window_of(window))
+    spec = RunSpec(
+        platform_of_words(platform, machines, cores),
+        workload,
+        # a real Batsim runs profiles that ours does not
+        engine="batsim",
+        capacity=capacity_of_words(capacity),
+        window=window_of(window),
+        length_unit=unit_of(length_unit),
+        long_s=long_of(long),
+    )
     found = write_results(prefix, gather(spec, envelope))
     print_summary([(prefix.name, found)])
 

@@ -9,27 +9,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batwatt.campaign.load import our_schedulers
+from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.inputs.batsim_json import read_workload
-from batwatt.inputs.capacity import read_capacity
+from batwatt.inputs.capacity import read_capacity, to_csv
+from batwatt.inputs.capacity_spec import CapacitySpec, parse_capacity
 from batwatt.inputs.convert import SUFFIXES, read_trace
 from batwatt.inputs.google_like import to_text
+from batwatt.inputs.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.machines import Machines, machines_platform, machines_xml
 from batwatt.inputs.platform_xml import read_platform
 from batwatt.inputs.series_csv import read_series
 from batwatt.inputs.window import window_json, window_workload
 from batwatt.model.platform import MACHINE, Platform
 from batwatt.model.series import Series
-from batwatt.model.workload import Workload
+from batwatt.model.workload import LONG_S, Workload
 from batwatt.results.goodput import Window
+from batwatt.results.writers import file_of
 
 if TYPE_CHECKING:
     from batwatt.campaign.run import RunSpec
 
+BEYOND_S = 30 * 86_400.0
+"""How long after twice the last submission a capacity that is made ends, in s; its last value holds from there on."""
+
 
 @dataclass(frozen=True)
 class Materials:
-    """The inputs of a run; `cores` are those of a machine."""
+    """The inputs of a run; `cores` are those of a machine, jobs of more than `long_s` s are long."""
 
     platform: Platform
     workload: Workload
@@ -37,11 +44,17 @@ class Materials:
     capacity: Series | None
     cores: int
     window: Window | None
+    long_s: float = LONG_S
 
 
 def is_trace(workload: Path) -> bool:
     """Whether a file is a trace of jobs, by its name, and no Batsim workload."""
     return workload.name.lower().removesuffix(".gz").endswith(tuple(SUFFIXES))
+
+
+def capacity_named(text: str | Path) -> Path | CapacitySpec:
+    """What a text such as `walk:range=0.6,seed=1` describes, or the file that it names. Raises InputError."""
+    return parse_capacity(str(text)) or Path(text)
 
 
 def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
@@ -52,29 +65,43 @@ def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
     if is_trace(spec.workload):
         # what is handed to somebody else's scheduler may come back changed
         ours = spec.scheduler in dict(our_schedulers())
-        workload = (kept_trace if ours else windowed)(spec.workload, spec.window, len(platform))
+        workload = (kept_trace if ours else windowed)(spec.workload, spec.window, len(platform), spec.length_unit)
+    elif SECONDS[spec.length_unit] != 1.0:
+        raise InputError("--length-unit", "is for traces of jobs: Batsim's JSON is in s", "leave it out")
     else:
         workload = read_workload(spec.workload, simulate=spec.engine != "batsim")
-    return Materials(
-        platform,
-        workload,
-        read_series(envelope) if envelope is not None else None,
-        read_capacity(spec.capacity, len(machines)) if spec.capacity is not None else None,
-        cores,
-        spec.window,
-    )
+    capacity = None
+    if spec.capacity is not None:
+        last_s = max((job.submit_time_s for job in workload.jobs), default=0.0)
+        capacity = capacity_of(spec.capacity, len(machines), last_s)
+    series = read_series(envelope) if envelope is not None else None
+    return Materials(platform, workload, series, capacity, cores, spec.window, spec.long_s)
+
+
+def capacity_of(given: Path | CapacitySpec, machines: int, last_submission_s: float = 0.0) -> Series:
+    """The machines alive out of so many, read or made; what is made ends long after the jobs. Raises InputError."""
+    if isinstance(given, CapacitySpec):
+        return given.series(machines, 2.0 * last_submission_s + BEYOND_S)
+    return read_capacity(given, machines)
+
+
+def write_capacity(prefix: Path, series: Series) -> Path:
+    """Write the capacity that a run made as `PREFIX_capacity.csv`; returns its path. Raises InputError."""
+    return _write(file_of(prefix, "capacity"), to_csv(series))
 
 
 def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
-    """The same run, on so many hosts, with what is made on the fly written under a prefix for another process."""
+    """The same run, on so many hosts, with what is made on the fly written under a prefix for another process.
+
+    A capacity that was made is there already, by `write_capacity`: only the scheduler needs it.
+    """
     platform, workload = spec.platform, spec.workload
     if isinstance(platform, Machines):
-        text = machines_xml(platform)
-        platform = _write(prefix.with_name(f"{prefix.name}_platform.xml"), text)
+        platform = _write(file_of(prefix, "platform", ".xml"), machines_xml(platform))
     if is_trace(workload):
-        data = window_json(read_trace(workload), *_bounds(spec.window), hosts, workload)
-        workload = _write(prefix.with_name(f"{prefix.name}_workload.json"), to_text(data))
-    return replace(spec, platform=platform, workload=workload)
+        data = window_json(read_trace(workload, spec.length_unit), *_bounds(spec.window), hosts, workload)
+        workload = _write(file_of(prefix, "workload", ".json"), to_text(data))
+    return replace(spec, platform=platform, workload=workload, length_unit="s")
 
 
 def _write(path: Path, text: str) -> Path:
@@ -102,23 +129,23 @@ def machines_of(platform: Platform) -> dict[str, int]:
     return machines
 
 
-def windowed(trace: Path, window: Window | None, hosts: int) -> Workload:
-    """The workload that a trace, cut to a window, is for so many hosts. Raises InputError."""
-    return window_workload(read_trace(trace), *_bounds(window), hosts, source=trace)
+def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s") -> Workload:
+    """The workload that a trace with times in `unit`, cut to a window, is for so many hosts. Raises InputError."""
+    return window_workload(read_trace(trace, unit), *_bounds(window), hosts, source=trace)
 
 
-def kept_trace(trace: Path, window: Window | None, hosts: int) -> Workload:
+def kept_trace(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s") -> Workload:
     """The same; the last ones are kept by path and content, as a campaign has many runs of a trace in a row."""
     try:
         sha256 = hashlib.sha256(trace.read_bytes()).hexdigest()
     except OSError:
-        return windowed(trace, window, hosts)
-    return _kept(trace, sha256, window, hosts)
+        return windowed(trace, window, hosts, unit)
+    return _kept(trace, sha256, window, hosts, unit)
 
 
 @lru_cache(maxsize=2)
-def _kept(trace: Path, sha256: str, window: Window | None, hosts: int) -> Workload:
-    return windowed(trace, window, hosts)
+def _kept(trace: Path, sha256: str, window: Window | None, hosts: int, unit: TimeUnit) -> Workload:
+    return windowed(trace, window, hosts, unit)
 
 
 def _bounds(window: Window | None) -> tuple[float | None, float | None]:

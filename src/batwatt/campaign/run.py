@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import platform as python_platform
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from batwatt import __version__
 from batwatt.campaign.load import blaming, make_scheduler, scheduler_class
-from batwatt.campaign.materials import Materials, gather, with_files
+from batwatt.campaign.materials import Materials, capacity_named, gather, with_files, write_capacity
+from batwatt.campaign.metadata import write_metadata
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import DeadlockError, InputError, PeerError
-from batwatt.files import write_json
+from batwatt.inputs.capacity_spec import CapacitySpec
 from batwatt.inputs.events import read_events
+from batwatt.inputs.jobs_csv import TimeUnit
 from batwatt.inputs.machines import Machines
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
+from batwatt.model.workload import LONG_S
 from batwatt.policy.base import Scheduler
 from batwatt.policy.envelope import EVENTS
 from batwatt.policy.injector import EVENT_TYPE, EVENT_VALUE
+from batwatt.results.classes import write_classes
 from batwatt.results.columns import FILES
 from batwatt.results.goodput import Window
-from batwatt.results.metrics import Metrics, measure, write_metrics
+from batwatt.results.metrics import Metrics, measured, write_metrics
 from batwatt.results.power import power_series, write_power
 from batwatt.results.writers import file_of, write_record
 
@@ -43,7 +43,7 @@ Progress = Callable[[float, int], None]
 """Called with the date in s and the number of jobs that have ended so far."""
 OUTPUTS = (
     *((stem, ".csv") for stem in FILES),
-    *(("metrics", ".json"), ("metadata", ".json"), ("platform", ".xml"), ("workload", ".json")),
+    *(("metrics", ".json"), ("metadata", ".json"), ("platform", ".xml"), ("workload", ".json"), ("capacity", ".csv")),
 )
 """Stem and suffix of every file that a run may leave."""
 
@@ -52,7 +52,9 @@ OUTPUTS = (
 class RunSpec:
     """Everything that determines a run. Paths are read when it starts; `options` are the scheduler's.
 
-    A workload that is not JSON is a trace of jobs, cut to the window if there is one.
+    A workload that is not JSON is a trace of jobs, its times in `length_unit` if it is CSV, cut to the window if there
+    is one. A capacity is a file, or made when the run starts. Jobs of more than `long_s` s are long; unless told apart,
+    for the scheduler as for the figures.
     """
 
     platform: Path | Machines
@@ -67,17 +69,26 @@ class RunSpec:
     batsim: str = "batsim"
     batsim_args: Sequence[str] = ()
     patience_s: float | None = 300.0
-    capacity: Path | None = None
+    capacity: Path | CapacitySpec | None = None
     window: Window | None = None
+    length_unit: TimeUnit = "s"
+    long_s: float = LONG_S
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.long_s < math.inf:
+            raise ValueError(f"long_s must be > 0 s and finite, got {self.long_s!r}")
 
     def scheduler_options(self) -> dict[str, Any]:
-        """The scheduler's options with the run's own platform, envelope, capacity and end, unless they name others."""
+        """The scheduler's options with the run's own platform, envelope, capacity and end, unless they name others.
+
+        A capacity that is to be made is not among them.
+        """
         options = dict(self.options)
         if not isinstance(self.platform, Machines):
             options.setdefault("platform", str(self.platform))
         if self.envelope is not None:
             options.setdefault("envelope", str(self.envelope))
-        if self.capacity is not None:
+        if isinstance(self.capacity, Path):
             options.setdefault("capacity", str(self.capacity))
         if self.config.energy is False and self.capacity is not None:
             options.setdefault("switch", False)
@@ -125,13 +136,17 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
 def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
     began = time.perf_counter()
     found = scheduler_class(spec.scheduler)
-    spec = _with_one_capacity(spec, found)
+    spec = _with_one_capacity(_with_one_length(spec, found), found)
     given = spec.envelope or spec.options.get("envelope")
     materials = gather(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
     platform, envelope = materials.platform, materials.envelope
     options = spec.scheduler_options()
     if isinstance(spec.platform, Machines):
         options.setdefault("platform", platform)
+    if isinstance(spec.capacity, CapacitySpec):
+        options["capacity"] = materials.capacity
+    if "long_s" in _options_of(found):
+        options.setdefault("long_s", spec.long_s)
     scheduler = make_scheduler(spec.scheduler, options, found)
     config = _config_for(spec, scheduler, platform)
     if spec.events is not None:
@@ -153,28 +168,48 @@ def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
             except DeadlockError as error:
                 record, deadlock = engine.close(), error
             write_record(record, inner)
+            # of millions of jobs these rows take more memory than all that follows
+            for rows in (record.jobs, record.machine_states, record.pstate_changes, record.consumed_energy):
+                rows.clear()
         else:
             _run_apart(with_files(spec, len(platform), inner), scheduler, config, inner, progress)
+        if isinstance(spec.capacity, CapacitySpec) and materials.capacity is not None:
+            write_capacity(inner, materials.capacity)
         metrics = write_results(inner, replace(materials, envelope=envelope))
-        _write_metadata(inner, spec, config, time.perf_counter() - began)
+        write_metadata(inner, spec, config, time.perf_counter() - began)
     if deadlock is not None:
         raise deadlock
     return RunResult(metrics, spec.prefix)
 
 
+def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
+    """The options that a scheduler of ours has; none of somebody else's."""
+    return scheduler.Options.model_fields if issubclass(scheduler, Scheduler) else {}
+
+
+def _with_one_length(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
+    """The same run with the scheduler's idea of a long job for the figures, unless they have one of their own."""
+    given = spec.options.get("long_s")
+    number = isinstance(given, int | float) and not isinstance(given, bool) and 0.0 < given < math.inf
+    if not number or spec.long_s != LONG_S or "long_s" not in _options_of(scheduler):
+        return spec
+    return replace(spec, long_s=float(given))  # type: ignore[arg-type]
+
+
 def _with_one_capacity(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
     """The same run with the capacity told once, for the scheduler and for what is measured. Raises InputError."""
-    follows = issubclass(scheduler, Scheduler) and "capacity" in scheduler.Options.model_fields
+    follows = "capacity" in _options_of(scheduler)
     if spec.capacity is not None and not follows:
         problem = f"the scheduler {spec.scheduler!r} follows no capacity in machines"
         raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
     given = spec.options.get("capacity")
     if not (follows and isinstance(given, str | Path) and given):
         return spec
-    if spec.capacity is not None and Path(given) != spec.capacity:
+    capacity = capacity_named(given)
+    if spec.capacity is not None and capacity != spec.capacity:
         problem = f"{str(given)!r} is another one than --capacity {str(spec.capacity)!r}"
         raise InputError("option 'capacity'", problem, "give one of them")
-    return replace(spec, capacity=Path(given))
+    return replace(spec, capacity=capacity)
 
 
 def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
@@ -302,8 +337,8 @@ def _engine_command(spec: RunSpec, config: EngineConfig, prefix: Path) -> Callab
 
 
 def write_results(prefix: Path, materials: Materials) -> Metrics:
-    """Work out what Batsim's files under a prefix tell, and write PREFIX_metrics.json and PREFIX_power.csv."""
-    metrics = measure(
+    """Work out what Batsim's files under a prefix tell; write PREFIX_metrics.json, _power.csv and _classes.csv."""
+    metrics, ledger = measured(
         prefix,
         materials.workload,
         materials.envelope,
@@ -311,53 +346,11 @@ def write_results(prefix: Path, materials: Materials) -> Metrics:
         capacity=materials.capacity,
         cores=materials.cores,
         window=materials.window,
+        long_s=materials.long_s,
     )
     write_metrics(prefix, metrics)
+    if ledger is not None:
+        write_classes(prefix, ledger)
     if file_of(prefix, "consumed_energy").exists() and metrics.makespan_s:
         write_power(prefix, power_series(prefix, metrics.makespan_s), materials.envelope)
     return metrics
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s: float) -> None:
-    """PREFIX_metadata.json: what made these files (inputs by content, options, versions) and how long it took."""
-    inputs = {"workload": spec.workload, "events": spec.events, "capacity": spec.capacity}
-    if not isinstance(spec.platform, Machines):
-        inputs["platform"] = spec.platform
-    for name in ("platform", "envelope", "reference"):
-        given = spec.scheduler_options().get(name)
-        # a scheduler of somebody else may mean something else by it
-        if isinstance(given, str | Path) and given != EVENTS and Path(given).is_file():
-            inputs[name] = Path(given)
-    if spec.scheduler.endswith(".py"):
-        inputs["scheduler"] = Path(spec.scheduler)
-    metadata = {
-        "batwatt": __version__,
-        "engine": spec.engine,
-        "engine_config": {name: getattr(config, name) for name in EngineConfig.__slots__},
-        "scheduler": spec.scheduler,
-        "options": {key: str(value) if isinstance(value, Path) else value for key, value in spec.options.items()},
-        "inputs": {
-            name: {"path": str(path), "sha256": _sha256(path)} for name, path in inputs.items() if path is not None
-        },
-        "machines": asdict(spec.platform) if isinstance(spec.platform, Machines) else None,
-        "window_s": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
-        "seed": spec.options.get("seed"),
-        "versions": {
-            "python": python_platform.python_version(),
-            **{name: _version(name) for name in ("pybatsim", "pyzmq", "procset", "numpy", "pandas")},
-        },
-        "elapsed_s": round(elapsed_s, 3),
-    }
-    # an option of a foreign scheduler may be NaN
-    write_json(file_of(prefix, "metadata", ".json"), metadata, allow_nan=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.jobs_csv import TimeUnit, iter_jobs_csv
+from batwatt.inputs.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
 from batwatt.inputs.riskaware_text import read_riskaware
 from batwatt.inputs.swf import swf_trace_jobs
 from batwatt.inputs.trace import TraceJob
@@ -23,6 +24,7 @@ Format = Literal["swf", "csv", "txt"]
 BATSIM_FIELDS = frozenset({"id", "subtime", "res", "walltime", "profile"})
 SUFFIXES: dict[str, Format] = {".swf": "swf", ".csv": "csv", ".txt": "txt"}
 
+_log = logging.getLogger(__name__)
 _MAX_NUMBER = 1e22  # Batsim cannot echo a number of more than 30 characters
 _MAX_HOSTS = 2**31 - 1
 
@@ -142,20 +144,35 @@ def convert_file(
     )
 
 
-def read_trace(path: Path | str, unit: TimeUnit = "s") -> list[TraceJob]:
-    """The jobs of a trace whose run time and width are known. Raises InputError."""
-    return [job for job in _jobs_of(path, format_of(path), unit) if job.run_s > 0.0 and job.cpus >= 1]
+def read_trace(path: Path | str, unit: TimeUnit = "s") -> Sequence[TraceJob]:
+    """The jobs of a trace whose run time and width are known, with what a run needs of their extra fields.
+
+    The others are skipped, with one warning of how many they are. Raises InputError.
+    """
+    format = format_of(path)
+    table = read_jobs_table(path, unit) if format == "csv" else None
+    if table is not None:
+        jobs: Sequence[TraceJob] = table.where((table.run_s > 0.0) & (table.cpus >= 1))
+        total = len(table)
+    else:
+        found = list(_jobs_of(path, format, unit, fields=False))
+        jobs = [job for job in found if job.run_s > 0.0 and job.cpus >= 1]
+        total = len(found)
+    if len(jobs) < total:
+        text = "%s: %d of %d jobs are skipped, their length or width is 0 or unknown"
+        _log.warning(text, path, total - len(jobs), total)
+    return jobs
 
 
-def _jobs_of(path: Path | str, format: Format, unit: TimeUnit) -> Iterable[TraceJob]:
-    """All jobs of a trace."""
+def _jobs_of(path: Path | str, format: Format, unit: TimeUnit, *, fields: bool = True) -> Iterable[TraceJob]:
+    """All jobs of a trace; without `fields`, of SWF's only those that a run needs."""
     if format not in SUFFIXES.values():
         raise UnknownNameError(path, "trace format", format, SUFFIXES.values(), "Leave it out to go by the file name.")
-    if format != "csv" and unit != "s":
+    if format != "csv" and factor_of(unit, path) != 1.0:
         raise InputError(path, f"its times are in seconds, got the unit {unit!r}", "leave the unit out")
     if format == "txt":
         return read_riskaware(path)
-    return swf_trace_jobs(path) if format == "swf" else iter_jobs_csv(path, unit)
+    return swf_trace_jobs(path, fields=fields) if format == "swf" else iter_jobs_csv(path, unit)
 
 
 @dataclass(frozen=True)

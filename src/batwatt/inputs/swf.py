@@ -9,7 +9,10 @@ from typing import NamedTuple
 
 from batwatt.errors import InputError
 from batwatt.inputs.trace import TraceJob, open_text
+from batwatt.model.workload import MEMORY
 from batwatt.units import finite
+
+_KB_PER_GB = 2.0**20
 
 
 class SwfJob(NamedTuple):
@@ -77,20 +80,25 @@ def read_swf(path: Path | str) -> SwfTrace:
     return SwfTrace(header=header, jobs=jobs, source=str(path))
 
 
-def swf_trace_jobs(path: Path | str) -> Iterator[TraceJob]:
-    """The jobs of an SWF file as trace jobs that keep the 18 fields as extra fields.
+def swf_trace_jobs(path: Path | str, *, fields: bool = True) -> Iterator[TraceJob]:
+    """The jobs of an SWF file as trace jobs: with `memory` in GB (2^20 KB) of all of a job if the file knows it.
 
-    Processors are those allocated, else those requested.
+    Processors are those allocated, else those requested; memory is that requested, else that used. With `fields` the
+    18 fields are kept as extra fields, too.
     """
     for job in iter_swf(path):
         cpus = job.allocated_processors if job.allocated_processors > 0 else job.requested_processors
+        extra: dict[str, object] = job._asdict() if fields else {}
+        memory_kb = job.requested_memory if job.requested_memory > 0 else job.used_memory
+        if memory_kb > 0 and cpus > 0:
+            extra[MEMORY] = round(memory_kb * cpus / _KB_PER_GB, 6)
         yield TraceJob(
             id=str(int(job.job_number)),
             submit_s=job.submit_time,
             run_s=job.run_time,
             cpus=int(cpus),
             requested_s=job.requested_time if job.requested_time > 0 else None,
-            extra=job._asdict(),
+            extra=extra,
         )
 
 

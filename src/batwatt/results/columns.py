@@ -34,7 +34,7 @@ JOBS = (
     _c("waiting_time", "s", "fixed", "start - submission"),
     _c("turnaround_time", "s", "fixed", "end - submission"),
     _c("stretch", "", "fixed", "turnaround / execution"),
-    _c("allocated_resources", "hosts", "hosts", "hosts it ran on"),
+    _c("allocated_resources", "hosts", "text", "hosts it ran on"),
     _c("consumed_energy", "J", "fixed", "energy of its hosts while it ran, -1 without energy"),
     _c("metadata", "", "quoted", "what the scheduler attached"),
 )
@@ -101,6 +101,19 @@ POWER = (
     _c("cap_w", "W", "fixed", "the envelope"),
 )
 
+CLASSES = (
+    _c("from_h", "h", "short", "the class is of jobs longer than this"),
+    _c("to_h", "h", "short", "and no longer than this"),
+    _c("jobs", "jobs", "int", "jobs of the workload, submitted by the end of the window"),
+    _c("core_h", "core h", "fixed", "cores x length of these"),
+    _c("runs", "runs", "int", "runs that ended in the window or were still going; with all its parts a migrated one"),
+    _c("completed", "runs", "int", "those that completed in the window"),
+    _c("terminations", "runs", "int", "those that the scheduler killed in the window"),
+    _c("wasted_core_h", "core h", "fixed", "core hours of the runs that the scheduler killed"),
+    _c("useful_core_h", "core h", "fixed", "core hours of the runs that completed or were still going"),
+    _c("mean_wait_s", "s", "fixed", "mean from the first submission to the start of the run that completed"),
+)
+
 FILES: dict[str, tuple[Column, ...]] = {
     "jobs": JOBS,
     "schedule": SCHEDULE,
@@ -108,5 +121,6 @@ FILES: dict[str, tuple[Column, ...]] = {
     "pstate_changes": PSTATE_CHANGES,
     "consumed_energy": CONSUMED_ENERGY,
     "power": POWER,
+    "classes": CLASSES,
 }
 """File stem (written as PREFIX_stem.csv) -> its columns."""

@@ -1,7 +1,7 @@
-"""What machines that come and go were good for: the figures of the riskaware paper (Perotin et al., PMBS 2023).
+"""What machines that come and go were good for: the figures of the riskaware and the varcap paper.
 
 A capacity M(t) machines of `cores` cores each is alive; the window is [begin, end]. All work is clipped to it: a run of
-c cores from s to e does (min(e, end) - max(s, begin)) c core seconds there.
+c cores from s to e does (min(e, end) - max(s, begin)) c core seconds there. Of Perotin et al., PMBS 2023:
 
     goodput             useful_core_s / capacity_core_s                       section 3.4
     useful_core_s       work of the runs that completed in the window, and of those that are still going at its end
@@ -13,100 +13,64 @@ c cores from s to e does (min(e, end) - max(s, begin)) c core seconds there.
 
 The paper's own sums begin at 0; here they begin where the window does, so that a warm-up counts in neither of them. A
 run counts as useful at the end whatever becomes of it later, as in the paper's set of started jobs. A run that failed
-or reached its walltime is neither useful nor aborted: no machine was taken from it.
+or reached its walltime is neither useful nor aborted: no machine was taken from it. Of Zhang's dissertation (section
+5.1.6), for all jobs and, by the length of the job, for short ones and long ones (> `long_s`):
+
+    terminations        runs that the scheduler killed in the window
+    job_failure_rate    terminations / (terminations + runs that completed in the window)
+    mean_wait_s         mean of start - first submission over the runs that completed in the window
+    slowdown_rate       fraction of these that took longer than the workload says, by more than 1e-3 s
+    goodput_short       useful_core_s of short jobs / capacity_core_s; the two parts add up to goodput (Fig. 5.9a)
+
+A migrated run is none that was killed: with what follows it, it is one run (see `ledger`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
-from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.model.workload import LAG_S, LENGTH, RELEASE, WINDOW_OVER, Delay, Job, Workload
-from batwatt.results.columns import KILLED, SUCCESSFUL
-from batwatt.results.origins import Origins
-from batwatt.results.read import REJECTED
+from batwatt.model.workload import LAG_S
+from batwatt.results.ledger import Floats, Ledger, Mask, Window, unfinished
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+__all__ = ["Window", "capacity_core_s", "goodput_figures", "unfinished"]
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The time that is looked at, in s, both ends included."""
-
-    begin_s: float
-    end_s: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.begin_s < math.inf:
-            raise ValueError(f"begin_s must be >= 0 s and finite, got {self.begin_s!r}")
-        if not self.begin_s <= self.end_s < math.inf:
-            raise ValueError(f"end_s must be >= begin_s ({self.begin_s!r} s) and finite, got {self.end_s!r}")
-
-    def after(self, times_s: Floats) -> Mask:
-        """Which dates are after the window; not those that are missing (NaN)."""
-        return times_s > self.end_s + LAG_S
-
-    def holds(self, times_s: Floats) -> Mask:
-        """Which dates are in ]begin, end]; not those that are missing (NaN)."""
-        return (times_s > self.begin_s) & (times_s <= self.end_s + LAG_S)
-
-
-def unfinished(jobs: pd.DataFrame, window: Window | None) -> tuple[Mask, Mask]:
-    """Two sets of rows: the jobs that waited or ran when the window ended, and all rows that tell of later than that.
-
-    Waiting is told by the metadata `WINDOW_OVER` of a rejected job, with or without a window. What was submitted after
-    the end neither waited nor ran then.
-    """
-    beyond = ((jobs["final_state"] == REJECTED) & (jobs["metadata"] == WINDOW_OVER)).to_numpy(dtype=np.bool_)
-    if window is None:
-        return beyond, beyond
-    beyond = beyond | window.after(jobs["finish_time"].to_numpy())
-    return beyond & ~window.after(jobs["submission_time"].to_numpy()), beyond
-
-
-def goodput_figures(
-    jobs: pd.DataFrame, origins: Origins, workload: Workload, capacity: Series, cores: int, window: Window | None
-) -> dict[str, float | None]:
+def goodput_figures(ledger: Ledger, capacity: Series, cores: int, long_s: float) -> dict[str, float | int | None]:
     """The figures of a run under a capacity, by the names of `metrics.METRICS`; None where one has no meaning.
 
-    `jobs` are the rows of `jobs.csv` and `origins` theirs, `capacity` the machines alive, `cores` the cores of one.
-    Without a window it is from 0 to the end of the last job, and every job of the workload counts as submitted by then.
-    Raises InputError if a job of the workload has a `release_s` or a `length_s` that is none.
+    `capacity` are the machines alive, `cores` the cores of one; a job is long if its length is > `long_s` s.
     """
     if not cores >= 1:
         raise ValueError(f"cores must be >= 1, got {cores!r}")
-    start, finish = jobs["starting_time"].to_numpy(), jobs["finish_time"].to_numpy()
-    span = window or Window(0.0, float(np.nanmax(finish)) if np.isfinite(finish).any() else 0.0)
-    begin_s, end_s = span.begin_s, span.end_s
-    inside = span.holds(finish)
-    state = jobs["final_state"]
-    completed = inside & (state == SUCCESSFUL).to_numpy(dtype=np.bool_)
-    killed = inside & (state == KILLED).to_numpy(dtype=np.bool_)
-    going = (start <= end_s) & span.after(finish)
-    lasted_s = np.minimum(finish, end_s) - np.maximum(start, begin_s)
-    work = lasted_s * jobs["requested_number_of_resources"].to_numpy()
-    alive = capacity_core_s(capacity, cores, span)
-    useful, aborted = _total(work[completed | going]), _total(work[killed])
-    stretch = _stretches(jobs, origins, workload, completed, end_s)
-    ended = len(np.unique(origins.job[completed & origins.known]))
-    due = len(workload.jobs) if window is None else sum(job.submit_time_s <= end_s for job in workload.jobs)
+    if not 0.0 < long_s < math.inf:
+        raise ValueError(f"long_s must be > 0 s and finite, got {long_s!r}")
+    work, lasted_s = ledger.work_core_s, ledger.lasted_s
+    alive = capacity_core_s(capacity, cores, ledger.window)
+    useful, aborted = _total(work[ledger.useful]), _total(work[ledger.aborted])
+    stretch = _stretches(ledger)
+    ended = len(np.unique(ledger.origins.job[ledger.completed & ledger.origins.known]))
+    lost = len(np.unique(ledger.chains.last[ledger.aborted]))
+    long = ledger.length_s > long_s
     return {
         "goodput": _ratio(useful, alive),
         "max_stretch": float(stretch.max()) if len(stretch) else None,
         "mean_stretch": _ratio(_total(stretch), len(stretch)),
         "aborted_volume": _ratio(aborted, alive),
-        "mean_aborted_time_s": _ratio(_total(lasted_s[killed]), int(killed.sum())),
-        "completed_fraction": _ratio(ended, due),
+        "mean_aborted_time_s": _ratio(_total(lasted_s[ledger.aborted]), lost),
+        "completed_fraction": _ratio(ended, int(ledger.due.sum())),
         "capacity_core_s": alive,
         "useful_core_s": useful,
         "aborted_core_s": aborted,
+        "migrations": int(ledger.migrated.sum()),
+        "slowdown_rate": _slowdown_rate(ledger),
+        **_of(ledger, np.full(len(long), True), "{}"),
+        "goodput_short": _ratio(_total(work[ledger.useful & ~long]), alive),
+        "goodput_long": _ratio(_total(work[ledger.useful & long]), alive),
+        **_of(ledger, ~long, "{}_short"),
+        **_of(ledger, long, "{}_long"),
     }
 
 
@@ -119,44 +83,39 @@ def capacity_core_s(capacity: Series, cores: int, window: Window) -> float:
     return cores * _total(np.asarray(capacity.values)[np.maximum(row, 0)] * np.diff(edges))
 
 
-def _stretches(jobs: pd.DataFrame, origins: Origins, workload: Workload, completed: Mask, end_s: float) -> Floats:
+def _of(ledger: Ledger, rows: Mask, name: str) -> dict[str, float | int | None]:
+    """Kills, rate of failures and mean wait of these rows, under names made of `name`."""
+    completed, killed = ledger.completed & rows, int((ledger.killed & rows).sum())
+    count = int(completed.sum())
+    wait_s = _ratio(_total(ledger.wait_s[completed]), count)
+    return {
+        name.format("terminations"): killed,
+        name.format("job_failure_rate"): _ratio(killed, killed + count),
+        f"{name.format('mean_wait')}_s": wait_s,
+    }
+
+
+def _slowdown_rate(ledger: Ledger) -> float | None:
+    """Fraction of the completed runs that took longer than the workload says; None if it says nothing of them."""
+    told_s = ledger.told_s[ledger.completed]
+    took_s = (ledger.finish_s - ledger.chains.start_s)[ledger.completed]
+    known = ~np.isnan(told_s)
+    return _ratio(int((took_s > told_s + LAG_S)[known].sum()), int(known.sum()))
+
+
+def _stretches(ledger: Ledger) -> Floats:
     """(end - release) / length of the completed runs, in the order of the rows; a run of length 0 has none.
 
     Release and length are the job's `release_s` and `length_s`, or else its first submission and the delay of its
     profile; the length of another profile is how long the run took.
     """
-    rows = np.flatnonzero(completed)
-    release, length = origins.submit_s[rows], jobs["execution_time"].to_numpy()[rows]
-    ours = origins.known[rows]
-    declared = _declared(workload, np.unique(origins.job[rows][ours]))
-    for values, told in zip((release, length), declared, strict=True):
-        known = told[origins.job[rows][ours]]
-        values[ours] = np.where(np.isnan(known), values[ours], known)
+    rows = np.flatnonzero(ledger.completed)
+    release, length = ledger.origins.submit_s[rows], ledger.chains.execution_s[rows]
+    for values, told in ((release, ledger.declared.release_s), (length, ledger.declared.length_s)):
+        known = np.append(told, math.nan)[ledger.origins.job[rows]]
+        np.copyto(values, known, where=~np.isnan(known))
     lasting = length > 0.0
-    return (np.minimum(jobs["finish_time"].to_numpy()[rows], end_s) - release)[lasting] / length[lasting]
-
-
-def _declared(workload: Workload, indices: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """Release and length in s of the jobs with these indices as the workload declares them; NaN where it does not."""
-    release, length = np.full((2, len(workload.jobs)), math.nan)
-    durations = {name: p.duration_s for name, p in workload.profiles.items() if isinstance(p, Delay)}
-    for index in indices.tolist():
-        job = workload.jobs[index]
-        raw = job.raw
-        if RELEASE in raw:
-            release[index] = _field(workload, job, RELEASE)
-        length[index] = _field(workload, job, LENGTH) if LENGTH in raw else durations.get(job.profile, math.nan)
-    return release, length
-
-
-def _field(workload: Workload, job: Job, name: str) -> float:
-    """The field of a job, a date in s >= 0 or a length in s > 0; InputError otherwise."""
-    value = job.raw[name]
-    number = isinstance(value, int | float) and not isinstance(value, bool) and value < math.inf
-    if not (number and (value > 0 or (value == 0 and name == RELEASE))):
-        problem = f"{name!r} must be {'>=' if name == RELEASE else '>'} 0 s, got {value!r}"
-        raise InputError(f"{workload.source}: job {job.id!r}", problem, "correct it or leave it out")
-    return float(value)
+    return (np.minimum(ledger.finish_s[rows], ledger.window.end_s) - release)[lasting] / length[lasting]
 
 
 def _total(values: Floats) -> float:

@@ -10,19 +10,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from batwatt.errors import InputError
 from batwatt.files import write_json
 from batwatt.model.series import Series
-from batwatt.model.workload import Composed, Workload
+from batwatt.model.workload import LONG_S, Composed, Delay, Workload
 from batwatt.results import read
 from batwatt.results.columns import KILLED, SUCCESSFUL
-from batwatt.results.goodput import Window, goodput_figures, unfinished
+from batwatt.results.goodput import goodput_figures
+from batwatt.results.ledger import Chains, Ledger, Window, chains_of, ledger_of, migrated_rows, unfinished
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.power import compare, power_series, step_starts
 from batwatt.results.writers import file_of
 
+_NEEDED = (
+    *("job_id", "workload_name", "submission_time", "requested_number_of_resources", "final_state"),
+    *("starting_time", "execution_time", "finish_time", "metadata"),
+)
+"""Columns of the jobs that figures are worked out from: there may be millions of rows."""
 LATENESS_S = 1.0
 """How much before the end of the last job the file of energies may end."""
 
@@ -64,6 +69,19 @@ METRICS = (
     Metric("capacity_core_s", "core s", "available core seconds: cores of the machines alive, over the window"),
     Metric("useful_core_s", "core s", "core seconds of the runs that completed or were still going", "higher"),
     Metric("aborted_core_s", "core s", "core seconds of the runs that the scheduler killed", "lower"),
+    Metric("job_failure_rate", "", "runs killed / (those + runs completed) in the window", "lower"),
+    Metric("mean_wait_s", "s", "mean from the first submission to the start of the run that completed", "lower"),
+    Metric("terminations", "runs", "runs that the scheduler killed in the window", "lower"),
+    Metric("migrations", "runs", "runs that were interrupted in the window to go on elsewhere"),
+    Metric("slowdown_rate", "", "fraction of the completed runs that took longer than the workload says", "lower"),
+    Metric("goodput_short", "", "the part of goodput that is of short jobs", "higher"),
+    Metric("goodput_long", "", "the part of goodput that is of long jobs", "higher"),
+    Metric("job_failure_rate_short", "", "job_failure_rate of short jobs", "lower"),
+    Metric("job_failure_rate_long", "", "job_failure_rate of long jobs", "lower"),
+    Metric("mean_wait_short_s", "s", "mean_wait_s of short jobs", "lower"),
+    Metric("mean_wait_long_s", "s", "mean_wait_s of long jobs", "lower"),
+    Metric("terminations_short", "runs", "terminations of short jobs", "lower"),
+    Metric("terminations_long", "runs", "terminations of long jobs", "lower"),
 )
 """Every figure of a run, in the order in which it is written."""
 
@@ -98,6 +116,19 @@ class Metrics:
     capacity_core_s: float | None = None
     useful_core_s: float | None = None
     aborted_core_s: float | None = None
+    job_failure_rate: float | None = None
+    mean_wait_s: float | None = None
+    terminations: int | None = None
+    migrations: int | None = None
+    slowdown_rate: float | None = None
+    goodput_short: float | None = None
+    goodput_long: float | None = None
+    job_failure_rate_short: float | None = None
+    job_failure_rate_long: float | None = None
+    mean_wait_short_s: float | None = None
+    mean_wait_long_s: float | None = None
+    terminations_short: int | None = None
+    terminations_long: int | None = None
 
     def __post_init__(self) -> None:
         for metric in METRICS:
@@ -124,31 +155,51 @@ def measure(
     capacity: Series | None = None,
     cores: int = 1,
     window: Window | None = None,
+    long_s: float = LONG_S,
 ) -> Metrics:
-    """The figures of the run whose files are under `prefix`.
+    """The figures of the run whose files are under `prefix`; see `measured`."""
+    given = (prefix, workload, envelope, reference_flops)
+    return measured(*given, capacity=capacity, cores=cores, window=window, long_s=long_s)[0]
+
+
+def measured(
+    prefix: Path | str,
+    workload: Workload,
+    envelope: Series | None,
+    reference_flops: float,
+    *,
+    capacity: Series | None = None,
+    cores: int = 1,
+    window: Window | None = None,
+    long_s: float = LONG_S,
+) -> tuple[Metrics, Ledger | None]:
+    """The figures of the run whose files are under `prefix`, and what became of its rows if it had a capacity.
 
     `envelope` is the cap in W, `reference_flops` the speed in flop/s at which the work of a delay is counted,
-    `capacity` the machines of `cores` cores that are alive. Without a file of energies all that follows from power is
-    None, without a capacity all of `goodput.py`. A job that was resubmitted waits from its first submission. A run that
-    ends after the window is unfinished, whatever its state: it counts as such and in no other number of jobs.
-    Raises InputError if the files are missing, malformed or of another workload.
+    `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long. Without a file of
+    energies all that follows from power is None, without a capacity all of `goodput.py`. A job that was resubmitted
+    waits from its first submission. A run that ends after the window is unfinished, whatever its state: it counts as
+    such and in no other number of jobs. Raises InputError if the files are missing, malformed or of another workload.
     """
-    jobs = read.jobs(prefix)
+    jobs = read.jobs(prefix)[list(_NEEDED)]
     origins = origins_of(jobs, workload, file_of(prefix, "jobs"))
+    chains = chains_of(jobs, origins)
     waited_or_ran, beyond = unfinished(jobs, window)
     state = jobs["final_state"]
     successful = (state == SUCCESSFUL).to_numpy() & ~beyond
     makespan_s = float(jobs["finish_time"].max()) if jobs["finish_time"].notna().any() else 0.0
-    count = state[~beyond].value_counts()
+    count = state[~(beyond | migrated_rows(jobs))].value_counts()
     figures: dict[str, float | int | None] = dict.fromkeys(
         ("violations", "energy_j", "energy_above_cap_j", "unused_j", "max_power_w")
     )
     if file_of(prefix, "consumed_energy").exists():
         figures.update(_energy(prefix, envelope, makespan_s))
+    ledger = None
     if capacity is not None:
-        figures.update(goodput_figures(jobs, origins, workload, capacity, cores, window))
-    return Metrics(
-        mean_slowdown=_mean_slowdown(jobs, origins, successful),
+        ledger = ledger_of(jobs, origins, chains, workload, window)
+        figures.update(goodput_figures(ledger, capacity, cores, long_s))
+    metrics = Metrics(
+        mean_slowdown=_mean_slowdown(chains, origins, successful),
         jobs_finished=int(successful.sum()),
         killed_power=int(count.get(KILLED, 0)),
         killed_walltime=int(count.get("COMPLETED_WALLTIME_REACHED", 0)),
@@ -162,6 +213,7 @@ def measure(
         makespan_s=makespan_s,
         **figures,  # type: ignore[arg-type]
     )
+    return metrics, ledger
 
 
 def write_metrics(prefix: Path | str, metrics: Metrics) -> Path:
@@ -171,12 +223,12 @@ def write_metrics(prefix: Path | str, metrics: Metrics) -> Path:
     return path
 
 
-def _mean_slowdown(jobs: pd.DataFrame, origins: Origins, successful: np.ndarray) -> float | None:
+def _mean_slowdown(chains: Chains, origins: Origins, successful: np.ndarray) -> float | None:
     """Mean of (waiting + execution) / execution; Eq. 6 of the powercap paper, as a mean. None without jobs."""
     if not successful.any():
         return None
-    waiting = (jobs["starting_time"].to_numpy() - origins.submit_s)[successful]
-    execution = jobs["execution_time"].to_numpy()[successful]
+    waiting = (chains.start_s - origins.submit_s)[successful]
+    execution = chains.execution_s[successful]
     ran = execution > 0.0
     return float(np.mean((waiting[ran] + execution[ran]) / execution[ran])) if ran.any() else None
 
@@ -185,14 +237,18 @@ def _work_fraction(
     workload: Workload, origins: Origins, successful: np.ndarray, reference_flops: float
 ) -> float | None:
     """Share of the workload's flops that successful jobs did; None if it has none or a profile is not known."""
-    done = np.unique(origins.job[successful & origins.known]).tolist()
+    done = np.unique(origins.job[successful & origins.known])
     work = _Work(workload, reference_flops)
+    delays = {name: profile.duration_s for name, profile in workload.profiles.items() if isinstance(profile, Delay)}
+    jobs = workload.jobs
+    flops = np.array([delays.get(job.profile, math.nan) * job.hosts for job in jobs]) * reference_flops
     try:
-        flops = [work.flops(job.profile, job.hosts) for job in workload.jobs]
+        for index in np.flatnonzero(np.isnan(flops)).tolist():
+            flops[index] = work.flops(jobs[index].profile, jobs[index].hosts)
     except KeyError:
         return None
-    total = math.fsum(flops)
-    return min(1.0, math.fsum(flops[index] for index in done) / total) if total > 0.0 else None
+    total = math.fsum(flops.tolist())
+    return min(1.0, math.fsum(flops[done].tolist()) / total) if total > 0.0 else None
 
 
 class _Work:

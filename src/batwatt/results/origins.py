@@ -36,26 +36,29 @@ def origins_of(jobs: pd.DataFrame, workload: Workload, path: Path) -> Origins:
 
     `jobs` are the rows of `path`. Raises InputError if none of them is of the workload.
     """
-    known = {job.id: index for index, job in enumerate(workload.jobs)}
-    names = (jobs["workload_name"] + "!" + jobs["job_id"]).tolist()
-    found = [known.get(name, -1) for name in names]
-    since = jobs["submission_time"].to_numpy(copy=True)
+    known = pd.Index([job.id for job in workload.jobs], dtype=object)
+    names = (jobs["workload_name"].astype("str") + "!" + jobs["job_id"]).tolist()
+    job = known.get_indexer(pd.Index(names, dtype=object))
+    submitted = jobs["submission_time"].to_numpy()
+    since = submitted.copy()
     itself = np.ones(len(names), dtype=np.bool_)
-    others = [row for row, index in enumerate(found) if index < 0]
-    if others:
-        first = dict(zip(reversed(names), reversed(since.tolist()), strict=True))
-        for row in others:
-            root = names[row]
-            while root not in known and ATTEMPT.search(root):
-                root = ATTEMPT.sub("", root)
-            itself[row] = root == names[row]
-            found[row] = known.get(root, -1)
-            since[row] = min(since[row], first.get(root, since[row]))
-    job = np.array(found, dtype=np.intp)
+    roots = {row: names[row] for row in np.flatnonzero(job < 0).tolist()}
+    others = [row for row, root in roots.items() if ATTEMPT.search(root)]
+    while others:
+        roots.update((row, ATTEMPT.sub("", roots[row])) for row in others)
+        itself[others] = False
+        job[others] = known.get_indexer(pd.Index([roots[row] for row in others], dtype=object))
+        others = [row for row in others if job[row] < 0 and ATTEMPT.search(roots[row])]
     ours = job >= 0
-    if names and known and not ours.any():
+    if len(names) and len(known) and not ours.any():
         problem = f"neither job {names[0]!r} nor any other is in the workload {workload.source}"
         raise InputError(path, problem, "name the workload that was run")
+    made_up = np.flatnonzero(~ours & ~itself).tolist()
+    if made_up:
+        wanted = {roots[row] for row in made_up}
+        first = {names[row]: float(submitted[row]) for row in reversed(range(len(names))) if names[row] in wanted}
+        for row in made_up:
+            since[row] = min(since[row], first.get(roots[row], since[row]))
     declared = np.array([row.submit_time_s for row in workload.jobs])
-    since[ours] = np.minimum(declared[job[ours]], jobs["submission_time"].to_numpy()[ours])
+    since[ours] = np.minimum(declared[job[ours]], submitted[ours])
     return Origins(job, since, itself)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from batwatt.results.classes import S_PER_H
 from batwatt.results.metrics import Metrics
 
 J_PER_KWH = 3.6e6
@@ -67,12 +68,14 @@ _UNDER_POWER: _Columns = (
 )
 _UNDER_CAPACITY: _Columns = (
     ("goodput\n%", _numbers(lambda m: _scaled(m.goodput, 100.0), 2)),
+    ("failed\nruns\n%", _numbers(lambda m: _scaled(m.job_failure_rate, 100.0), 2)),
+    ("killed\nruns", _numbers(lambda m: m.terminations)),
+    ("finished\njobs", _numbers(lambda m: m.jobs_finished)),
+    ("wait\nmean\nh", _numbers(lambda m: _scaled(m.mean_wait_s, 1.0 / S_PER_H), 2)),
     ("stretch\nmax", _numbers(lambda m: m.max_stretch, 2)),
     ("stretch\nmean", _numbers(lambda m: m.mean_stretch, 2)),
     ("aborted\n%", _numbers(lambda m: _scaled(m.aborted_volume, 100.0), 2)),
     ("completed\n%", _numbers(lambda m: _scaled(m.completed_fraction, 100.0), 1)),
-    ("finished\njobs", _numbers(lambda m: m.jobs_finished)),
-    ("kills", _numbers(lambda m: m.killed_power + m.killed_walltime)),
 )
 """What is shown if a run had a capacity in machines."""
 
@@ -80,7 +83,7 @@ _UNDER_CAPACITY: _Columns = (
 def summary_table(rows: Rows) -> Table:
     """A table with one line per run (label, metrics); `-` where a figure has no meaning.
 
-    If a run had a capacity in machines, goodput and stretches stand in place of what is about power.
+    If a run had a capacity in machines, goodput, failures and stretches stand in place of what is about power.
     """
     shown = _UNDER_CAPACITY if any(metrics.capacity_core_s is not None for _, metrics in rows) else _UNDER_POWER
     table = Table(box=box.SIMPLE_HEAD, padding=0)

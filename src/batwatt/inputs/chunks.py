@@ -1,0 +1,152 @@
+"""Large tables a part at a time: CSV or one JSON object a line, `.gz` too, with the types of the columns checked."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import pandas as pd
+
+from batwatt.errors import InputError
+
+Type = Literal["int", "float", "text"]
+Censored = Literal["keep", "drop"]
+"""What becomes of jobs of which a trace tells only a part."""
+ROWS = 200_000
+"""Rows of a part."""
+
+_DTYPES = {"int": "int64", "float": "float64", "text": "str"}
+_UNKNOWN = ["", "NULL", "null"]
+
+
+def chunks(
+    path: Path | str, types: Mapping[str, Type], aliases: Mapping[str, str], names: Sequence[str] | None = None
+) -> Iterator[tuple[int, pd.DataFrame]]:
+    """The parts of a table, each with the number of its first line, reduced to the columns of `types`.
+
+    Another spelling of a column is in `aliases`; `names` are those of a CSV that has no header, or may have it. Columns
+    that are not there are left out, cells that are empty are NaN, but a column of type int has none. JSON (`.json`,
+    `.jsonl`, `.ndjson`) may nest: `{"a": {"b": 1}}` is column `a.b`. Raises InputError with the line number.
+    """
+    suffixes = Path(path).name.lower().removesuffix(".gz")
+    if suffixes.endswith((".json", ".jsonl", ".ndjson")):
+        yield from _json_chunks(path, types, aliases)
+        return
+    options: dict[str, Any] = {"names": names, "header": None} if names is not None else {}
+    first, line = _first_line(path, names), 1 if names is not None else 2
+    if names is not None and first == list(names):
+        options["header"], line = 0, 2
+    read = {name: types[aliases.get(name, name)] for name in names or first if aliases.get(name, name) in types}
+    options |= {
+        "usecols": list(read),
+        "keep_default_na": False,
+        "na_values": _UNKNOWN,
+        "encoding_errors": "replace",
+        "compression": "gzip" if str(path).endswith(".gz") else None,
+        "chunksize": ROWS,
+    }
+    try:
+        for part in pd.read_csv(path, dtype={name: _DTYPES[kind] for name, kind in read.items()}, **options):
+            yield line, part.rename(columns=aliases)
+            line += len(part)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(path, f"cannot be read ({error})", "check its path, permissions and content") from None
+    except ValueError as error:
+        _blame(path, read, options, line)
+        raise InputError(path, f"is not such a table ({error})", f"look at line {line} and below") from None
+
+
+def write_chunks(parts: Iterable[pd.DataFrame], out: IO[str]) -> int:
+    """Write parts of a table as one CSV as they come; returns the number of its rows."""
+    rows, header = 0, True
+    for part in parts:
+        part.to_csv(out, index=False, header=header, lineterminator="\n")
+        rows, header = rows + len(part), False
+    return rows
+
+
+def cut_note(kept: bool) -> str:
+    """What to tell of jobs that ran before a trace began or after it ended."""
+    return f"ran before the trace or after it, {'kept with what it tells' if kept else 'dropped'}"
+
+
+def _first_line(path: Path | str, names: Sequence[str] | None) -> list[str]:
+    """The cells of the first line."""
+    try:
+        row = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, encoding_errors="replace")
+    except pd.errors.EmptyDataError:
+        raise InputError(path, "is empty", "give a table with rows") from None
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise InputError(path, f"cannot be read ({error})", "check its path, permissions and content") from None
+    cells = [str(cell).strip() for cell in row.iloc[0]]
+    if names is not None and len(cells) != len(names):
+        problem = f"has {len(cells)} fields, the table {len(names)}"
+        raise InputError(f"{path} line 1", problem, f"its columns are {', '.join(names)}")
+    return cells
+
+
+def _blame(path: Path | str, read: Mapping[str, Type], options: Mapping[str, Any], first_line: int) -> None:
+    """Raise InputError for the first cell, from a line on, that is not of the type of its column."""
+    skipped = first_line - 1 if options.get("header", 0) is None else first_line - 2
+    try:
+        parts = pd.read_csv(path, dtype=str, **options)
+        part = next(part for index, part in enumerate(parts) if index == skipped // ROWS)
+    except (ValueError, StopIteration):
+        return
+    for place, row in enumerate(part[list(read)].to_dict("records")):
+        for name, kind in read.items():
+            _checked(row[name], kind, f"{path} line {first_line + place}", name)
+
+
+def _checked(cell: object, kind: Type, where: str, name: str) -> None:
+    if kind == "text" or (kind == "float" and cell != cell):
+        return
+    try:
+        good = -(2**63) <= int(str(cell)) < 2**63 if kind == "int" else float(str(cell)) is not None
+    except ValueError:
+        good = False
+    if not good:
+        what = "a whole number" if kind == "int" else "a number"
+        raise InputError(where, f"{name} must be {what}, got {str(cell)[:60]!r}", "correct the line")
+
+
+def _json_chunks(
+    path: Path | str, types: Mapping[str, Type], aliases: Mapping[str, str]
+) -> Iterator[tuple[int, pd.DataFrame]]:
+    line = 1
+    try:
+        with pd.read_json(path, lines=True, chunksize=ROWS, dtype=False, precise_float=True) as parts:
+            for part in parts:
+                yield line, _typed(_flat(part).rename(columns=aliases), types, path, line)
+                line += len(part)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(path, f"cannot be read ({error})", "check its path, permissions and content") from None
+    except ValueError as error:
+        problem = f"is not one JSON object a line ({error})"
+        raise InputError(path, problem, f"look at line {line} and below") from None
+
+
+def _flat(part: pd.DataFrame) -> pd.DataFrame:
+    """Columns of objects as a column for each of their fields."""
+    for name in list(part.columns):
+        objects = part[name].map(lambda cell: isinstance(cell, dict))
+        if objects.any():
+            cells = [cell if isinstance(cell, dict) else {} for cell in part[name]]
+            inner = pd.DataFrame(cells, index=part.index).add_prefix(f"{name}.")
+            part = part.drop(columns=name).join(inner)
+    return part
+
+
+def _typed(part: pd.DataFrame, types: Mapping[str, Type], path: Path | str, line: int) -> pd.DataFrame:
+    part = part[[name for name in part.columns if name in types]]
+    try:
+        return part.astype(
+            {str(name): _DTYPES[types[str(name)]] for name in part.columns if types[str(name)] != "text"}
+        )
+    except (ValueError, TypeError, OverflowError):
+        for place, row in enumerate(part.to_dict("records")):
+            for name, cell in row.items():
+                _checked(cell, types[str(name)], f"{path} line {line + place}", str(name))
+        raise

@@ -1,0 +1,58 @@
+"""Jobs that must wait for others (section 5.3.2 of the varcap dissertation): their ids as text, and circles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from batwatt.errors import InputError
+
+_BETWEEN = re.compile(r"[\s;]+")
+
+
+def ids_of(text: str) -> list[str]:
+    """The ids in a text, with blanks or semicolons between them: `17 18` or `17;18`."""
+    return [name for name in _BETWEEN.split(text) if name]
+
+
+def within(
+    depends: Mapping[str, Sequence[str]], known: Collection[str], source: object = "<memory>"
+) -> dict[str, list[str]]:
+    """Of the jobs that each of `known` depends on, those in `known`, each once; jobs without any are left out.
+
+    A job that is not there has ended before, or nothing is known of it: nobody can wait for it. Raises InputError if
+    jobs wait for each other in a circle, as none of them could ever start.
+    """
+    inside = {
+        job: [name for name in dict.fromkeys(names) if name in known] for job, names in depends.items() if job in known
+    }
+    inside = {job: names for job, names in inside.items() if names}
+    circle = _circle(inside)
+    if circle:
+        problem = f"waits for itself: {' after '.join(circle[:5])}{' ...' if len(circle) > 5 else ''}"
+        raise InputError(f"{source}: job {circle[0]!r}", problem, "take the circle out of depends_on")
+    return inside
+
+
+def _circle(depends: Mapping[str, Sequence[str]]) -> list[str]:
+    """Some jobs that wait for each other in a circle, the first again at the end; empty if there are none."""
+    done: set[str] = set()
+    for start in depends:
+        path: dict[str, int] = {}
+        todo = [(start, iter(depends[start]))] if start not in done else []
+        if todo:
+            path[start] = 0
+        while todo:
+            job, parents = todo[-1]
+            for parent in parents:
+                if parent in path:
+                    return [*list(path)[path[parent] :], parent]
+                if parent not in done and parent in depends:
+                    path[parent] = len(path)
+                    todo.append((parent, iter(depends[parent])))
+                    break
+            else:
+                todo.pop()
+                done.add(job)
+                del path[job]
+    return []

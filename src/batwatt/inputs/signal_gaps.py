@@ -1,0 +1,111 @@
+"""What missing values of a signal become."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from batwatt.errors import InputError
+
+Gaps = Literal["interpolate", "hold", "error"]
+
+_DAY_S = 86400.0
+_Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Values by time in s, strictly increasing, NaN where one is missing; `dated`: times are those of the epoch."""
+
+    times_s: _Floats
+    values: _Floats
+    dated: bool
+
+    @cached_property
+    def step_s(self) -> float:
+        """The most common distance of two rows; an hour if there is one row only."""
+        if len(self.times_s) < 2:
+            return 3600.0
+        lengths, counts = np.unique(np.round(np.diff(self.times_s), 3), return_counts=True)
+        return float(lengths[np.argmax(counts)])
+
+    def shown(self, time_s: float) -> str:
+        """A time for people."""
+        return f"{pd.Timestamp(time_s, unit='s'):%Y-%m-%dT%H:%MZ}" if self.dated else f"{time_s:g} s"
+
+
+def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, path: Path) -> tuple[Rows, str | None]:
+    """The rows with a value each, and a remark if any of [begin, end[ was missing. Raises InputError.
+
+    A gap is the time from the value before to the value after it. Up to `max_gap_s` it is bridged by a straight line;
+    in a longer one, each value is that of the same time of day on the day before (itself filled in gaps of more than
+    a day), without dates or such a day the value before the gap. `hold` goes on with the value before in all gaps;
+    `error` refuses them. Before the first value that one holds. Rows by date that are missing count as values that
+    are; rows of a file of seconds hold until the next one, however long.
+    """
+    whole = _with_missing_rows(rows) if rows.dated else rows
+    missing = np.isnan(whole.values)
+    # a row lasts a step, so that the one before `begin` matters too
+    wanted = missing & (whole.times_s > begin - rows.step_s) & (whole.times_s < end)
+    remark = None
+    if wanted.any():
+        remark = _remark(whole, missing, wanted, max_gap_s, gaps)
+        if gaps == "error":
+            raise InputError(path, remark, "choose gaps=interpolate or gaps=hold, or another part of the file")
+    if not missing.any():
+        return whole, None
+    known = np.flatnonzero(~missing)
+    at = np.arange(len(whole.values))
+    before = known[np.maximum(np.searchsorted(known, at, side="right") - 1, 0)]
+    values = whole.values[before]
+    if gaps == "interpolate":
+        after = known[np.minimum(np.searchsorted(known, at), len(known) - 1)]
+        short = missing & (whole.times_s[after] - whole.times_s[before] <= max_gap_s)
+        values[short] = np.interp(whole.times_s[short], whole.times_s[known], whole.values[known])
+        if rows.dated:
+            _from_the_day_before(values, whole.times_s, np.flatnonzero(missing & ~short))
+    return Rows(whole.times_s, values, rows.dated), remark
+
+
+def _with_missing_rows(rows: Rows) -> Rows:
+    """The same with a row, without a value, wherever one was due and is not there."""
+    lacking = np.maximum(np.round(np.diff(rows.times_s) / rows.step_s).astype(int) - 1, 0)
+    if not lacking.any():
+        return rows
+    starts = np.repeat(rows.times_s[:-1], lacking)
+    ordinal = np.arange(lacking.sum()) - np.repeat(np.cumsum(lacking) - lacking, lacking) + 1
+    added = starts + ordinal * rows.step_s
+    places = np.repeat(np.arange(1, len(rows.times_s)), lacking)
+    times = np.insert(rows.times_s, places, added)
+    return Rows(times, np.insert(rows.values, places, np.nan), rows.dated)
+
+
+def _from_the_day_before(values: _Floats, times_s: _Floats, at: npt.NDArray[np.intp]) -> None:
+    """Give these places, in order, the value that held a day before."""
+    sources = np.searchsorted(times_s, times_s[at] - _DAY_S, side="right") - 1
+    for place, source in zip(at.tolist(), sources.tolist(), strict=True):
+        if source >= 0:
+            values[place] = values[source]
+
+
+def _remark(
+    rows: Rows, missing: npt.NDArray[np.bool_], wanted: npt.NDArray[np.bool_], max_gap_s: float, gaps: Gaps
+) -> str:
+    """How many values are missing, in how many gaps, and where the longest one is."""
+    edges = np.flatnonzero(np.diff(np.concatenate([(False,), missing, (False,)]).astype(int)))
+    runs = [(a, b) for a, b in edges.reshape(-1, 2).tolist() if wanted[a:b].any()]
+    first, until = max(runs, key=lambda run: run[1] - run[0])
+    longest = f"{rows.shown(rows.times_s[first])} to {rows.shown(rows.times_s[until - 1])}"
+    count = f"{len(runs)} gap{'s' if len(runs) > 1 else ''}"
+    text = f"{int(wanted.sum())} values missing in {count} (longest: {longest})"
+    if gaps == "error":
+        return text
+    if gaps == "hold":
+        return f"{text}, the value before holds"
+    return f"{text}, up to {max_gap_s / 3600.0:g} h interpolated, longer ones as the day before"

@@ -1,0 +1,83 @@
+"""Who is terminated: jobs and runs by the length of the job, as in Figure 6.6 of the varcap dissertation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import astuple, dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.results.columns import CLASSES
+from batwatt.results.ledger import Floats, Ledger, Mask
+from batwatt.results.writers import file_of, write_rows
+
+EDGES_H = (0.0, 0.25, 1.0, 3.0, 6.0, 12.0, 24.0, math.inf)
+"""Edges of the classes of run time in h: a class is ]from, to]."""
+S_PER_H = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimeClass:
+    """The jobs of a length in ]from_h, to_h], as `columns.CLASSES` says; mean_wait_s is None if none completed."""
+
+    from_h: float
+    to_h: float
+    jobs: int
+    core_h: float
+    runs: int
+    completed: int
+    terminations: int
+    wasted_core_h: float
+    useful_core_h: float
+    mean_wait_s: float | None
+
+
+def classes_of(ledger: Ledger) -> list[RunTimeClass]:
+    """The classes between `EDGES_H`. A job whose length nobody says and that never ran is in none of them."""
+    by_row, by_job = _class_of(ledger.length_s), _class_of(ledger.job_length_s)
+    core_s = ledger.declared.cores * ledger.job_length_s
+    last = ledger.chains.last
+    ended = np.isfinite(ledger.finish_s) & (ledger.finish_s > ledger.window.begin_s)
+    # rows that ran in the window; a chain is counted where its last such row is
+    ran = ended & (ledger.chains.start_s <= ledger.window.end_s)
+    found = []
+    for index, (low, high) in enumerate(pairwise(EDGES_H)):
+        jobs, rows = (by_job == index) & ledger.due, by_row == index
+        completed = ledger.completed & rows
+        count = int(completed.sum())
+        found.append(
+            RunTimeClass(
+                from_h=low,
+                to_h=high,
+                jobs=int(jobs.sum()),
+                core_h=_hours(core_s, jobs),
+                runs=len(np.unique(last[ran & rows])),
+                completed=count,
+                terminations=int((ledger.killed & rows).sum()),
+                wasted_core_h=_hours(ledger.work_core_s, ledger.aborted & rows),
+                useful_core_h=_hours(ledger.work_core_s, ledger.useful & rows),
+                mean_wait_s=math.fsum(ledger.wait_s[completed].tolist()) / count if count else None,
+            )
+        )
+    return found
+
+
+def write_classes(prefix: Path | str, ledger: Ledger) -> Path:
+    """Write `PREFIX_classes.csv`; returns its path. Raises InputError."""
+    path = file_of(prefix, "classes")
+    write_rows(path, CLASSES, [astuple(row) for row in classes_of(ledger)])
+    return path
+
+
+def _class_of(lengths_s: Floats) -> NDArray[np.intp]:
+    """The class of each length; as many as there are classes, which is none of them, where it is not known."""
+    edges = np.array(EDGES_H[1:]) * S_PER_H
+    # NaN sorts after infinity
+    return np.searchsorted(edges, lengths_s, side="left")
+
+
+def _hours(core_s: Floats, chosen: Mask) -> float:
+    return math.fsum(core_s[chosen].tolist()) / S_PER_H

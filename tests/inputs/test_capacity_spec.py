@@ -1,0 +1,177 @@
+"""Capacities written as one text."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from batwatt.errors import InputError
+from batwatt.inputs.capacity import checked_capacity, read_capacity, to_csv
+from batwatt.inputs.capacity_spec import KINDS, CapacitySpec, Purchased, Traced, Varied, is_spec, parse_capacity
+from batwatt.inputs.purchase import Budget, Stranded, bill
+from batwatt.inputs.signal_csv import SignalFile
+from batwatt.inputs.variation import Variation, vary
+
+PRICES = "Time,price\n2024-01-01 00:00,100\n2024-01-01 01:00,250\n2024-01-01 02:00,400\n"
+
+
+def parsed(text: str, base: Path | None = None) -> CapacitySpec:
+    spec = parse_capacity(text, base)
+    assert spec is not None
+    return spec
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("p.csv").write_text(PRICES)
+    return tmp_path
+
+
+def test_the_text_of_the_contract():
+    text = "walk:range=0.6,mean=0.7,step=0.15,period=3600,seed=1"
+    spec = parsed(text)
+    variation = Variation("walk", 0.7, 0.6, 0.15, 3600.0, seed=1)
+    assert spec == CapacitySpec(Varied(variation)) and str(spec) == text and is_spec(text)
+    series = spec.series(1000, 90_000.0)
+    assert series.values == tuple(float(int(v * 1000 + 1e-9)) for v in vary(variation, 90_000.0).values)
+    assert len(series) == 25 and (series.name, series.source) == ("machines", text)
+    assert checked_capacity(series, 1000, text) is series
+    assert (spec.files(), spec.signal(1e6)) == ((), None)
+    # runs are known by their parameters
+    assert hash(parsed(" ".join(text.split(",")).replace(" ", ", "))) == hash(spec)
+    assert pickle.loads(pickle.dumps(spec)) == spec
+
+
+def test_all_keys():
+    text = "walk:range=.2,mean=.5,step=.1,period=60,bounds=clamp,move=fixed,level=0,window=120,seed=3"
+    variation = Variation("walk", 0.5, 0.2, 0.1, 60.0, "clamp", "fixed", False, 120.0, 3)
+    assert parsed(f"{text},end=600,repeat=1,full=9") == CapacitySpec(Varied(variation, 600.0), full=9, repeat=True)
+    file = SignalFile(
+        Path("x, y.csv"), "a (b)", "t", "direct", "DE", "Europe/Berlin", "2024", None, 2.0, 900.0, "hold", 7200.0
+    )
+    keys = "column=a (b),time_column=t,kind=direct,zone=DE,tz=Europe/Berlin,from=2024,days=2"
+    keys += ",period=900,gaps=hold,max_gap_h=2"
+    for kind in ("carbon", "price"):
+        found = parsed(f"{kind}:x, y.csv,budget=.5,headroom=.9,floor=.1,reference=300,{keys}")
+        assert found == CapacitySpec(Purchased(file, Budget(0.5, 0.9, 0.1, 300.0)))
+        assert found.files() == (Path("x, y.csv"),)
+    assert parsed(f"stranded:x, y.csv,threshold=-1,low=.1,high=.8,{keys}").source == Purchased(
+        file, Stranded(-1, 0.1, 0.8)
+    )
+    assert parsed(f"trace:x, y.csv,{keys}").source == Traced(file)
+    assert parsed("uniform:range=0.4,seed=2").source == Varied(Variation("uniform", range=0.4, seed=2))
+
+
+@pytest.mark.parametrize("name", ["walk.csv", "a/b.txt", "C:\\x.csv", "x=1.csv", "walk", "there:x=1"])
+def test_names_of_files(name, folder):
+    Path("there:x=1").write_text("5\n")
+    assert parse_capacity(name) is None and not is_spec(name)
+
+
+def test_whole_machines_are_rounded_down():
+    assert parsed("constant:mean=0.7").series(1000, 1e6).values == (700.0,)
+    # 0.29 x 100 is 28.999999999999996
+    assert parsed("constant:mean=0.29").series(100, 1e6).values == (29.0,)
+    assert parsed("constant:mean=0.7").series(24, 1e6).values == (16.0,)
+
+
+def test_how_long_it_is():
+    text = "walk:period=60,seed=1,level=0,end=300"
+    assert len(parsed("walk:period=60,seed=1").series(10, 900.0)) == 15
+    short, again = parsed(text).series(10, 900.0), parsed(f"{text},repeat=1").series(10, 900.0)
+    assert len(short) == 5 and again.values == short.values * 3 and again.times_s == tuple(60.0 * k for k in range(15))
+    assert short.at(1e9) == short.values[-1]
+
+
+def test_what_a_budget_buys(folder):
+    spec = parsed("price:p.csv,headroom=2,full=100")
+    assert spec.series(200, 1e6).values == (175.0, 70.0, 43.0)
+    paid = spec.signal(1e6)
+    assert paid is not None and paid.series.values == (100, 250, 400)
+    assert bill(spec.fractions(1e6), paid).saved == pytest.approx(0.0)
+    assert parsed("price:p.csv,from=2024-01-01T01:00,days=0.04").series(100, 1e6).values == (70.0,)
+    assert parsed("stranded:p.csv,threshold=250,repeat=1").series(10, 18000.0).values == (10, 10, 0, 10, 10)
+    again = parsed("price:p.csv,repeat=1").signal(18000.0)
+    assert again is not None and again.series.values == (100, 250, 400, 100, 250) and again.end_s == 18000.0
+
+
+def test_more_machines_than_there_are(folder):
+    with pytest.raises(InputError, match=r"price:p.csv,headroom=2: asks for 175 machines of 100; give more machines"):
+        parsed("price:p.csv,headroom=2").series(100, 1e6)
+    with pytest.raises(InputError, match="asks for 1099 machines of 1000"):
+        parsed("uniform:range=0.8,level=0,end=36e5").series(1000, 1e6)
+
+
+def test_files_are_found_from_a_folder(folder, monkeypatch, tmp_path):
+    monkeypatch.chdir("/")
+    spec = parsed("price:p.csv", folder)
+    assert spec.files() == (folder / "p.csv",) and str(spec) == f"price:{folder / 'p.csv'}"
+    assert len(spec.series(10, 1.0)) == 3
+    assert parsed(str(spec)) == spec
+
+
+def test_traces(folder):
+    Path("m.csv").write_text("time_s,machines\n0,5\n100,10\n")
+    Path("f.csv").write_text("time_s,fraction\n0,0.5\n100,0.77\n")
+    assert parsed("trace:m.csv").series(10, 1e6).values == (5, 10)
+    assert parsed("trace:m.csv,repeat=1").series(10, 300).values == (5, 10, 5)
+    assert parsed("trace:f.csv").series(10, 1e6).values == (5, 7)
+    assert parsed("trace:f.csv,full=100").series(200, 1e6).values == (50, 77)
+    Path("n.csv").write_text("time_s,fraction\n0,-0.5\n")
+    with pytest.raises(InputError, match=r"a capacity must be >= 0, got -0.5"):
+        parsed("trace:n.csv").series(10, 1.0)
+
+
+def test_written_and_read_back(folder):
+    for text in ("walk:range=0.6,seed=4", "uniform:range=0.6,seed=4"):
+        spec = parsed(text)
+        series, fractions = spec.series(476, 3e5), spec.fractions(3e5)
+        Path("m.csv").write_text(to_csv(series))
+        Path("f.csv").write_text(to_csv(fractions))
+        assert read_capacity("m.csv", 476).values == series.values
+        assert parsed("trace:m.csv").series(476, 3e5).values == series.values
+        assert parsed("trace:f.csv").fractions(3e5).values == fractions.values
+
+
+@pytest.mark.parametrize(
+    "text,said",
+    [
+        ("wlak:range=0.6", "no kind of capacity 'wlak'; did you mean 'walk'? Or give the name of a CSV file."),
+        ("walk:rnage=0.6", "no key 'rnage'; did you mean 'range'? See docs/capacity.md."),
+        ("walk:range=", "range '' is not a finite number"),
+        ("walk:range=nan", "range 'nan' is not a finite number"),
+        ("walk:seed=1.5", "seed must be a whole number >= 0, got '1.5'"),
+        ("walk:full=0", "full must be >= 1, got 0"),
+        ("walk:level=yes", "level must be 0 or 1, got 'yes'"),
+        ("walk:seed=1,seed=2", "seed is given twice"),
+        ("walk:x.csv,seed=2", "'x.csv' is no key=value; keys are range, mean"),
+        ("walk:range=2", "the range reaches down to mean - range / 2 = -0.3, got mean 0.7 and range 2.0"),
+        ("walk:end=0", "end must be > 0 s, got 0.0"),
+        ("uniform:step=0.1", "no key 'step'"),
+        ("constant:mean=0.7,seed=1", "no key 'seed'"),
+        ("carbon:", "no file is named; write carbon:FILE"),
+        ("carbon:budget=0.7", "no file is named"),
+        ("carbon:x.csv,budgte=0.7", "no key 'budgte'; did you mean 'budget'?"),
+        ("carbon:x.csv,headroom=-1", "headroom must be a finite number in [0, 10], got -1.0"),
+        ("carbon:x.csv,days=1,to=2024-01-01", "has both 'to' and 'days'"),
+        ("stranded:x.csv", "no threshold is given; give one in the signal's unit"),
+    ],
+)
+def test_refusals(text, said):
+    with pytest.raises(InputError) as caught:
+        parse_capacity(text)
+    assert str(caught.value).startswith(f"capacity {text!r}: {said}") and "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(folder):
+    with pytest.raises(InputError, match=r"nix.csv: cannot be read"):
+        parsed("carbon:nix.csv").series(10, 1.0)
+
+
+def test_every_kind_is_in_the_docs():
+    docs = (Path(__file__).resolve().parents[2] / "docs" / "capacity.md").read_text()
+    for kind in KINDS:
+        assert f"`{kind}:" in docs

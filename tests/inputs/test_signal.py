@@ -1,0 +1,284 @@
+"""Signals from CSV: columns, dates, gaps and parts; averages and repetitions."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from batwatt.errors import InputError
+from batwatt.inputs.signal import Signal
+from batwatt.inputs.signal_csv import SignalFile, read_signal
+from batwatt.model.series import Series
+
+CARBON = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "carbon"
+HOURS = "Time,Carbon Intensity\n" + "".join(f"2024-01-01 0{h}:00,{100 + h}\n" for h in range(6))
+
+
+@pytest.fixture
+def read(tmp_path, caplog):
+    def reader(text: str, **given) -> Signal:
+        caplog.clear()
+        path = tmp_path / "s.csv"
+        path.write_text(text, encoding="utf-8")
+        return read_signal(SignalFile(path, **given))
+
+    caplog.set_level(logging.WARNING)
+    reader.warnings = lambda: [record.getMessage().partition(": ")[2] for record in caplog.records]
+    return reader
+
+
+def test_signal_must_begin_at_0_and_end_after_its_rows():
+    for series, end in ((Series((1.0,), (1.0,)), 2.0), (Series((0.0, 5.0), (1.0, 2.0)), 5.0)):
+        with pytest.raises(ValueError, match="a signal begins at 0 s"):
+            Signal(series, end)
+
+
+def test_averaged_by_hand():
+    signal = Signal(Series((0.0, 30.0, 40.0), (1.0, 5.0, 2.0)), 70.0)
+    assert signal.mean == pytest.approx((30 + 50 + 60) / 70)
+    coarse = signal.averaged(40.0)
+    assert (coarse.series.times_s, coarse.end_s) == ((0.0, 40.0), 70.0)
+    assert coarse.series.values == pytest.approx((2.0, 2.0)) and coarse.mean == pytest.approx(signal.mean)
+    assert signal.averaged(15.0).series.values == pytest.approx((1, 1, (50 + 10) / 15, 2, 2))
+
+
+def test_repeated_by_hand():
+    signal = Signal(Series((0.0, 30.0), (1.0, 5.0)), 40.0)
+    assert signal.repeated(40.0) is signal
+    long = signal.repeated(75.0)
+    assert (long.series.times_s, long.series.values) == ((0.0, 30.0, 40.0, 70.0), (1.0, 5.0, 1.0, 5.0))
+    with pytest.raises(InputError, match="more than 10000000 rows"):
+        signal.repeated(1e9)
+
+
+OLD = (
+    "zone,carbon_intensity_avg,datetime,updatedAt\nDE,{},2024-07-01T00:00:00.000Z,x\nDE,{},2024-07-01T01:00:00.000Z,x\n"
+)
+NEW = (
+    "Datetime (UTC),Country,Zone name,Zone id,Carbon intensity gCO₂eq/kWh (direct),"
+    "Carbon intensity gCO₂eq/kWh (Life cycle),Low-carbon percentage\n"
+    "2024-07-01 00:00:00,Germany,Germany,DE,300,{},50\n2024-07-01 01:00:00,Germany,Germany,DE,310,{},51\n"
+)
+LCA = (
+    "Datetime (UTC),Zone Id,Carbon Intensity gCO₂eq/kWh (direct),Carbon Intensity gCO₂eq/kWh (LCA)\n"
+    "2024-07-01 00:00:00,DE,300,{}\n2024-07-01 01:00:00,DE,310,{}\n"
+)
+STAMPED = (
+    "datetime,created_at,updated_at,timestamp,zone_name,carbon_intensity_avg,emission_factor\n"
+    "2024-07-01T00:00:00+00:00,a,b,1719792000,DE,{},7\n2024-07-01T01:00:00+00:00,a,b,1719795600,DE,{},8\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OLD,
+        NEW,
+        LCA,
+        STAMPED,
+        "Time,Carbon Intensity\n2024-07-01 00:00:00,{}\n2024-07-01 01:00:00,{}\n",
+        "date;price\n2024-07-01;{}\n2024-07-01T01:00;{}\n",
+        "time\tmy signal\n2024-07-01T02:00+02:00\t{}\n2024-07-01T03:00+02:00\t{}\n",
+        "\ufeff\nTime , Carbon Intensity \r\n2024-07-01 00:00, {}\r\n\r\n2024-07-01 01:00 , {}\r\n",
+    ],
+)
+def test_formats(read, text):
+    signal = read(text.format("412.5", "3e2"))
+    assert (signal.series.times_s, signal.series.values) == ((0.0, 3600.0), (412.5, 300.0))
+    assert (signal.end_s, signal.begin, read.warnings()) == (7200.0, "2024-07-01T00:00Z", [])
+
+
+def test_direct_emissions(read):
+    assert read(NEW.format(1, 2), kind="direct").series.values == (300.0, 310.0)
+    assert read(LCA.format(1, 2), kind="direct").series.values == (300.0, 310.0)
+
+
+def test_the_carbon_plugins_columns(read):
+    text = "host_id timestamp carbon_intensity\na 0 1\nb 0 2\na 60 3\nb 60 4\n"
+    signal = read(text, zone="b")
+    assert (signal.series.times_s, signal.series.values, signal.begin) == ((0.0, 60.0), (2.0, 4.0), "")
+    with pytest.raises(InputError, match="has 2 zones in column 'host_id': a, b; choose one with zone="):
+        read(text)
+
+
+def test_named_columns(read):
+    text = "when,a,b\n2024-01-01,1,2\n2024-01-02,3,4\n"
+    assert read(text, time_column="when", column="b").series.values == (2.0, 4.0)
+    with pytest.raises(InputError, match="no column of times among: when, a, b; name it with time_column="):
+        read(text)
+    with pytest.raises(InputError, match="which column is meant, of: a, b"):
+        read(text, time_column="when")
+    with pytest.raises(InputError, match="no column 'c'"):
+        read(text, time_column="when", column="c")
+
+
+def test_seconds(read):
+    signal = read("time_s,x\n100,1\n160,\n1000,3\n", begin="130", end="900")
+    # rows hold until the next, however long; the empty value has no day before, so the value before holds
+    assert (signal.series.times_s, signal.series.values, signal.end_s) == (
+        (0.0, 30.0),
+        (1.0, pytest.approx(1 + 2 / 15)),
+        770.0,
+    )
+    assert read("time_s,x\n100,1\n160,\n1000,3\n", max_gap_s=60).series.values == (1.0, 1.0, 3.0)
+
+
+# time zones ---------------------------------------------------------------------------------------------------------
+
+
+def local(*rows: str) -> str:
+    return "time,price\n" + "".join(f"{row},{number}\n" for number, row in enumerate(rows))
+
+
+def test_naive_dates_are_in_the_zone_that_is_named(read):
+    text = local("2024-07-01 00:00", "2024-07-01 01:00")
+    assert read(text).begin == "2024-07-01T00:00Z"
+    assert read(text, tz="Europe/Berlin").begin == "2024-06-30T22:00Z"
+
+
+def test_the_hour_that_comes_twice_in_autumn(read):
+    text = local("2024-10-27 01:00", "2024-10-27 02:00", "2024-10-27 02:00", "2024-10-27 03:00")
+    signal = read(text, tz="Europe/Berlin")
+    assert (signal.series.times_s, signal.series.values) == ((0.0, 3600.0, 7200.0, 10800.0), (0.0, 1.0, 2.0, 3.0))
+    assert (signal.begin, read.warnings()) == ("2024-10-26T23:00Z", [])
+
+
+def test_quarters_of_the_hour_that_comes_twice(read):
+    quarters = [f"2024-10-27 02:{m:02}" for m in (0, 15, 30, 45)]
+    signal = read(local(*quarters, *quarters), tz="Europe/Berlin")
+    assert signal.series.times_s == tuple(900.0 * k for k in range(8)) and not read.warnings()
+
+
+def test_the_hour_that_is_left_out_in_spring(read):
+    there = read(local("2024-03-31 01:00", "2024-03-31 03:00"), tz="Europe/Berlin")
+    assert (there.series.times_s, read.warnings()) == ((0.0, 3600.0), [])
+    text = local("2024-03-31 01:00", "2024-03-31 02:00", "2024-03-31 03:00")
+    signal = read(text, tz="Europe/Berlin")
+    assert (signal.series.times_s, signal.series.values) == ((0.0, 3600.0), (0.0, 2.0))
+    assert read.warnings() == ["1 rows of hours that Europe/Berlin leaves out in spring ignored"]
+
+
+# gaps ---------------------------------------------------------------------------------------------------------------
+
+GAP = "Time,Carbon Intensity\n" + "".join(f"2024-01-01 0{h}:00,{v}\n" for h, v in ((0, 10), (1, 20), (2, ""), (5, 50)))
+
+
+def test_gaps_are_interpolated(read):
+    signal = read(GAP)
+    assert signal.series.values == pytest.approx((10, 20, 27.5, 35, 42.5, 50))
+    assert signal.series.times_s == tuple(3600.0 * k for k in range(6)) and signal.end_s == 21600.0
+    [said] = read.warnings()
+    where = "2024-01-01T02:00Z to 2024-01-01T04:00Z"
+    assert said.startswith(f"3 values missing in 1 gap (longest: {where}), up to 6 h interpolated")
+
+
+def test_gaps_may_be_held_or_refused(read):
+    assert read(GAP, gaps="hold").series.values == (10, 20, 20, 20, 20, 50)
+    with pytest.raises(InputError, match=r"3 values missing in 1 gap .*; choose gaps=interpolate or gaps=hold"):
+        read(GAP, gaps="error")
+    # a part without a gap is not refused, and nothing is said of it
+    assert read(GAP, gaps="error", end="2024-01-01 02:00").series.values == (10, 20)
+    assert read(GAP, end="2024-01-01 02:00").series.values == (10, 20) and not read.warnings()
+    with pytest.raises(InputError, match="no policy of gaps 'fill'"):
+        read(GAP, gaps="fill")
+
+
+def test_long_gaps_are_as_the_day_before(read):
+    rows = [(day, h, 100 * day + h) for day in (1, 2, 3, 4) for h in range(24) if day in (1, 4) or h == 0]
+    text = "Time,x\n" + "".join(f"2024-01-{day:02} {h:02}:00,{v}\n" for day, h, v in rows)
+    signal = read(text)
+    assert signal.series.values[:24] == tuple(range(100, 124))
+    # of the 2nd and the 3rd only midnight is there
+    assert signal.series.values[24:48] == (200, *range(101, 124))
+    assert signal.series.values[48:72] == (300, *range(101, 124))
+    assert read.warnings()[0].startswith("46 values missing in 2 gaps")
+
+
+def test_before_the_first_value_it_holds(read):
+    assert read("Time,x\n2024-01-01,\n2024-01-01T01:00,7\n2024-01-01T02:00,nan\n").series.values == (7, 7, 7)
+
+
+def test_rows_are_sorted_and_the_later_of_two_counts(read):
+    text = "Time,x\n2024-01-01 02:00,3\n2024-01-01 00:00,1\n2024-01-01 01:00,9\n2024-01-01 01:00,2\n2024-01-01 00:00,\n"
+    assert read(text).series.values == (1, 2, 3)
+    assert read.warnings() == ["rows sorted by time; 2 rows of a time that comes again left out"]
+
+
+# parts --------------------------------------------------------------------------------------------------------------
+
+
+def test_parts(read):
+    signal = read(HOURS, begin="2024-01-01T02:00Z", days=0.125)
+    assert (signal.series.times_s, signal.series.values) == ((0.0, 3600.0, 7200.0), (102, 103, 104))
+    assert (signal.end_s, signal.begin) == (10800.0, "2024-01-01T02:00Z")
+    between = read(HOURS, begin="2024-01-01 02:15", end="2024-01-01 03:30")
+    assert (between.series.times_s, between.series.values, between.end_s) == ((0.0, 2700.0), (102, 103), 4500.0)
+    berlin = read(HOURS.replace(",1", "+00:00,1"), begin="2024-01-01 02:00", tz="Europe/Berlin")
+    assert berlin.begin == "2024-01-01T01:00Z"
+    assert read(HOURS, period_s=7200).series.values == (100.5, 102.5, 104.5)
+
+
+@pytest.mark.parametrize(
+    "part", [{"begin": "2023-12-31"}, {"days": 1}, {"begin": "2024-01-01T06:00"}, {"end": "2024-01-01"}]
+)
+def test_parts_that_are_not_there(read, part):
+    with pytest.raises(InputError, match="is asked for, the rows go from 2024-01-01T00:00Z to 2024-01-01T06:00Z"):
+        read(HOURS, **part)
+
+
+@pytest.mark.parametrize(
+    "text,given,said",
+    [
+        ("", {}, "has no rows|is not CSV"),
+        ("Time,x\n", {}, "has no rows below a header"),
+        ("Time,x\n2024-01-01,\n", {}, "which column is meant|no value in column 'x'"),
+        ("Time,x\n2024-01-01,1\n01.02.2024,2\n", {}, r"row 2: Time '01.02.2024' is not a date; write 2024-07-01"),
+        ("Time,price\n2024-01-01,1\n2024-01-02,abc\n", {}, "row 2: price 'abc' is not a finite number"),
+        ("Time,price\n2024-01-01,1\n2024-01-02,inf\n", {}, "row 2: price 'inf' is not a finite number"),
+        ("Time,x\n2024-01-01T00:00Z,1\n2024-01-02T00:00,2\n", {}, "row 2: has no offset from UTC while others have"),
+        ("Time,price\n2024-01-01,1\nnow,2\n", {}, "row 2: Time 'now' is not a date"),
+        (HOURS, {"begin": "now"}, "'now' is not a date"),
+        (HOURS, {"begin": "2024-01-01", "end": "x"}, "'x' is not a date"),
+        (HOURS, {"zone": "DE"}, "no column of zones; leave out zone="),
+        (OLD.format(1, 2), {"zone": "DK"}, "no zone 'DK'; known: DE. Correct zone="),
+        (HOURS, {"tz": "Berlin"}, "tz 'Berlin' is no known time zone"),
+        (HOURS, {"days": 0}, "days must be > 0, got 0"),
+        (HOURS, {"period_s": -1}, "period_s must be a finite number >= 0, got -1"),
+        (HOURS, {"end": "2024-01-01", "days": 1}, "has both 'to' and 'days'"),
+        (HOURS, {"kind": "indirect"}, "no kind of emissions 'indirect'"),
+    ],
+)
+def test_refusals(read, text, given, said):
+    with pytest.raises(InputError, match=said):
+        read(text, **given)
+
+
+def test_a_file_that_changes_is_read_again(read, tmp_path):
+    first = read(HOURS)
+    assert read(HOURS.replace("100", "99999")).series.values[0] == 99999 and first.series.values[0] == 100
+
+
+# the shared files -----------------------------------------------------------------------------------------------------
+
+shared = pytest.mark.skipif(not CARBON.exists(), reason="no series in ../shared/data/carbon")
+
+
+@shared
+def test_the_german_series(caplog):
+    signal = read_signal(SignalFile(CARBON / "DE-2024-hourly.csv"))
+    assert (len(signal.series), signal.end_s / 3600, signal.begin) == (2272, 2272, "2024-07-01T00:00Z")
+    assert signal.series.values[:3] == (414, 427, 444)
+    day = read_signal(SignalFile(CARBON / "DE-2024-hourly.csv", begin="2024-09-20", days=1))
+    before = read_signal(SignalFile(CARBON / "DE-2024-hourly.csv", begin="2024-09-18T16:00Z", days=1))
+    # 19 September, 16:00 to 23 September, 15:00 is missing
+    assert day.series.values == (*before.series.values[8:], *before.series.values[:8])
+    assert any("24 values missing in 1 gap" in record.getMessage() for record in caplog.records)
+
+
+@shared
+def test_the_french_series():
+    signal = read_signal(SignalFile(CARBON / "FR-2020-30min.csv", period_s=3600.0))
+    assert (len(signal.series), signal.begin) == (18574 // 2, "2019-12-20T00:00Z")
+    assert signal.series.values[0] == pytest.approx((42.34123797146737 + 42.10165579940456) / 2)
