@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from batwatt.model import hostset
 from batwatt.model.platform import Host, Platform, PState
 
 SLEEPING, SWITCHING_ON, SWITCHING_OFF, IDLE, COMPUTING, UNAVAILABLE = range(6)
 STATE_NAMES = ("sleeping", "switching_on", "switching_off", "idle", "computing", "unavailable")
 
-
-MANY_TOUCHES = 10_000
-"""After so many changes of state only the last of each host is kept: memory must not grow with time."""
 
 # where hosts that go to a state most likely come from, first
 _LIKELY = tuple(
@@ -70,8 +69,7 @@ class Machines:
         self._recount()
         self._entered = [0.0] * 6
         self._left = [0.0] * 6
-        self._touched: list[tuple[float, int]] = []
-        self._many = MANY_TOUCHES
+        self._touched_s = np.zeros(len(self.hosts))
 
     def _mode(self, kind: int, index: int) -> Mode:
         mode = self._modes.get((kind, index))
@@ -148,10 +146,9 @@ class Machines:
     def move(self, mask: int, target: int, now: float) -> None:
         """Move hosts to a state at `now`, whatever the state they are in."""
         masks, seen, rest = self.mask, self.seen, mask
-        self._touched.append((now, mask))
-        if len(self._touched) > self._many:
-            self._touched = self._last_touches()
-            self._many = max(MANY_TOUCHES, 2 * len(self._touched))
+        touched = self._touched_s
+        for low, high in hostset.intervals(mask):
+            touched[low : high + 1] = now
         source = _LIKELY[target][0]
         if masks[source] & mask == mask:
             count = mask.bit_count()
@@ -181,25 +178,14 @@ class Machines:
         """State of one host."""
         return next(state for state in range(6) if self.mask[state] >> host & 1)
 
-    def _last_touches(self) -> list[tuple[float, int]]:
-        """When each host changed its state last: dates and the hosts of each, in the order of time."""
-        pending, last = self.everyone, []
-        for moment, mask in reversed(self._touched):
-            fresh = mask & pending
-            if fresh:
-                last.append((moment, fresh))
-                pending &= ~fresh
-                if not pending:
-                    break
-        return last[::-1]
-
     def times_in_state(self) -> dict[str, float]:
         """Seconds spent in each state, summed over hosts, each host only up to its last change of state (as Batsim).
 
         Sum of departures - sum of arrivals, plus the arrival times of the hosts that are still there.
         """
         times = [left - entered for left, entered in zip(self._left, self._entered, strict=True)]
-        for moment, mask in reversed(self._last_touches()):
-            for state in range(6):
-                times[state] += (self.mask[state] & mask).bit_count() * moment
+        for state in range(6):
+            # alike dates together, so that rounding does not depend on the order of the hosts
+            dates, counts = np.unique(self._touched_s[hostset.ids(self.mask[state])], return_counts=True)
+            times[state] += float(dates @ counts)
         return {name: max(0.0, times[state]) for state, name in enumerate(STATE_NAMES)}

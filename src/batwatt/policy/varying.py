@@ -51,6 +51,7 @@ class VaryingScheduler(CapacityScheduler):
         self._never: list[str] = []
         self._waiting_for = WaitingFor()
         values = [value for _, value in self._steps]
+        self._checked = int(max(values))
         self._most_after = np.maximum.accumulate(np.array(values)[::-1])[::-1].astype(np.int64).tolist()
 
     @abstractmethod
@@ -234,8 +235,11 @@ class VaryingScheduler(CapacityScheduler):
                     self._terminate(self.parts.termination, lowest, alive, now_s)
         scheme.follow(alive)
         most = self._most()
-        lost = [task for line in scheme.lines for task in line.drop(lambda task: not self._can_ever_run(task, most))]
-        self._reject(lost)
+        if most < self._checked:
+            # what arrives is checked when it does
+            self._checked = most
+            unfit = (line.drop(lambda task: not self._can_ever_run(task, most)) for line in scheme.lines)
+            self._reject([task for tasks in unfit for task in tasks])
 
     def _terminate(self, termination: Termination | None, lowest: int, alive: int, now_s: float) -> None:
         """Kill victims until no more machines than `alive` are in service."""
