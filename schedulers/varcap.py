@@ -76,7 +76,10 @@ class VarcapOptions(MachineOptions):
         None, ge=0, le=10_000_000, description="machines of longshort's stable group; by default the least capacity"
     )
     low: float | None = Field(
-        None, ge=0.0, allow_inf_nan=False, description="least capacity that twomode knows, in machines; by default true"
+        None,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="least capacity that longshort and twomode know, in machines; by default true",
     )
     high: float | None = Field(
         None, ge=0.0, allow_inf_nan=False, description="greatest capacity that twomode knows; by default true"
@@ -104,7 +107,7 @@ class Varcap(VaryingScheduler):
             termination = None
         else:
             name = chosen.termination or ("random" if chosen.scheduler == "base" else "order")
-            termination = TERMINATIONS[name](np.random.default_rng(chosen.seed))
+            termination = TERMINATIONS[name](np.random.default_rng(chosen.seed), chosen.foresight_h > 0.0)
         forecast = None
         if chosen.foresight_h > 0.0:
             error = ForecastError(
@@ -126,8 +129,8 @@ class Varcap(VaryingScheduler):
                 if getattr(chosen, name) not in (None, "greedy"):
                     raise _clash(name, getattr(chosen, name), f"{chosen.scheduler} has an order of its own")
         if chosen.scheduler == "longshort":
-            stable = int(min(self.capacity.values)) if chosen.stable is None else chosen.stable
-            return LongShort(machines, self._line, min(stable, machines))
+            least = int(min(self.capacity.values) if chosen.low is None else chosen.low)
+            return LongShort(machines, self._line, min(least if chosen.stable is None else chosen.stable, machines))
         if chosen.scheduler == "jobsize-order":
             return JobSizeOrder(machines)
         if chosen.scheduler == "twomode":

@@ -49,6 +49,7 @@ class Task:
     """Which cores of a machine that it shares."""
     dying: bool = False
     moving: bool = False
+    refused: bool = False
 
     @property
     def width(self) -> int:
@@ -67,12 +68,15 @@ class Task:
 class Fleet:
     """`machines` machines of `cores` cores and `memory` each. Machine 0 is the safest."""
 
-    def __init__(self, machines: int, cores: int, memory: float) -> None:
+    def __init__(self, machines: int, cores: int, memory: float, stable: int = 0) -> None:
         self.cores = cores
         self.memory_each = memory
         self.free = np.full(machines, cores, dtype=np.int64)
         self.memory = np.full(machines, memory)
         self.until_s = np.full(machines, -1.0)
+        # they never leave, so that foresight takes them for busy for ever and restrains nobody there
+        self.until_s[:stable] = np.inf
+        self._stable = stable
         self.in_service = np.zeros(machines, dtype=np.bool_)
         self.ready = np.ones(machines, dtype=np.bool_)
         """Switched on."""
@@ -113,7 +117,7 @@ class Fleet:
 
         `blind`: whatever is known of the future.
         """
-        seen = _UNKNOWN if blind else self.outlook
+        seen = _UNKNOWN if blind or high <= self._stable else self.outlook
         if not task.machines:
             m = first_with_room(
                 self.free, self.memory, self.until_s, self.usable, seen.dates_s, seen.limits, seen.counts, now_s,
@@ -150,9 +154,10 @@ class Fleet:
         self.free[places] = 0
         self.whole[places] = False
         self.memory[places] = 0.0
-        self.until_s[places] = until_s
         self._owner[places] = task.number
-        self.outlook.count(now_s, until_s, len(places))
+        unstable = places[places >= self._stable]
+        self.until_s[unstable] = until_s
+        self.outlook.count(now_s, until_s, len(unstable))
 
     def remove(self, task: Task) -> None:
         """A task has ended, or is as good as that."""
@@ -171,9 +176,10 @@ class Fleet:
         self.free[places] = self.cores
         self._look(places)
         self.memory[places] = self.memory_each
-        self.outlook.count(-1.0, self._ends_s(task), -len(places))
-        self.until_s[places] = -1.0
         self._owner[places] = -1
+        unstable = places[places >= self._stable]
+        self.outlook.count(-1.0, self._ends_s(task), -len(unstable))
+        self.until_s[unstable] = -1.0
 
     def _look(self, machines: Places | int) -> None:
         self.whole[machines] = self.usable[machines] & (self.free[machines] == self.cores)
@@ -190,6 +196,8 @@ class Fleet:
         return task.part_s + task.assumed_s - (task.length_s - task.left_s)
 
     def _until(self, machine: int, until_s: float) -> None:
+        if machine < self._stable:
+            return
         before_s = self.until_s[machine]
         if until_s > before_s:
             self.outlook.count(before_s, until_s, 1)
@@ -219,6 +227,10 @@ class Fleet:
     def idle(self, in_service: bool, low: int = 0) -> NDArray[np.int64]:
         """The machines from `low` on that are in service (or are not) and have no task, ascending."""
         return low + np.flatnonzero((self.in_service[low:] == in_service) & (self.free[low:] == self.cores))
+
+    def serving_from(self, low: int) -> NDArray[np.int64]:
+        """The machines from `low` on that are in service, ascending."""
+        return low + np.flatnonzero(self.in_service[low:])
 
     def busy(self, low: int = 0) -> NDArray[np.int64]:
         """The machines from `low` on that are in service and have tasks, ascending."""

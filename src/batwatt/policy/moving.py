@@ -32,8 +32,10 @@ def move(fleet: Fleet, displaced: Iterable[Task], now_s: float) -> Moves:
     killed, again and again.
     """
     moves = Moves()
-    queue = sorted(displaced, key=lambda task: (-task.work(now_s), task.number))
-    work = {task.number: task.work(now_s) for task in (*fleet.tasks.values(), *queue)}
+    displaced = list(displaced)
+    # dates differ by rounding
+    work = {task.number: round(task.work(now_s), 6) for task in (*fleet.tasks.values(), *displaced)}
+    queue = sorted(displaced, key=lambda task: (-work[task.number], task.number))
     for task in queue:
         fleet.remove(task)
     for task in queue:

@@ -26,8 +26,7 @@ class Scheme:
 
     def most_machines(self, line: int, capacity: int) -> int:
         """How many machines of a line can be in service under a capacity."""
-        where = self.ranges[line]
-        return max(0, min(capacity, where.high - where.low if where.low == 0 else capacity - where.low))
+        return min(capacity, self.ranges[line].high)
 
 
 class Base(Scheme):
@@ -39,12 +38,12 @@ class Base(Scheme):
 
 
 class LongShort(Scheme):
-    """Long jobs on the stable machines, short ones on the others, from the least safe."""
+    """Long jobs on the stable machines only, short ones from the least safe machine on."""
 
     def __init__(self, machines: int, make_line: MakeLine, stable: int) -> None:
         self.stable = stable
         self.lines = [make_line(), make_line()]
-        self.ranges = [Range(0, stable), Range(stable, machines, upwards=False)]
+        self.ranges = [Range(0, stable), Range(0, machines, upwards=False)]
 
     def line_of(self, task: Task) -> int:
         """See `Scheme`."""

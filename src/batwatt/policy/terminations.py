@@ -14,11 +14,14 @@ Machines = NDArray[np.int64]
 
 
 class Termination(ABC):
-    """Orders machines with tasks: the tasks of the first are terminated first."""
+    """Orders machines in service: the first leaves, or its tasks are terminated, first."""
+
+    idle_first = True
+    """Whether machines without a task leave before any other."""
 
     @abstractmethod
     def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
-        """The machines (ascending numbers), first victim first."""
+        """The machines (ascending numbers), first victim first; all of them have tasks if it `idle_first`."""
 
 
 class LeastSafe(Termination):
@@ -30,10 +33,14 @@ class LeastSafe(Termination):
 
 
 class Random(Termination):
-    """Any machine, all equally likely."""
+    """Any machine in service, all equally likely, whether it has tasks or not (section 7.2).
 
-    def __init__(self, rng: np.random.Generator) -> None:
+    With `foresight` those without a task go first: the scheduler has seen to it that there are some.
+    """
+
+    def __init__(self, rng: np.random.Generator, foresight: bool) -> None:
         self._rng = rng
+        self.idle_first = foresight
 
     def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
         """See `Termination`."""
@@ -66,10 +73,10 @@ def least_fraction_done() -> Termination:
     return _LeastSum(lambda task, now_s: task.done_s(now_s) / task.estimate_s)
 
 
-TERMINATIONS: dict[str, Callable[[np.random.Generator], Termination]] = {
+TERMINATIONS: dict[str, Callable[[np.random.Generator, bool], Termination]] = {
     "random": Random,
-    "lww": lambda rng: least_wasted_work(),
-    "lfd": lambda rng: least_fraction_done(),
-    "order": lambda rng: LeastSafe(),
+    "lww": lambda rng, foresight: least_wasted_work(),
+    "lfd": lambda rng, foresight: least_fraction_done(),
+    "order": lambda rng, foresight: LeastSafe(),
 }
-"""By name, each made with the generator that the scheduler's seed gives."""
+"""By name, each made with the generator that the scheduler's seed gives, and whether there is foresight."""

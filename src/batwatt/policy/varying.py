@@ -83,8 +83,8 @@ class VaryingScheduler(CapacityScheduler):
         self.hosts = Hosts(described, self.settings.switch)
         machines = len(self.hosts)
         checked_capacity(self.capacity, machines, self.capacity.source)
-        self.fleet = Fleet(machines, self.hosts.cores, self.memory_of_machine())
         self.parts = self.make_parts(machines)
+        self.fleet = Fleet(machines, self.hosts.cores, self.memory_of_machine(), self.parts.scheme.stable)
         self.fleet.outlook = Outlook(self.parts.forecast)
 
     def onJobSubmission(self, job: Job) -> None:
@@ -100,7 +100,7 @@ class VaryingScheduler(CapacityScheduler):
         task = self._task(job)
         self._by_id[job.id] = task
         self._live += 1
-        if self._can_ever_run(task, int(max(self.capacity.values)) if not self._next_step else self._most()):
+        if self._can_ever_run(task, self._most()):
             depends = (job.json_dict or {}).get(DEPENDS) or ()
             if not self._waiting_for.submitted(task, depends):
                 self._reject([task])
@@ -179,7 +179,7 @@ class VaryingScheduler(CapacityScheduler):
         self._live -= 1
         others = self._waiting_for.ended(task, success)
         if not success:
-            self._reject([other for other in others if other.job.id in self._by_id])
+            self._reject(others)
             return
         for other in others:
             self._wait(other)
@@ -227,35 +227,41 @@ class VaryingScheduler(CapacityScheduler):
             back = np.flatnonzero(~fleet.in_service)[: alive - fleet.serving]
             self._serve(back, True)
         elif fleet.serving > alive:
-            self._leave(fleet.idle(True, scheme.stable)[::-1][: fleet.serving - alive])
-            if self.parts.termination is None and fleet.serving > alive:
-                self._migrate(fleet.serving - alive, now_s)
+            termination = self.parts.termination
             for lowest in (scheme.stable, 0):
+                if termination is None or termination.idle_first:
+                    self._leave(fleet.idle(True, lowest)[::-1][: fleet.serving - alive])
                 if fleet.serving > alive:
-                    self._terminate(self.parts.termination, lowest, alive, now_s)
+                    if termination is None:
+                        self._migrate(fleet.serving - alive, now_s)
+                    else:
+                        self._terminate(termination, lowest, alive, now_s)
         scheme.follow(alive)
         most = self._most()
         if most < self._checked:
             # what arrives is checked when it does
             self._checked = most
             unfit = (line.drop(lambda task: not self._can_ever_run(task, most)) for line in scheme.lines)
-            self._reject([task for tasks in unfit for task in tasks])
+            held = [task for task in self._waiting_for.held() if not self._can_ever_run(task, most)]
+            self._reject([*(task for tasks in unfit for task in tasks), *held])
 
-    def _terminate(self, termination: Termination | None, lowest: int, alive: int, now_s: float) -> None:
-        """Kill victims until no more machines than `alive` are in service."""
+    def _terminate(self, termination: Termination, lowest: int, alive: int, now_s: float) -> None:
+        """Let victims go until no more machines than `alive` are in service; their tasks are killed."""
         fleet = self.fleet
-        self._leave(fleet.idle(True, lowest)[::-1][: fleet.serving - alive])
-        if termination is None:
-            return
-        for machine in termination.order(fleet.busy(lowest), fleet, now_s).tolist():
+        candidates = fleet.busy(lowest) if termination.idle_first else fleet.serving_from(lowest)
+        for machine in termination.order(candidates, fleet, now_s).tolist():
             if fleet.serving <= alive:
                 return
             victims = list(fleet.on(machine))
-            freed = np.unique(np.concatenate([task.places for task in victims]))[::-1] if victims else NOWHERE
+            leaving = np.array([machine])
+            if termination.idle_first:
+                # whatever its tasks free may leave, the least safe first; nothing if another victim freed it before
+                leaving = np.unique(np.concatenate([NOWHERE, *(task.places for task in victims)]))[::-1]
+                leaving = leaving[leaving >= lowest][: fleet.serving - alive]
             for task in victims:
                 fleet.remove(task)
             self._kill(victims)
-            self._leave(freed[freed >= lowest][: fleet.serving - alive])
+            self._leave(leaving)
 
     def _migrate(self, excess: int, now_s: float) -> None:
         """Let machines leave, and their jobs go elsewhere."""
@@ -330,9 +336,11 @@ class VaryingScheduler(CapacityScheduler):
 
     def _reject(self, tasks: list[Task]) -> None:
         """Refuse jobs that can never run, and those that wait for them."""
+        tasks = [task for task in tasks if not task.refused]
         if not tasks:
             return
         for task in tasks:
+            task.refused = True
             self._never.append(task.name)
             del self._by_id[task.job.id]
         self.bs.reject_jobs([task.job for task in tasks])

@@ -39,7 +39,7 @@ class WaitingFor:
         """A job is over: those that waited for it, to go on (if they miss nothing more), or to be refused."""
         self._open.discard(task.name)
         (self._done if success else self._lost).add(task.name)
-        waited = self._held.pop(task.name, [])
+        waited = [other for other in self._held.pop(task.name, []) if not other.refused]
         for other in waited:
             other.missing -= 1
         return [other for other in waited if not (success and other.missing)]
@@ -51,12 +51,17 @@ class WaitingFor:
         for name in unknown:
             for task in self._held.pop(name):
                 task.missing -= 1
-                if not task.missing:
+                if not (task.missing or task.refused):
                     ready.append(task)
         return unknown, ready
 
     def leave(self) -> list[Task]:
         """Take out all that wait for others, in the order of their arrival."""
-        held = {task.number: task for tasks in self._held.values() for task in tasks}
+        held = self.held()
         self._held.clear()
+        return held
+
+    def held(self) -> list[Task]:
+        """All that wait for others, in the order of their arrival."""
+        held = {task.number: task for tasks in self._held.values() for task in tasks if not task.refused}
         return [held[number] for number in sorted(held)]

@@ -1,0 +1,101 @@
+"""What the tests of the scheduler varcap share: jobs in, runs out, both as short texts."""
+
+from __future__ import annotations
+
+from batwatt.schedulers.varcap import Varcap
+from builders import workload_of
+from plain_varcap import PlainJob, Ran, Rules, plain_runs
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.inputs.machines import Machines, machines_platform
+from batwatt.model.hostset import from_text, ids
+from batwatt.model.series import Series
+from batwatt.model.workload import MIGRATED
+
+ID, STATE, START, END, HOSTS, META = 0, 7, 8, 10, 14, 16
+SIGN = {"completed": "", "killed": "x", "migrated": ">"}
+
+
+def job_of(text: str) -> PlainJob:
+    """`name submission length cpus [memory=..] [estimate_s=..] [depends_on=a;b]`."""
+    name, at, length, cpus, *more = text.split()
+    given = dict(word.split("=") for word in more)
+    return PlainJob(
+        name,
+        float(at),
+        float(length),
+        int(cpus),
+        float(given.pop("memory", 0)),
+        float(given.pop("estimate_s")) if "estimate_s" in given else None,
+        tuple(filter(None, given.pop("depends_on", "").split(";"))),
+    )
+
+
+def row_of(job: PlainJob) -> dict[str, object]:
+    """The job as it stands in a workload; its profile travels in `_profile`."""
+    row = {"id": job.id, "subtime": job.submit_s, "res": job.cpus, "profile": f"p{job.id}"}
+    row |= {"memory": job.memory} if job.memory else {}
+    row |= {"estimate_s": job.estimate_s} if job.estimate_s is not None else {}
+    row |= {"depends_on": list(job.depends_on)} if job.depends_on else {}
+    return row | {"_profile": {"type": "delay", "delay": job.length_s}}
+
+
+def capacity_of(text: str) -> list[tuple[float, int]]:
+    """`4 100:2 200:3`: 4 machines, 2 from 100 s on, 3 from 200 s on."""
+    first, *more = text.split()
+    return [(0.0, int(first)), *((float(at), int(n)) for at, n in (word.split(":") for word in more))]
+
+
+def series_of(rows: list[tuple[float, int]]) -> Series:
+    return Series(tuple(at for at, _ in rows), tuple(float(n) for _, n in rows))
+
+
+def play(jobs, capacity, machines, cores, between=None, energy=False, **options):
+    """The record of a run on the embedded engine, and the scheduler."""
+    work = workload_of(*map(row_of, jobs), nb_res=machines * cores)
+    config = EngineConfig(energy=energy, dynamic_jobs=True, profile_reuse=True)
+    engine = Engine(machines_platform(Machines(machines, cores)), [work], config)
+    scheduler = Varcap({"capacity": series_of(capacity), "switch": energy} | options)
+    return simulate(engine, scheduler, between), scheduler
+
+
+def runs_of(record, cores) -> list[Ran]:
+    """The rows of jobs.csv; a job on several machines is written with those on which it has a host."""
+    made = []
+    for row in record.jobs:
+        name, _, attempt = row[ID].partition("#")
+        if row[STATE] == "REJECTED":
+            made.append(Ran(name, int(attempt or 0), float("inf"), row[END] or 0.0, "rejected", ()))
+            continue
+        killed = "migrated" if row[META] == MIGRATED else "killed"
+        how = "completed" if row[STATE] == "COMPLETED_SUCCESSFULLY" else killed
+        places = tuple(sorted({host // cores for host in ids(from_text(row[HOSTS]))}))
+        made.append(Ran(name, int(attempt or 0), row[START], row[END], how, places))
+    return made
+
+
+def in_words(runs) -> dict[str, str]:
+    """Job -> its runs: `0-50@1x 60-160@0,2` was killed at 50 s on machine 1 and ran again; `>` is a migration."""
+    told: dict[str, list[str]] = {}
+    for run in sorted(runs, key=lambda run: run.attempt):
+        word = "rejected"
+        if run.how != "rejected":
+            dates = f"{round(run.start_s, 3):.9g}-{round(run.end_s, 3):.9g}"
+            word = f"{dates}@{','.join(map(str, run.machines))}{SIGN[run.how]}"
+        told.setdefault(run.id, []).append(word)
+    return {name: " ".join(words) for name, words in sorted(told.items())}
+
+
+def scheduler(*jobs: str, machines: int, capacity: str = "", cores: int = 1, **options) -> dict[str, str]:
+    """The runs of these jobs, in words."""
+    rows = capacity_of(capacity or str(machines))
+    record, _ = play([job_of(text) for text in jobs], rows, machines, cores, **options)
+    return in_words(runs_of(record, cores))
+
+
+def plain(*jobs: str, machines: int, capacity: str = "", cores: int = 1, **options) -> dict[str, str]:
+    """The same by the second implementation."""
+    rows = capacity_of(capacity or str(machines))
+    return in_words(plain_runs([job_of(text) for text in jobs], rows, Rules(machines, cores, **options)))
