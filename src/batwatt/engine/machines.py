@@ -146,12 +146,15 @@ class Machines:
     def move(self, mask: int, target: int, now: float) -> None:
         """Move hosts to a state at `now`, whatever the state they are in."""
         masks, seen, rest = self.mask, self.seen, mask
-        touched = self._touched_s
-        for low, high in hostset.intervals(mask):
-            touched[low : high + 1] = now
+        touched, count = self._touched_s, mask.bit_count()
+        end = mask.bit_length()
+        if mask >> (end - count) == (1 << count) - 1:
+            touched[end - count : end] = now
+        else:
+            for low, high in hostset.intervals(mask):
+                touched[low : high + 1] = now
         source = _LIKELY[target][0]
         if masks[source] & mask == mask:
-            count = mask.bit_count()
             masks[source] ^= mask
             masks[target] |= mask
             seen[source] -= count

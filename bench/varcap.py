@@ -1,0 +1,125 @@
+"""Speed and memory of `varcap` at the sizes of the varcap dissertation: `make bench`.
+
+Each line is a whole run in a process of its own: the trace is read, simulated under a walk of range 0.6, its files are
+written and measured, without accounting for energy. Azure' is Table 5.2's 442,784 jobs on 1,250 x 16 cores, at the
+load that the table gives (1.76 of 0.7 of the cores: hundreds of thousands of jobs wait) and at 0.9; Mira' 6,571 jobs on
+49,152 nodes; TNG 1,500,000 jobs on 476 x 32 cores. The last lines are one cell for longer and longer, which shows how
+time grows with jobs. `--quick` leaves out what takes minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from batwatt.campaign.run import RunSpec, run
+from batwatt.engine.config import EngineConfig
+from batwatt.inputs.capacity_spec import parse_capacity
+from batwatt.inputs.machines import Machines
+from batwatt.inputs.varcap_synthetic import VarcapLike, varcap_table
+
+GIB = 2**30
+WALK = "walk:range=0.6,mean=0.7,step=0.15,period=3600,seed=1"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run, and what it is to stay under."""
+
+    name: str
+    trace: dict[str, Any]
+    machines: int
+    cores: int
+    options: dict[str, Any] = field(default_factory=dict)
+    most_s: float = math.inf
+    most_bytes: float = math.inf
+
+
+AZURE, AZURE_90 = {"like": "azure"}, {"like": "azure", "load": 0.9}
+LONGSHORT = {"scheduler": "longshort"}
+CASES = (
+    Case("Mira', nodes", {"like": "mira"}, 49_152, 1, {"order": "wfp", "termination": "lww"}, most_s=10.0),
+    Case("Mira', midplanes", {"like": "mira"}, 96, 512, {"order": "wfp"}, most_s=10.0),
+    Case("Azure', Base", AZURE, 1250, 16, {}, 60.0, 2 * GIB),
+    Case("Azure', LongShort", AZURE, 1250, 16, LONGSHORT, 60.0, 2 * GIB),
+    Case("Azure' at 0.9, Base", AZURE_90, 1250, 16, {}, 60.0, 2 * GIB),
+    Case("Azure' at 0.9, LongShort", AZURE_90, 1250, 16, LONGSHORT, 60.0, 2 * GIB),
+)
+LARGE = (Case("TNG, Base", {"like": "tng", "jobs": 1_500_000}, 476, 32),)
+CURVE = tuple(
+    Case(f"one TNG cell, {name}", {"like": "tng", "machines": 48, "jobs": jobs}, 48, 32, options)
+    for name, options in (("Base", {}), ("LongShort", LONGSHORT))
+    for jobs in (12_500, 25_000, 50_000, 100_000, 200_000)
+)
+
+
+def child(text: str) -> None:
+    """One run; prints what it took."""
+    given = json.loads(text)
+    capacity = parse_capacity(WALK)
+    spec = RunSpec(
+        Machines(given["machines"], given["cores"]), Path(given["trace"]), "varcap", given["options"],
+        Path(given["prefix"]), config=EngineConfig(energy=False), capacity=capacity,
+    )  # fmt: skip
+    began = time.perf_counter()
+    metrics = run(spec).metrics
+    seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    told = {"s": seconds, "bytes": peak, "jobs": metrics.jobs_total, "runs": metrics.jobs_finished}
+    print(json.dumps({**told, "terminations": metrics.terminations, "rejected": metrics.jobs_rejected}))
+
+
+def measure(case: Case, folder: Path) -> dict[str, Any]:
+    """What a run of a case takes, in a process of its own."""
+    trace = folder / "trace.csv"
+    varcap_table(VarcapLike(**case.trace), 0).to_csv(trace, index=False)
+    given = {
+        "trace": str(trace), "machines": case.machines, "cores": case.cores, "options": case.options,
+        "prefix": str(folder / "x"),
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, __file__, "--child", json.dumps(given)], check=True, stdout=subprocess.PIPE, text=True
+    )
+    return json.loads(done.stdout)
+
+
+def main() -> int:
+    """Print a table; exit 1 if a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments.child)
+        return 0
+    met = True
+    print(f"{'run':>26} {'jobs':>9} {'killed':>8} {'s':>7} {'jobs/s':>7} {'us/(job log2 n)':>16} {'GiB':>5}")
+    with tempfile.TemporaryDirectory() as name:
+        for case in (*CASES, *CURVE[:4]) if arguments.quick else (*CASES, *LARGE, *CURVE):
+            found = measure(case, Path(name))
+            jobs, seconds = found["jobs"], found["s"]
+            assert found["runs"] + found["rejected"] == jobs, "a job was lost"
+            each = seconds / (jobs * math.log2(jobs)) * 1e6
+            good = seconds < case.most_s and found["bytes"] < case.most_bytes
+            bounded = case.most_s < math.inf
+            print(
+                f"{case.name:>26} {jobs:>9} {found['terminations']:>8} {seconds:>7.1f} {jobs / seconds:>7.0f} "
+                f"{each:>16.2f} {found['bytes'] / GIB:>5.2f}" + (f"  {'met' if good else 'MISSED'}" if bounded else ""),
+                flush=True,
+            )
+            met &= good
+    print(f"{'met   ' if met else 'MISSED'} Mira' under 10 s, Azure' under 60 s and 2 GiB")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
