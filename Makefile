@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope power_profiles/profile3.csv
 
-.PHONY: help run test lint wheel bench profiles igsc22 pmbs23 clean
+.PHONY: help run test lint wheel bench profiles igsc22 pmbs23 varcap clean
 
 help:  ## what can be made
 	@grep -E '^[a-z0-9]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -57,6 +57,11 @@ pmbs23: $(BIN)/batwatt  ## experiments of the riskaware paper, in part: campaign
 	$(BIN)/batwatt campaign run experiments/pmbs23-part.yaml
 	$(BIN)/batwatt campaign run experiments/pmbs23-small.yaml
 	$(BIN)/python experiments/pmbs23_tables.py results/pmbs23-part results/pmbs23-small
+
+varcap: $(BIN)/batwatt  ## experiments of the varcap dissertation, in part: campaign, report, tables of the docs
+	$(BIN)/batwatt campaign run experiments/varcap-part.yaml
+	$(BIN)/batwatt report results/varcap-part
+	$(BIN)/python experiments/varcap_tables.py results/varcap-part
 
 clean:  ## remove what was made
 	rm -rf $(VENV) build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

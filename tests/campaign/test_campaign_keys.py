@@ -18,7 +18,7 @@ from batwatt.campaign.cells import CODE, CODE_OF_OPTIMUM, code_digest
 # what a process that runs cells has loaded, but what does not change their figures
 HARMLESS = {
     *("batwatt", "batwatt.campaign", "batwatt.errors", "batwatt.files", "batwatt.results"),
-    *(f"batwatt.campaign.{name}" for name in ("cells", "declared", "execute", "sources", "spec")),
+    *(f"batwatt.campaign.{name}" for name in ("cells", "declared", "execute", "made", "metadata", "sources", "spec")),
 }
 
 

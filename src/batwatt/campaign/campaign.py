@@ -18,7 +18,8 @@ from batwatt.campaign.cells import Cell, code_digest, expand
 from batwatt.campaign.declared import parse_declared
 from batwatt.campaign.execute import Outcome, Task, task_of
 from batwatt.campaign.load import SchedulerError, make_scheduler
-from batwatt.campaign.materials import is_trace, machines_of, platform_of, windowed
+from batwatt.campaign.made import MadeCapacity
+from batwatt.campaign.materials import BEYOND_S, is_trace, machines_of, platform_of, windowed
 from batwatt.campaign.pools import check_dask, dask_client, run_here, run_on_dask
 from batwatt.campaign.sources import MadePlatform
 from batwatt.campaign.spec import OPTIMUM, Campaign, checked_name
@@ -27,14 +28,18 @@ from batwatt.campaign.table import write_table
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.batsim_json import read_text, read_workload
 from batwatt.inputs.capacity import read_capacity
+from batwatt.inputs.capacity_spec import CapacitySpec
 from batwatt.inputs.events import read_events
 from batwatt.inputs.series_csv import read_series
+from batwatt.model.series import Series
 from batwatt.policy.reference import read_reference
 
 LOGGED = ("batwatt", "joblib", "pyarrow", "pybatsim", "numba", "numpy", "pandas")
 Report = Callable[[int, int, int, float], None]
 """Called with how many runs have ended, how many failed, and how many there are in all, and with the share of the work
 of those to do that is left (1 at the start), as they change."""
+ANY = Series((0.0,), (1.0,), "machines")
+"""Stands for a capacity that is made when the run starts, where options are tried."""
 RUN_S = 0.1
 """What a run costs beside an optimum, whose effort is about a second each: for the estimate of the time left only."""
 
@@ -245,7 +250,7 @@ def check_inputs(cells: Sequence[Cell]) -> None:
             if is_trace(workload.path):
                 # what is generated is as it should be, and long
                 if workload.text is None:
-                    windowed(workload.path, workload.window, 1)
+                    windowed(workload.path, workload.window, 1, workload.length_unit)
             else:
                 read_workload(workload.path, simulate=cell.engine != "batsim")
         if cell.envelope is not None and cell.envelope.sha256 not in tried:
@@ -253,7 +258,7 @@ def check_inputs(cells: Sequence[Cell]) -> None:
             read_series(cell.envelope.path)
         if cell.capacity is not None and (cell.capacity.sha256, slots[platform.sha256]) not in tried:
             tried.add((cell.capacity.sha256, slots[platform.sha256]))
-            read_capacity(cell.capacity.path, slots[platform.sha256])
+            _check_capacity(cell, slots[platform.sha256])
         options = {name: value for name, value in cell.run_options.items() if name not in cell.given}
         reference = cell.reference
         if reference is not None and reference.text is None and reference.sha256 not in tried:
@@ -271,11 +276,21 @@ def check_inputs(cells: Sequence[Cell]) -> None:
 
                     check_optimum(spec)
                 else:
-                    make_scheduler(spec.scheduler, spec.scheduler_options())
+                    more = {"capacity": ANY} if isinstance(spec.capacity, CapacitySpec) else {}
+                    make_scheduler(spec.scheduler, spec.scheduler_options() | more)
             except SchedulerError:
                 pass  # its own business, told in the row of its run
             except InputError as error:
                 raise InputError(f"{cell.study}: {cell.label!r}", str(error)) from None
+
+
+def _check_capacity(cell: Cell, machines: int) -> None:
+    """Raises InputError for a capacity that cannot be of so many machines."""
+    if isinstance(cell.capacity, MadeCapacity):
+        window = cell.workload.window
+        cell.capacity.spec.series(machines, window.end_s if window else BEYOND_S)
+    elif cell.capacity is not None:
+        read_capacity(cell.capacity.path, machines)
 
 
 def _versions() -> str:

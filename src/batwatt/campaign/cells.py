@@ -18,6 +18,7 @@ from typing import Any
 import batwatt
 from batwatt import __version__
 from batwatt.campaign.load import scheduler_class
+from batwatt.campaign.made import MadeCapacity
 from batwatt.campaign.run import EngineName
 from batwatt.campaign.sources import CapacityFile, InputFile, MadePlatform, MissingFileError, Sources, WorkloadFile
 from batwatt.campaign.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
@@ -26,9 +27,10 @@ from batwatt.policy.base import Scheduler
 
 FORMAT = 1
 """Version of what a key is made of and of the files of cells."""
+_RESULTS = ("classes", "columns", "goodput", "ledger", "metrics", "origins", "power", "read", "writers")
 CODE = (
     *("_version.py", "units.py", "model", "inputs", "engine", "policy"),
-    *(f"results/{name}.py" for name in ("columns", "goodput", "metrics", "origins", "power", "read", "writers")),
+    *(f"results/{name}.py" for name in _RESULTS),
     *("campaign/load.py", "campaign/materials.py", "campaign/run.py"),
 )
 """The sources, and `batwatt.schedulers`, that determine the figures of a run."""
@@ -57,7 +59,7 @@ class Cell:
     events: InputFile | None = None
     scheduler_file: InputFile | None = None
     depends: tuple[InputFile, ...] = ()
-    capacity: CapacityFile | None = None
+    capacity: CapacityFile | MadeCapacity | None = None
     reference: InputFile | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     seed_option: str | None = None
@@ -68,7 +70,8 @@ class Cell:
     def inputs(self) -> tuple[InputFile, ...]:
         """The files that its run reads."""
         given = (self.platform, self.workload, self.envelope, self.events, self.scheduler_file, *self.depends)
-        given = (*given, self.capacity, self.reference)
+        made = self.capacity.files if isinstance(self.capacity, MadeCapacity) else (self.capacity,)
+        given = (*given, *made, self.reference)
         return tuple(file for file in given if isinstance(file, InputFile))
 
     @property
@@ -80,7 +83,7 @@ class Cell:
     def column(self, name: str) -> Any:
         """What a rule compares: a column by its text in the table, or an option."""
         value = getattr(self, name) if name in AXES else self.options.get(name)
-        return value.name if isinstance(value, InputFile | MadePlatform) else value
+        return value.name if isinstance(value, InputFile | MadePlatform | MadeCapacity) else value
 
     def identity(self) -> dict[str, Any]:
         """Everything that determines the figures of the run, files by their content."""
@@ -89,8 +92,13 @@ class Cell:
             engine["batsim"] = _digest_of_executable(engine["batsim"])
         else:
             del engine["batsim"], engine["batsim_args"]
-        optional = {"envelope": self.envelope, "events": self.events, "scheduler_file": self.scheduler_file}
-        optional |= {"capacity": self.capacity, "reference": self.reference}
+        optional: dict[str, InputFile | MadeCapacity | None] = {
+            "envelope": self.envelope,
+            "events": self.events,
+            "scheduler_file": self.scheduler_file,
+            "capacity": self.capacity,
+            "reference": self.reference,
+        }
         window = self.workload.window
         return {
             "format": FORMAT,
@@ -98,6 +106,7 @@ class Cell:
             "workload": self.workload.sha256,
             **{name: file.sha256 if file else None for name, file in optional.items()},
             "window": [window.begin_s, window.end_s] if window else None,
+            "length_unit": self.workload.length_unit[0],
             "depends": sorted(file.sha256 for file in self.depends),
             "scheduler": Path(self.scheduler).stem if self.scheduler_file else self.scheduler,
             "options": self.run_options,
@@ -234,7 +243,8 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
     platforms = sources.platforms(study.platforms, f"{place}.platforms")
     workloads = sources.workloads(study.workloads, f"{place}.workloads")
     envelopes: Sequence[InputFile | None] = sources.files(study.envelopes, f"{place}.envelopes") or [None]
-    capacities: Sequence[CapacityFile | None] = sources.capacities(study.capacities, f"{place}.capacities") or [None]
+    found_capacities = sources.capacities(study.capacities, f"{place}.capacities")
+    capacities: Sequence[CapacityFile | MadeCapacity | None] = found_capacities or [None]
     for number, entry in enumerate(study.capacities):
         for own in entry.platforms or ():
             if own not in (names := [platform.name for platform in platforms]):
@@ -269,7 +279,7 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
                 events=events,
                 scheduler_file=found.file,
                 depends=depends,
-                capacity=capacity,
+                capacity=capacity.within(workload.window) if isinstance(capacity, MadeCapacity) else capacity,
                 reference=workload.reference if "reference" in takes else None,
                 given={name: value for name, value in (capacity.told if capacity else ()) if name in takes},
                 seed_option=found.seed_option if seed is not None else None,
@@ -283,7 +293,7 @@ def _check_optimum(setting: _Setting, study: Study, place: str) -> None:
         hint = "declare it as a case with `engines: [embedded]`"
         raise InputError(place, "the optimum runs on the embedded engine only", hint)
     of_machines = study.capacities or any(entry.machines for entry in study.platforms)
-    if of_machines or any(entry.trace or entry.pmbs for entry in study.workloads):
+    if of_machines or any(entry.trace or entry.pmbs or entry.varcap for entry in study.workloads):
         problem = "the optimum knows neither capacities nor machines and traces"
         raise InputError(place, problem, "give it files of Batsim, and an envelope")
 

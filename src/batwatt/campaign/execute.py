@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from batwatt.campaign.cells import Cell, code_digest
+from batwatt.campaign.made import MadeCapacity
 from batwatt.campaign.run import RunSpec, run
-from batwatt.campaign.sources import MadePlatform, digest_of
+from batwatt.campaign.sources import InputFile, MadePlatform, digest_of
 from batwatt.campaign.spec import OPTIMUM
 from batwatt.errors import BatwattError
 from batwatt.results.metrics import Metrics
@@ -72,14 +73,15 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> Task:
         workload=cell.workload.path,
         scheduler=str(cell.scheduler_file.path) if cell.scheduler_file else cell.scheduler,
         options=options,
-        envelope=cell.envelope.path if cell.envelope else None,
-        events=cell.events.path if cell.events else None,
+        envelope=_path_of(cell.envelope),
+        events=_path_of(cell.events),
         engine=cell.engine,
         config=engine.config(),
         batsim=engine.batsim,
         batsim_args=tuple(engine.batsim_args),
-        capacity=cell.capacity.path if cell.capacity else None,
+        capacity=cell.capacity.spec if isinstance(cell.capacity, MadeCapacity) else _path_of(cell.capacity),
         window=cell.workload.window,
+        length_unit=cell.workload.length_unit,
     )
     files = cell.inputs
     return Task(
@@ -91,6 +93,10 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> Task:
         keep=keep,
         scratch=str(scratch) if scratch else None,
     )
+
+
+def _path_of(file: InputFile | None) -> Path | None:
+    return file.path if file else None
 
 
 def execute(task: Task) -> Outcome:

@@ -9,17 +9,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from batwatt.campaign.made import MadeCapacity, made_capacities
 from batwatt.campaign.materials import is_trace
-from batwatt.campaign.spec import Capacities, Platforms, Workloads, canonical
+from batwatt.campaign.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
 from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.inputs.capacity import to_csv
 from batwatt.inputs.capacity_walk import Walk, random_walk
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
+from batwatt.inputs.jobs_csv import TimeUnit
 from batwatt.inputs.machines import Machines
 from batwatt.inputs.platform_gen import number_text
 from batwatt.inputs.pmbs_synthetic import Synthetic, synthetic
 from batwatt.inputs.riskaware_text import to_riskaware
+from batwatt.inputs.varcap_synthetic import VarcapLike, varcap_table
 from batwatt.results.goodput import Window
 
 
@@ -53,10 +56,14 @@ class InputFile:
 
 @dataclass(frozen=True)
 class WorkloadFile(InputFile):
-    """A workload: a trace may be cut to a window, and have a reference that tells how long jobs are."""
+    """A workload: a trace may be cut to a window, and have a reference that tells how long jobs are.
+
+    `length_unit` is that of the times of a CSV trace.
+    """
 
     window: Window | None = None
     reference: InputFile | None = None
+    length_unit: TimeUnit = "s"
 
 
 @dataclass(frozen=True)
@@ -155,19 +162,27 @@ class Sources:
                 found += self._pmbs(entry, place)
             elif entry.google_like is not None:
                 found += self._google_like(entry, place)
+            elif entry.varcap is not None:
+                found += self._varcap(entry, place)
             else:
                 found += self._given(entry, place)
         _distinct(found, where)
         return found
 
-    def capacities(self, declared: Sequence[Capacities], where: str) -> list[CapacityFile]:
-        """Files of capacities and generated walks in their order. Raises InputError."""
-        found: list[CapacityFile] = []
+    def capacities(self, declared: Sequence[Capacities], where: str) -> list[CapacityFile | MadeCapacity]:
+        """Files of capacities, generated walks and those that texts describe in their order. Raises InputError."""
+        found: list[CapacityFile | MadeCapacity] = []
         for number, entry in enumerate(declared):
             place = f"{where}[{number}]"
             own = tuple(entry.platforms) if entry.platforms else None
             if entry.files:
                 found += [_as(CapacityFile, file, platforms=own) for file in self.files([entry.files], place)]
+                continue
+            if entry.spec is not None:
+                for made in made_capacities(entry, place, self._base, self.file):
+                    # as where a step of 0.05 is a quarter of the range of 0.2
+                    if (made.name, made.sha256, own) not in ((one.name, one.sha256, one.platforms) for one in found):
+                        found.append(made)
                 continue
             walk: Walk = _made(place, Walk, **entry.walk or {})
             name = f"walk-{walk.mean}-{walk.range}-{number_text(walk.period_s)}"
@@ -188,7 +203,9 @@ class Sources:
                 hint = "declare workloads as a path, traces (.txt, .csv, .swf) as `trace: PATH`"
                 raise InputError(where, problem, hint)
         reference = self.file(entry.reference, where) if entry.reference else None
-        return [_as(WorkloadFile, file, window=_window(entry), reference=reference) for file in found]
+        unit = entry.length_unit or "s"
+        more = {"window": _window(entry), "reference": reference, "length_unit": unit}
+        return [_as(WorkloadFile, file, **more) for file in found]
 
     def _google_like(self, entry: Workloads, where: str) -> list[WorkloadFile]:
         params: GoogleLike = _made(where, GoogleLike, **entry.google_like or {})
@@ -212,6 +229,17 @@ class Sources:
         return [
             _as(WorkloadFile, files[seed], window=_window(entry), reference=reference) for seed in entry.seeds or ()
         ]
+
+    def _varcap(self, entry: Workloads, where: str) -> list[WorkloadFile]:
+        found = []
+        for point in points_of(entry.grid):
+            params: VarcapLike = _made(where, VarcapLike, **{**(entry.varcap or {}), **point})
+            usual = f"{params.like}-{params.jobs or round(params.expected_jobs)}"
+            stem = filled(entry.name, point) if entry.name else "-".join([usual, *map(plain, point.values())])
+            for seed in entry.seeds or ():
+                file = self._generated_file(params, seed, f"{stem}-{seed}", ".csv", _varcap_text, where)
+                found.append(_as(WorkloadFile, file, window=_window(entry)))
+        return found
 
     def _generated_file(
         self, params: Any, seed: int, name: str, suffix: str, write: Callable[[Any, int], str], where: str = ""
@@ -241,6 +269,10 @@ def _pmbs_text(params: Synthetic, seed: int) -> str:
     return to_riskaware(synthetic(params, seed))
 
 
+def _varcap_text(params: VarcapLike, seed: int) -> str:
+    return varcap_table(params, seed).to_csv(index=False, lineterminator="\n")
+
+
 def _window(entry: Workloads) -> Window | None:
     return Window(*entry.window) if entry.window else None
 
@@ -258,9 +290,9 @@ def _made(where: str, kind: type[Any], /, **given: Any) -> Any:
         raise InputError(where, str(error)) from None
 
 
-def _distinct(files: Sequence[InputFile | MadePlatform], where: str) -> None:
+def _distinct(files: Sequence[InputFile | MadePlatform | MadeCapacity], where: str) -> None:
     """InputError if two files have one name in the table."""
-    first: dict[str, InputFile | MadePlatform] = {}
+    first: dict[str, InputFile | MadePlatform | MadeCapacity] = {}
     for file in files:
         other = first.setdefault(file.name, file)
         if other != file:

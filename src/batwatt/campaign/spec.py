@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from itertools import product
 from pathlib import Path
 from string import Formatter
 from typing import Annotated, Any
@@ -19,7 +20,9 @@ from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
 from batwatt.inputs.capacity_walk import Walk
 from batwatt.inputs.google_like import GoogleLike
+from batwatt.inputs.jobs_csv import TimeUnit
 from batwatt.inputs.pmbs_synthetic import Synthetic
+from batwatt.inputs.varcap_synthetic import VarcapLike
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 OPTIMUM = "optimum"
@@ -30,11 +33,19 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]
 """What the table's column holds, and generators of random numbers take."""
 GENERATORS = {
     name: {field.name for field in fields(made)}
-    for name, made in (("google_like", GoogleLike), ("pmbs", Synthetic), ("walk", Walk))
+    for name, made in (("google_like", GoogleLike), ("pmbs", Synthetic), ("varcap", VarcapLike), ("walk", Walk))
 }
 """What is generated, and its parameters."""
 WINDOW = Annotated[list[float], Field(min_length=2, max_length=2)]
 """Begin and end in s."""
+Grid = dict[str, Annotated[list[JsonValue], Field(min_length=1)]]
+"""Lists of values, all combinations of which are meant."""
+EXAMPLES = {
+    "label": ("options' names", "{placement} {order}"),
+    "name": ("names of its grid", "long-{long_fraction}"),
+    "spec": ("names of its grid", "walk:range={range}"),
+}
+"""What templates may name in braces, and how they look."""
 
 
 class Platforms(Declared):
@@ -64,9 +75,12 @@ class Workloads(Declared):
     trace: str | None = None
     google_like: dict[str, JsonValue] | None = None
     pmbs: dict[str, JsonValue] | None = None
+    varcap: dict[str, JsonValue] | None = None
+    grid: Grid | None = None
     seeds: list[Seed] | None = Field(None, min_length=1)
     name: str | None = None
     window: WINDOW | None = None
+    length_unit: TimeUnit | None = None
     reference: str | None = None
     reference_seed: Seed | None = None
 
@@ -77,39 +91,49 @@ class Workloads(Declared):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Workloads:
-        kinds = [kind for kind in ("files", "trace", "google_like", "pmbs") if getattr(self, kind) is not None]
+        allowed: dict[str, tuple[str, ...]] = {
+            "files": (),
+            "trace": ("window", "reference", "length_unit"),
+            "google_like": ("seeds", "name"),
+            "pmbs": ("seeds", "window", "reference_seed"),
+            "varcap": ("seeds", "name", "window", "grid"),
+        }
+        kinds = [kind for kind in allowed if getattr(self, kind) is not None]
         if len(kinds) != 1:
-            told = "`google_like` (parameters, {} for the usual ones) with `seeds`, `trace`, or `pmbs` with `seeds`"
+            told = "`google_like` (parameters, {} for the usual ones), `pmbs` or `varcap` with `seeds`, or `trace`"
             raise wrong(f"must be a path, or {told}")
         [kind] = kinds
         if kind in GENERATORS:
             if self.seeds is None:
                 raise wrong(f"`{kind}` needs `seeds`")
             _parameters(kind, getattr(self, kind))
-        allowed = {
-            "files": (),
-            "trace": ("window", "reference"),
-            "google_like": ("seeds", "name"),
-            "pmbs": ("seeds", "window", "reference_seed"),
-        }
-        for name in ("seeds", "name", "window", "reference", "reference_seed"):
+            _parameters(kind, self.grid or {})
+        for name in ("seeds", "name", "window", "reference", "reference_seed", "length_unit", "grid"):
             if getattr(self, name) is not None and name not in allowed[kind]:
                 raise wrong(f"`{name}` does not go with `{kind}`")
-        if self.name is not None and not NAME.fullmatch(self.name):
-            raise wrong(f"the name {self.name!r} must be of letters, digits, '.', '_' and '-'")
+        for name in self.grid or {}:
+            if name in (self.varcap or {}):
+                raise wrong(f"{name!r} is both a parameter and in the grid: give it once")
+        _checked_grid(self.grid or {})
+        if self.name is not None:
+            _name_of_points(self.name, self.grid or {})
         if self.window is not None and not 0.0 <= self.window[0] < self.window[1] < math.inf:
             raise wrong(f"the window must be [begin, end] in s with 0 <= begin < end, got {self.window}")
         return self
 
 
 class Capacities(Declared):
-    """Files of capacities (a path or a glob), or random walks that are generated, one for each seed.
+    """Files of capacities (a path or a glob), random walks that are generated, or texts such as `walk:range=0.6`.
 
-    `platforms` are the names of those that they are for; by default all of the study's.
+    One is meant for each seed, if there are any, and of a text for each point of the grid, whose names it has in
+    braces. `platforms` are the names of those that they are for; by default all of the study's.
     """
 
     files: str | None = None
     walk: dict[str, JsonValue] | None = None
+    spec: str | None = None
+    grid: Grid | None = None
+    name: str | None = None
     seeds: list[Seed] | None = Field(None, min_length=1)
     platforms: list[str] | None = Field(None, min_length=1)
 
@@ -120,11 +144,55 @@ class Capacities(Declared):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Capacities:
-        if (self.files is None) == (self.walk is None) or (self.walk is None) != (self.seeds is None):
-            raise wrong("must be a path, or `walk` (parameters, {} for the usual ones) with `seeds`")
+        if [self.files, self.walk, self.spec].count(None) != 2 or (
+            self.spec is None and (self.walk is None) != (self.seeds is None)
+        ):
+            raise wrong("must be a path, or `walk` (parameters, {} for the usual ones) with `seeds`, or `spec`")
         if self.walk is not None:
             _parameters("walk", self.walk)
+        for name in ("grid", "name"):
+            if self.spec is None and getattr(self, name) is not None:
+                raise wrong(f"`{name}` goes with `spec` only")
+        if self.spec is not None:
+            grid, named = self.grid or {}, label_fields(self.spec, "spec")
+            unused = next((name for name in grid if name not in named), None)
+            if unused is not None:
+                raise wrong(f"the grid has {unused!r}, which is not in the spec: write {unused}={{{unused}}} there")
+            _name_of_points(self.spec, grid, "spec")
+            _checked_grid(grid)
+        if self.name is not None:
+            _name_of_points(self.name, self.grid or {})
         return self
+
+
+def points_of(grid: Mapping[str, Sequence[Any]] | None) -> list[dict[str, Any]]:
+    """All combinations of the values of a grid, the last name varying fastest; one without names of none."""
+    return [dict(zip(grid or {}, values, strict=True)) for values in product(*(grid or {}).values())]
+
+
+def filled(template: str, point: Mapping[str, Any]) -> str:
+    """A text with the values of a point for the names in braces."""
+    return template.format_map({name: plain(value) for name, value in point.items()})
+
+
+def _name_of_points(template: str, grid: Mapping[str, Sequence[Any]], what: str = "name") -> None:
+    """Whether a template names nothing but what is in the grid, and a name is one."""
+    unknown = next((name for name in label_fields(template, what) if name not in grid), None)
+    if unknown is not None:
+        raise wrong(f"the {what} {template!r} names {unknown!r}, which is not in its grid: give a list of values there")
+    for point in points_of(grid) if what == "name" else ():
+        if not NAME.fullmatch(filled(template, point)):
+            raise wrong(f"the name {filled(template, point)!r} must be of letters, digits, '.', '_' and '-'")
+
+
+def _checked_grid(grid: Mapping[str, Sequence[Any]]) -> None:
+    for name, values in grid.items():
+        try:
+            texts = [canonical(value) for value in values]
+        except ValueError:
+            raise wrong("a number is not finite: give a finite one") from None
+        if not values or len(set(texts)) < len(texts):
+            raise wrong(f"{name!r} must be a list of different values, got {', '.join(texts) or 'none'}")
 
 
 def _parameters(kind: str, given: Mapping[str, Any]) -> None:
@@ -200,10 +268,7 @@ class Study(Declared):
     @classmethod
     def _grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
         _checked(grid)
-        for name, values in grid.items():
-            texts = [canonical(value) for value in values]
-            if not values or len(set(texts)) < len(texts):
-                raise wrong(f"{name!r} must be a list of different values, got {', '.join(texts) or 'none'}")
+        _checked_grid(grid)
         return grid
 
     @field_validator("label")
@@ -267,17 +332,16 @@ def canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def label_fields(template: str) -> list[str]:
-    """The options that a label names in braces."""
+def label_fields(template: str, what: str = "label") -> list[str]:
+    """The options that a label names in braces; or what a name or a spec (`what`) does."""
+    names, example = EXAMPLES[what]
     try:
         parts = list(Formatter().parse(template))
     except ValueError as error:
-        raise wrong(f"the label {template!r} is not a template ({error}): write '{{placement}} {{order}}'") from None
+        raise wrong(f"the {what} {template!r} is not a template ({error}): write {example!r}") from None
     for _, name, form, conversion in parts:
         if name is not None and (not name or form or conversion or not name.replace("_", "").isalnum()):
-            raise wrong(
-                f"the label {template!r} may hold options' names in braces only, as in '{{placement}} {{order}}'"
-            )
+            raise wrong(f"the {what} {template!r} may hold {names} in braces only, as in {example!r}")
     return [name for _, name, _, _ in parts if name]
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from batwatt.campaign.cells import Cell
+from batwatt.campaign.made import MadeCapacity
 from batwatt.campaign.spec import canonical, plain
 from batwatt.campaign.store import Record
 from batwatt.results.metrics import METRICS, Metrics
@@ -32,7 +33,14 @@ SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("study", "label", "platform", "workload", "envelope", "capacity")),
         *((name, pa.string()) for name in ("scheduler", "options")),
         ("seed", pa.int64()),
-        *((name, pa.string()) for name in ("engine", *PARTS, "status", "error")),
+        *((name, pa.string()) for name in ("engine", *PARTS)),
+        ("cap_structure", pa.string()),
+        *(
+            (f"cap_{name}", pa.float64())
+            for name in ("range", "step", "period_s", "mean", "headroom", "saved", "gained")
+        ),
+        ("cap_seed", pa.int64()),
+        *((name, pa.string()) for name in ("status", "error")),
         *((metric.name, _type_of(_HINTS[metric.name])) for metric in METRICS),
         ("lower_bound", pa.float64()),
         ("gap", pa.float64()),
@@ -63,6 +71,7 @@ def _row(cell: Cell, record: Record) -> dict[str, Any]:
         "seed": cell.seed,
         "engine": cell.engine,
         **parts,
+        **(cell.capacity.traits() if isinstance(cell.capacity, MadeCapacity) else {}),
         "status": record.status,
         "error": record.error,
         **record.figures,

@@ -1,0 +1,330 @@
+"""Make the tables of docs/varcap-results.md from the results of varcap-part.yaml.
+
+python experiments/varcap_tables.py results/varcap-part
+    writes docs/varcap and puts its tables on the page
+python experiments/varcap_tables.py --check
+    needs no results, and exits 1 if the page has other tables than docs/varcap
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import doc_pages
+import pandas as pd
+import varcap_claims
+
+from batwatt.campaign.campaign import declared_of
+from batwatt.campaign.cells import Cell
+from batwatt.campaign.sources import MadePlatform
+from batwatt.campaign.store import TABLE
+from batwatt.errors import InputError
+from batwatt.files import whole_file
+from batwatt.inputs.batsim_json import read_text
+from batwatt.inputs.varcap_synthetic import MEAN_CAPACITY
+from batwatt.model.workload import LONG_S
+from batwatt.report.table import read_campaign
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = ("varcap-results.md",)
+FOLDER = "varcap"
+DAY_S, HOUR_S = 86_400.0, 3600.0
+CLAIMS, LOADS, ACCEPTABLE, HEADROOM = "claims", "loads", "acceptable", "headroom"
+PERCENT = 100.0
+LIMITS = (0.05, 0.07, 0.10, 0.12, 0.15, 0.17, 0.20)
+"""Tolerable losses of goodput in Table 7.3."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric as it is shown: heading, factor of its unit, decimals."""
+
+    name: str
+    heading: str
+    factor: float = 1.0
+    decimals: int = 1
+
+
+GOODPUT = Measure("goodput", "goodput, %", PERCENT)
+SHORT = Measure("goodput_short", "of short jobs", PERCENT)
+LONG = Measure("goodput_long", "of long jobs", PERCENT)
+FAILURES = Measure("job_failure_rate", "failures, % of runs", PERCENT, 2)
+FAILURES_LONG = Measure("job_failure_rate_long", "failures of long jobs, %", PERCENT, 2)
+WAIT = Measure("mean_wait_s", "wait, min", 1 / 60)
+
+
+@dataclass(frozen=True)
+class Means:
+    """A table of means: a row for each value of `rows` of the studies that begin like `study`."""
+
+    name: str
+    study: str
+    rows: tuple[str, ...]
+    measures: tuple[Measure, ...] = (GOODPUT, FAILURES, WAIT)
+    spread: str | None = None
+    """A column whose values stand side by side instead, for the first measure only."""
+
+
+MEANS = (
+    Means("step", "fig5-2-", ("system", "cap_step"), spread="cap_range"),
+    Means("structure", "fig5-3-", ("system", "cap_structure"), spread="cap_range"),
+    Means("frequency", "fig5-6-", ("system", "cap_structure", "cap_range"), spread="cap_period_h"),
+    Means("cells", "fig5-8", ("workload",), spread="cap_range"),
+    Means("spectrum", "fig5-9", ("cap_range",), (GOODPUT, SHORT, LONG, FAILURES, FAILURES_LONG, WAIT)),
+    Means("dependencies", "fig5-10", ("trace", "cap_range")),
+    Means("long-fraction", "fig5-11", ("trace", "cap_range")),
+    Means("real", "fig5-16", ("capacity_of",)),
+    Means("small-steps", "fig6-3-", ("label",)),
+    Means("terminations", "fig6-4-", ("system", "label", "cap_structure"), spread="cap_range"),
+    Means("failures", "fig6-4-", ("system", "label", "cap_structure"), (FAILURES,), spread="cap_range"),
+    Means("foresight", "fig6-8-", ("system", "cap_structure", "cap_range"), spread="label"),
+    Means("foresight-failures", "fig6-8-", ("system", "cap_structure", "cap_range"), (FAILURES,), spread="label"),
+    Means("schedulers", "fig7-4", ("label", "cap_range")),
+    Means("ranges", "fig7-5", ("label",), spread="cap_range"),
+    Means("errors", "errors", ("label",)),
+    Means("german", "german", ("label", "kind")),
+    Means("mustang", "mustang", ("label", "kind")),
+)
+TABLES = (CLAIMS, LOADS, *(table.name for table in MEANS), ACCEPTABLE, HEADROOM)
+"""The tables of the page; each is a file of docs/varcap, too."""
+NUMBERS = ("means.csv", "claims.csv")
+"""All numbers behind them."""
+HEADINGS = {
+    "cap_range": "range",
+    "cap_step": "largest step",
+    "cap_period_h": "h between changes",
+    "cap_structure": "structure",
+    "capacity_of": "capacity",
+    "kind": "capacity",
+}
+
+
+def rows_of(results: Path) -> pd.DataFrame:
+    """The finished runs of a campaign, with what tables are ordered by. Raises InputError."""
+    # which tells of what is no campaign; its frame has no columns of capacities
+    read_campaign(results)
+    frame = pd.read_parquet(results / TABLE)
+    frame = frame[frame["status"] == "done"].copy()
+    frame[["trace", "trace_seed"]] = [_halves(name) for name in frame["workload"]]
+    frame["system"] = frame["study"].str.rpartition("-")[2]
+    frame["cap_period_h"] = frame["cap_period_s"] / HOUR_S
+    frame["kind"] = frame["cap_structure"].replace("constant", "fixed")
+    frame["capacity_of"] = frame["capacity"].str.replace(r"-s\d+$", "", regex=True)
+    return frame
+
+
+def _halves(name: str) -> tuple[str, str]:
+    """A generated workload's name without its seed, and the seed."""
+    stem, _, seed = name.rpartition("-")
+    return (stem, seed) if stem and seed.isdigit() else (name, "")
+
+
+def means_of(frame: pd.DataFrame, table: Means) -> pd.DataFrame:
+    """Mean, standard error (n - 1) and count of each measure for each row of a table; empty without its study."""
+    apart = table.study.endswith("-")
+    part = frame[frame["study"].str.startswith(table.study) if apart else frame["study"] == table.study]
+    keys = [*table.rows, *([table.spread] if table.spread else [])]
+    found = []
+    for point, rows in part.groupby(keys, sort=False, dropna=False):
+        for measure in table.measures:
+            values = rows[measure.name].dropna() * measure.factor
+            if len(values):
+                found.append((*point, measure.heading, float(values.mean()), _error(values), len(values)))
+    return pd.DataFrame(found, columns=[*keys, "measure", "mean", "standard_error", "runs"])
+
+
+def _error(values: pd.Series) -> float:
+    """Standard error of the mean; NaN of one value."""
+    return float(values.std()) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+
+
+def means_table(frame: pd.DataFrame, table: Means) -> str:
+    """The same as Markdown."""
+    means = means_of(frame, table)
+    heads = [HEADINGS.get(name, name) for name in table.rows]
+    if means.empty:
+        return "No runs."
+    shown = table.measures[:1] if table.spread else table.measures
+    decimals = {measure.heading: measure.decimals for measure in shown}
+    means = means[means["measure"].isin(decimals)]
+    over = table.spread or "measure"
+    columns = list(dict.fromkeys(means[over])) if table.spread is None else _in_order(means[over])
+    texts: dict[tuple[str, ...], dict[object, str]] = {}
+    for row in means.to_dict("records"):
+        text = _with_error(row["mean"], row["standard_error"], decimals[row["measure"]])
+        key = tuple(_text(row[name]) for name in table.rows)
+        texts.setdefault(key, {})[_text(row[over])] = text
+    named = [_text(column) for column in columns]
+    if table.spread:
+        heads[-1] += f" ({shown[0].heading} by {HEADINGS.get(table.spread, 'what is known')})"
+    return _markdown(
+        [*heads, *named], [[*key, *(cells.get(name, "") for name in named)] for key, cells in texts.items()]
+    )
+
+
+def _in_order(values: pd.Series) -> list[object]:
+    """Numbers by size, texts as they come; what has none (a fixed capacity) first."""
+    unique = values.drop_duplicates().tolist()
+    if all(isinstance(value, str) for value in unique):
+        return unique
+    return sorted(unique, key=lambda value: (not pd.isna(value), 0.0 if pd.isna(value) else value))
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return "fixed" if math.isnan(value) else f"{value:g}"
+    return str(value)
+
+
+def _with_error(mean: float, error: float, decimals: int) -> str:
+    return f"{mean:.{decimals}f}" + ("" if math.isnan(error) else f" ± {error:.{decimals}f}")
+
+
+def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def acceptable_table(frame: pd.DataFrame) -> str:
+    """Table 7.3: the widest range, in % of the mean capacity, up to which goodput is lost by at most so much.
+
+    Goodput between the ranges that were run is interpolated in a straight line; what is lost, is lost against Base on
+    the fixed capacity.
+    """
+    part = frame[frame["study"] == "fig7-5"]
+    fixed = part.loc[(part["label"] == "Base") & (part["cap_range"] == 0.0), "goodput"].mean()
+    labels = list(dict.fromkeys(part["label"]))
+    if not labels or math.isnan(fixed):
+        return "No runs."
+    curves = {label: part[part["label"] == label].groupby("cap_range")["goodput"].mean() for label in labels}
+    rows = []
+    for limit in LIMITS:
+        found = [(widest(curve, fixed, limit), curve.index.max()) for curve in curves.values()]
+        rows.append([f"{limit:.0%}", *(_range(size, largest) for size, largest in found)])
+    return _markdown(["tolerable loss", *labels], rows)
+
+
+def _range(size: float, largest: float) -> str:
+    """A range in % of the mean capacity; all that were run may be acceptable."""
+    return "none" if math.isnan(size) else f"{'≥ ' if size == largest else ''}{size / MEAN_CAPACITY:.0%}"
+
+
+def widest(curve: pd.Series, fixed: float, limit: float) -> float:
+    """The range up to which a curve of goodput by range loses at most `limit` of `fixed`; NaN if none does."""
+    lost = 1.0 - curve.sort_index() / fixed
+    before: tuple[float, float] | None = None
+    for size, value in lost.items():
+        if value > limit:
+            if before is None:
+                return math.nan
+            return before[0] + (float(size) - before[0]) * (limit - before[1]) / (float(value) - before[1])
+        before = (float(size), float(value))
+    return before[0] if before else math.nan
+
+
+def loads_table(cells: Sequence[Cell]) -> str:
+    """What the workloads ask for: jobs, their load on 0.7 of the machines, and what is too wide for a fixed 0.7."""
+    rows, seen = [], set()
+    for cell in cells:
+        workload, platform = cell.workload, cell.platform
+        name = (platform.name, _halves(workload.name)[0])
+        if name in seen or workload.path.suffix != ".csv" or not isinstance(platform, MadePlatform):
+            continue
+        seen.add(name)
+        machines = platform.machines
+        jobs = pd.read_csv(StringIO(workload.text) if workload.text else workload.path)
+        jobs[["arrival_time", "length"]] *= HOUR_S if workload.length_unit[0] == "h" else 1.0
+        rows.append([*name, *_asked(jobs, machines.machines * machines.cores * MEAN_CAPACITY, cell)])
+    heads = ["machines", "workload", "jobs", "days of releases", "load", "load of the window", "long", "too wide"]
+    return _markdown(heads, rows)
+
+
+def _asked(jobs: pd.DataFrame, cores: float, cell: Cell) -> list[str]:
+    work = jobs["length"] * jobs["cpus"]
+    end_s = jobs["arrival_time"].max()
+    window = cell.workload.window
+    begin, end = (window.begin_s, window.end_s) if window else (0.0, end_s)
+    # each as if it began when it was released
+    inside = (jobs["arrival_time"] + jobs["length"]).clip(upper=end) - jobs["arrival_time"].clip(lower=begin)
+    asked = (inside.clip(lower=0.0) * jobs["cpus"]).sum()
+    shares = [work.sum() / (cores * end_s), asked / (cores * (end - begin))]
+    shares += [float(work[mask].sum() / work.sum()) for mask in (jobs["length"] > LONG_S, jobs["cpus"] > cores)]
+    return [f"{len(jobs):,}", f"{end_s / DAY_S:.1f}", *(f"{share:.1%}" for share in shares)]
+
+
+def headroom_table(frame: pd.DataFrame) -> str:
+    """Section 6.3: what each headroom stands for, and goodput and useful core-hours, beside the fixed capacity."""
+    fixed = frame[(frame["study"] == "german") & (frame["kind"] == "fixed")].set_index("trace_seed")
+    part = frame[frame["study"] == "german-headroom"]
+    rows = []
+    for headroom, runs in part.groupby("cap_headroom", sort=False):
+        beside = [runs[name] / runs["trace_seed"].map(fixed[name]) - 1.0 for name in ("goodput", "useful_core_s")]
+        numbers = [-runs["cap_saved"], runs["cap_gained"], *beside]
+        texts = [_with_error(value.mean() * PERCENT, _error(value) * PERCENT, 1) for value in numbers]
+        rows.append([f"{headroom:g}", *texts, str(len(runs))])
+    if not rows:
+        return "No runs."
+    heads = ["most capacity", "carbon, %", "capacity, %", "goodput, %", "useful core-hours, %", "runs"]
+    return _markdown([heads[0], *(f"{head} beside fixed" for head in heads[1:5]), heads[5]], rows)
+
+
+def make(results: Path, docs: Path) -> int:
+    """Write docs/varcap and the tables of the page; says what changed."""
+    pages = doc_pages.read_pages(docs, PAGES, TABLES)
+    frame, cells = rows_of(results), declared_of(results).cells
+    claims = varcap_claims.claims(frame)
+    tables: dict[str, Callable[[], str]] = {
+        CLAIMS: lambda: varcap_claims.claims_table(claims),
+        LOADS: lambda: loads_table(cells),
+        **{table.name: (lambda table=table: means_table(frame, table)) for table in MEANS},  # type: ignore[misc]
+        ACCEPTABLE: lambda: acceptable_table(frame),
+        HEADROOM: lambda: headroom_table(frame),
+    }
+    folder = docs / FOLDER
+    folder.mkdir(exist_ok=True)
+    for name in TABLES:
+        _write(folder / f"{name}.md", tables[name]() + "\n")
+    means = pd.concat([means_of(frame, table).assign(table=table.name) for table in MEANS])
+    means = means[["table", *(name for name in means if name != "table")]].round(6)
+    for file, numbers in zip(NUMBERS, (means, claims.round(6)), strict=True):
+        _write(folder / file, numbers.to_csv(index=False, lineterminator="\n"))
+    doc_pages.write(pages, tables_of(docs))
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as out:
+        out.write(text)
+
+
+def tables_of(docs: Path) -> dict[str, str]:
+    """Every table. Raises InputError."""
+    return {name: read_text(docs / FOLDER / f"{name}.md").strip() for name in TABLES}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Make the tables, or check them; the exit code is 1 if the page has another table, 2 for bad input."""
+    parser = argparse.ArgumentParser(description="Make the tables of docs/varcap-results.md.")
+    parser.add_argument("results", type=Path, nargs="?", help="folder of results: varcap-part")
+    parser.add_argument("--check", action="store_true", help="compare with the page instead of writing it")
+    parser.add_argument("--docs", type=Path, default=DOCS, help="folder of the page")
+    given = parser.parse_args(words)
+    if (given.results is None) != given.check:
+        parser.error("give either a folder of results or --check")
+    try:
+        if given.check:
+            return doc_pages.check(doc_pages.read_pages(given.docs, PAGES, TABLES), tables_of(given.docs))
+        return make(given.results, given.docs)
+    except InputError as error:
+        print(f"varcap_tables: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

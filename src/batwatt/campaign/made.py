@@ -1,0 +1,156 @@
+"""Capacities of a campaign that texts such as `walk:range=0.6` describe, which runs make for their machines."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from batwatt.campaign.spec import Capacities, canonical, filled, points_of
+from batwatt.errors import InputError
+from batwatt.inputs.capacity_spec import KINDS, CapacitySpec, Purchased, Traced, Varied, parse_capacity
+from batwatt.inputs.platform_gen import number_text
+from batwatt.inputs.purchase import Budget, bill
+from batwatt.results.goodput import Window
+
+if TYPE_CHECKING:
+    from batwatt.campaign.sources import InputFile
+
+SEED = "seed"
+
+
+@dataclass(frozen=True)
+class MadeCapacity:
+    """A capacity before it is known for how many machines: its name in the table, its text read, the files it needs.
+
+    Its digest is that of what the text says, and of the files' content. `told` are options for schedulers that have
+    them, `platforms` the names of those that it is for, None: of all.
+    """
+
+    name: str
+    spec: CapacitySpec
+    files: tuple[InputFile, ...] = ()
+    seed: int | None = None
+    platforms: tuple[str, ...] | None = None
+
+    @property
+    def told(self) -> tuple[tuple[str, int], ...]:
+        """Options for schedulers that have them: its seed, so that repetitions draw numbers of their own."""
+        return () if self.seed is None else ((SEED, self.seed),)
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of everything that the series is made of."""
+        digests = {file.path: file.sha256 for file in self.files}
+        return hashlib.sha256(canonical(_facts(self.spec, digests)).encode()).hexdigest()
+
+    def within(self, window: Window | None) -> MadeCapacity:
+        """The same, levelled until the end of what is measured unless it says itself over which time."""
+        source = self.spec.source
+        if window is None or not isinstance(source, Varied) or source.end_s is not None:
+            return self
+        if source.variation.window_s is not None or source.variation.structure == "constant":
+            return self
+        varied = replace(source, variation=replace(source.variation, window_s=window.end_s))
+        return replace(self, spec=replace(self.spec, source=varied))
+
+    def traits(self) -> dict[str, str | float | int | None]:
+        """What figures are drawn against: columns of the table, None where it has no such thing."""
+        kind, source = self.spec.text.partition(":")[0], self.spec.source
+        traits: dict[str, str | float | int | None] = {"cap_structure": kind, "cap_seed": self.seed}
+        if isinstance(source, Varied):
+            variation = source.variation
+            traits |= {"cap_mean": variation.mean, "cap_range": round(variation.high - variation.low, 9)}
+            if kind != "constant":
+                traits["cap_period_s"] = variation.period_s
+            if kind == "walk":
+                traits["cap_step"] = variation.step_fraction
+        elif isinstance(source, Purchased | Traced):
+            traits["cap_period_s"] = source.file.period_s
+            if isinstance(source, Purchased) and isinstance(source.rule, Budget):
+                traits |= {"cap_mean": source.rule.budget, "cap_headroom": source.rule.headroom}
+                traits |= _bill_of(source, source.rule)
+        return traits
+
+
+def _bill_of(source: Purchased, budget: Budget) -> dict[str, float | None]:
+    """By which share it costs or emits less than the fixed capacity of its budget, and is larger on average."""
+    try:
+        signal = source.signal()
+    except InputError:  # the file went away after the runs
+        return {}
+    if signal is None:
+        return {}
+    found = bill(source.fractions(signal.end_s, 1).series, signal, budget.budget)
+    return {"cap_saved": found.saved, "cap_gained": found.gained}
+
+
+def made_capacities(
+    entry: Capacities, where: str, base: Path, file: Callable[[str, str], InputFile]
+) -> list[MadeCapacity]:
+    """What an entry describes, for each point of its grid and each seed; `file` finds a file. Raises InputError."""
+    found = []
+    own = tuple(entry.platforms) if entry.platforms else None
+    for point in points_of(entry.grid):
+        seeds: Sequence[int | None] = entry.seeds or [None]
+        for seed in seeds:
+            text = filled(entry.spec or "", point)
+            if seed is not None:
+                text += f"{'' if text.endswith(':') else ','}{SEED}={seed}"
+            try:
+                spec = parse_capacity(text, base)
+            except InputError as error:
+                raise InputError(where, str(error)) from None
+            if spec is None:
+                kinds = ", ".join(f"{kind}:" for kind in KINDS)
+                raise InputError(where, f"{text!r} describes no capacity", f"it begins with one of {kinds}")
+            spec, files = _found(spec, where, base, file)
+            name = filled(entry.name, point) if entry.name else _name(spec)
+            name += "" if seed is None else f"-s{seed}"
+            found.append(MadeCapacity(name, spec, files, seed, own))
+    return found
+
+
+def _found(
+    spec: CapacitySpec, where: str, base: Path, file: Callable[[str, str], InputFile]
+) -> tuple[CapacitySpec, tuple[InputFile, ...]]:
+    """The spec with its file where it is, and the file."""
+    source = spec.source
+    if not isinstance(source, Purchased | Traced):
+        return spec, ()
+    path = source.file.path
+    there = file(str(path.relative_to(base) if path.is_relative_to(base) else path), where)
+    return replace(spec, source=replace(source, file=replace(source.file, path=there.path))), (there,)
+
+
+def _name(spec: CapacitySpec) -> str:
+    """As in `walk-0.6-0.15-3600` (range, step, period) or `carbon-DE-0.7-1.2`: the file and what is said of it."""
+    source = spec.source
+    kind, _, words = spec.text.partition(":")
+    given = [(key, value) for key, mark, value in (word.partition("=") for word in words.split(",")) if mark]
+    if not isinstance(source, Varied):
+        stems = [path.stem for path in spec.files()]
+        return "-".join([kind, *stems, *(value for key, value in given if key != "repeat")])
+    variation = source.variation
+    if kind == "constant":
+        return f"{kind}-{number_text(variation.mean)}"
+    sizes = [variation.range, *([variation.step_fraction] if kind == "walk" else []), variation.period_s]
+    usual = ("range", "step", "period", SEED)
+    more = [f"{key}{value}" for key, value in given if key not in usual and not (key == "mean" and value == "0.7")]
+    return "-".join([kind, *(number_text(round(size, 9)) for size in sizes), *more])
+
+
+def _facts(value: Any, digests: Mapping[Path, str]) -> Any:
+    """What determines a series as JSON, files by their content."""
+    if isinstance(value, Path):
+        return digests[value]
+    if is_dataclass(value):
+        named = {field.name: _facts(getattr(value, field.name), digests) for field in fields(value) if field.compare}
+        if "step" in named and isinstance(value.step_fraction, float):  # type: ignore[union-attr]
+            # said or not, it is the same
+            named["step"] = value.step_fraction  # type: ignore[union-attr]
+        return {"kind": type(value).__name__, **named}
+    return value
