@@ -22,7 +22,7 @@ from batwatt.inputs.convert import convert_file
 from batwatt.inputs.events import envelope_events
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.jobs_csv import SECONDS
-from batwatt.inputs.machines import Machines, machines_xml
+from batwatt.inputs.machines import Machines, SpeedMachines, machines_xml
 from batwatt.inputs.platform_gen import platform_xml_of
 from batwatt.inputs.pmbs_synthetic import KINDS, Synthetic, synthetic
 from batwatt.inputs.riskaware_text import to_riskaware
@@ -119,13 +119,17 @@ def generate_machines(
     cores: Annotated[int, typer.Option(help="Cores of a machine; each is a host.")],
     core_watts: Annotated[float, typer.Option(help="Power of a core that is on, busy or not, W.")] = Machines.core_w,
     core_speed: Annotated[str, typer.Option(help="Speed of a core.")] = str(Machines.core_flops),
+    speeds: Annotated[
+        bool, typer.Option("--speeds", help="Cores can be slower and faster, as the scheduler oversubscribed needs.")
+    ] = False,
     output: Output = None,
 ) -> None:
     """Write a SimGrid platform of like machines, each core a host with the property machine.
 
     [bold]Example:[/] batwatt generate machines --machines 152 --cores 24 -o machines.xml
     """
-    deliver(machines_xml(Machines(machines, cores, core_w=core_watts, core_flops=core_speed)), output)
+    kind = SpeedMachines if speeds else Machines
+    deliver(machines_xml(kind(machines, cores, core_w=core_watts, core_flops=core_speed)), output)
 
 
 @generate.command("walk")

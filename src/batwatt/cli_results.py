@@ -136,6 +136,14 @@ def metrics(
     window: WindowText = None,
     length_unit: LengthUnit = "seconds",
     long: LongS = None,
+    slowed: Annotated[
+        bool,
+        typer.Option(
+            "--slowed",
+            help="A run of oversubscribed: what its jobs were slowed down by is no work.",
+            rich_help_panel="Machines",
+        ),
+    ] = False,
 ) -> None:
     """Work out the figures of files that a real Batsim wrote (a run of ours has them already), or with other classes.
 
@@ -152,6 +160,7 @@ def metrics(
         window=window_of(window),
         length_unit=unit_of(length_unit),
         long_s=long_of(long),
+        in_flops=slowed,
     )
     found = write_results(prefix, gather(spec, envelope))
     print_summary([(prefix.name, found)])

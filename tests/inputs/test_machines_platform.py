@@ -7,7 +7,7 @@ import math
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.machines import Machines, machines_platform, machines_xml
+from batwatt.inputs.machines import Machines, SpeedMachines, machines_platform, machines_xml
 from batwatt.inputs.platform_xml import read_platform
 from batwatt.model.platform import PState, Sleep
 
@@ -20,6 +20,8 @@ from batwatt.model.platform import PState, Sleep
         Machines(101, 2),
         Machines(3, 2, core_w=9.7, core_flops="38.4 G", off_s=6.1, on_s=0.3),
         Machines(1, 3, core_w=0, core_flops=2.5e9, on_s=7),
+        SpeedMachines(2, 2),
+        SpeedMachines(1, 2, core_flops="38.4 G", speeds=(0.5, 1.7)),
     ],
     ids=repr,
 )
@@ -27,6 +29,19 @@ def test_file_and_memory_agree(tmp_path, machines):
     path = tmp_path / "m.xml"
     path.write_text(machines_xml(machines))
     assert read_platform(path) == machines_platform(machines, source=str(path))
+
+
+def test_cores_of_several_speeds():
+    host = machines_platform(SpeedMachines(1, 1, core_w=7.5, core_flops="2Gf", speeds=(0.29, 1.5))).hosts[0]
+    assert [(state.speed_flops, state.idle_w, state.full_w) for state in host.pstates[:3]] == [
+        (2e9, 7.5, 7.5),
+        (5.8e8, 7.5, 7.5),
+        (3e9, 7.5, 7.5),
+    ]
+    assert sorted(host.compute) == [0, 1, 2] and host.sleeps == (Sleep(sleep=3, switch_off=4, switch_on=5),)
+    for speeds in ((1.0,), (0.0,), (-1.0,), (math.nan,), ("fast",)):
+        with pytest.raises(InputError, match="speeds must be numbers in"):
+            SpeedMachines(1, 1, speeds=speeds)
 
 
 def test_hosts_are_machine_by_machine():

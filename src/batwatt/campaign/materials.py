@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from batwatt.campaign.load import our_schedulers
 from batwatt.errors import InputError
 from batwatt.files import whole_file
-from batwatt.inputs.batsim_json import read_workload
+from batwatt.inputs.batsim_json import load_json, read_text, read_workload
 from batwatt.inputs.capacity import read_capacity, to_csv
 from batwatt.inputs.capacity_spec import CapacitySpec, parse_capacity
 from batwatt.inputs.convert import SUFFIXES, read_trace
 from batwatt.inputs.google_like import to_text
+from batwatt.inputs.in_flops import json_in_flops, workload_in_flops
 from batwatt.inputs.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.machines import Machines, machines_platform, machines_xml
 from batwatt.inputs.platform_xml import read_platform
@@ -36,7 +37,10 @@ BEYOND_S = 30 * 86_400.0
 
 @dataclass(frozen=True)
 class Materials:
-    """The inputs of a run; `cores` are those of a machine, jobs of more than `long_s` s are long."""
+    """The inputs of a run; `cores` are those of a machine, jobs of more than `long_s` s are long.
+
+    `simulated` is the workload as it runs, if it is another one than what it is measured by: delays in flops.
+    """
 
     platform: Platform
     workload: Workload
@@ -45,6 +49,7 @@ class Materials:
     cores: int
     window: Window | None
     long_s: float = LONG_S
+    simulated: Workload | None = None
 
 
 def is_trace(workload: Path) -> bool:
@@ -75,7 +80,8 @@ def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
         last_s = max((job.submit_time_s for job in workload.jobs), default=0.0)
         capacity = capacity_of(spec.capacity, len(machines), last_s)
     series = read_series(envelope) if envelope is not None else None
-    return Materials(platform, workload, series, capacity, cores, spec.window, spec.long_s)
+    simulated = workload_in_flops(workload, nominal_flops(platform)) if spec.in_flops else None
+    return Materials(platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated)
 
 
 def capacity_of(given: Path | CapacitySpec, machines: int, last_submission_s: float = 0.0) -> Series:
@@ -98,8 +104,13 @@ def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
     platform, workload = spec.platform, spec.workload
     if isinstance(platform, Machines):
         platform = _write(file_of(prefix, "platform", ".xml"), machines_xml(platform))
-    if is_trace(workload):
-        data = window_json(read_trace(workload, spec.length_unit), *_bounds(spec.window), hosts, workload)
+    if is_trace(workload) or spec.in_flops:
+        if is_trace(workload):
+            data = window_json(read_trace(workload, spec.length_unit), *_bounds(spec.window), hosts, workload)
+        else:
+            data = load_json(read_text(workload), workload)
+        if spec.in_flops:
+            data = json_in_flops(data, nominal_flops(platform_of(spec.platform)))
         workload = _write(file_of(prefix, "workload", ".json"), to_text(data))
     return replace(spec, platform=platform, workload=workload, length_unit="s")
 
@@ -118,6 +129,12 @@ def platform_of(given: Path | Machines) -> Platform:
 @lru_cache(maxsize=4)
 def _made(machines: Machines) -> Platform:
     return machines_platform(machines, f"{machines.machines} machines of {machines.cores} cores")
+
+
+def nominal_flops(platform: Platform) -> float:
+    """The speed of the first host in the p-state in which it begins, flop/s."""
+    host = platform.hosts[0]
+    return host.pstates[host.initial_pstate].speed_flops
 
 
 def machines_of(platform: Platform) -> dict[str, int]:

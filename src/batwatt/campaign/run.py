@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.inputs.capacity_spec import CapacitySpec
 from batwatt.inputs.events import read_events
 from batwatt.inputs.jobs_csv import TimeUnit
-from batwatt.inputs.machines import Machines
+from batwatt.inputs.machines import Machines, SpeedMachines
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import LONG_S
@@ -54,7 +54,7 @@ class RunSpec:
 
     A workload that is not JSON is a trace of jobs, its times in `length_unit` if it is CSV, cut to the window if there
     is one. A capacity is a file, or made when the run starts. Jobs of more than `long_s` s are long; unless told apart,
-    for the scheduler as for the figures.
+    for the scheduler as for the figures. With `in_flops` delays run as flops that last as long at the nominal speed.
     """
 
     platform: Path | Machines
@@ -73,6 +73,7 @@ class RunSpec:
     window: Window | None = None
     length_unit: TimeUnit = "s"
     long_s: float = LONG_S
+    in_flops: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 < self.long_s < math.inf:
@@ -136,7 +137,7 @@ def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
 def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
     began = time.perf_counter()
     found = scheduler_class(spec.scheduler)
-    spec = _with_one_capacity(_with_one_length(spec, found), found)
+    spec = _with_speeds(_with_one_capacity(_with_one_length(spec, found), found), found)
     given = spec.envelope or spec.options.get("envelope")
     materials = gather(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
     platform, envelope = materials.platform, materials.envelope
@@ -160,7 +161,7 @@ def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
     deadlock: DeadlockError | None = None
     with staging(spec.prefix) as inner:
         if spec.engine == "embedded":
-            engine = Engine(platform, [materials.workload], config, events)
+            engine = Engine(platform, [materials.simulated or materials.workload], config, events)
             watch = (lambda link: _Watched(link, progress)) if progress else None
             try:
                 with blaming(spec.scheduler, type(scheduler)):
@@ -185,6 +186,20 @@ def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
 def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
     """The options that a scheduler of ours has; none of somebody else's."""
     return scheduler.Options.model_fields if issubclass(scheduler, Scheduler) else {}
+
+
+def _with_speeds(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
+    """The same run with jobs and machines that can be slowed down, if the scheduler does that. Raises InputError."""
+    if not (issubclass(scheduler, Scheduler) and scheduler.needs_speeds):
+        return spec
+    if spec.config.energy is False:
+        problem = f"the scheduler {spec.scheduler!r} changes speeds, which Batsim does with energy accounting only"
+        raise InputError("--no-energy", problem, "leave it out")
+    platform = spec.platform
+    if isinstance(platform, Machines) and not isinstance(platform, SpeedMachines):
+        given = {entry.name: getattr(platform, entry.name) for entry in fields(platform)}
+        platform = SpeedMachines(**given)
+    return replace(spec, platform=platform, in_flops=True)
 
 
 def _with_one_length(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
@@ -347,6 +362,7 @@ def write_results(prefix: Path, materials: Materials) -> Metrics:
         cores=materials.cores,
         window=materials.window,
         long_s=materials.long_s,
+        slowed=materials.simulated is not None,
     )
     write_metrics(prefix, metrics)
     if ledger is not None:

@@ -22,6 +22,16 @@ from batwatt.model.platform import MACHINE, Host, Platform, PState, Sleep
 from batwatt.units import finite, speed_flops
 
 _WHERE = "machines"
+STANDSTILL = 1e-6
+"""A speed, relative to the nominal one, at which a job gets nowhere: Batsim knows none of 0."""
+SPEEDS = (
+    STANDSTILL,
+    *(k / 100 for k in range(1, 100)),
+    *(k / 100 for k in range(101, 121)),
+    *(k / 100 for k in range(125, 201, 5)),
+    *(2.5, 3.0, 4.0, 5.0, 7.5, 10.0),
+)
+"""Speeds of cores relative to the nominal one, which is not among them: slowed down, and to catch up."""
 
 
 @dataclass(frozen=True)
@@ -77,20 +87,57 @@ class Machines:
         width = len(str(self.cores - 1))
         return tuple(f"c{number:0{width}d}" for number in range(self.cores))
 
+    @property
+    def nominal_flops(self) -> float:
+        """Speed of a core in p-state 0, flop/s."""
+        return speed_flops(speed_text(self.core_flops))
+
+    @property
+    def computing(self) -> tuple[State, ...]:
+        """The p-states in which a host computes."""
+        return ((speed_text(self.core_flops), self.core_w, self.core_w),)
+
     @cached_property
     def states(self) -> tuple[State, ...]:
-        """The p-states of each host: on, off, switching off, switching on."""
+        """The p-states of each host: those in which it computes, off, switching off, switching on."""
         return (
-            (speed_text(self.core_flops), self.core_w, self.core_w),
+            *self.computing,
             (SLEEP_SPEED, 0.0, 0.0),
             (switch_speed(self.off_s), 0.0, 0.0),
             (switch_speed(self.on_s), self.core_w, self.core_w),
         )
 
 
+@dataclass(frozen=True)
+class SpeedMachines(Machines):
+    """Machines whose cores can go at other speeds, relative to the nominal one of p-state 0 (docs/oversubscription.md).
+
+    They are the p-states 1, 2, ... in this order; off and the virtual ones follow. A core draws `core_w` at any speed.
+    """
+
+    speeds: tuple[float, ...] = SPEEDS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for speed in self.speeds:
+            try:
+                good = 0.0 < finite(speed) <= 1e6 and speed != 1.0
+            except ValueError:
+                good = False
+            if not good:
+                problem = f"speeds must be numbers in ]0, 1e6] other than 1, got {speed!r}"
+                raise InputError(_WHERE, problem, "give them relative to the nominal one")
+
+    @property
+    def computing(self) -> tuple[State, ...]:
+        """See `Machines`."""
+        speeds = (speed_text(round(speed * self.nominal_flops, 6)) for speed in self.speeds)
+        return (*super().computing, *((speed, self.core_w, self.core_w) for speed in speeds))
+
+
 def machines_xml(machines: Machines) -> str:
     """The SimGrid platform (XML 4.1) of these machines and a master host; each host has the property `machine`."""
-    attributes, properties = described(machines.states, 1, 1)
+    attributes, properties = described(machines.states, len(machines.computing), 1)
     lines: list[str] = []
     for machine in machines.machine_names:
         own = properties | {MACHINE: machine}
@@ -102,9 +149,10 @@ def machines_xml(machines: Machines) -> str:
 
 def machines_platform(machines: Machines, source: str = "<memory>") -> Platform:
     """The platform that `read_platform` reads from `machines_xml`, made without the XML."""
-    properties = described(machines.states, 1, 1)[1]
+    computing = len(machines.computing)
+    properties = described(machines.states, computing, 1)[1]
     pstates = tuple(PState(speed_flops(speed), idle, idle, full) for speed, idle, full in machines.states)
-    sleeps = (Sleep(1, 2, 3),)
+    sleeps = (Sleep(computing, computing + 1, computing + 2),)
     outside = MappingProxyType[str, str]({})
     hosts: list[Host] = []
     for machine in machines.machine_names:

@@ -20,6 +20,8 @@ class Scheduler(BatsimScheduler):
     """A pybatsim scheduler with checked options; `Options` says which."""
 
     Options: ClassVar[type[SchedulerOptions]] = SchedulerOptions
+    needs_speeds: ClassVar[bool] = False
+    """Whether it changes how fast jobs run: then delays become flops, and cores have several speeds."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(dict(options or {}))

@@ -78,7 +78,8 @@ class Ledger:
 
     `completed`, `killed` and `migrated` are the runs that ended so in the window, `going` those that went on at its
     end. `useful` and `aborted` are the rows whose work is; `lasted_s` is their time in the window, `work_core_s` that
-    times cores. `due` are the jobs submitted by the end of the window.
+    times cores. If runs may be `slowed` down, that is no work: of one that took longer than the workload says, it is
+    less in the same ratio. `due` are the jobs submitted by the end of the window.
     """
 
     window: Window
@@ -92,9 +93,20 @@ class Ledger:
     useful: Mask
     aborted: Mask
     lasted_s: Floats
-    work_core_s: Floats
+    cores: Floats
     declared: Declared
     due: Mask
+    slowed: bool = False
+
+    @cached_property
+    def work_core_s(self) -> Floats:
+        """Core seconds of each row in the window."""
+        work = self.lasted_s * self.cores
+        if self.slowed:
+            took_s = self.finish_s - self.chains.start_s
+            longer = took_s > self.told_s + LAG_S
+            work[longer] *= self.told_s[longer] / took_s[longer]
+        return work
 
     @cached_property
     def wait_s(self) -> Floats:
@@ -183,9 +195,14 @@ def chains_of(jobs: pd.DataFrame, origins: Origins) -> Chains:
 
 
 def ledger_of(
-    jobs: pd.DataFrame, origins: Origins, chains: Chains, workload: Workload, window: Window | None
+    jobs: pd.DataFrame,
+    origins: Origins,
+    chains: Chains,
+    workload: Workload,
+    window: Window | None,
+    slowed: bool = False,
 ) -> Ledger:
-    """What became of the rows of `jobs.csv`, whose origins and chains are given.
+    """What became of the rows of `jobs.csv`, whose origins and chains are given; `slowed`: see `Ledger`.
 
     Without a window it is from 0 to the end of the last job, and every job of the workload counts as submitted by then.
     Raises InputError if a job of the workload has a `release_s` or a `length_s` that is none.
@@ -216,9 +233,10 @@ def ledger_of(
         useful=completed | going | (migrated & lives),
         aborted=killed | (migrated & ~lives & ~neither),
         lasted_s=lasted_s,
-        work_core_s=lasted_s * jobs["requested_number_of_resources"].to_numpy(),
+        cores=jobs["requested_number_of_resources"].to_numpy(dtype=np.float64),
         declared=declared,
         due=np.full(len(workload.jobs), True) if window is None else declared.submit_s <= span.end_s,
+        slowed=slowed,
     )
 
 

@@ -172,14 +172,16 @@ def measured(
     cores: int = 1,
     window: Window | None = None,
     long_s: float = LONG_S,
+    slowed: bool = False,
 ) -> tuple[Metrics, Ledger | None]:
     """The figures of the run whose files are under `prefix`, and what became of its rows if it had a capacity.
 
     `envelope` is the cap in W, `reference_flops` the speed in flop/s at which the work of a delay is counted,
-    `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long. Without a file of
-    energies all that follows from power is None, without a capacity all of `goodput.py`. A job that was resubmitted
-    waits from its first submission. A run that ends after the window is unfinished, whatever its state: it counts as
-    such and in no other number of jobs. Raises InputError if the files are missing, malformed or of another workload.
+    `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long; `slowed` as in
+    `Ledger`. Without a file of energies all that follows from power is None, without a capacity all of `goodput.py`. A
+    job that was resubmitted waits from its first submission. A run that ends after the window is unfinished, whatever
+    its state: it counts as such and in no other number of jobs. Raises InputError if the files are missing, malformed
+    or of another workload.
     """
     jobs = read.jobs(prefix)[list(_NEEDED)]
     origins = origins_of(jobs, workload, file_of(prefix, "jobs"))
@@ -196,7 +198,7 @@ def measured(
         figures.update(_energy(prefix, envelope, makespan_s))
     ledger = None
     if capacity is not None:
-        ledger = ledger_of(jobs, origins, chains, workload, window)
+        ledger = ledger_of(jobs, origins, chains, workload, window, slowed)
         figures.update(goodput_figures(ledger, capacity, cores, long_s))
     metrics = Metrics(
         mean_slowdown=_mean_slowdown(chains, origins, successful),

@@ -80,20 +80,21 @@ class Look:
     @property
     def marker(self) -> tuple[str, str]:
         """Shape of its points, for matplotlib and for plotly."""
-        return MARKERS[self._turned % len(MARKERS)]
+        return MARKERS[self.turn % len(MARKERS)]
 
     @property
     def dash(self) -> tuple[Any, str]:
         """Dashes of its lines, for matplotlib and for plotly."""
-        return DASHES[self._turned % len(DASHES)]
+        return DASHES[self.turn % len(DASHES)]
 
     @property
     def hatch(self) -> tuple[str, str]:
         """Hatching of its areas, for matplotlib and for plotly."""
-        return HATCHES[self._turned % len(HATCHES)]
+        return HATCHES[self.turn % len(HATCHES)]
 
     @property
-    def _turned(self) -> int:
+    def turn(self) -> int:
+        """Number of its shape, dashes and hatching."""
         # one further each time that the colours begin anew, so that no two things share both
         return self.number % len(PALETTE) + self.number // len(PALETTE)
 

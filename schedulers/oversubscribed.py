@@ -1,0 +1,195 @@
+"""Oversubscription (varcap dissertation, section 5.1.4) as a Batsim scheduler (docs/oversubscription.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from batwatt.errors import InputError
+from batwatt.inputs.batsim_json import parse_profile
+from batwatt.model.hostset import HostSet, span
+from batwatt.model.workload import USE, Parallel
+from batwatt.policy.base import Job
+from batwatt.policy.capacity import MachineOptions
+from batwatt.policy.fleet import Task
+from batwatt.policy.lines import Buckets
+from batwatt.policy.oversubscription import EVEN_S, Shares, speeds_of
+from batwatt.policy.schemes import Base
+from batwatt.policy.varying import Parts, VaryingScheduler
+
+
+class OversubscribedOptions(MachineOptions):
+    """Options of the scheduler `oversubscribed` (docs/oversubscription.md)."""
+
+    oversubscription: float = Field(
+        1.25, ge=1.0, le=1000.0, allow_inf_nan=False, description="cores of a machine for each that it really has"
+    )
+    use: float = Field(
+        1.0, gt=0.0, le=1.0, allow_inf_nan=False, description="share of its cores that a job without `use` uses"
+    )
+    interval_s: float = Field(
+        300.0, ge=1.0, le=1e9, allow_inf_nan=False, description="how often what is left over is shared out, in s"
+    )
+    machine_memory: float | None = Field(
+        None, gt=0.0, allow_inf_nan=False, description="memory of a machine, in the jobs' unit; default: no limit"
+    )
+    switch: bool = Field(False, description="not used: machines stay on")
+
+
+class Oversubscribed(VaryingScheduler):
+    """Jobs that slow down when there are too few cores, and catch up later (varcap dissertation, section 5.1.4)."""
+
+    Options: ClassVar[type[OversubscribedOptions]] = OversubscribedOptions
+    needs_speeds: ClassVar[bool] = True
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        self._use: dict[int, float] = {}
+        self._masks: dict[int, int] = {}
+        self._at: dict[int, int] = {}
+        self._starting: list[Task] = []
+        self._due = False
+        self._next_s = math.inf
+
+    # what the varying scheduler asks for ------------------------------------------------------------------------
+
+    def make_parts(self, machines: int) -> Parts:
+        """First come, first served, on the first machine with room."""
+        return Parts(Base(machines, lambda: Buckets(lambda task: 0.0)), None, None)
+
+    def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
+        """Nothing is known of run times."""
+        return math.inf, False
+
+    def memory_of_machine(self) -> float:
+        """See `VaryingScheduler`."""
+        given: float | None = self.settings.machine_memory
+        return math.inf if given is None else given
+
+    def _run_s(self, job: Job) -> float:
+        """How long a job runs at the nominal speed, in s."""
+        key = (job.id.partition("!")[0], job.profile)
+        known = self._lengths.get(key)
+        if known is None:
+            profile = parse_profile(job.profile_dict, f"profile {job.profile}")
+            flops = profile.per_host_flops if isinstance(profile, Parallel) else None
+            if flops is None:
+                problem = f"job {job.id}: no speed changes how long {job.profile_dict.get('type')!r} takes as it should"
+                raise InputError("workload", problem, "give it a delay, or parallel_homogeneous flops")
+            known = self._lengths[key] = flops / self._nominal_flops
+        return known
+
+    def _most(self) -> int:
+        """All machines are always in service."""
+        return len(self.fleet)
+
+    # what pybatsim calls ----------------------------------------------------------------------------------------
+
+    def onSimulationBegins(self) -> None:
+        """Take stock of the machines, all of which are in service, and of their speeds."""
+        platform = self.platform
+        if platform is None:
+            problem = "the scheduler needs one, for the speeds of its hosts"
+            raise InputError("option 'platform'", problem, "give a file: batwatt serve --platform FILE")
+        speeds, self._states = speeds_of(platform)
+        host = platform.hosts[0]
+        self._nominal_flops = host.pstates[host.initial_pstate].speed_flops
+        super().onSimulationBegins()
+        if self._steps[-1][1] == 0.0 and self.settings.until_s is None:
+            problem = "ends with 0 machines, under which nothing that runs ever ends"
+            raise InputError(self.capacity.source, problem, "let it end with more, or give --window")
+        self.shares = Shares(speeds)
+        self._everyone = span(0, self.bs.nb_compute_resources - 1)
+        self._at[self.shares.nominal] = self._everyone
+        self._serve(np.arange(len(self.fleet)), True)
+
+    def onJobCompletion(self, job: Job) -> None:
+        """A job has ended: what it used is shared out with the next interval."""
+        number = self._by_id[job.id].number
+        super().onJobCompletion(job)
+        self.shares.remove(number)
+        del self._masks[number]
+        self._look_again()
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Speeds change at once."""
+
+    # steps ------------------------------------------------------------------------------------------------------
+
+    def _task(self, job: Job) -> Task:
+        use = (job.json_dict or {}).get(USE, self.settings.use)
+        if isinstance(use, bool) or not isinstance(use, int | float) or not 0.0 < use <= 1.0:
+            raise InputError("workload", f"job {job.id}: {USE} must be in ]0, 1], got {use!r}", "correct it")
+        task = super()._task(job)
+        self._use[task.number] = float(use)
+        return task
+
+    def _change(self, alive: int, now_s: float) -> None:
+        """There are as many cores as so many machines really have."""
+        self.shares.capacity = alive * self.fleet.cores / self.settings.oversubscription
+        self._due = True
+
+    def _look_again(self) -> None:
+        """Share out with the next interval, if anyone could have more."""
+        if self._next_s == math.inf and self.shares.improvable:
+            interval_s = self.settings.interval_s
+            self._next_s = (math.floor((self.bs.time() + EVEN_S) / interval_s) + 1) * interval_s
+
+    # carrying out -----------------------------------------------------------------------------------------------
+
+    def _carry_out(self) -> None:
+        """Start what can start, and set the speeds."""
+        super()._carry_out()
+        now_s, shares = self.bs.time(), self.shares
+        if shares.ease(now_s):
+            self._look_again()
+            self._set_speeds()
+        if self._due or now_s + EVEN_S >= self._next_s or shares.exceeded:
+            self._due, self._next_s = False, math.inf
+            shares.share(now_s)
+            self._set_speeds()
+        elif self._starting:
+            self._set_speed(shares.common, sum(self._masks[task.number] for task in self._starting))
+        for task in self._starting:
+            self.bs.execute_job(task.job)
+        self._starting.clear()
+
+    def _execute(self, task: Task) -> None:
+        """Start a job once the speed of its cores is set."""
+        mask = self._masks[task.number] = self.hosts.take(task, self.fleet)
+        task.job.allocation = HostSet(mask)
+        use = self._use.pop(task.number)
+        self.shares.add(task.number, task.cpus * use, 1.0 / use, self.bs.time())
+        self._starting.append(task)
+
+    def _set_speeds(self) -> None:
+        """Let all cores go as fast as their jobs should, idle ones as fast as a job that starts would."""
+        wanted: dict[int, int] = {}
+        rest = self._everyone
+        for number, level in self.shares.others():
+            mask = self._masks[number]
+            wanted[level] = wanted.get(level, 0) | mask
+            rest ^= mask
+        self._set_speed(self.shares.common, rest)
+        for level, mask in sorted(wanted.items()):
+            self._set_speed(level, mask)
+
+    def _set_speed(self, level: int, mask: int) -> None:
+        """Let these cores go at a speed, if they do not."""
+        need = mask & ~self._at.get(level, 0)
+        if not need:
+            return
+        self._at = {other: left for other, at in self._at.items() if (left := at & ~need)}
+        self._at[level] = self._at.get(level, 0) | need
+        self.bs.set_resource_state(HostSet(need), self._states[level])
+
+    def _call(self, now_s: float) -> None:
+        super()._call(now_s)
+        date_s = max(min(self._next_s, self.shares.even_s), now_s + EVEN_S)
+        if date_s < math.inf and date_s not in self._calls and not self._over():
+            self._calls.add(date_s)
+            self.bs.wake_me_up_at(date_s)

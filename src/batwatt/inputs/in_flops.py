@@ -1,0 +1,34 @@
+"""Delays as work: what lasts so long at one speed, and longer or shorter at others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from batwatt.model.workload import Delay, Parallel, Workload
+
+
+def workload_in_flops(workload: Workload, speed_flops: float) -> Workload:
+    """The same workload, its delays as flops that last as long on cores of `speed_flops` flop/s."""
+    profiles = {
+        name: Parallel(per_host_flops=profile.duration_s * speed_flops, return_code=profile.return_code)
+        if isinstance(profile, Delay)
+        else profile
+        for name, profile in workload.profiles.items()
+    }
+    raw_profiles = {name: _in_flops(raw, speed_flops) for name, raw in workload.raw_profiles.items()}
+    return replace(workload, profiles=profiles, raw_profiles=raw_profiles)
+
+
+def json_in_flops(data: Mapping[str, Any], speed_flops: float) -> dict[str, Any]:
+    """The same for the JSON data of a workload."""
+    profiles = {name: _in_flops(raw, speed_flops) for name, raw in data["profiles"].items()}
+    return {**data, "profiles": profiles}
+
+
+def _in_flops(raw: Mapping[str, Any], speed_flops: float) -> Mapping[str, Any]:
+    if raw.get("type") != "delay":
+        return raw
+    others = {name: value for name, value in raw.items() if name not in ("type", "delay")}
+    return {"type": "parallel_homogeneous", "cpu": raw["delay"] * speed_flops, "com": 0, **others}

@@ -1,0 +1,194 @@
+"""Cores that are promised to more jobs than can use them at once: who runs how fast (docs/oversubscription.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.errors import InputError
+from batwatt.model.platform import Platform
+
+Floats = NDArray[np.float64]
+EVEN_S = 1e-5
+"""A job that is no more than so many s behind is not behind: dates are told to 1e-6 s."""
+_TICKS = 1e6
+_ROUNDING = 1e-9
+_SLOTS = 64
+
+
+def speeds_of(platform: Platform) -> tuple[Floats, list[int]]:
+    """The speeds that the hosts can have, relative to the nominal one, ascending; and the p-state of each.
+
+    Raises InputError if the hosts are not alike or have but one.
+    """
+    host = platform.hosts[0]
+    if len(set(platform.kinds)) > 1 or len(host.compute) < 2:
+        problem = "its hosts are not alike" if len(host.compute) > 1 else "its hosts have one speed only"
+        hint = "let a run make the platform: batwatt run --machines M --cores V"
+        raise InputError(platform.source, problem, hint)
+    nominal_flops = host.pstates[host.initial_pstate].speed_flops
+    # of states of one speed that with the lowest number
+    state_of = {host.pstates[state].speed_flops / nominal_flops: state for state in sorted(host.compute, reverse=True)}
+    speeds = sorted(state_of)
+    return np.array(speeds), [state_of[speed] for speed in speeds]
+
+
+def common_level(weights: Floats, limits: Floats, surplus: float) -> float:
+    """The speed up to which jobs can go if they may take a surplus of cores beyond their nominal demand.
+
+    Each uses weight x speed cores and goes no faster than its limit (>= 1): the speed s with
+    sum(weight x (min(s, limit) - 1)) = surplus, infinite if all reach their limits with less.
+    """
+    order = np.argsort(limits, kind="stable")
+    extra, weights = limits[order] - 1.0, weights[order]
+    rest = np.cumsum(weights[::-1])[::-1]
+    before = np.concatenate(([0.0], np.cumsum(weights * extra)[:-1]))
+    k = int(np.searchsorted(before + rest * extra, surplus, side="left"))
+    return math.inf if k == len(weights) else 1.0 + float((surplus - before[k]) / rest[k])
+
+
+class Shares:
+    """The running jobs: the cores that each uses at the nominal speed, its speed, and how far behind it is.
+
+    `speeds` are those there are, relative to the nominal one, ascending; a *level* is an index of them. `capacity` is
+    how many cores there are; jobs slowed down alike are at the level `common`, which is the nominal one otherwise.
+    """
+
+    def __init__(self, speeds: Floats) -> None:
+        self.speeds = speeds
+        self.nominal = int(np.flatnonzero(speeds == 1.0)[0])
+        self.common = self.nominal
+        self.capacity = 0.0
+        self._slot_of: dict[int, int] = {}
+        self._free: list[int] = []
+        self._numbers = np.empty(0, dtype=np.int64)
+        self._weight = self._limit = self._behind = self._since = np.empty(0)
+        self._level = np.empty(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._slot_of)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._slot_of
+
+    # jobs -------------------------------------------------------------------------------------------------------
+
+    def add(self, number: int, weight: float, limit: float, now_s: float) -> None:
+        """A job starts, at the common level: it uses `weight` cores at speed 1 and is never faster than `limit`."""
+        if not self._free:
+            self._grow()
+        slot = self._free.pop()
+        self._slot_of[number] = slot
+        self._numbers[slot] = number
+        self._weight[slot] = weight
+        self._limit[slot] = self.speeds[max(self._below(limit), self.nominal)]
+        self._behind[slot] = 0.0
+        self._since[slot] = now_s
+        self._level[slot] = self.common
+
+    def remove(self, number: int) -> None:
+        """A job has ended."""
+        slot = self._slot_of.pop(number)
+        self._weight[slot] = self._behind[slot] = 0.0
+        self._level[slot] = self.nominal
+        self._numbers[slot] = -1
+        self._free.append(slot)
+
+    def _grow(self) -> None:
+        old = len(self._weight)
+        new = max(_SLOTS, old)
+        zeros = np.zeros(new)
+        self._weight, self._limit, self._behind, self._since = (
+            np.concatenate((column, zeros)) for column in (self._weight, self._limit, self._behind, self._since)
+        )
+        self._level = np.concatenate((self._level, np.full(new, self.nominal)))
+        self._numbers = np.concatenate((self._numbers, np.full(new, -1)))
+        self._free = list(range(old + new - 1, old - 1, -1))
+
+    # what there is ----------------------------------------------------------------------------------------------
+
+    @property
+    def demand(self) -> float:
+        """Cores that would be used at the nominal speed."""
+        return float(self._weight.sum())
+
+    @property
+    def used(self) -> float:
+        """Cores that are used."""
+        return float(self._weight @ self.speeds[self._level])
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether more is used than there is, and less could be."""
+        return self.common > 0 and self.used > self.capacity * (1.0 + _ROUNDING)
+
+    @property
+    def improvable(self) -> bool:
+        """Whether a job could run faster, or could make up for lost time, if there were more cores."""
+        return bool(self.common < self.nominal or self._late().any())
+
+    @property
+    def even_s(self) -> float:
+        """When the first of those that catch up has done so, in s (rounded up to 1e-6); infinite if none does."""
+        fast = self._level > self.nominal
+        if not fast.any():
+            return math.inf
+        gain = self.speeds[self._level[fast]] - 1.0
+        return math.ceil(float((self._since[fast] + self._behind[fast] / gain).min()) * _TICKS) / _TICKS
+
+    def others(self) -> Iterator[tuple[int, int]]:
+        """(number, level) of the jobs that are not at the common level."""
+        slots = np.flatnonzero((self._level != self.common) & (self._numbers >= 0))
+        return zip(self._numbers[slots].tolist(), self._level[slots].tolist(), strict=True)
+
+    def behind_s(self, number: int, now_s: float) -> float:
+        """How far behind a job is, in s at the nominal speed."""
+        slot = self._slot_of[number]
+        return float(self._behind[slot] + (1.0 - self.speeds[self._level[slot]]) * (now_s - self._since[slot]))
+
+    def speed(self, number: int) -> float:
+        """How fast a job runs."""
+        return float(self.speeds[self._level[self._slot_of[number]]])
+
+    # changes ----------------------------------------------------------------------------------------------------
+
+    def share(self, now_s: float) -> None:
+        """Set all speeds anew: jobs are slowed down alike, or those that are behind share what is left over."""
+        self._settle(now_s)
+        demand = self.demand
+        self.common = self.nominal
+        if demand > self.capacity * (1.0 + _ROUNDING):
+            self.common = min(self._below(self.capacity / demand), self.nominal)
+        self._level[self._numbers >= 0] = self.common
+        late = self._late()
+        if self.common == self.nominal and late.any():
+            limits = self._limit[late]
+            level = common_level(self._weight[late], limits, max(self.capacity - demand, 0.0))
+            wanted = np.minimum(level, limits) * (1.0 + _ROUNDING)
+            self._level[late] = np.maximum(np.searchsorted(self.speeds, wanted, side="right") - 1, self.nominal)
+
+    def ease(self, now_s: float) -> bool:
+        """Let those that have caught up go on at the nominal speed; whether there are any."""
+        fast = self._level > self.nominal
+        if not fast.any():
+            return False
+        left_s = self._behind - (self.speeds[self._level] - 1.0) * (now_s - self._since)
+        even = fast & (left_s <= EVEN_S)
+        self._behind[even], self._since[even] = left_s[even], now_s
+        self._level[even] = self.nominal
+        return bool(even.any())
+
+    def _settle(self, now_s: float) -> None:
+        self._behind += (1.0 - self.speeds[self._level]) * (now_s - self._since)
+        self._since[:] = now_s
+
+    def _late(self) -> NDArray[np.bool_]:
+        """Who is behind and could catch up."""
+        return (self._behind > EVEN_S) & (self._limit > 1.0)
+
+    def _below(self, speed: float) -> int:
+        """The level of the greatest speed that is not above this one, else the least."""
+        return max(int(np.searchsorted(self.speeds, speed * (1.0 + _ROUNDING), side="right")) - 1, 0)

@@ -1,0 +1,351 @@
+"""Oversubscription: who is slowed down and who catches up, by hand and as laws on random jobs and capacities."""
+
+from __future__ import annotations
+
+import bisect
+import math
+import shutil
+
+import numpy as np
+import pytest
+from batwatt.schedulers.oversubscribed import Oversubscribed
+from builders import workload_of
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from test_laws import ThroughText
+from varcap_talk import capacity_of, series_of
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.errors import InputError
+from batwatt.inputs.in_flops import workload_in_flops
+from batwatt.inputs.machines import SPEEDS, STANDSTILL, Machines, SpeedMachines, machines_platform
+from batwatt.model.hostset import from_text, ids
+from batwatt.model.workload import WINDOW_OVER
+from batwatt.policy.oversubscription import Shares, common_level
+from batwatt.results.writers import write_record
+
+ID, STATE, START, END, HOSTS, META = 0, 7, 8, 10, 14, 16
+LAG_S = 1e-3
+ALL_SPEEDS = np.array(sorted((*SPEEDS, 1.0)))
+
+
+def job_of(text: str) -> dict[str, object]:
+    """`name submission length cpus [use=..] [memory=..]`."""
+    name, at, length, cpus, *more = text.split()
+    row = {"id": name, "subtime": float(at), "res": int(cpus), "profile": f"p{name}"}
+    row |= {key: float(value) for key, value in (word.split("=") for word in more)}
+    return row | {"_profile": {"type": "delay", "delay": float(length)}}
+
+
+def play(jobs, capacity, machines, cores, between=None, **options):
+    """The record of a run on machines of so many promised cores."""
+    platform = machines_platform(SpeedMachines(machines, cores))
+    work = workload_in_flops(workload_of(*map(job_of, jobs), nb_res=machines * cores), 1e9)
+    engine = Engine(platform, [work], EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True))
+    given = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
+    return simulate(engine, Oversubscribed(given), between)
+
+
+def runs(*jobs: str, capacity: str, machines: int = 1, cores: int = 10, **options) -> dict[str, str]:
+    """Job -> `start-end`, as they ended."""
+    record = play(jobs, capacity, machines, cores, **options)
+    return {
+        row[ID]: "rejected" if row[START] is None else f"{row[START]:.6g}-{round(row[END], 3):.9g}"
+        for row in sorted(record.jobs)
+    }
+
+
+def speeds_in(record, hosts: int) -> dict[str, list[tuple[float, float]]]:
+    """Job -> (date, speed from then on), by what was done to its hosts."""
+    states = (1.0, *SPEEDS)
+    lines = [[(0.0, 1.0)] for _ in range(hosts)]
+    for date, names, state in record.pstate_changes:
+        if state < 0:
+            continue
+        for host in ids(from_text(names)):
+            lines[host].append((date, states[state]))
+    told = {}
+    for row in record.jobs:
+        if row[START] is None:
+            continue
+        found = set()
+        for host in ids(from_text(row[HOSTS])):
+            line = lines[host]
+            first = bisect.bisect_right(line, (row[START], math.inf)) - 1
+            steps = [(max(date, row[START]), speed) for date, speed in line[first:] if date < row[END]]
+            # of changes at one date the last counts, and one to the same speed is none
+            steps = [step for i, step in enumerate(steps) if i + 1 == len(steps) or steps[i + 1][0] > step[0]]
+            found.add(tuple(step for i, step in enumerate(steps) if not i or steps[i - 1][1] != step[1]))
+        assert len(found) == 1, "the cores of a job differ in speed"
+        told[row[ID]] = list(found.pop())
+    return told
+
+
+# by hand ------------------------------------------------------------------------------------------------------------
+
+
+def test_slowed_down_and_caught_up():
+    """10 promised cores are 8; two jobs of 5 use 4 each, 8 in all.
+
+    From 300 s there are as many as 8 of 16: R falls to one of two machines. From 600 s job 3 wants 3.2 more: 11.2 of 8,
+    so all run at 0.714, rounded down to 0.71. At 900 s 1 and 2 have done 600 + 0.71 x 300 = 813 s and are 87 s behind,
+    as is 3; of 16 cores 4.8 are left over, which would let all run at 1.43: they use 0.8 of their cores, so 1.25 is the
+    most. 1 and 2 end after (1000 - 813) / 1.25 = 149.6 s. 3 is even after 87 / 0.25 = 348 s and ends as if nothing had
+    happened.
+    """
+    jobs = ("1 0 1000 5 use=0.8", "2 0 1000 5 use=0.8", "3 600 2000 4 use=0.8")
+    record = play(jobs, "2 300:1 900:2", 2, 10)
+    ends = {row[ID]: (row[START], round(row[END], 3)) for row in record.jobs}
+    assert ends == {"1": (0, 1049.6), "2": (0, 1049.6), "3": (600, 2600)}
+    told = speeds_in(record, 20)
+    assert told["1"] == told["2"] == [(0, 1), (600, 0.71), (900, 1.25)]
+    assert told["3"] == [(600, 0.71), (900, 1.25), (1248, 1)]
+
+
+def test_what_is_left_over_is_shared_like_what_is_missing():
+    """8 cores, then 4, then 8: at 300 s jobs a and b (5 x 0.4 = 2 and 5 x 1.0 = 5 cores) run at 4 / 7, 0.57.
+
+    At 600 s both are 129 s behind; b uses all its cores and cannot catch up; a takes the one core that is left over:
+    1 + 1 / 2 = 1.5 of at most 2.5, and is even after 258 s. At 900 s nothing changes.
+    """
+    record = play(("a 0 3000 5 use=0.4", "b 0 3000 5"), "2 300:1 600:2", 2, 5, oversubscription=1.25)
+    told = speeds_in(record, 10)
+    assert told["a"] == [(0, 1), (300, 0.57), (600, 1.5), (858, 1)]
+    assert told["b"] == [(0, 1), (300, 0.57), (600, 1)]
+    assert {row[ID]: round(row[END], 3) for row in record.jobs} == {"a": 3000, "b": 3129}
+
+
+def test_what_an_end_frees_is_shared_out_with_the_next_interval():
+    # 12 cores wanted of 8, 0.66; the short one ends after 100 / 0.66 s, but the other only speeds up at 300 s
+    told = speeds_in(play(("a 0 100 4", "b 0 1000 8"), "2 1:1", 2, 10), 20)
+    assert told["b"] == [(0, 1), (1, 0.66), (300, 1)]
+    told = speeds_in(play(("a 0 100 4", "b 0 1000 8"), "2 1:1", 2, 10, interval_s=100), 20)
+    assert told["b"] == [(0, 1), (1, 0.66), (200, 1)]
+
+
+def test_a_start_slows_down_at_once():
+    # a ends at 10 + 990 / 0.5 s, b 20 s later, before the next interval
+    told = speeds_in(play(("a 0 1000 8", "b 10 1000 8"), "1", 2, 10), 20)
+    assert told == {"a": [(0, 1), (10, 0.5)], "b": [(10, 0.5)]}
+
+
+def test_nobody_who_needs_no_more_than_there_is_is_slowed_down():
+    record = play(("a 0 100 3", "b 50 100 4", "c 60 30 2 use=0.5"), "2 20:1", 2, 10)
+    assert {row[ID]: row[END] - row[START] for row in record.jobs} == {"a": 100, "b": 100, "c": 30}
+    assert len(record.pstate_changes) == 1  # that all begin in p-state 0
+
+
+def test_first_come_first_served_where_there_is_room():
+    # cores that are promised, and memory, are given once
+    assert runs("a 0 100 6 use=0.1", "b 1 100 6 use=0.1", "c 2 10 4 use=0.1", capacity="1") == {
+        "a": "0-100",
+        "b": "100-200",
+        "c": "2-12",
+    }
+    memory = ("a 0 100 1 memory=3 use=0.1", "b 1 100 1 memory=2 use=0.1", "c 2 10 1 memory=1 use=0.1")
+    assert runs(*memory, capacity="1", machine_memory=4) == {"a": "0-100", "b": "100-200", "c": "2-12"}
+    # on several machines, and never
+    assert runs("a 0 100 15 use=0.1", "b 0 9 21", capacity="2", machines=2) == {"a": "0-100", "b": "rejected"}
+
+
+def test_machines_run_on_whatever_the_capacity_is():
+    """Without any core jobs stand still, but they start, and nobody is terminated."""
+    record = play(("a 0 100 4", "b 60 100 4 use=0.5"), "1 50:0 150:1", 1, 10)
+    assert {row[ID]: (row[START], round(row[END], 3)) for row in record.jobs} == {"a": (0, 200), "b": (60, 200)}
+    assert speeds_in(record, 10)["b"] == [(60, STANDSTILL), (150, 2.0)]
+
+
+def test_jobs_without_use_have_that_of_the_options():
+    assert runs("a 0 100 8", "b 0 100 2 use=0.5", capacity="1", use=0.5, oversubscription=2) == {
+        "a": "0-100",
+        "b": "0-100",
+    }
+    # 8 + 1 cores of 5
+    slowed = runs("a 0 110 8", "b 0 55 2 use=0.5", capacity="1", oversubscription=2)
+    assert slowed["b"] == "0-100"
+
+
+def test_the_window_ends():
+    record = play(("a 0 100 10", "b 0 100 10"), "1", 1, 10, until_s=90)
+    assert {row[ID]: (row[STATE], row[META]) for row in record.jobs} == {
+        "a": ("COMPLETED_KILLED", ""),
+        "b": ("REJECTED", WINDOW_OVER),
+    }
+
+
+# who gets what ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("surplus", "level"), [(0.0, 1.0), (0.375, 1.125), (0.75, 1.25), (1.0, 1.5), (1.5, 2.0), (1.6, math.inf)]
+)
+def test_common_level(surplus, level):
+    # 2 cores up to 1.25 and 1 core up to 2
+    for order in ([0, 1], [1, 0]):
+        weights, limits = np.array([2.0, 1.0])[order], np.array([1.25, 2.0])[order]
+        assert common_level(weights, limits, surplus) == pytest.approx(level)
+
+
+def test_places_of_jobs_that_have_ended_have_no_part():
+    shares = Shares(ALL_SPEEDS)
+    shares.capacity = 1.0
+    for number in range(3):
+        shares.add(number, 1.0, 4.0, 0.0)
+    shares.share(0.0)
+    for number in range(3):
+        shares.remove(number)
+    shares.share(100.0)
+    assert not shares.improvable and shares.common == shares.nominal
+    shares.add(3, 0.5, 2.0, 200.0)
+    shares.share(300.0)
+    assert shares.behind_s(3, 400.0) == 0.0 and shares.even_s == math.inf and list(shares.others()) == []
+
+
+def test_shares_round_down_and_keep_books():
+    shares = Shares(ALL_SPEEDS)
+    shares.capacity = 5.0
+    for number in range(200):
+        shares.add(number, 0.05, 1.0, 0.0)
+    assert shares.exceeded and shares.demand == pytest.approx(10.0)
+    shares.share(0.0)
+    assert shares.used == pytest.approx(5.0) and not shares.exceeded and shares.improvable
+    assert shares.behind_s(7, 10.0) == pytest.approx(5.0)
+    for number in range(150):
+        shares.remove(number)
+    assert len(shares) == 50 and 3 not in shares and 170 in shares and shares.used == pytest.approx(1.25)
+    shares.capacity = 0.0
+    shares.share(20.0)
+    assert shares.speed(170) == STANDSTILL and not shares.exceeded
+
+
+# laws ---------------------------------------------------------------------------------------------------------------
+
+MACHINES, CORES = 3, 4
+uses = st.sampled_from([1.0, 0.9, 0.8, 0.5, 0.25, 0.1, 0.05]) | st.floats(0.01, 1.0).map(lambda x: round(x, 4))
+jobs_of = st.lists(
+    st.tuples(
+        st.integers(0, 60).map(lambda tens: 10.0 * tens) | st.floats(0, 600).map(lambda x: round(x, 3)),
+        st.integers(1, 60).map(lambda tens: 10.0 * tens) | st.floats(1, 900).map(lambda x: round(x, 2)),
+        st.integers(1, CORES) | st.integers(1, MACHINES * CORES + 1),  # now and then too many
+        uses,
+    ),
+    max_size=16,
+)
+counts = st.lists(st.integers(0, MACHINES), min_size=1, max_size=12)
+options_of = st.fixed_dictionaries(
+    {"oversubscription": st.sampled_from([1.0, 1.25, 2.0])}, optional={"interval_s": st.sampled_from([30.0, 77.7])}
+)
+slow_checks = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def lines_of(rows):
+    return [f"{i} {at!r} {length!r} {cpus} use={use!r}" for i, (at, length, cpus, use) in enumerate(rows)]
+
+
+def capacity_text(values, step_s):
+    # jobs must be able to end
+    values = [*values, values[-1] or 1]
+    return " ".join([str(values[0]), *(f"{step_s * i}:{value}" for i, value in enumerate(values) if i)])
+
+
+@slow_checks
+@given(rows=jobs_of, values=counts, step_s=st.sampled_from([50.0, 37.5, 300.0]), options=options_of)
+@example(rows=[(0.0, 100.0, 4, 0.5)] * 3, values=[1, 3], step_s=50.0, options={"oversubscription": 2.0})
+def test_laws(rows, values, step_s, options):
+    text = capacity_text(values, step_s)
+    record = play(lines_of(rows), text, MACHINES, CORES, **options)
+    assert sorted(int(row[ID]) for row in record.jobs) == list(range(len(rows)))
+    told = speeds_in(record, MACHINES * CORES)
+    dates = {date for line in told.values() for date, _ in line} | {at for at, _ in capacity_of(text)}
+    ran = [row for row in record.jobs if row[START] is not None]
+    assert all(row[STATE] == "COMPLETED_SUCCESSFULLY" for row in ran)
+    for row in record.jobs:
+        at, length_s, cpus, use = rows[int(row[ID])]
+        if row[START] is None:
+            assert cpus > MACHINES * CORES
+            continue
+        assert row[START] >= at - LAG_S and from_text(row[HOSTS]).bit_count() == cpus
+        line = told[row[ID]]
+        # nobody runs faster than its cores let it
+        assert max(speed for _, speed in line) <= max(1.0, 1.0 / use) + 1e-9
+        # what it has done at its end is its length, and at no date more than the time that has passed
+        ends = [date for date, _ in line[1:]] + [row[END]]
+        done = 0.0
+        for (begin, speed), end in zip(line, ends, strict=True):
+            done += speed * (end - begin)
+            assert done <= end - row[START] + LAG_S
+        assert done == pytest.approx(length_s, abs=LAG_S)
+        dates |= {row[START], row[END]}
+    # never more than there is, but for those that stand still
+    steps = capacity_of(text)
+    for begin, end in zip(sorted(dates), sorted(dates)[1:], strict=False):
+        if end - begin < 2 * LAG_S:
+            continue
+        date = (begin + end) / 2
+        alive = [count for at, count in steps if at <= date][-1]
+        used = standing = 0.0
+        for row in ran:
+            if row[START] <= date < row[END]:
+                _, _, cpus, use = rows[int(row[ID])]
+                speed = [speed for at, speed in told[row[ID]] if at <= date][-1]
+                used += cpus * use * speed
+                standing += cpus * use * STANDSTILL
+        assert used <= alive * CORES / options["oversubscription"] + standing + 1e-6, date
+
+
+@slow_checks
+@given(rows=jobs_of, values=counts)
+def test_nobody_is_slowed_down_while_there_is_enough(rows, values):
+    """All promised cores, used as far as they are, are no more than the least capacity."""
+    least = min(values) or 1
+    values = [max(value, least) for value in values]
+    # Batsim tells 6 decimals
+    most = math.floor(1000 * least / MACHINES) / 1000
+    rows = [(at, length, cpus, min(use, most)) for at, length, cpus, use in rows]
+    record = play(lines_of(rows), capacity_text(values, 50.0), MACHINES, CORES, oversubscription=1.0)
+    for row in record.jobs:
+        if row[START] is not None:
+            assert row[END] - row[START] == pytest.approx(rows[int(row[ID])][1], abs=1e-6)
+    assert len(record.pstate_changes) == 1
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rows=jobs_of, values=counts)
+def test_same_bytes_again_and_over_the_wire(tmp_path, rows, values):
+    folders = []
+    for name, between in (("a", None), ("b", None), ("c", ThroughText)):
+        folder = tmp_path / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        write_record(play(lines_of(rows), capacity_text(values, 50.0), MACHINES, CORES, between), folder / "x")
+        folders.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert folders[0] == folders[1] == folders[2]
+
+
+# what is refused ----------------------------------------------------------------------------------------------------
+
+
+def refused(jobs=("a 0 10 1",), capacity="1", machines=None, profile=None, **options) -> str:
+    platform = machines_platform(machines or SpeedMachines(1, 4))
+    rows = [job_of(text) | ({"_profile": profile} if profile else {}) for text in jobs]
+    work = workload_of(*rows)
+    work = work if profile else workload_in_flops(work, 1e9)
+    engine = Engine(platform, [work], EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True))
+    given = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
+    with pytest.raises(InputError) as error:
+        simulate(engine, Oversubscribed(given))
+    return str(error.value)
+
+
+def test_what_is_refused():
+    assert "under which nothing that runs ever ends" in refused(capacity="1 10:0")
+    assert play(("a 0 10 1",), "1 5:0", 1, 4, until_s=50).jobs[0][STATE] == "COMPLETED_KILLED"
+    assert "one speed only" in refused(machines=Machines(1, 4))
+    assert "for the speeds of its hosts" in refused(platform=None)
+    assert "'delay'" in refused(profile={"type": "delay", "delay": 10})
+    assert "use must be in ]0, 1], got 1.5" in refused(jobs=("a 0 10 1 use=1.5",))
+    for name, value in (("oversubscription", 0.5), ("use", 0.0), ("interval_s", 0), ("machine_memory", -1)):
+        with pytest.raises(InputError, match=name):
+            Oversubscribed({"capacity": series_of([(0.0, 1)]), name: value})
