@@ -34,11 +34,20 @@ class Shown:
     plot: interactive.Plot
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a legend; `label` is the algorithm that it is of, None if it is always there."""
+
+    name: str
+    colour: str
+    label: str | None = None
+
+
 @dataclass(frozen=True)
 class Exhibit:
     """A figure: `pictures` by file stem, `shown` on the page; without either, `caption` says why.
 
-    With a `legend` (labels) what is shown stands side by side, where there is room, below one legend for all.
+    With a `legend` what is shown stands side by side, where there is room, below one legend for all.
     """
 
     id: str
@@ -48,7 +57,7 @@ class Exhibit:
     shown: tuple[Shown, ...] = ()
     kinds: tuple[str, ...] = ("png", "svg")
     """The formats of the pictures."""
-    legend: tuple[str, ...] = ()
+    legend: tuple[Entry, ...] = ()
 
 
 def exhibits(campaign: Campaign, outline: Outline) -> Iterator[Exhibit]:
@@ -240,7 +249,8 @@ def _boxes(
         for number, panel in enumerate(panels)
     )
     picture = boxes_figure(panels, labels, looks, x_axis)
-    return Exhibit(name, title, caption, {name: picture}, shown, ("png", "svg", "pdf"), tuple(labels))
+    legend = tuple(Entry(label, looks[label].colour, label) for label in labels)
+    return Exhibit(name, title, caption, {name: picture}, shown, ("png", "svg", "pdf"), legend)
 
 
 def _sentence(text: str) -> str:

@@ -28,7 +28,7 @@ _AXIS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _plot(traces: list[dict[str, Any]], height: int, meta: dict[str, Any] | None = None, **layout: Any) -> Plot:
+def plot_of(traces: list[dict[str, Any]], height: int, meta: dict[str, Any] | None = None, **layout: Any) -> Plot:
     """A figure; `meta` tells the page's script how the height follows the choice of algorithms."""
     base: dict[str, Any] = {
         "height": height,
@@ -45,16 +45,17 @@ def _plot(traces: list[dict[str, Any]], height: int, meta: dict[str, Any] | None
     return {"data": traces, "layout": base | layout}
 
 
-def _axis(title: str, **settings: Any) -> dict[str, Any]:
+def axis_of(title: str, **settings: Any) -> dict[str, Any]:
+    """An axis like all others."""
     return {**_AXIS, "title": {"text": escape(title), "standoff": 6}, **settings}
 
 
-def _of(label: str) -> dict[str, Any]:
+def marked(label: str) -> dict[str, Any]:
     """What marks a trace as an algorithm's."""
     return {"name": escape(label), "meta": {"label": label}}
 
 
-def _rounded(values: Floats | pd.Series) -> list[float | None]:
+def rounded(values: Floats | pd.Series) -> list[float | None]:
     """Numbers with as many digits as can be seen, None for NaN."""
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in np.asarray(values, dtype=float)]
 
@@ -62,7 +63,7 @@ def _rounded(values: Floats | pd.Series) -> list[float | None]:
 def _corners(series: Series) -> tuple[list[float | None], list[float | None]]:
     edges = np.append(series.times_s, series.times_s[-1] + series.last_step_s)
     hours, power = stairs(edges, np.asarray(series.values))
-    return _rounded(hours), _rounded(power)
+    return rounded(hours), rounded(power)
 
 
 def envelopes_plot(envelopes: Sequence[tuple[str, Series]]) -> Plot:
@@ -76,7 +77,7 @@ def envelopes_plot(envelopes: Sequence[tuple[str, Series]]) -> Plot:
              "line": {"color": look.colour, "width": 1.6, "dash": look.dash[1]},
              "hovertemplate": "%{y:.2f} kW"}
         )  # fmt: skip
-    return _plot(traces, 380, xaxis=_axis("time (h)"), yaxis=_axis("power available (kW)", rangemode="tozero"),
+    return plot_of(traces, 380, xaxis=axis_of("time (h)"), yaxis=axis_of("power available (kW)", rangemode="tozero"),
                  hovermode="x unified")  # fmt: skip
 
 
@@ -88,11 +89,11 @@ def radar_plot(scores: Scores, looks: Mapping[str, Look]) -> Plot:
         angles.append(f"{measure.title}<br>{worst:.{measure.decimals}f} → {best:.{measure.decimals}f}")
     traces = []
     for label in scores.scores.index:
-        values = _rounded(scores.scores.loc[label])
+        values = rounded(scores.scores.loc[label])
         means = [f"{scores.means.loc[label, m.name]:.{m.decimals}f} {m.unit}".strip() for m in scores.measures]
         look = looks[label]
         traces.append(
-            {"type": "scatterpolar", "mode": "lines+markers", **_of(label), "theta": [*angles, angles[0]],
+            {"type": "scatterpolar", "mode": "lines+markers", **marked(label), "theta": [*angles, angles[0]],
              "r": [*values, values[0]], "text": [*means, means[0]],
              "line": {"color": look.colour, "width": 1.8, "dash": look.dash[1]},
              "marker": {"symbol": look.marker[1], "size": 8}, "fill": "toself",
@@ -104,7 +105,7 @@ def radar_plot(scores: Scores, looks: Mapping[str, Look]) -> Plot:
     polar = {"gridshape": "linear", "radialaxis": radial, "bgcolor": "white",
              "angularaxis": {"rotation": 90, "direction": "clockwise", "gridcolor": GRID,
                              "linecolor": FRAME}}  # fmt: skip
-    return _plot(traces, 460, polar=polar, margin={"l": 70, "r": 70, "t": 50, "b": 20},
+    return plot_of(traces, 460, polar=polar, margin={"l": 70, "r": 70, "t": 50, "b": 20},
                  legend={"orientation": "h", "yanchor": "top", "y": -0.05, "xanchor": "center", "x": 0.5})  # fmt: skip
 
 
@@ -116,12 +117,12 @@ def heat_plot(scores: Scores) -> Plot:
     ]  # fmt: skip
     trace = {
         "type": "heatmap", "x": [escape(m.title) for m in scores.measures], "y": [escape(label) for label in labels],
-        "z": [_rounded(scores.scores.loc[label]) for label in labels], "text": texts, "texttemplate": "%{text}",
+        "z": [rounded(scores.scores.loc[label]) for label in labels], "text": texts, "texttemplate": "%{text}",
         "meta": {"rows": labels}, "zmin": 0, "zmax": 1, "colorscale": [[0, WORST], [1, BEST]],
         "textfont": {"color": CAP}, "showscale": False,
         "xgap": 1, "ygap": 1, "hovertemplate": "%{y}<br>%{x}: %{text}<br>score %{z:.2f}<extra></extra>",
     }  # fmt: skip
-    return _plot([trace], 60 + HEAT_PX * len(labels), {"row_px": HEAT_PX, "fixed_px": 60},
+    return plot_of([trace], 60 + HEAT_PX * len(labels), {"row_px": HEAT_PX, "fixed_px": 60},
                  xaxis={**_AXIS, "side": "top", "ticks": "", "tickangle": 0, "fixedrange": True},
                  yaxis={**_AXIS, "autorange": "reversed", "ticks": "", "fixedrange": True})  # fmt: skip
 
@@ -139,7 +140,7 @@ def zoom_plot(zoom: Zoom, looks: Mapping[str, Look]) -> Plot:
         hours_, power = stairs(edges, trace.power_w)
         look = looks[label]
         traces.append(
-            {"type": "scatter", "mode": "lines", **_of(label), "x": _rounded(hours_), "y": _rounded(power),
+            {"type": "scatter", "mode": "lines", **marked(label), "x": rounded(hours_), "y": rounded(power),
              "line": {"color": look.colour, "width": 1.6, "dash": look.dash[1]}, "hovertemplate": "%{y:.2f} kW"}
         )  # fmt: skip
     shade = {"type": "rect", "xref": "x", "yref": "paper", "x0": zoom.step_s[0] / HOUR_S, "x1": zoom.step_s[1] / HOUR_S,
@@ -152,8 +153,8 @@ def zoom_plot(zoom: Zoom, looks: Mapping[str, Look]) -> Plot:
     buttons.append({"label": "the whole run", "method": "relayout", "args": [{"xaxis.autorange": True}]})
     menu = {"type": "buttons", "direction": "right", "buttons": buttons, "active": 1, "x": 0, "xanchor": "left",
             "y": 1.02, "yanchor": "bottom", "pad": {"t": 0, "b": 0}, "font": {"size": 11.5}}  # fmt: skip
-    return _plot(traces, 460, xaxis=_axis("time (h)", range=[zoom.begin_s / HOUR_S, zoom.end_s / HOUR_S]),
-                 yaxis=_axis("power (kW)", rangemode="tozero", fixedrange=True), hovermode="x unified",
+    return plot_of(traces, 460, xaxis=axis_of("time (h)", range=[zoom.begin_s / HOUR_S, zoom.end_s / HOUR_S]),
+                 yaxis=axis_of("power (kW)", rangemode="tozero", fixedrange=True), hovermode="x unified",
                  shapes=[shade], updatemenus=[menu], dragmode="zoom", margin={"l": 8, "r": 8, "t": 48, "b": 8},
                  legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0})  # fmt: skip
 
@@ -171,7 +172,7 @@ def _excess(label: str, trace: PowerTrace, envelope: Series) -> list[dict[str, A
         return []
     return [
         {"type": "scatter", "mode": "lines", "x": hours, "y": power, "fill": "toself", "fillcolor": VIOLATION,
-         "line": {"color": VIOLATION, "width": 1}, "hoverinfo": "skip", "showlegend": False, **_of(label)}
+         "line": {"color": VIOLATION, "width": 1}, "hoverinfo": "skip", "showlegend": False, **marked(label)}
     ]  # fmt: skip
 
 
@@ -183,14 +184,14 @@ def box_plot(frame: pd.DataFrame, measure: Measure, looks: Mapping[str, Look]) -
         rows = frame[frame["label"] == label]
         look = looks[label]
         traces.append(
-            {"type": "box", "orientation": "h", **_of(label), "x": _rounded(rows[measure.name]),
+            {"type": "box", "orientation": "h", **marked(label), "x": rounded(rows[measure.name]),
              "y": [escape(label)] * len(rows), "text": [escape(name) for name in rows["instance"]],
              "boxpoints": "all", "jitter": 0.6, "pointpos": 0, "marker": {"color": look.colour, "size": 5,
              "symbol": look.marker[1]}, "line": {"color": look.colour, "width": 1.4},
              "fillcolor": look.colour + "30", "hovertemplate": "%{text}: %{x}<extra>%{y}</extra>"}
         )  # fmt: skip
-    return _plot(traces, 70 + ROW_PX * len(labels), {"row_px": ROW_PX, "fixed_px": 70}, showlegend=False,
-                 xaxis=_axis(measure.axis, rangemode="tozero" if measure.better == "lower" else "normal"),
+    return plot_of(traces, 70 + ROW_PX * len(labels), {"row_px": ROW_PX, "fixed_px": 70}, showlegend=False,
+                 xaxis=axis_of(measure.axis, rangemode="tozero" if measure.better == "lower" else "normal"),
                  yaxis={**_AXIS, "autorange": "reversed", "fixedrange": True}, boxgap=0.25,
                  margin={"l": 8, "r": 8, "t": 8, "b": 8})  # fmt: skip
 
@@ -208,16 +209,17 @@ def bars_plot(
         top = 1.0 - number * step
         layout[f"xaxis{suffix}"] = {**_AXIS, "anchor": f"y{suffix}", "fixedrange": True}
         end = 1.13 * readable_top(frame, measure, shown)  # room for what is written above the bars
-        layout[f"yaxis{suffix}"] = _axis(measure.axis, domain=[top - step + 0.06, top], range=[0, end], fixedrange=True)
+        domain = [top - step + 0.06, top]
+        layout[f"yaxis{suffix}"] = axis_of(measure.axis, domain=domain, range=[0, end], fixedrange=True)
         for label in dict.fromkeys(frame["label"].tolist()):
             values = frame[frame["label"] == label].set_index("envelope")[measure.name].reindex(envelopes)
             look = looks[label]
             cut = values > end
             traces.append(
-                {"type": "bar", **_of(label), "legendgroup": label, "showlegend": number == 0,
+                {"type": "bar", **marked(label), "legendgroup": label, "showlegend": number == 0,
                  "offsetgroup": label, "alignmentgroup": str(number),
                  "x": [escape(name) for name in envelopes],
-                 "y": _rounded(values.clip(upper=end)), "customdata": _rounded(values),
+                 "y": rounded(values.clip(upper=end)), "customdata": rounded(values),
                  "xaxis": f"x{suffix}",
                  "yaxis": f"y{suffix}", "texttemplate": "%{customdata:.3~g}", "textangle": -90,
                  "textposition": ["inside" if inside else "outside" for inside in cut], "cliponaxis": False,
@@ -228,7 +230,7 @@ def bars_plot(
                                         "fgopacity": 0.6, "size": 7}},
                  "hovertemplate": f"%{{customdata:.{measure.decimals}f}} {measure.unit}"}
             )  # fmt: skip
-    return _plot(traces, 250 * len(measures) + 60, barmode="group", hovermode="x unified", bargap=0.16, **layout)
+    return plot_of(traces, 250 * len(measures) + 60, barmode="group", hovermode="x unified", bargap=0.16, **layout)
 
 
 def boxes_plot(panel: Boxes, labels: Sequence[str], looks: Mapping[str, Look], x_axis: str) -> Plot:
@@ -237,14 +239,14 @@ def boxes_plot(panel: Boxes, labels: Sequence[str], looks: Mapping[str, Look], x
     traces: list[dict[str, Any]] = []
     for label, rows in panel.stats.groupby("label", sort=False):
         name, look = str(label), looks[str(label)]
-        at = _rounded(pd.Series([panel.values.index(value) + places[name] for value in rows["value"]]))
-        numbers = {column: _rounded(rows[column]) for column in ("low", "q1", "median", "q3", "high", "mean")}
+        at = rounded(pd.Series([panel.values.index(value) + places[name] for value in rows["value"]]))
+        numbers = {column: rounded(rows[column]) for column in ("low", "q1", "median", "q3", "high", "mean")}
         traces += [
-            {"type": "box", **_of(name), "x": at, "lowerfence": numbers["low"], "q1": numbers["q1"],
+            {"type": "box", **marked(name), "x": at, "lowerfence": numbers["low"], "q1": numbers["q1"],
              "median": numbers["median"], "q3": numbers["q3"], "upperfence": numbers["high"], "width": width,
              "whiskerwidth": 0.6, "line": {"color": look.colour, "width": 1.4}, "fillcolor": look.colour + "40",
              "hoverinfo": "skip", "showlegend": False},
-            {"type": "scatter", "mode": "markers", **_of(name), "x": at, "y": numbers["mean"],
+            {"type": "scatter", "mode": "markers", **marked(name), "x": at, "y": numbers["mean"],
              "marker": {"symbol": "star", "size": 8, "color": "white", "line": {"color": INK, "width": 1}},
              "text": [escape(written(value)) for value in rows["value"]],
              "customdata": [
@@ -263,8 +265,8 @@ def boxes_plot(panel: Boxes, labels: Sequence[str], looks: Mapping[str, Look], x
         {"type": "line", "xref": "x", "yref": "paper", "x0": n + 0.5, "x1": n + 0.5, "y0": 0, "y1": 1, "layer": "below",
          "line": {"color": GRID, "width": 1}} for n in range(len(panel.values) - 1)
     ]  # fmt: skip
-    return _plot(traces, 330, title={"text": escape(panel.title), "font": {"size": 14}, "x": 0.01, "y": 0.98},
+    return plot_of(traces, 330, title={"text": escape(panel.title), "font": {"size": 14}, "x": 0.01, "y": 0.98},
                  boxmode="overlay", hovermode="closest", hoverdistance=40, showlegend=False, shapes=edges,
-                 xaxis=_axis(x_axis, tickvals=ticks_at, ticktext=[escape(text) for text in ticks],
+                 xaxis=axis_of(x_axis, tickvals=ticks_at, ticktext=[escape(text) for text in ticks],
                              range=[-0.5, len(panel.values) - 0.5], showgrid=False, fixedrange=True),
-                 yaxis=_axis(panel.measure.axis, fixedrange=True, **scale))  # fmt: skip
+                 yaxis=axis_of(panel.measure.axis, fixedrange=True, **scale))  # fmt: skip

@@ -50,6 +50,8 @@ class Outline:
     members: Mapping[str, str] = field(default_factory=dict)
     """Label -> what tells it from the others of its family."""
     printed: Printed | None = None
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    """Label -> number of its look, where it has the same in every report; the others take what is left."""
     remarks: Mapping[str, str] = field(default_factory=dict)
     """Figure or table -> a sentence on what the source shows there."""
 
@@ -71,9 +73,11 @@ class Outline:
     def looks(self, labels: Sequence[str]) -> dict[str, Look]:
         """How each label looks; the reference has the last colour, black, to itself among the drawn ones."""
         black = len(PALETTE) - 1
-        numbers = {self.reference: black} if self.reference else {}
-        free = (number for number in range(len(labels) + len(PALETTE)) if not (self.reference and number == black))
-        others = [label for label in (*self.drawn, *self.ordered(labels)) if label != self.reference]
+        numbers = {label: number for label, number in self.fixed.items() if label in labels}
+        numbers |= {self.reference: black} if self.reference else {}
+        taken = set(numbers.values())
+        free = (number for number in range(len(labels) + len(PALETTE)) if number not in taken)
+        others = [label for label in (*self.drawn, *self.ordered(labels)) if label not in numbers]
         return {
             label: Look(number)
             for label, number in ({**dict(zip(dict.fromkeys(others), free, strict=False)), **numbers}).items()

@@ -15,7 +15,7 @@ from plotly.offline import get_plotlyjs
 
 from batwatt import __version__
 from batwatt.files import whole_file
-from batwatt.report import igsc22, pmbs23
+from batwatt.report import igsc22, pmbs23, varcap
 from batwatt.report.exhibits import Exhibit, box_exhibits, exhibits, write_pictures
 from batwatt.report.grid import Grid, write_csv
 from batwatt.report.outline import Outline, general_outline
@@ -23,11 +23,23 @@ from batwatt.report.pmbs23_claims import claims, claims_table
 from batwatt.report.pmbs23_tables import all_means, mean_tables
 from batwatt.report.table import INSTANCE, Campaign, read_campaign
 from batwatt.report.tables import study_tables, summary, table2, table3
+from batwatt.report.varcap_charts import all_means as marks
+from batwatt.report.varcap_claims import claims as varied_claims
+from batwatt.report.varcap_claims import claims_tables
+from batwatt.report.varcap_exhibits import chart_exhibits, drawn_of
+from batwatt.report.varcap_plans import hours_apart
+from batwatt.report.varcap_tables import tables
 from batwatt.results.metrics import METRICS
 from batwatt.results.style import drawing
 
 REPORT = "report"
 """Folder of the report, within the campaign's."""
+SUMMARY = "summary.csv"
+FURTHER = {
+    "means.csv": "those by the value of a parameter",
+    "claims-numbers.csv": "the numbers beside the paper's claims",
+}
+"""Further files -> what they have."""
 PLURALS = {"platform": "platforms", "workload": "workloads", "envelope": "envelopes", "capacity": "capacities"}
 
 
@@ -39,6 +51,8 @@ def write_report(results: Path | str) -> list[Path]:
     campaign = read_campaign(results)
     outline = igsc22.outline(campaign)
     with drawing():
+        if outline is None and varcap.is_varied(campaign):
+            return _varied_report(campaign)
         if outline is None and pmbs23.has_goodput(campaign):
             return _goodput_report(pmbs23.named(campaign))
         return _envelope_report(campaign, outline or general_outline(campaign))
@@ -62,6 +76,19 @@ def _goodput_report(campaign: Campaign) -> list[Path]:
     return _write(campaign, outline, grids, frames, box_exhibits(swept, labels, outline.looks(labels)))
 
 
+def _varied_report(declared: Campaign) -> list[Path]:
+    """The report of a campaign on capacities that texts describe: charts of what varies in each study."""
+    campaign = varcap.named(declared, hours_apart(declared.studies))
+    outline = varcap.outline(campaign)
+    points = varcap.points(campaign, declared)
+    drawn = drawn_of(points, {label: outline.looks(campaign.labels)[label] for label in outline.drawn})
+    found = varied_claims(points)
+    grids = [*claims_tables(found), *tables(points, outline.drawn)]
+    frames = {"means.csv": marks(drawn), SUMMARY: summary(declared, general_outline(declared))}
+    frames |= {} if found.empty else {"claims-numbers.csv": found}
+    return _write(campaign, outline, grids, frames, chart_exhibits(drawn, points, campaign))
+
+
 def _write(
     campaign: Campaign,
     outline: Outline,
@@ -73,7 +100,8 @@ def _write(
     folder = campaign.folder / REPORT
     written = [path for grid in grids for path in grid.write(folder)]
     written += [write_csv(frame, folder / name) for name, frame in frames.items()]
-    written.append(write_csv(summary(campaign, outline), folder / "summary.csv"))
+    if SUMMARY not in frames:
+        written.append(write_csv(summary(campaign, outline), folder / SUMMARY))
     shown: list[Exhibit] = []
     images: dict[str, str] = {}
     for exhibit in made:
@@ -113,7 +141,7 @@ def _html(
         studies=_studies(campaign),
         failed=_failed(campaign),
         grids=grids,
-        further=further,
+        further={name: FURTHER[name] for name in further if name in FURTHER},
         exhibits=shown,
         images=images,
         groups=groups,

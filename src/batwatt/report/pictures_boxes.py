@@ -85,7 +85,7 @@ def boxes_figure(panels: Sequence[Boxes], labels: Sequence[str], looks: Mapping[
     across = min(2, len(panels))
     down = math.ceil(len(panels) / across)
     width = WIDE_IN if across > 1 else WIDTH_IN
-    columns = _legend_columns(labels, width)
+    columns = legend_columns(labels, width)
     top_in = 0.36 + 0.18 * math.ceil(len(labels) / columns)
     turned = any(panel.values == ("",) for panel in panels)
     bottom_in = 0.66 if turned else 0.45
@@ -110,7 +110,7 @@ def boxes_figure(panels: Sequence[Boxes], labels: Sequence[str], looks: Mapping[
     return figure
 
 
-def _legend_columns(labels: Sequence[str], width_in: float) -> int:
+def legend_columns(labels: Sequence[str], width_in: float) -> int:
     """As many columns, five at most, as the labels leave room for; they are filled one after the other."""
     for columns in range(min(5, len(labels)), 1, -1):
         rows = math.ceil(len(labels) / columns)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from batwatt.report.grid import Grid, GridColumn
+from batwatt.report.claims import NO, OPEN, SURE, YES, Numbers, claims_grid, mean_of, verdict_of
+from batwatt.report.grid import Grid
 from batwatt.report.pmbs23 import (
     ABORTED,
     ABORTED_TIME,
@@ -30,16 +31,11 @@ from batwatt.report.table import INSTANCE
 
 AWARE, UNAWARE, STRETCH, ASAP, PACKED = STRATEGIES.values()
 FIRST_FIT = (AWARE, UNAWARE)
-YES, NO, OPEN = "yes", "no", "open"
-SURE = 2.0
-"""So many standard errors must lie between a number and the threshold of a claim to decide it."""
 FEWEST = 5
 """Of fewer instances nothing is decided."""
 COLUMNS = ("claim", "parameter", "panel", "value", "measure", "first", "second", "number", "standard_error",
            "instances", "verdict")  # fmt: skip
 Pairs = tuple[tuple[str, str], ...]
-Numbers = pd.Series | tuple[pd.Series, pd.Series]
-"""Those of the instances, or of two samples of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,54 +152,18 @@ def claims(swept: Sequence[Sweep]) -> pd.DataFrame:
                 if claim.types and panel.type not in claim.types:
                     continue
                 for value, first, second, numbers in claim.rows(panel):
-                    number, error, count = _mean(numbers)
+                    number, error, count = mean_of(numbers)
                     few = min(map(len, numbers) if isinstance(numbers, tuple) else [count]) < FEWEST
-                    verdict = _verdict(claim.threshold, number, math.inf if few else error)
+                    verdict = verdict_of(claim.threshold, number, math.inf if few else error)
                     found.append((claim.name, sweep.name, panel.title, value, claim.measure, first, second, number,
                                   error, count, verdict))  # fmt: skip
     return pd.DataFrame(found, columns=list(COLUMNS))
 
 
-def _mean(numbers: Numbers) -> tuple[float, float, int]:
-    """Mean, its standard error (NaN of one instance) and instances; of two samples, of the difference of means."""
-    if isinstance(numbers, tuple):
-        (first, error, count), (second, other, more) = (_mean(part) for part in numbers)
-        return first - second, math.hypot(error, other), count + more
-    count = len(numbers)
-    error = float(numbers.std()) / math.sqrt(count) if count > 1 else math.nan
-    return float(numbers.mean()), error, count
-
-
-def _verdict(threshold: float | None, number: float, error: float) -> str:
-    if threshold is None:
-        return ""
-    # neither of these is true of an infinite error, or of none
-    if number - SURE * error > threshold:
-        return YES
-    return NO if number + SURE * error < threshold else OPEN
-
-
 def claims_table(found: pd.DataFrame) -> list[Grid]:
     """A table of the claims: how often each holds, and the least, the mean and the largest number; none of no claim."""
-    rows = []
-    for claim in CLAIMS:
-        part = found[found["claim"] == claim.name]
-        numbers = part["number"].dropna()
-        if numbers.empty:
-            continue
-        counts = [int((part["verdict"] == verdict).sum()) if claim.threshold is not None else math.nan
-                  for verdict in (YES, OPEN, NO)]  # fmt: skip
-        rows.append((claim.says, len(part), *counts, claim.unit, numbers.min(), numbers.mean(), numbers.max()))
-    if not rows:
+    if found["number"].notna().sum() == 0:
         return []
-    names = ["label", "points", YES, OPEN, NO, "unit", "least", "mean", "largest"]
-    columns = (
-        GridColumn("label", "what the paper says (section 6)"),
-        GridColumn("points", "numbers", "", "pairs of strategies at a value of a parameter and a type of workload", 0),
-        *(GridColumn(name, name, "so it is here", "", 0) for name in (YES, OPEN, NO)),
-        GridColumn("unit", "in", "by how much"),
-        *(GridColumn(name, name, "by how much", "", 2) for name in names[6:]),
-    )
     notes = (
         "A number is a mean over instances of a difference (of a quotient where it counts times) that is positive if "
         f"it is as the paper says. It is “{YES}” or “{NO}” where {SURE:g} standard errors agree, else “{OPEN}”; so "
@@ -212,5 +172,5 @@ def claims_table(found: pd.DataFrame) -> list[Grid]:
         "count in each.",
         "Every number with its standard error is in claims-numbers.csv.",
     )
-    frame = pd.DataFrame(rows, columns=names)
-    return [Grid("claims", "What the paper claims", columns, frame, len(frame), notes, by_label=False)]
+    points = "pairs of strategies at a value of a parameter and a type of workload"
+    return [claims_grid(found, CLAIMS, "what the paper says (section 6)", points, notes)]

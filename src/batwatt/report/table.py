@@ -21,11 +21,18 @@ OPTIMUM_SCHEDULER = "optimum"
 """The scheduler of the rows that the others are measured against."""
 INSTANCE = ("platform", "workload", "envelope", "capacity")
 """What makes two runs comparable: they had the same task."""
-LATER = ("capacity", "strategy")
+VARIES = ("cap_range", "cap_step", "cap_period_s", "cap_mean", "cap_headroom", "cap_seed", "cap_saved", "cap_gained")
+"""What a capacity is made of; the last two: shares by which it costs less and is larger than a fixed one."""
+LATER_METRICS = ("job_failure_rate", "mean_wait_s", "terminations", "migrations", "slowdown_rate", *(
+    f"{name}_{length}{unit}" for name, unit in (
+        ("goodput", ""), ("job_failure_rate", ""), ("mean_wait", "_s"), ("terminations", ""))
+    for length in ("short", "long")
+))  # fmt: skip
+LATER = ("capacity", "strategy", "cap_structure", *VARIES, *LATER_METRICS)
 """Columns that tables of older versions lack: empty there."""
 TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "placement", "order", "response", "strategy",
-         "status", "error", "key")  # fmt: skip
-NUMBERS = (*(metric.name for metric in METRICS), "lower_bound", "gap")
+         "cap_structure", "status", "error", "key")  # fmt: skip
+NUMBERS = (*(metric.name for metric in METRICS), *VARIES, "lower_bound", "gap")
 COLUMNS = (*TEXTS, "seed", *NUMBERS, "proven_optimal")
 """What the report needs of the table; other columns are ignored."""
 

@@ -77,7 +77,7 @@ def is_proven(campaign: Campaign, study: str) -> bool:
 def paired(frame: pd.DataFrame, reference: str) -> pd.DataFrame:
     """Each row (label and instance) beside the reference's row of the same instance, whose columns end in `_best`."""
     best = frame[frame["label"] == reference].drop(columns="label")
-    return frame.merge(best, on=list(INSTANCE), suffixes=("", "_best"), how="inner")
+    return frame.merge(best, on=list(INSTANCE), suffixes=("", "_best"), how="inner").copy()
 
 
 def _distances(
