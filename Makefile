@@ -60,8 +60,8 @@ pmbs23: $(BIN)/batwatt  ## experiments of the riskaware paper, in part: campaign
 
 varcap: $(BIN)/batwatt  ## experiments of the varcap dissertation, in part: campaign, report, tables of the docs
 	$(BIN)/batwatt campaign run experiments/varcap-part.yaml
-	$(BIN)/batwatt report results/varcap-part
-	$(BIN)/python experiments/varcap_tables.py results/varcap-part
+	$(BIN)/batwatt campaign run experiments/varcap-small.yaml
+	$(BIN)/python experiments/varcap_tables.py results/varcap-part results/varcap-small
 
 clean:  ## remove what was made
 	rm -rf $(VENV) build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,7 +1,7 @@
-"""Make the tables of docs/varcap-results.md from the results of varcap-part.yaml.
+"""Make the tables of docs/varcap-results.md from the results of varcap-part.yaml and varcap-small.yaml.
 
-python experiments/varcap_tables.py results/varcap-part
-    writes docs/varcap and puts its tables on the page
+python experiments/varcap_tables.py results/varcap-part results/varcap-small
+    reports the first campaign, writes docs/varcap, with the rows of the second, and puts its tables on the page
 python experiments/varcap_tables.py --check
     needs no results, and exits 1 if the page has other tables than docs/varcap
 """
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -19,7 +20,6 @@ from pathlib import Path
 import doc_pages
 import numpy as np
 import pandas as pd
-import varcap_claims
 
 from batwatt.campaign.campaign import declared_of
 from batwatt.campaign.cells import Cell
@@ -31,16 +31,21 @@ from batwatt.inputs.batsim_json import read_text
 from batwatt.inputs.varcap_synthetic import MEAN_CAPACITY
 from batwatt.inputs.variation import Variation, vary
 from batwatt.model.workload import LONG_S
+from batwatt.report.page import write_report
 from batwatt.report.table import read_campaign
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = ("varcap-results.md",)
 FOLDER = "varcap"
 DAY_S, HOUR_S = 86_400.0, 3600.0
-CLAIMS, LOADS, ACCEPTABLE, HEADROOM = "claims", "loads", "acceptable", "headroom"
+LOADS = "loads"
+REPORTED = ("claims", "table7-3", "table-german", "table-headroom", "table-mustang")
+"""Tables of the report that the page has, too."""
+CLAIMED = "claims-numbers.csv"
+SMALL = "small.csv"
+WHERE = ["study", "label", "workload", "capacity"]
+FIGURES = ["goodput", "job_failure_rate", "mean_wait_s", "terminations", "migrations", "jobs_finished"]
 PERCENT = 100.0
-LIMITS = (0.05, 0.07, 0.10, 0.12, 0.15, 0.17, 0.20)
-"""Tolerable losses of goodput in Table 7.3."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,7 @@ SHORT = Measure("goodput_short", "of short jobs", PERCENT)
 LONG = Measure("goodput_long", "of long jobs", PERCENT)
 FAILURES = Measure("job_failure_rate", "failures, % of runs", PERCENT, 2)
 FAILURES_LONG = Measure("job_failure_rate_long", "failures of long jobs, %", PERCENT, 2)
+SLOWED = Measure("slowdown_rate", "slowed, % of runs", PERCENT)
 WAIT = Measure("mean_wait_s", "wait, min", 1 / 60)
 
 
@@ -76,6 +82,9 @@ class Means:
 MEANS = (
     Means("step", "fig5-2-", ("system", "cap_step"), spread="cap_range"),
     Means("structure", "fig5-3-", ("system", "cap_structure"), spread="cap_range"),
+    Means("oversubscription", "fig5-4-", ("system", "cap_structure"), spread="cap_range"),
+    Means("slowed", "fig5-4-", ("system", "cap_structure"), (SLOWED,), spread="cap_range"),
+    Means("oversubscription-frequency", "fig5-7-", ("system", "cap_structure"), (GOODPUT,), spread="cap_period_h"),
     Means("frequency", "fig5-6-", ("system", "cap_structure", "cap_range"), spread="cap_period_h"),
     Means("cells", "fig5-8", ("workload",), spread="cap_range"),
     Means("spectrum", "fig5-9", ("cap_range",), (GOODPUT, SHORT, LONG, FAILURES, FAILURES_LONG, WAIT)),
@@ -90,13 +99,9 @@ MEANS = (
     Means("schedulers", "fig7-4", ("label", "cap_range")),
     Means("ranges", "fig7-5", ("label",), spread="cap_range"),
     Means("errors", "errors", ("label",)),
-    Means("german", "german", ("label", "kind")),
-    Means("mustang", "mustang", ("label", "kind")),
 )
-TABLES = (CLAIMS, LOADS, *(table.name for table in MEANS), ACCEPTABLE, HEADROOM)
+TABLES = (LOADS, *(table.name for table in MEANS), *REPORTED)
 """The tables of the page; each is a file of docs/varcap, too."""
-NUMBERS = ("means.csv", "claims.csv")
-"""All numbers behind them."""
 HEADINGS = {
     "cap_range": "range",
     "cap_step": "largest step",
@@ -193,43 +198,6 @@ def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def acceptable_table(frame: pd.DataFrame) -> str:
-    """Table 7.3: the widest range, in % of the mean capacity, up to which goodput is lost by at most so much.
-
-    Goodput between the ranges that were run is interpolated in a straight line; what is lost, is lost against Base on
-    the fixed capacity.
-    """
-    part = frame[frame["study"] == "fig7-5"]
-    fixed = part.loc[(part["label"] == "Base") & (part["cap_range"] == 0.0), "goodput"].mean()
-    labels = list(dict.fromkeys(part["label"]))
-    if not labels or math.isnan(fixed):
-        return "No runs."
-    curves = {label: part[part["label"] == label].groupby("cap_range")["goodput"].mean() for label in labels}
-    rows = []
-    for limit in LIMITS:
-        found = [(widest(curve, fixed, limit), curve.index.max()) for curve in curves.values()]
-        rows.append([f"{limit:.0%}", *(_range(size, largest) for size, largest in found)])
-    return _markdown(["tolerable loss", *labels], rows)
-
-
-def _range(size: float, largest: float) -> str:
-    """A range in % of the mean capacity; all that were run may be acceptable."""
-    return "none" if math.isnan(size) else f"{'≥ ' if size == largest else ''}{size / MEAN_CAPACITY:.0%}"
-
-
-def widest(curve: pd.Series, fixed: float, limit: float) -> float:
-    """The range up to which a curve of goodput by range loses at most `limit` of `fixed`; NaN if none does."""
-    lost = 1.0 - curve.sort_index() / fixed
-    before: tuple[float, float] | None = None
-    for size, value in lost.items():
-        if value > limit:
-            if before is None:
-                return math.nan
-            return before[0] + (float(size) - before[0]) * (limit - before[1]) / (float(value) - before[1])
-        before = (float(size), float(value))
-    return before[0] if before else math.nan
-
-
 def loads_table(cells: Sequence[Cell]) -> str:
     """What the workloads ask for: jobs, their load on 0.7 of the machines, and what is too wide for a fixed 0.7."""
     rows, seen = [], set()
@@ -246,20 +214,19 @@ def loads_table(cells: Sequence[Cell]) -> str:
         mean_h = f"{jobs['length'].mean() / HOUR_S:.2f}"
         rows.append([*name, *asked, mean_h, f"{_failures(jobs, machines.cores):.1%}"])
     heads = ["machines", "workload", "jobs", "days of releases", "load", "load of the window", "long", "too wide"]
-    return _markdown([*heads, "mean run, h", "failures by arithmetic"], rows)
+    return _markdown([*heads, "mean run, h", "first runs that fail by arithmetic"], rows)
 
 
 def _failures(jobs: pd.DataFrame, cores: int) -> float:
-    """Runs that fail of all runs, if machines leave at random as they do in walks of range 0.6 and jobs never wait.
+    """First runs of jobs that fail if machines leave at random, whatever runs there, in walks of range 0.6.
 
-    In an hour a machine leaves with the mean probability p = E max(0, 1 - R(t + 1 h) / R(t)), a job of L hours on n
-    machines fails in each with 1 - (1 - p)^n, hence (1 - p)^(-n L) - 1 times until it completes.
+    In an hour a machine leaves with the mean probability p = E max(0, 1 - R(t + 1 h) / R(t)), so a run of L hours on n
+    machines fails with 1 - (1 - p)^(n L).
     """
     values = [np.array(vary(Variation("walk", seed=seed), 365 * DAY_S).values) for seed in (1, 2, 3)]
     leaving = np.mean([np.maximum(0.0, 1.0 - walk[1:] / walk[:-1]).mean() for walk in values])
     machines = np.ceil(jobs["cpus"] / cores)
-    failed = np.mean((1.0 - leaving) ** (-machines * jobs["length"] / HOUR_S) - 1.0)
-    return float(failed / (1.0 + failed))
+    return float(np.mean(1.0 - (1.0 - leaving) ** (machines * jobs["length"] / HOUR_S)))
 
 
 def _asked(jobs: pd.DataFrame, cores: float, cell: Cell) -> list[str]:
@@ -275,42 +242,27 @@ def _asked(jobs: pd.DataFrame, cores: float, cell: Cell) -> list[str]:
     return [f"{len(jobs):,}", f"{end_s / DAY_S:.1f}", *(f"{share:.1%}" for share in shares)]
 
 
-def headroom_table(frame: pd.DataFrame) -> str:
-    """Section 6.3: what each headroom stands for, and goodput and useful core-hours, beside the fixed capacity."""
-    fixed = frame[(frame["study"] == "german") & (frame["kind"] == "fixed")].set_index("trace_seed")
-    part = frame[frame["study"] == "german-headroom"]
-    rows = []
-    for headroom, runs in part.groupby("cap_headroom", sort=False):
-        beside = [runs[name] / runs["trace_seed"].map(fixed[name]) - 1.0 for name in ("goodput", "useful_core_s")]
-        numbers = [-runs["cap_saved"], runs["cap_gained"], *beside]
-        texts = [_with_error(value.mean() * PERCENT, _error(value) * PERCENT, 1) for value in numbers]
-        rows.append([f"{headroom:g}", *texts, str(len(runs))])
-    if not rows:
-        return "No runs."
-    heads = ["most capacity", "carbon, %", "capacity, %", "goodput, %", "useful core-hours, %", "runs"]
-    return _markdown([heads[0], *(f"{head} beside fixed" for head in heads[1:5]), heads[5]], rows)
+def small_rows(results: Path) -> pd.DataFrame:
+    """Where each run of a campaign stands, and its figures to 6 decimals. Raises InputError."""
+    return read_campaign(results).frame[WHERE + FIGURES].round(6)
 
 
-def make(results: Path, docs: Path) -> int:
+def make(results: Path, small: Path, docs: Path) -> int:
     """Write docs/varcap and the tables of the page; says what changed."""
     pages = doc_pages.read_pages(docs, PAGES, TABLES)
     frame, cells = rows_of(results), declared_of(results).cells
-    claims = varcap_claims.claims(frame)
-    tables: dict[str, Callable[[], str]] = {
-        CLAIMS: lambda: varcap_claims.claims_table(claims),
-        LOADS: lambda: loads_table(cells),
-        **{table.name: (lambda table=table: means_table(frame, table)) for table in MEANS},  # type: ignore[misc]
-        ACCEPTABLE: lambda: acceptable_table(frame),
-        HEADROOM: lambda: headroom_table(frame),
-    }
     folder = docs / FOLDER
     folder.mkdir(exist_ok=True)
-    for name in TABLES:
-        _write(folder / f"{name}.md", tables[name]() + "\n")
+    report = write_report(results)[0].parent
+    for name in (*(f"{table}.md" for table in REPORTED), CLAIMED):
+        shutil.copyfile(report / name, folder / name)
+    _write(folder / f"{LOADS}.md", loads_table(cells) + "\n")
+    for table in MEANS:
+        _write(folder / f"{table.name}.md", means_table(frame, table) + "\n")
     means = pd.concat([means_of(frame, table).assign(table=table.name) for table in MEANS])
     means = means[["table", *(name for name in means if name != "table")]].round(6)
-    for file, numbers in zip(NUMBERS, (means, claims.round(6)), strict=True):
-        _write(folder / file, numbers.to_csv(index=False, lineterminator="\n"))
+    _write(folder / "means.csv", means.to_csv(index=False, lineterminator="\n"))
+    _write(folder / SMALL, small_rows(small).to_csv(index=False, lineterminator="\n"))
     doc_pages.write(pages, tables_of(docs))
     return 0
 
@@ -321,23 +273,24 @@ def _write(path: Path, text: str) -> None:
 
 
 def tables_of(docs: Path) -> dict[str, str]:
-    """Every table. Raises InputError."""
-    return {name: read_text(docs / FOLDER / f"{name}.md").strip() for name in TABLES}
+    """Every table, those of the report without their titles. Raises InputError."""
+    texts = {name: read_text(docs / FOLDER / f"{name}.md") for name in TABLES}
+    return {name: (text.partition("\n")[2] if text.startswith("# ") else text).strip() for name, text in texts.items()}
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Make the tables, or check them; the exit code is 1 if the page has another table, 2 for bad input."""
     parser = argparse.ArgumentParser(description="Make the tables of docs/varcap-results.md.")
-    parser.add_argument("results", type=Path, nargs="?", help="folder of results: varcap-part")
+    parser.add_argument("results", type=Path, nargs="*", help="folders of results: varcap-part, varcap-small")
     parser.add_argument("--check", action="store_true", help="compare with the page instead of writing it")
     parser.add_argument("--docs", type=Path, default=DOCS, help="folder of the page")
     given = parser.parse_args(words)
-    if (given.results is None) != given.check:
-        parser.error("give either a folder of results or --check")
+    if len(given.results) != (0 if given.check else 2):
+        parser.error("give either two folders of results or --check")
     try:
         if given.check:
             return doc_pages.check(doc_pages.read_pages(given.docs, PAGES, TABLES), tables_of(given.docs))
-        return make(given.results, given.docs)
+        return make(*given.results, given.docs)
     except InputError as error:
         print(f"varcap_tables: {error}", file=sys.stderr)
         return error.exit_code

@@ -269,11 +269,21 @@ def test_varcap_small_and_its_tables(varied, tables):
     docs.mkdir()
     page = docs / "varcap-results.md"
     page.write_text("".join(f"<!-- table {name} -->\n<!-- end -->\n" for name in tables.TABLES))
-    assert tables.main([str(varied.out), "--docs", str(docs)]) == 0
+    assert tables.main([str(varied.out), str(varied.out), "--docs", str(docs)]) == 0
     assert tables.main(["--check", "--docs", str(docs)]) == 0
     assert all("No runs." not in tables.tables_of(docs)[name] for name in tables.TABLES)
     page.write_text(page.read_text().replace("| Base 0 h | 0.6 |", "| Base 0 h | 0.7 |"))
     assert tables.main(["--check", "--docs", str(docs)]) == 1
+    found = tables.small_rows(varied.out)
+    expected = pd.read_csv(tables.DOCS / tables.FOLDER / tables.SMALL, keep_default_na=False, na_values=[""])
+    assert found[tables.WHERE].values.tolist() == expected[tables.WHERE].values.tolist()
+    for name in tables.FIGURES:
+        numbers = pytest.approx(expected[name].tolist(), rel=1e-9, abs=1e-6, nan_ok=True)
+        assert found[name].tolist() == numbers, name
+
+
+def test_the_page_has_the_tables(tables, capsys):
+    assert tables.main(["--check"]) == 0, capsys.readouterr().out
 
 
 def test_the_experiments_declare_what_they_say(varied):
@@ -287,32 +297,3 @@ def test_the_experiments_declare_what_they_say(varied):
             continue  # of the part, without the shared files
         told = f"{len(found.cells):,} rows, {len({cell.key for cell in found.cells}):,} of them different"
         assert told in next(line for line in text.splitlines() if line.startswith(f"| `{name}.yaml`"))
-
-
-def test_pairs_worked_out_by_hand(tables):
-    """Walks lose 0.1 and 0.2 of 0.8: 12.5 and 25 %; the second of the two has twice the failures of the first."""
-    claims = import_module("varcap_claims")
-    common = {"study": "fig5-3-mira", "system": "mira", "platform": "4x1", "trace": "mira", "trace_seed": "0"}
-    walk = common | {"cap_structure": "walk", "cap_range": 0.6}
-    rows = pd.DataFrame([
-        common | {"cap_structure": "constant", "cap_range": 0.0, "cap_seed": None, "goodput": 0.8},
-        walk | {"cap_seed": 1, "goodput": 0.7},
-        walk | {"cap_seed": 2, "goodput": 0.6},
-        walk | {"cap_structure": "uniform", "cap_seed": 2, "goodput": 0.3},
-    ]).assign(label="Random", cap_step=0.15, cap_period_h=1.0, job_failure_rate=0.1, mean_wait_s=1.0)  # fmt: skip
-    found = claims.claims(rows).set_index(["claim", "point"])
-    lost = found.loc[("range", "walk, 0.6")]
-    assert (lost["number"], lost["pairs"]) == (pytest.approx(-18.75), 2)
-    assert lost["standard_error"] == pytest.approx(6.25)
-    # only the second walk has a uniform beside it
-    assert found.loc[("uniform", "0.6"), "number"] == pytest.approx(-50.0)
-    assert found.loc[("uniform", "0.6"), "pairs"] == 1
-
-
-def test_the_widest_acceptable_range(tables):
-    curve = pd.Series([0.9, 0.81, 0.45], index=[0.0, 0.2, 0.6])
-    # 10 % are lost at 0.2, 50 % at 0.6: 20 % a quarter of the way between
-    assert tables.widest(curve, 0.9, 0.20) == pytest.approx(0.3)
-    assert tables.widest(curve, 0.9, 0.05) == pytest.approx(0.1)
-    assert tables.widest(curve, 0.9, 0.60) == 0.6
-    assert pd.isna(tables.widest(curve, 1.0, 0.05))
