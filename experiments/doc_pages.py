@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import re
-from collections.abc import Collection, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,3 +90,37 @@ def check(pages: Sequence[Page], tables: Mapping[str, str]) -> int:
         print(f"{page.path.name}:", f"DIFFERENT: {', '.join(changed)}" if changed else "same")
         code |= bool(changed)
     return code
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script that makes the tables of pages from folders of results; `name` is its own.
+
+    `make` writes them and returns an exit code; `tables_of` reads every table from what it wrote.
+    """
+
+    name: str
+    docs: Path
+    pages: Sequence[str]
+    tables: Collection[str]
+    folders: Sequence[str]
+    make: Callable[..., int]
+    tables_of: Callable[[Path], Mapping[str, str]]
+
+    def main(self, words: Sequence[str] | None = None) -> int:
+        """Make the tables, or check them; the exit code is 1 if a page has another table, 2 for bad input."""
+        parser = argparse.ArgumentParser(prog=self.name, description=f"Make the tables of {', '.join(self.pages)}.")
+        told = f"results of {', '.join(self.folders)}"
+        parser.add_argument("results", type=Path, nargs="*", help=told)
+        parser.add_argument("--check", action="store_true", help="compare with the pages instead of writing them")
+        parser.add_argument("--docs", type=Path, default=self.docs, help="folder of the pages")
+        given = parser.parse_args(words)
+        if len(given.results) != (0 if given.check else len(self.folders)):
+            parser.error(f"give either {told} or --check")
+        try:
+            if given.check:
+                return check(read_pages(given.docs, self.pages, self.tables), self.tables_of(given.docs))
+            return self.make(*given.results, given.docs)
+        except InputError as error:
+            print(f"{self.name}: {error}", file=sys.stderr)
+            return error.exit_code

@@ -13,7 +13,6 @@ The numbers themselves, and the two files, are igsc22_numbers.py's.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -23,7 +22,6 @@ import doc_pages
 import pandas as pd
 from igsc22_numbers import ALL, ENERGY, OPTIMUM, PAIRS, Numbers, numbers_of, read_numbers, write_numbers
 
-from batwatt.errors import InputError
 from batwatt.report import igsc22
 from batwatt.report.grid import NOTHING, GridColumn
 from batwatt.report.table import COMPARED, KILLS, SLOWDOWN, VIOLATIONS, WORK, Measure, read_campaign
@@ -210,22 +208,6 @@ TABLES: dict[str, Callable[[Numbers], str]] = {
 }
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Make the tables, or check them; the exit code is 1 if a page has another table, 2 for bad input."""
-    parser = argparse.ArgumentParser(description="Make the tables of docs/igsc22.md and docs/frugal.md.")
-    parser.add_argument("results", type=Path, nargs="?", help="folder of the results of igsc22.yaml")
-    parser.add_argument("--check", action="store_true", help="compare with the pages instead of writing them")
-    parser.add_argument("--docs", type=Path, default=DOCS, help="folder of the pages")
-    arguments = parser.parse_args(words)
-    if arguments.check == (arguments.results is not None):
-        parser.error("give either the folder of results or --check")
-    try:
-        return check(arguments.docs) if arguments.check else make(arguments.results, arguments.docs)
-    except InputError as error:
-        print(f"igsc22_tables: {error}", file=sys.stderr)
-        return error.exit_code
-
-
 def make(results: Path, docs: Path) -> int:
     """Write the two files and the tables of the pages; says which pages changed."""
     pages = doc_pages.read_pages(docs, PAGES, TABLES)
@@ -240,16 +222,13 @@ def make(results: Path, docs: Path) -> int:
     return 0
 
 
-def check(docs: Path) -> int:
-    """Compare the tables of the pages with the two files; names each page that differs."""
-    return doc_pages.check(doc_pages.read_pages(docs, PAGES, TABLES), tables_of(docs))
-
-
 def tables_of(docs: Path) -> dict[str, str]:
     """Every table, from the two files. Raises InputError."""
     numbers = read_numbers(docs / FOLDER)
     return {name: table(numbers) for name, table in TABLES.items()}
 
+
+main = doc_pages.Script("igsc22_tables", DOCS, PAGES, TABLES, ("igsc22",), make, tables_of).main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,16 +9,13 @@ python experiments/pmbs23_tables.py --check
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import doc_pages
 import pandas as pd
 
-from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.inputs.batsim_json import read_text
 from batwatt.report.page import write_report
@@ -60,23 +57,7 @@ def tables_of(docs: Path) -> dict[str, str]:
     return {name: read_text(docs / FOLDER / f"{name}.md").partition("\n")[2].strip() for name in TABLES}
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Make the tables, or check them; the exit code is 1 if the page has another table, 2 for bad input."""
-    parser = argparse.ArgumentParser(description="Make the tables of docs/pmbs23.md.")
-    parser.add_argument("results", type=Path, nargs="*", help="folders of results: pmbs23-part, pmbs23-small")
-    parser.add_argument("--check", action="store_true", help="compare with the page instead of writing it")
-    parser.add_argument("--docs", type=Path, default=DOCS, help="folder of the page")
-    given = parser.parse_args(words)
-    if len(given.results) != (0 if given.check else 2):
-        parser.error("give either two folders of results or --check")
-    try:
-        if given.check:
-            return doc_pages.check(doc_pages.read_pages(given.docs, PAGES, TABLES), tables_of(given.docs))
-        return make(*given.results, given.docs)
-    except InputError as error:
-        print(f"pmbs23_tables: {error}", file=sys.stderr)
-        return error.exit_code
-
+main = doc_pages.Script("pmbs23_tables", DOCS, PAGES, TABLES, ("pmbs23-part", "pmbs23-small"), make, tables_of).main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -8,7 +8,6 @@ python experiments/varcap_tables.py --check
 
 from __future__ import annotations
 
-import argparse
 import math
 import shutil
 import sys
@@ -25,7 +24,6 @@ from batwatt.campaign.campaign import declared_of
 from batwatt.campaign.cells import Cell
 from batwatt.campaign.sources import MadePlatform
 from batwatt.campaign.store import TABLE
-from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.inputs.batsim_json import read_text
 from batwatt.inputs.varcap_synthetic import MEAN_CAPACITY
@@ -278,23 +276,7 @@ def tables_of(docs: Path) -> dict[str, str]:
     return {name: (text.partition("\n")[2] if text.startswith("# ") else text).strip() for name, text in texts.items()}
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Make the tables, or check them; the exit code is 1 if the page has another table, 2 for bad input."""
-    parser = argparse.ArgumentParser(description="Make the tables of docs/varcap-results.md.")
-    parser.add_argument("results", type=Path, nargs="*", help="folders of results: varcap-part, varcap-small")
-    parser.add_argument("--check", action="store_true", help="compare with the page instead of writing it")
-    parser.add_argument("--docs", type=Path, default=DOCS, help="folder of the page")
-    given = parser.parse_args(words)
-    if len(given.results) != (0 if given.check else 2):
-        parser.error("give either two folders of results or --check")
-    try:
-        if given.check:
-            return doc_pages.check(doc_pages.read_pages(given.docs, PAGES, TABLES), tables_of(given.docs))
-        return make(*given.results, given.docs)
-    except InputError as error:
-        print(f"varcap_tables: {error}", file=sys.stderr)
-        return error.exit_code
-
+main = doc_pages.Script("varcap_tables", DOCS, PAGES, TABLES, ("varcap-part", "varcap-small"), make, tables_of).main
 
 if __name__ == "__main__":
     sys.exit(main())

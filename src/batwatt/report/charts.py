@@ -12,7 +12,7 @@ import pandas as pd
 from batwatt.report.claims import mean_of
 from batwatt.report.pmbs23 import written
 from batwatt.report.table import Measure
-from batwatt.results.style import DASHES, HATCHES, MARKERS
+from batwatt.results.style import HATCHES, Turned
 
 Kind = Literal["lines", "bars", "stacks"]
 LEVEL = "fixed capacity"
@@ -21,7 +21,7 @@ READING = "A mark is the mean over traces and walks ({}), with one standard erro
 
 
 @dataclass(frozen=True)
-class Key:
+class Key(Turned):
     """How a series looks; `label` is its algorithm, None if it is none."""
 
     name: str
@@ -30,19 +30,9 @@ class Key:
     label: str | None = None
 
     @property
-    def marker(self) -> tuple[str, str]:
-        """Shape of its points, for matplotlib and for plotly."""
-        return MARKERS[self.turn % len(MARKERS)]
-
-    @property
-    def dash(self) -> tuple[Any, str]:
-        """Dashes of its line, for matplotlib and for plotly."""
-        return DASHES[self.turn % len(DASHES)]
-
-    @property
     def hatch(self) -> tuple[str, str]:
-        """Hatching of its bars, for matplotlib and for plotly; shades of a colour need none."""
-        return HATCHES[self.turn % len(HATCHES) if self.label is not None else 0]
+        """Hatching of its bars; shades of a colour need none."""
+        return super().hatch if self.label is not None else HATCHES[0]
 
 
 @dataclass(frozen=True)

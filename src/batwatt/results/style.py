@@ -66,16 +66,10 @@ _METADATA: dict[str, dict[str, str | None]] = {
 """Formats by suffix, with what to leave out so that equal runs give equal bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How one of several things looks; each differs from the others in more than its colour."""
+class Turned:
+    """The shapes, dashes and hatchings that a number `turn` picks."""
 
-    number: int
-
-    @property
-    def colour(self) -> str:
-        """A colour of `PALETTE`."""
-        return PALETTE[self.number % len(PALETTE)]
+    turn: int
 
     @property
     def marker(self) -> tuple[str, str]:
@@ -92,8 +86,20 @@ class Look:
         """Hatching of its areas, for matplotlib and for plotly."""
         return HATCHES[self.turn % len(HATCHES)]
 
+
+@dataclass(frozen=True)
+class Look(Turned):
+    """How one of several things looks; each differs from the others in more than its colour."""
+
+    number: int
+
     @property
-    def turn(self) -> int:
+    def colour(self) -> str:
+        """A colour of `PALETTE`."""
+        return PALETTE[self.number % len(PALETTE)]
+
+    @property
+    def turn(self) -> int:  # type: ignore[override]
         """Number of its shape, dashes and hatching."""
         # one further each time that the colours begin anew, so that no two things share both
         return self.number % len(PALETTE) + self.number // len(PALETTE)
