@@ -37,7 +37,7 @@ PAGES = ("varcap-results.md",)
 FOLDER = "varcap"
 DAY_S, HOUR_S = 86_400.0, 3600.0
 LOADS = "loads"
-REPORTED = ("claims", "table7-3", "table-german", "table-headroom", "table-mustang")
+REPORTED = ("claims", "table7-3", "table7-3-longer", "table-german", "table-headroom", "table-mustang")
 """Tables of the report that the page has, too."""
 CLAIMED = "claims-numbers.csv"
 SMALL = "small.csv"
@@ -96,6 +96,10 @@ MEANS = (
     Means("foresight-failures", "fig6-8-", ("system", "cap_structure", "cap_range"), (FAILURES,), spread="label"),
     Means("schedulers", "fig7-4", ("label", "cap_range")),
     Means("ranges", "fig7-5", ("label",), spread="cap_range"),
+    Means("longer-dependencies", "longer-5-10", ("trace", "cap_range")),
+    Means("longer-long-fraction", "longer-5-11", ("trace", "cap_range")),
+    Means("longer-schedulers", "longer-7-4", ("label", "cap_range")),
+    Means("longer-ranges", "longer-7-5", ("label",), spread="cap_range"),
     Means("errors", "errors", ("label",)),
 )
 TABLES = (LOADS, *(table.name for table in MEANS), *REPORTED)
