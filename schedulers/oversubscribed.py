@@ -18,8 +18,9 @@ from batwatt.policy.capacity import MachineOptions
 from batwatt.policy.fleet import Task
 from batwatt.policy.lines import Buckets
 from batwatt.policy.oversubscription import EVEN_S, Shares, speeds_of
-from batwatt.policy.schemes import Base
-from batwatt.policy.varying import Parts, VaryingScheduler
+from batwatt.policy.schemes import Base, Parts
+from batwatt.policy.terminations import LeastSafe
+from batwatt.policy.varying import VaryingScheduler
 
 
 class OversubscribedOptions(MachineOptions):
@@ -59,7 +60,7 @@ class Oversubscribed(VaryingScheduler):
 
     def make_parts(self, machines: int) -> Parts:
         """First come, first served, on the first machine with room."""
-        return Parts(Base(machines, lambda: Buckets(lambda task: 0.0)), None, None)
+        return Parts(Base(machines, lambda: Buckets(lambda task: 0.0)), LeastSafe())
 
     def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
         """Nothing is known of run times."""

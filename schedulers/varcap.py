@@ -13,9 +13,9 @@ from batwatt.model.workload import LONG_S
 from batwatt.policy.capacity import MachineOptions
 from batwatt.policy.lines import Buckets, Line, Ordered, first_come, wfp
 from batwatt.policy.outlook import Forecast, ForecastError
-from batwatt.policy.schemes import Base, JobSizeOrder, LongShort, Scheme, TwoMode
+from batwatt.policy.schemes import Base, JobSizeOrder, LongShort, Parts, Scheme, TwoMode
 from batwatt.policy.terminations import TERMINATIONS
-from batwatt.policy.varying import Parts, VaryingScheduler
+from batwatt.policy.varying import VaryingScheduler
 from batwatt.units import HOUR_S
 
 Knowledge = Literal["none", "class", "exact", "estimate"]
@@ -38,7 +38,8 @@ class VarcapOptions(MachineOptions):
         "base", description="which job goes where (section 7.2)"
     )
     termination: Literal["random", "lww", "lfd", "order"] | None = Field(
-        None, description="who is terminated: by default `random` for base, else the least safe machine (`order`)"
+        None,
+        description="who is terminated: by default `random` for base, `lww` for migration, else `order`",
     )
     order: Literal["fcfs", "wfp"] | None = Field(
         None, description="queue of base, longshort and migration; default fcfs"
@@ -101,13 +102,9 @@ class Varcap(VaryingScheduler):
     def make_parts(self, machines: int) -> Parts:
         """The chosen scheduler, termination and forecast."""
         chosen: VarcapOptions = self.settings
-        if chosen.scheduler == "migration":
-            if chosen.termination not in (None, "lww"):
-                raise _clash("termination", chosen.termination, "migration terminates by least wasted work")
-            termination = None
-        else:
-            name = chosen.termination or ("random" if chosen.scheduler == "base" else "order")
-            termination = TERMINATIONS[name](np.random.default_rng(chosen.seed), chosen.foresight_h > 0.0)
+        usual = {"base": "random", "migration": "lww"}.get(chosen.scheduler, "order")
+        made = TERMINATIONS[chosen.termination or usual]
+        termination = made(np.random.default_rng(chosen.seed), chosen.foresight_h > 0.0)
         forecast = None
         if chosen.foresight_h > 0.0:
             error = ForecastError(
@@ -118,10 +115,21 @@ class Varcap(VaryingScheduler):
                 chosen.seed,
             )
             forecast = Forecast(self._steps, machines, chosen.foresight_h * HOUR_S, error)
-        return Parts(self._scheme(machines), termination, forecast)
+        return Parts(self._scheme(machines), termination, forecast, migrates=chosen.scheduler == "migration")
+
+    def _check(self) -> None:
+        """Options that contradict each other. Raises InputError."""
+        chosen: VarcapOptions = self.settings
+        if chosen.low is not None and chosen.high is not None and not chosen.low <= chosen.high:
+            problem = f"must be <= 'high' ({chosen.high:g}), got {chosen.low:g}"
+            raise InputError("option 'low'", problem, "exchange them")
+        if self.knowledge == "class" and not chosen.longest_s >= chosen.long_s:
+            problem = f"must be >= 'long_s' ({chosen.long_s:g}), got {chosen.longest_s:g}"
+            raise InputError("option 'longest_s'", problem, "a long job is not shorter than a short one")
 
     def _scheme(self, machines: int) -> Scheme:
         chosen: VarcapOptions = self.settings
+        self._check()
         if self.knowledge not in NEEDS[chosen.scheduler]:
             raise _clash("knowledge", self.knowledge, f"{chosen.scheduler} must know more of run times")
         if chosen.scheduler not in IN_ORDER:

@@ -167,7 +167,7 @@ def varcap(house: House, *args: object, to="x", **options: object) -> Done:
 
 @pytest.mark.parametrize(
     ("scheme", "termination"),
-    [*product(SCHEMES[:-1], ("random", "lww", "lfd")), ("migration", "lww")],
+    list(product(SCHEMES, ("random", "lww", "lfd"))),
 )
 def test_varcap_and_what_is_told_of_it(house, scheme, termination):
     done = varcap(house, scheduler=scheme, termination=termination, foresight_h=0)
@@ -204,6 +204,12 @@ BAD = {
     "long": (["--long", "0"], "--long: 0 is not a number of seconds > 0"),
     "long is none": (["--long", "nan"], "--long: nan is not"),
     "kind": (["--capacity", "wlak:range=0.6"], "did you mean 'walk'?"),
+    "empty": (["--capacity", ""], "capacity: '' is no capacity; give a file, or a text such as walk:range=0.6"),
+    "period": (["--capacity", "walk:period=1e-9"], "walk:period=1e-9: end_s / period_s must be <= 10000000"),
+    "foresight": (
+        ["-s", "varcap", "-o", '{"foresight_h": -1}'],
+        "option 'foresight_h': -1 is not a number >= 0 and <= 8760 (how far ahead the capacity is known, in h)",
+    ),
     "key": (["--capacity", "walk:rnage=0.6"], "did you mean 'range'?"),
     "number": (["--capacity", "walk:range=wide"], "range"),
     "no file": (["--capacity", "price:no.csv,budget=0.7"], "no.csv"),
@@ -248,3 +254,43 @@ def test_served_is_what_was_run(house, endpoint):
     assert engine.code == 0, engine.err
     assert house.end(scheduler).code == 0
     assert house.file("a_jobs.csv") == house.file("b_jobs.csv")
+
+
+def test_acknowledged_and_rejected_at_once(house):
+    """A job of three machines is killed when two are left for ever: submitted again, it can never run."""
+    jobs = "arrival_time,length,cpus\n0,1000,6\n0,100,2\n"
+    capacity = house.write("two.csv", "time_s,machines\n0,4\n100.5,2\n")
+    words = [
+        "-w",
+        house.write("acked.csv", jobs),
+        "--machines",
+        4,
+        "--cores",
+        2,
+        "-s",
+        "varcap",
+        "--capacity",
+        capacity,
+    ]
+    words += ["--capacity", capacity, "-e", house.out / "acked", "--acknowledge-dynamic-jobs"]
+    done = house.batwatt("run", *words)
+    assert done.code == 0 and "1 jobs could never run" in done.err
+    states = {row["job_id"]: row["final_state"] for row in read(house, "acked_jobs.csv")}
+    assert states == {"1": "COMPLETED_KILLED", "1#1": "REJECTED", "2": "COMPLETED_SUCCESSFULLY"}
+
+
+def test_jobs_that_need_no_memory(house):
+    jobs = house.write("light.csv", "arrival_time,length,cpus,memory\n0,10,1,0\n0,10,1,0.4\n")
+    words = ["-w", jobs, "--machines", 1, "--cores", 2, "-s", "varcap", "--capacity", "constant:mean=1"]
+    done = house.batwatt("run", *words, "-o", '{"machine_memory": 0.5}', "-e", house.out / "light")
+    assert done.code == 0
+    assert json.loads((house.out / "light_metrics.json").read_text())["jobs_finished"] == 2
+
+
+@pytest.mark.parametrize("name", ["varcap", "riskaware"])
+def test_machines_do_not_become_unavailable_otherwise(house, name):
+    events = house.write("events.txt", '{"timestamp": 10, "type": "machine_unavailable", "resources": "0"}\n')
+    words = ["-w", house.write("jobs.csv", SECONDS), "--machines", 8, "--cores", 4, "-s", name, "--capacity", WALK]
+    done = house.batwatt("run", *words, "--events", events, "-e", house.out / "events")
+    assert done.code == 2
+    assert "--events: a machine becomes unavailable; the capacity says which machines are there" in done.err

@@ -294,9 +294,20 @@ def test_longest_first_is_greedy(varcap):
         ("longshort", "knowledge", "none"),
         ("jobsize-order", "backfill", "easy"),
         ("twomode", "order", "wfp"),
-        ("migration", "termination", "order"),
     ],
 )
 def test_options_that_do_not_go_with_the_scheduler(name, option, value):
-    with pytest.raises(InputError, match=f"option '{option}'.*{value}.*{'lww|least' if name == 'migration' else name}"):
+    with pytest.raises(InputError, match=f"option '{option}'.*{value}.*{name}"):
         scheduler("a 0 10 1", machines=1, scheduler=name, **{option: value})
+
+
+@pytest.mark.parametrize(
+    "options,problem",
+    [
+        ({"scheduler": "twomode", "low": 3, "high": 2}, r"option 'low': must be <= 'high' \(2\), got 3"),
+        ({"scheduler": "longshort", "longest_s": 10}, r"option 'longest_s': must be >= 'long_s' \(3600\), got 10"),
+    ],
+)
+def test_options_that_contradict_each_other(options, problem):
+    with pytest.raises(InputError, match=problem):
+        scheduler("a 0 10 1", machines=1, **options)

@@ -78,8 +78,8 @@ class CapacityScheduler(Scheduler):
         """The window is over: kill what runs, reject what waits."""
 
     @abstractmethod
-    def _hopeless(self) -> list[Job]:
-        """The jobs that wait, when there is neither a step nor a job to come, and no machine alive."""
+    def _hopeless(self) -> tuple[list[Job], str]:
+        """The jobs that will wait for ever, when there is neither a step nor a job to come, and why."""
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
@@ -113,6 +113,17 @@ class CapacityScheduler(Scheduler):
             self._registration_over = True
             self.bs.notify_registration_finished()
 
+    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
+        """Refused."""
+        raise InputError("--events", "a machine becomes unavailable", "the capacity says which machines are there")
+
+    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
+        """Refused."""
+        raise InputError("--events", "a machine becomes available", "the capacity says which machines are there")
+
+    def onNotifyGenericEvent(self, event_data: Any) -> None:
+        """Somebody else's."""
+
     # steps ------------------------------------------------------------------------------------------------------
 
     def _step_s(self) -> float:
@@ -129,10 +140,9 @@ class CapacityScheduler(Scheduler):
         if self._over():
             return
         if self._step_s() == math.inf and not self._more_jobs and self.settings.until_s is None:
-            waiting = self._hopeless()
+            waiting, why = self._hopeless()
             if waiting:
-                text = "%d jobs can never run, no machine is alive any more: rejected (first: %s)"
-                self.logger.warning(text, len(waiting), waiting[0].id)
+                self.logger.warning("%d jobs can never run, %s: rejected (first: %s)", len(waiting), why, waiting[0].id)
                 self.bs.reject_jobs(waiting)
                 return
         end_s = self.settings.until_s
@@ -208,3 +218,15 @@ def _changes(series: Series) -> list[tuple[float, float]]:
     """The dates in s at which the value changes, and the first, which counts from 0."""
     rows = list(zip((0.0, *series.times_s[1:]), series.values, strict=True))
     return [row for i, row in enumerate(rows) if i == 0 or row[1] != rows[i - 1][1]]
+
+
+def number_in(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str, *, zero: bool) -> float:
+    """A number > 0, or `zero`, among the fields of a job; InputError otherwise."""
+    value = raw.get(name)
+    if value is None:
+        return otherwise
+    good = isinstance(value, int | float) and not isinstance(value, bool) and (value > 0.0 or (zero and value == 0))
+    if not good or value == math.inf:
+        bound = ">= 0" if zero else "> 0"
+        raise InputError("workload", f"job {job_id}: {name} must be a number {bound}, got {value!r}", "correct it")
+    return float(value)

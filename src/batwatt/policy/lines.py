@@ -7,7 +7,7 @@ start a task: `start(task, places)`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -104,7 +104,8 @@ class Buckets(Line):
             task = entry[3]
             places = fleet.place(task, now_s, where.low, where.high, where.upwards)
             if places is not None:
-                self._waiting[(task.cpus, 0) if not task.machines else (0, task.machines)].remove(entry)
+                line = self._waiting[(task.cpus, 0) if not task.machines else (0, task.machines)]
+                del line[bisect_left(line, entry)]
                 start(task, places)
 
     def _entry(self, task: Task) -> tuple[float, float, int, Task]:

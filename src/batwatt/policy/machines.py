@@ -257,12 +257,12 @@ class MachineScheduler(CapacityScheduler):
         if running:
             self.bs.kill_jobs([work.job for work in running])
 
-    def _hopeless(self) -> list[Job]:
+    def _hopeless(self) -> tuple[list[Job], str]:
         if self.planner.machines_alive():
-            return []
+            return [], ""
         waiting = self._leave_waiting()
         self._live = len(self._works)
-        return waiting
+        return waiting, "no machine is alive any more"
 
     def _leave_waiting(self) -> list[Job]:
         """Forget the jobs that wait."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from batwatt.policy.fleet import Fleet, Places, Task
+from batwatt.policy.terminations import Termination
 
 
 @dataclass
@@ -25,26 +26,30 @@ def leaving(fleet: Fleet, count: int) -> Places:
     return serving[order][:count]
 
 
-def move(fleet: Fleet, displaced: Iterable[Task], now_s: float) -> Moves:
+def move(fleet: Fleet, displaced: Iterable[Task], now_s: float, termination: Termination) -> Moves:
     """Find a place for each task whose machines have left the service: its books are changed, its part begins now.
 
-    The tasks with the most work done come first. Where there is no room, the running task with the least work done is
-    killed, again and again.
+    The tasks with the most work done come first. Where there is no room, the running task that the termination puts
+    first (least wasted work in the text) is killed, again and again.
     """
     moves = Moves()
     displaced = list(displaced)
     # dates differ by rounding
-    work = {task.number: round(task.work(now_s), 6) for task in (*fleet.tasks.values(), *displaced)}
-    queue = sorted(displaced, key=lambda task: (-work[task.number], task.number))
+    queue = sorted(displaced, key=lambda task: (-round(task.work(now_s), 6), task.number))
+    everyone = sorted((*fleet.tasks.values(), *(task for task in displaced if task.number not in fleet.tasks)),
+                      key=lambda task: task.number)  # fmt: skip
+    figure = {task.number: termination.figure(task, now_s) for task in everyone}
     for task in queue:
         fleet.remove(task)
     for task in queue:
         while (places := fleet.place(task, now_s, 0, len(fleet), True, blind=True)) is None:
-            least = min((*fleet.tasks.values(), task), key=lambda other: (work[other.number], -other.number))
+            least = min((*fleet.tasks.values(), task), key=lambda other: (figure[other.number], -other.number))
             moves.killed.append(least)
             if least is task:
                 break
             fleet.remove(least)
+            if least in moves.moved:
+                moves.moved.remove(least)
         if places is not None:
             task.left_s = round(task.length_s - task.done_s(now_s), 6)
             task.part_s = now_s

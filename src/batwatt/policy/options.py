@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.platform_gen import number_text
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.policy.registry import KINDS
@@ -87,7 +89,23 @@ def _wanted(model: type[SchedulerOptions], name: str) -> str:
     if name in KINDS:
         article = "an" if name[0] in "aeiou" else "a"
         return f'the name of {article} {name}, or an object with its "name" and parameters; see `batwatt policies`'
-    for kind in (field.annotation, *get_args(field.annotation)):
+    kinds = (field.annotation, *get_args(field.annotation))
+    for kind in kinds:
         if get_origin(kind) is Literal:
             return f"one of {', '.join(json.dumps(value) for value in get_args(kind))}"
-    return f"right: it is to be the {field.description}"
+    for number, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number")):
+        if number in kinds:
+            return f"{words}{_bounds(field)} ({field.description})"
+    return f"the name of a file ({field.description})"
+
+
+def _bounds(field: FieldInfo) -> str:
+    """The bounds of a number, as in ` >= 0 and <= 8760`."""
+    signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+    bounds = [
+        f"{sign} {number_text(getattr(bound, name))}"
+        for name, sign in signs.items()
+        for bound in field.metadata
+        if hasattr(bound, name)
+    ]
+    return f" {' and '.join(bounds)}" if bounds else ""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from batwatt.policy.fleet import Task
 from batwatt.policy.lines import Buckets, Line, Range
+from batwatt.policy.outlook import Forecast
+from batwatt.policy.terminations import Termination
 
 MakeLine = Callable[[], Line]
 
@@ -72,3 +75,13 @@ class TwoMode(JobSizeOrder):
         rising = capacity <= self._middle
         self._line.turn(forwards=rising)
         self.ranges = [Range(0, self._machines, upwards=rising)]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a scheduler is made of: one without a forecast knows no future, one that `migrates` moves jobs first."""
+
+    scheme: Scheme
+    termination: Termination
+    forecast: Forecast | None = None
+    migrates: bool = False

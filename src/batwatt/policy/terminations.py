@@ -20,12 +20,20 @@ class Termination(ABC):
     """Whether machines without a task leave before any other."""
 
     @abstractmethod
+    def figure(self, task: Task, now_s: float) -> float:
+        """The task with the least is terminated first, where single tasks are chosen."""
+
+    @abstractmethod
     def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
         """The machines (ascending numbers), first victim first; all of them have tasks if it `idle_first`."""
 
 
 class LeastSafe(Termination):
     """The least safe machine."""
+
+    def figure(self, task: Task, now_s: float) -> float:
+        """See `Termination`."""
+        return -float(task.places.max()) if len(task.places) else 0.0
 
     def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
         """See `Termination`."""
@@ -42,6 +50,10 @@ class Random(Termination):
         self._rng = rng
         self.idle_first = foresight
 
+    def figure(self, task: Task, now_s: float) -> float:
+        """See `Termination`."""
+        return float(self._rng.random())
+
     def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
         """See `Termination`."""
         return self._rng.permutation(machines)
@@ -52,6 +64,11 @@ class _LeastSum(Termination):
 
     def __init__(self, figure: Callable[[Task, float], float]) -> None:
         self._figure = figure
+
+    def figure(self, task: Task, now_s: float) -> float:
+        """See `Termination`."""
+        # dates differ by rounding
+        return round(self._figure(task, now_s), 6)
 
     def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
         """See `Termination`."""

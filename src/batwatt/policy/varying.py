@@ -7,34 +7,24 @@ announced, so run times may be unknown. Nothing starts while something that was 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from batwatt.errors import InputError
 from batwatt.inputs.capacity import checked_capacity
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import DEPENDS, ESTIMATE, LAG_S, MEMORY, MIGRATED
 from batwatt.policy.base import Job
-from batwatt.policy.capacity import CapacityScheduler
+from batwatt.policy.capacity import CapacityScheduler, number_in
 from batwatt.policy.fleet import NOWHERE, Fleet, Places, Task
 from batwatt.policy.hosts import Hosts
 from batwatt.policy.moving import leaving, move
-from batwatt.policy.outlook import Forecast, Outlook
-from batwatt.policy.schemes import Scheme
+from batwatt.policy.outlook import Outlook
+from batwatt.policy.schemes import Parts
 from batwatt.policy.terminations import Termination
 from batwatt.policy.waiting_for import WaitingFor
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What a scheduler is made of: `termination` None moves jobs; `forecast` None knows nothing of the future."""
-
-    scheme: Scheme
-    termination: Termination | None
-    forecast: Forecast | None
 
 
 class VaryingScheduler(CapacityScheduler):
@@ -49,6 +39,8 @@ class VaryingScheduler(CapacityScheduler):
         self._to_move: list[Task] = []
         self._freed = True
         self._never: list[str] = []
+        self._orphans: list[str] = []
+        self._refused_again: set[str] = set()
         self._waiting_for = WaitingFor()
         values = [value for _, value in self._steps]
         self._checked = int(max(values))
@@ -93,6 +85,9 @@ class VaryingScheduler(CapacityScheduler):
         if known is not None:
             known.job = job  # one of our own, acknowledged
             return
+        if job.id in self._refused_again:
+            self._refused_again.remove(job.id)  # the same, and rejected since
+            return
         self._check_id(job)
         if self._stopped:
             self._give_up([job])
@@ -103,7 +98,7 @@ class VaryingScheduler(CapacityScheduler):
         if self._can_ever_run(task, self._most()):
             depends = (job.json_dict or {}).get(DEPENDS) or ()
             if not self._waiting_for.submitted(task, depends):
-                self._reject([task])
+                self._reject([], [task])
             elif not task.missing:
                 self._wait(task)
         else:
@@ -112,10 +107,10 @@ class VaryingScheduler(CapacityScheduler):
     def _task(self, job: Job) -> Task:
         raw = job.json_dict or {}
         _, length_s, run_s = self._described(job)
-        estimate_s = _positive(raw, ESTIMATE, length_s, job.id)
+        estimate_s = number_in(raw, ESTIMATE, length_s, job.id, zero=False)
         cpus = job.requested_resources
         machines = self.to_itself(cpus)
-        memory = _positive(raw, MEMORY, 0.0, job.id) if self.fleet.memory_each < np.inf else 0.0
+        memory = number_in(raw, MEMORY, 0.0, job.id, zero=True) if self.fleet.memory_each < np.inf else 0.0
         assumed_s, long = self.know(length_s, estimate_s)
         submit_s = float(job.submit_time)
         self._count += 1
@@ -139,8 +134,8 @@ class VaryingScheduler(CapacityScheduler):
         """A run has ended: the job is done, goes on elsewhere, or waits again."""
         task = self._by_id.pop(job.id)
         killed = task.dying and job.job_state is Job.State.COMPLETED_KILLED
-        if not killed:
-            # nobody asks for it again, and a long simulation has many
+        if not task.dying:
+            # nobody asks for it again, and a long simulation has many; what was killed is told of once more
             del self.bs.jobs[job.id]
         if task.dying:
             self._pending -= 1
@@ -155,6 +150,12 @@ class VaryingScheduler(CapacityScheduler):
             self._to_move.remove(task)
         self._freed = True
         self._done(task, success=job.job_state is Job.State.COMPLETED_SUCCESSFULLY)
+
+    def onJobsKilled(self, jobs: list[Job]) -> None:
+        """Their completion was announced before; now nobody asks for them again."""
+        for job in jobs:
+            if job.id not in self._by_id:
+                self.bs.jobs.pop(job.id, None)
 
     def _again(self, task: Task) -> None:
         """Submit a job anew, whole or, if it was moved, what is left of it."""
@@ -178,11 +179,11 @@ class VaryingScheduler(CapacityScheduler):
     def _done(self, task: Task, success: bool) -> None:
         self._live -= 1
         others = self._waiting_for.ended(task, success)
-        if not success:
-            self._reject(others)
-            return
-        for other in others:
-            self._wait(other)
+        if success:
+            for other in others:
+                self._wait(other)
+        else:
+            self._reject([], others)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state; a machine has when all of its hosts have."""
@@ -201,9 +202,12 @@ class VaryingScheduler(CapacityScheduler):
 
     def onSimulationEnds(self) -> None:
         """Tell how many jobs could never run."""
-        if self._never:
-            text = "%d jobs could never run, for want of machines or memory: rejected (first: %s)"
-            self.logger.warning(text, len(self._never), self._never[0])
+        for names, why in (
+            (self._never, "could never run, for want of machines or memory"),
+            (self._orphans, "depend on jobs that did not complete"),
+        ):
+            if names:
+                self.logger.warning("%d jobs %s: rejected (first: %s)", len(names), why, names[0])
 
     def _over(self) -> bool:
         return not (self._more_jobs or self._live)
@@ -211,6 +215,9 @@ class VaryingScheduler(CapacityScheduler):
     # steps ------------------------------------------------------------------------------------------------------
 
     def _go_on(self, now_s: float) -> None:
+        if self._pending and self.parts.migrates:
+            return  # what moves has left one place and not come to the other
+        self._start_moved()
         alive = None
         while self._step_s() <= now_s + LAG_S:
             alive = self._step()
@@ -229,10 +236,10 @@ class VaryingScheduler(CapacityScheduler):
         elif fleet.serving > alive:
             termination = self.parts.termination
             for lowest in (scheme.stable, 0):
-                if termination is None or termination.idle_first:
+                if self.parts.migrates or termination.idle_first:
                     self._leave(fleet.idle(True, lowest)[::-1][: fleet.serving - alive])
                 if fleet.serving > alive:
-                    if termination is None:
+                    if self.parts.migrates:
                         self._migrate(fleet.serving - alive, now_s)
                     else:
                         self._terminate(termination, lowest, alive, now_s)
@@ -268,7 +275,7 @@ class VaryingScheduler(CapacityScheduler):
         gone = leaving(self.fleet, excess)
         displaced = {task.number: task for machine in gone.tolist() for task in self.fleet.on(machine)}
         self._leave(gone)
-        moves = move(self.fleet, displaced.values(), now_s)
+        moves = move(self.fleet, displaced.values(), now_s, self.parts.termination)
         for task in moves.moved:
             task.moving = True
             self._to_move.append(task)
@@ -310,10 +317,7 @@ class VaryingScheduler(CapacityScheduler):
         now_s = self.bs.time()
         for hosts, state in self.hosts.switches(self.fleet):
             self.bs.set_resource_state(HostSet(hosts), state)
-        for task in self._to_move:
-            task.moving = False
-            self._execute(task)
-        self._to_move.clear()
+        self._start_moved()
         scheme = self.parts.scheme
 
         def start(task: Task, places: Places) -> None:
@@ -325,6 +329,15 @@ class VaryingScheduler(CapacityScheduler):
             line.fill(self.fleet, now_s, where, start, self._freed)
         self._freed = False
 
+    def _start_moved(self) -> None:
+        """Go on with what was moved, once all that was killed for it has ended."""
+        if self._pending:
+            return
+        for task in self._to_move:
+            task.moving = False
+            self._execute(task)
+        self._to_move.clear()
+
     def _execute(self, task: Task) -> None:
         task.job.allocation = HostSet(self.hosts.take(task, self.fleet))
         self.bs.execute_job(task.job)
@@ -334,18 +347,24 @@ class VaryingScheduler(CapacityScheduler):
     def _wait(self, task: Task) -> None:
         self.parts.scheme.lines[self.parts.scheme.line_of(task)].add(task)
 
-    def _reject(self, tasks: list[Task]) -> None:
-        """Refuse jobs that can never run, and those that wait for them."""
-        tasks = [task for task in tasks if not task.refused]
-        if not tasks:
-            return
-        for task in tasks:
+    def _reject(self, unfit: list[Task], orphans: Sequence[Task] = ()) -> None:
+        """Refuse jobs that can never run, and those that wait for them or for others that did not complete."""
+        never = {task.number for task in unfit}
+        todo, refused = deque([*unfit, *orphans]), []
+        while todo:
+            task = todo.popleft()
+            if task.refused:
+                continue
             task.refused = True
-            self._never.append(task.name)
+            refused.append(task)
+            (self._never if task.number in never else self._orphans).append(task.name)
             del self._by_id[task.job.id]
-        self.bs.reject_jobs([task.job for task in tasks])
-        for task in tasks:
-            self._done(task, success=False)
+            if task.attempt > 1 and self.bs.ack_of_dynamic_jobs:
+                self._refused_again.add(task.job.id)
+            todo.extend(self._waiting_for.ended(task, success=False))
+        self._live -= len(refused)
+        if refused:
+            self.bs.reject_jobs([task.job for task in refused])
 
     def _all_waiting(self) -> list[Task]:
         lines = [task for line in self.parts.scheme.lines for task in line.drop(lambda task: True)]
@@ -365,24 +384,14 @@ class VaryingScheduler(CapacityScheduler):
         self._live -= len(waiting)
         self._kill(running)
 
-    def _hopeless(self) -> list[Job]:
+    def _hopeless(self) -> tuple[list[Job], str]:
         if self.fleet.tasks or self._pending or self._to_move or any(self._waiting()):
-            return []
+            return [], ""
         cyclic = self._waiting_for.leave()
         for task in cyclic:
             del self._by_id[task.job.id]
         self._live -= len(cyclic)
-        return [task.job for task in cyclic]
+        return [task.job for task in cyclic], "they wait for each other in a circle"
 
     def _waiting(self) -> Iterable[Task]:
         return (task for line in self.parts.scheme.lines for task in line.tasks())
-
-
-def _positive(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str) -> float:
-    """A number > 0 among the fields of a job; InputError otherwise."""
-    value = raw.get(name)
-    if value is None:
-        return otherwise
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < np.inf:
-        raise InputError("workload", f"job {job_id}: {name} must be a number > 0, got {value!r}", "correct it")
-    return float(value)

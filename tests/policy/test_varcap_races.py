@@ -1,0 +1,91 @@
+"""What a real Batsim does to varcap now and then: kills that take a while, acknowledgements; and odd workloads."""
+
+from __future__ import annotations
+
+import pytest
+from varcap_talk import capacity_of, in_words, job_of, play, runs_of, scheduler
+
+
+class Late:
+    """A link that tells of the end of killed jobs only so many seconds later: `hold` has s by job."""
+
+    def __init__(self, engine, hold):
+        self.engine, self.hold, self.kept = engine, hold, []
+
+    def message(self):
+        message = self.engine.message()
+        told = []
+        for event in message["events"]:
+            data = event["data"]
+            killed = event["type"] == "JOB_COMPLETED" and data["job_state"] == "COMPLETED_KILLED"
+            if killed and data["job_id"] in self.hold:
+                self.kept.append((message["now"] + self.hold[data["job_id"]], event))
+            else:
+                told.append(event)
+        due = [event | {"timestamp": message["now"]} for at, event in self.kept if at <= message["now"]]
+        self.kept = [(at, event) for at, event in self.kept if at > message["now"]]
+        return message | {"events": due + told}
+
+    def reply(self, answer):
+        self.engine.reply(answer)
+
+
+def late(*jobs, capacity, hold, machines=3, cores=4, **options):
+    hold = {f"w0!{name}": seconds for name, seconds in hold.items()}
+    between = lambda engine: Late(engine, hold)  # noqa: E731 (the name says it)
+    record, _ = play([job_of(text) for text in jobs], capacity_of(capacity), machines, cores, between, **options)
+    return in_words(runs_of(record, cores))
+
+
+MOVING = ("a 0 90 3", "b 0 1000 1", "c 0 95 3", "d 0 1000 1", "e 0 1000 2")
+
+
+def test_a_step_waits_for_what_moves():
+    # at 100 s machine 1 (one core used) leaves: d moves, but is said to have ended at 101 s only, when R = 1
+    told = late(*MOVING, capacity="3 100:2 101:1 300:3", hold={"d": 1}, scheduler="migration")
+    assert told["d"].startswith("0-100@1>")
+    assert all(word.count("@") >= 1 for word in told.values())
+    assert sum(word.count("x") for word in told.values()) == 0
+
+
+@pytest.mark.parametrize("hold", [{name: 3.0} for name in "abcde"] + [dict.fromkeys("abcde", 2.0)])
+@pytest.mark.parametrize("termination", ["random", "lww", "lfd", "order"])
+@pytest.mark.parametrize("name", ["base", "migration", "longshort"])
+def test_kills_that_take_a_while(name, termination, hold):
+    jobs = ["a 0 1000 2", "b 0 1000 2", "c 0 1000 3", "d 0 1000 1", "e 0 1000 1", "t 0 400 1"]
+    # what is held back is told with another message only
+    jobs += [f"z{at} {at}.5 1 1" for at in (103, 104, 105, 500)]
+    told = late(*jobs, capacity="3 100:2 101:1 101.5:3 102:1 300:3", hold=hold, scheduler=name,
+                termination=termination, long_s=100, stable=None if name != "longshort" else 1)  # fmt: skip
+    assert len(told) == len(jobs)
+    assert all(not words.endswith(("x", ">")) and words != "rejected" for words in told.values())
+
+
+def test_a_long_chain_of_jobs_that_can_never_run():
+    # the first is too wide for two machines; each waits for the one before
+    chain = ["j0 0 10 9", *(f"j{i} 0 10 1 depends_on=j{i - 1}" for i in range(1, 3000)), "k 0 10 1"]
+    told = scheduler(*chain, machines=2)
+    assert told.pop("k") == "0-10@0"
+    assert set(told.values()) == {"rejected"}
+
+
+def test_a_circle_is_told_as_such(caplog):
+    told = scheduler("a 0 10 1 depends_on=b", "b 0 10 1 depends_on=a", "c 0 10 1", machines=2)
+    assert told == {"a": "rejected", "b": "rejected", "c": "0-10@0"}
+    assert "2 jobs can never run, they wait for each other in a circle" in caplog.text
+    assert "for want of machines" not in caplog.text
+
+
+def test_orphans_are_told_apart(caplog):
+    scheduler("a 0 10 9", "b 0 10 1 depends_on=a", machines=2)
+    assert "1 jobs could never run, for want of machines or memory: rejected (first: w0!a)" in caplog.text
+    assert "1 jobs depend on jobs that did not complete: rejected (first: w0!b)" in caplog.text
+
+
+def test_migration_terminates_as_told():
+    # machine 1 leaves at 10 s, nothing has room: least work is b (1 core, 8 s), least fraction a (10 of 1000 s)
+    jobs = ("a 0 1000 3", "b 2 20 1", "c 0 40 4")
+    lww = scheduler(*jobs, machines=2, cores=4, capacity="2 10:1 90:2", scheduler="migration")
+    lfd = scheduler(*jobs, machines=2, cores=4, capacity="2 10:1 90:2", scheduler="migration", termination="lfd")
+    assert lww != lfd
+    assert "x" in lww["b"] and "x" in lfd["a"] and "x" not in lfd["b"]
