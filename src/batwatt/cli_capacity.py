@@ -69,7 +69,7 @@ def characterise_capacity(
     else:
         if column is not None:
             raise InputError("--column", "is for a file", f"write column={column} into the text")
-        found, paid = spec.source.fractions(end, spec.full or machines or 1), spec.signal(0.0)
+        found, paid = spec.found(end, machines or 1), spec.signal(0.0)
     rows = _rows(characterise(found), found)
     if paid is not None:
         rows += _bill_rows(bill(found.series, paid, fixed), paid.series.name)

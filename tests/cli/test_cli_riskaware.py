@@ -129,10 +129,17 @@ WORDS = {
     "window empty": (["--window", "90000:90001"], "no job in the window"),
     "window of text": (["--window", "a:b"], "--window"),
     "machines and a platform": (["-p", SMALL], "--platform, --machines: both are given"),
-    "seed": (["-o", '{"strategy": "first-fit-unaware", "seed": -1}'], "option 'seed'"),
+    "seed": (
+        ["-o", '{"strategy": "first-fit-unaware", "seed": -1}'],
+        "option 'seed': -1 is not a whole number >= 0 (seed of",
+    ),
     "misspelt": (["-o", '{"stratgy": "target-asap"}'], "did you mean 'strategy'?"),
     "no reference": (["-o", '{"reference": "no.txt"}'], "no.txt"),
-    "thresholds": (["-o", '{"low": 1.5}'], "option 'low'"),
+    "thresholds": (["-o", '{"low": 1.5}'], "option 'low': 1.5 is not a number >= 0 and <= 1 (utilisation below which"),
+    "above": (["-o", '{"longest_s": 0}'], "option 'longest_s': 0 is not a number > 0 (length in s"),
+    "whole": (["-o", '{"distance": 0.5}'], "option 'distance': 0.5 is not a whole number >= 0 and <= "),
+    "switch": (["-o", '{"take_empty": "maybe"}'], "option 'take_empty': \"maybe\" is not true or false (take a"),
+    "file": (["-o", '{"reference": 5}'], "option 'reference': 5 is not the name of a file (jobs (riskaware text)"),
     "capacity is missing": (["--capacity", "no.csv"], "no.csv: cannot be read"),
 }
 

@@ -71,6 +71,11 @@ def test_names_of_files(name, folder):
     assert parse_capacity(name) is None and not is_spec(name)
 
 
+def test_the_kind_may_be_in_capitals(folder):
+    assert parsed("Walk:range=0.6") == parsed("walk:range=0.6") and is_spec("WALK:")
+    assert parsed("PRICE:p.csv").source == parsed("price:p.csv").source
+
+
 def test_whole_machines_are_rounded_down():
     assert parsed("constant:mean=0.7").series(1000, 1e6).values == (700.0,)
     # 0.29 x 100 is 28.999999999999996
@@ -120,6 +125,9 @@ def test_traces(folder):
     assert parsed("trace:m.csv,repeat=1").series(10, 300).values == (5, 10, 5)
     assert parsed("trace:f.csv").series(10, 1e6).values == (5, 7)
     assert parsed("trace:f.csv,full=100").series(200, 1e6).values == (50, 77)
+    # from the file's 0 s, as if it were given without a kind
+    Path("late.csv").write_text("time_s,machines\n3600,5\n7200,10\n")
+    assert parsed("trace:late.csv").series(10, 1e6).at(7199.0) == read_capacity("late.csv", 10).at(7199.0) == 5
     Path("n.csv").write_text("time_s,fraction\n0,-0.5\n")
     with pytest.raises(InputError, match=r"a capacity must be >= 0, got -0.5"):
         parsed("trace:n.csv").series(10, 1.0)
@@ -140,6 +148,7 @@ def test_written_and_read_back(folder):
     "text,said",
     [
         ("wlak:range=0.6", "no kind of capacity 'wlak'; did you mean 'walk'? Or give the name of a CSV file."),
+        ("Wlak:range=0.6", "no kind of capacity 'wlak'; did you mean 'walk'? Or give the name of a CSV file."),
         ("walk:rnage=0.6", "no key 'rnage'; did you mean 'range'? See docs/capacity.md."),
         ("walk:range=", "range '' is not a finite number"),
         ("walk:range=nan", "range 'nan' is not a finite number"),
@@ -156,6 +165,7 @@ def test_written_and_read_back(folder):
         ("carbon:budget=0.7", "no file is named"),
         ("carbon:x.csv,budgte=0.7", "no key 'budgte'; did you mean 'budget'?"),
         ("carbon:x.csv,headroom=-1", "headroom must be a finite number in [0, 10], got -1.0"),
+        ("carbon:x.csv,days=1e300", "days must be a finite number in [0, 36525], got 1e+300"),
         ("carbon:x.csv,days=1,to=2024-01-01", "has both 'to' and 'days'"),
         ("stranded:x.csv", "no threshold is given; give one in the signal's unit"),
     ],
@@ -164,6 +174,15 @@ def test_refusals(text, said):
     with pytest.raises(InputError) as caught:
         parse_capacity(text)
     assert str(caught.value).startswith(f"capacity {text!r}: {said}") and "\n" not in str(caught.value)
+
+
+def test_what_is_found_later_shows_the_text():
+    spec = parsed("walk:period=1e-9")
+    for make in (spec.found, spec.fractions, lambda end_s: spec.series(10, end_s)):
+        with pytest.raises(InputError) as caught:
+            make(3600.0)
+        said = "end_s / period_s must be <= 10000000, got 3600.0 / 1e-09; take a longer period"
+        assert str(caught.value) == f"walk:period=1e-9: {said}"
 
 
 def test_a_file_that_is_not_there(folder):

@@ -125,6 +125,22 @@ def test_seconds(read):
     assert read("time_s,x\n100,1\n160,\n1000,3\n", max_gap_s=60).series.values == (1.0, 1.0, 3.0)
 
 
+def test_times_in_seconds_are_those_of_the_simulation(read):
+    # as a capacity that is given without a kind: the first value holds before its row
+    signal = read("time_s,x\n3600,1\n7200,3\n")
+    assert (signal.series.times_s, signal.series.values, signal.end_s) == ((0.0, 7200.0), (1.0, 3.0), 10_800.0)
+    early = read("time_s,x\n-60,1\n-30,2\n30,3\n")
+    assert (early.series.times_s, early.series.values) == ((0.0, 30.0), (2.0, 3.0))
+    assert read("time_s,x\n3600,1\n7200,3\n", begin="1800", days=0.1).series.times_s == (0.0, 5400.0)
+
+
+def test_seconds_since_1970_are_not_those_of_the_simulation(read):
+    text = "timestamp,x\n1719792000,1\n1719795600,3\n"
+    with pytest.raises(InputError, match=r"its times begin at 1719792000 s, far from 0 s .* from=1719792000"):
+        read(text)
+    assert read(text, begin="1719792000").series.times_s == (0.0, 3600.0)
+
+
 # time zones ---------------------------------------------------------------------------------------------------------
 
 
@@ -196,6 +212,15 @@ def test_long_gaps_are_as_the_day_before(read):
     assert read.warnings()[0].startswith("46 values missing in 2 gaps")
 
 
+def test_a_mistyped_year_is_no_gap(read):
+    text = "Time,x\n2024-01-01 00:00:00,1\n2024-01-01 00:00:01,2\n2124-01-01 00:00:02,3\n"
+    with pytest.raises(InputError) as caught:
+        read(text)
+    missing = "3.15567e+09 rows are missing at a step of 1 s"
+    gap = "(largest gap: 2024-01-01T00:00Z to 2124-01-01T00:00Z)"
+    assert missing in str(caught.value) and f"{gap}; correct the dates" in str(caught.value)
+
+
 def test_before_the_first_value_it_holds(read):
     assert read("Time,x\n2024-01-01,\n2024-01-01T01:00,7\n2024-01-01T02:00,nan\n").series.values == (7, 7, 7)
 
@@ -221,9 +246,17 @@ def test_parts(read):
 
 
 @pytest.mark.parametrize(
-    "part", [{"begin": "2023-12-31"}, {"days": 1}, {"begin": "2024-01-01T06:00"}, {"end": "2024-01-01"}]
+    "part",
+    [
+        {"begin": "2023-12-31"},
+        {"days": 1},
+        {"begin": "2024-01-01T06:00"},
+        {"end": "2024-01-01"},
+        {"begin": "2250-01-01", "days": 36_524.00001},
+    ],
 )
 def test_parts_that_are_not_there(read, part):
+    # the last ends after the last date that pandas can show to the ns
     with pytest.raises(InputError, match="is asked for, the rows go from 2024-01-01T00:00Z to 2024-01-01T06:00Z"):
         read(HOURS, **part)
 
@@ -245,6 +278,7 @@ def test_parts_that_are_not_there(read, part):
         (OLD.format(1, 2), {"zone": "DK"}, "no zone 'DK'; known: DE. Correct zone="),
         (HOURS, {"tz": "Berlin"}, "tz 'Berlin' is no known time zone"),
         (HOURS, {"days": 0}, "days must be > 0, got 0"),
+        (HOURS, {"days": 1e300}, r"days must be a finite number in \[0, 36525\], got 1e\+300"),
         (HOURS, {"period_s": -1}, "period_s must be a finite number >= 0, got -1"),
         (HOURS, {"end": "2024-01-01", "days": 1}, "has both 'to' and 'days'"),
         (HOURS, {"kind": "indirect"}, "no kind of emissions 'indirect'"),

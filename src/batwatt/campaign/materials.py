@@ -59,6 +59,8 @@ def is_trace(workload: Path) -> bool:
 
 def capacity_named(text: str | Path) -> Path | CapacitySpec:
     """What a text such as `walk:range=0.6,seed=1` describes, or the file that it names. Raises InputError."""
+    if not str(text).strip():
+        raise InputError("capacity", f"{text!r} is no capacity", "give a file, or a text such as walk:range=0.6")
     return parse_capacity(str(text)) or Path(text)
 
 

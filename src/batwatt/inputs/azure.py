@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.inputs.chunks import Censored, Type, chunks
+from batwatt.inputs.chunks import Censored, Type, chunks, cut_note
 
 COLUMNS = (
     "vmid",
@@ -74,9 +74,7 @@ def azure_jobs(path: Path | str, *, censored: Censored = "keep", notes: Counter[
         )
         cut = (created == 0) | (deleted >= LAST_S)
         notes["ran less than 5 min, and count as 5 min"] += int((deleted == created).sum())
-        notes[
-            f"ran before the trace or after it, {'kept with what it tells' if censored == 'keep' else 'dropped'}"
-        ] += int(cut.sum())
+        notes[cut_note(censored == "keep")] += int(cut.sum())
         yield table if censored == "keep" else table[~cut]
 
 

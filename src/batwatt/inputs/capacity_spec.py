@@ -22,7 +22,7 @@ from batwatt.units import finite
 
 _WHERE = "capacity"
 _ROUNDING = 1e-9
-_KNOWN = re.compile(r"([a-z]+):(.*)", re.DOTALL)
+_KNOWN = re.compile(r"([A-Za-z]+):(.*)", re.DOTALL)
 _NEXT_KEY = re.compile(r",(?=\s*[A-Za-z_]+=)")
 _Made = TypeVar("_Made")
 
@@ -133,7 +133,17 @@ class CapacitySpec:
 
     def fractions(self, end_s: float, machines: int = 1) -> Series:
         """The capacity as fractions of `full`, or else `machines`, over [0, `end_s`[. Raises InputError."""
-        return self._lasting(self.source.fractions(end_s, self.full or machines), end_s).series
+        return self._lasting(self.found(end_s, machines), end_s).series
+
+    def found(self, end_s: float, machines: int = 1) -> Signal:
+        """The same, but over what the source has, with errors that show the text."""
+        try:
+            return self.source.fractions(end_s, self.full or machines)
+        except InputError as error:
+            before, mark, problem = str(error).partition(f"{_WHERE}: ")
+            if before or not mark:
+                raise
+            raise InputError(self.text or _WHERE, problem) from None
 
     def series(self, machines: int, end_s: float) -> Series:
         """The whole machines alive out of `machines`, over [0, `end_s`[: floor(fraction x full). Raises InputError."""
@@ -164,7 +174,7 @@ class CapacitySpec:
 def is_spec(text: str) -> bool:
     """Whether `text` is the description of a capacity rather than the name of a file."""
     match = _KNOWN.match(text)
-    return match is not None and (match[1] in KINDS or ("=" in match[2] and not _exists(text)))
+    return match is not None and (match[1].lower() in KINDS or ("=" in match[2] and not _exists(text)))
 
 
 def parse_capacity(text: str, base: Path | None = None) -> CapacitySpec | None:
@@ -175,6 +185,7 @@ def parse_capacity(text: str, base: Path | None = None) -> CapacitySpec | None:
     if not is_spec(text):
         return None
     kind, _, rest = text.partition(":")
+    kind = kind.lower()
     if kind not in KINDS:
         raise UnknownNameError(f"capacity {text!r}", "kind of capacity", kind, KINDS, "Or give the name of a CSV file.")
     return KINDS[kind](_Words(kind, rest, base))

@@ -27,6 +27,10 @@ from batwatt.inputs.variation import FRACTION, checked_choice, checked_number
 from batwatt.model.series import Series
 
 DAY_S = 86400.0
+LONGEST_DAYS = 36_525.0
+"""Lengths above a century are taken for a typing error."""
+SINCE_1970_S = 1e9
+"""Times in s that begin above this are taken for those since 1970, not since a simulation began."""
 MAX_GAP_S = 6 * 3600.0
 """Gaps up to this are bridged by a straight line unless told otherwise."""
 
@@ -48,9 +52,9 @@ class SignalFile:
     `column` and `time_column` are found by their usual names if None; `kind` chooses between life-cycle and direct
     emissions where a file has both, `zone` between zones. Dates without an offset are in the time zone `tz`.
 
-    `begin` (a date; or s in a file of `time_s`) is 0 s of the signal, None: the first row; `end` is where it ends, or
-    `days` its length. `period_s` averages it. `gaps` says what missing values become, see docs/capacity.md.
-    Raises InputError.
+    `begin` (a date; or s in a file of `time_s`) is 0 s of the signal, None: the first row, or 0 in a file of `time_s`,
+    whose first value holds before its row as well; `end` is where it ends, or `days` its length. `period_s` averages
+    it. `gaps` says what missing values become, see docs/capacity.md. Raises InputError.
     """
 
     path: Path
@@ -70,9 +74,9 @@ class SignalFile:
         checked_choice(_WHERE, "kind of emissions", self.kind, get_args(Kind))
         checked_choice(_WHERE, "policy of gaps", self.gaps, get_args(Gaps))
         checked_number(_WHERE, "max_gap", self.max_gap_s, 0.0, unit="s")
-        for name in ("days", "period_s"):
+        for name, high in (("days", LONGEST_DAYS), ("period_s", math.inf)):
             value = getattr(self, name)
-            if value is not None and not checked_number(_WHERE, name, value, 0.0) > 0.0:
+            if value is not None and not checked_number(_WHERE, name, value, 0.0, high) > 0.0:
                 raise InputError(_WHERE, f"{name} must be > 0, got {value!r}", "correct it")
         if self.end is not None and self.days is not None:
             raise InputError(_WHERE, "has both 'to' and 'days'", "give one of them")
@@ -243,7 +247,15 @@ def _stamps(texts: pd.Series[str], file: SignalFile) -> tuple[pd.Series[pd.Times
 def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
     """Where the wanted part begins and ends, in the times of the rows. Raises InputError."""
     first, last = float(rows.times_s[0]), float(rows.times_s[-1]) + rows.step_s
-    begin = first if file.begin is None else _moment(file.begin, rows.dated, file)
+    begin = first if rows.dated else 0.0
+    if file.begin is not None:
+        begin = _moment(file.begin, rows.dated, file)
+    elif first - begin >= SINCE_1970_S:
+        problem = f"its times begin at {first:.10g} s, far from 0 s of the run"
+        raise InputError(file.path, problem, f"say where the run begins, as in from={first:.10g}")
+    if not rows.dated:
+        # the first value holds before its row
+        first = min(first, 0.0)
     end = last if file.end is None else _moment(file.end, rows.dated, file)
     if file.days is not None:
         end = begin + file.days * DAY_S
@@ -267,10 +279,11 @@ def _moment(text: str, dated: bool, file: SignalFile) -> float:
 
 
 def _cut(rows: Rows, begin: float, end: float, name: str, file: SignalFile) -> Signal:
-    """The rows of [begin, end[, with times from 0 s."""
-    first = int(np.searchsorted(rows.times_s, begin, side="right")) - 1
+    """The rows of [begin, end[, with times from 0 s; the first value holds from there, wherever its row is."""
+    first = max(int(np.searchsorted(rows.times_s, begin, side="right")) - 1, 0)
     until = int(np.searchsorted(rows.times_s, end, side="left"))
-    times = np.maximum(rows.times_s[first:until] - begin, 0.0)
+    times = rows.times_s[first:until] - begin
+    times[0] = 0.0
     series = Series(tuple(times.tolist()), tuple(rows.values[first:until].tolist()), name=name, source=str(file.path))
     signal = Signal(series, end - begin, rows.shown(begin) if rows.dated else "")
     return signal if file.period_s is None else signal.averaged(file.period_s)

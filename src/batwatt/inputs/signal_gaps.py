@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from batwatt.errors import InputError
+from batwatt.inputs.capacity_walk import MAX_ROWS
 
 Gaps = Literal["interpolate", "hold", "error"]
 
@@ -37,7 +38,10 @@ class Rows:
 
     def shown(self, time_s: float) -> str:
         """A time for people."""
-        return f"{pd.Timestamp(time_s, unit='s'):%Y-%m-%dT%H:%MZ}" if self.dated else f"{time_s:g} s"
+        if not self.dated:
+            return f"{time_s:g} s"
+        # pandas' dates with parts of a second end in 2262
+        return f"{np.datetime_as_string(np.datetime64(math.floor(time_s), 's'), unit='m')}Z"
 
 
 def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, path: Path) -> tuple[Rows, str | None]:
@@ -49,7 +53,7 @@ def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, p
     `error` refuses them. Before the first value that one holds. Rows by date that are missing count as values that
     are; rows of a file of seconds hold until the next one, however long.
     """
-    whole = _with_missing_rows(rows) if rows.dated else rows
+    whole = _with_missing_rows(rows, path) if rows.dated else rows
     missing = np.isnan(whole.values)
     # a row lasts a step, so that the one before `begin` matters too
     wanted = missing & (whole.times_s > begin - rows.step_s) & (whole.times_s < end)
@@ -73,11 +77,18 @@ def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, p
     return Rows(whole.times_s, values, rows.dated), remark
 
 
-def _with_missing_rows(rows: Rows) -> Rows:
-    """The same with a row, without a value, wherever one was due and is not there."""
-    lacking = np.maximum(np.round(np.diff(rows.times_s) / rows.step_s).astype(int) - 1, 0)
-    if not lacking.any():
+def _with_missing_rows(rows: Rows, path: Path) -> Rows:
+    """The same with a row, without a value, wherever one was due and is not there. Raises InputError."""
+    distances = np.diff(rows.times_s)
+    due = np.maximum(np.round(distances / rows.step_s) - 1, 0)
+    if not due.any():
         return rows
+    if not due.sum() <= MAX_ROWS:
+        at = int(np.argmax(distances))
+        gap = " to ".join(rows.shown(time_s) for time_s in rows.times_s[at : at + 2])
+        problem = f"{due.sum():g} rows are missing at a step of {rows.step_s:g} s, at most {MAX_ROWS} can be filled"
+        raise InputError(path, f"{problem} (largest gap: {gap})", "correct the dates")
+    lacking = due.astype(int)
     starts = np.repeat(rows.times_s[:-1], lacking)
     ordinal = np.arange(lacking.sum()) - np.repeat(np.cumsum(lacking) - lacking, lacking) + 1
     added = starts + ordinal * rows.step_s

@@ -50,6 +50,7 @@ class CapacityScheduler(Scheduler):
         self._calls: set[float] = set()
         self._steps = list(_changes(self.capacity))
         self._next_step = 0
+        self._asked = -1
         self._more_jobs = True
         self._stopped = False
         self._registration_over = False
@@ -137,7 +138,7 @@ class CapacityScheduler(Scheduler):
 
     def _call(self, now_s: float) -> None:
         """Ask to be woken at the next step and at the end, as long as there is something to wait for."""
-        if self._over():
+        if (self._asked == self._next_step and self._step_s() < math.inf) or self._over():
             return
         if self._step_s() == math.inf and not self._more_jobs and self.settings.until_s is None:
             waiting, why = self._hopeless()
@@ -150,6 +151,7 @@ class CapacityScheduler(Scheduler):
             if now_s < date_s < math.inf:
                 self._calls.add(date_s)
                 self.bs.wake_me_up_at(date_s)
+        self._asked = self._next_step
 
     # jobs -------------------------------------------------------------------------------------------------------
 

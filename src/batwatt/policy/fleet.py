@@ -91,6 +91,7 @@ class Fleet:
         self._owner = np.full(machines, -1, dtype=np.int64)
         """The number of the task that has a machine to itself, -1 without one."""
         self._found = np.empty(machines, dtype=np.int64)
+        self._each = list(np.arange(machines).reshape(-1, 1))
 
     def __len__(self) -> int:
         return len(self.free)
@@ -123,7 +124,7 @@ class Fleet:
                 self.free, self.memory, self.until_s, self.usable, seen.dates_s, seen.limits, seen.counts, now_s,
                 task.assumed_s, task.cpus, task.memory, low, high, upwards,
             )  # fmt: skip
-            return np.array((m,)) if m >= 0 else None
+            return self._each[m] if m >= 0 else None
         enough = first_free(
             self.whole, seen.dates_s, seen.limits, seen.counts, now_s, task.assumed_s, task.machines, low, high,
             upwards, self._found,

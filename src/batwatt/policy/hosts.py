@@ -25,6 +25,7 @@ class Hosts:
         machine_of = np.empty(len(described), dtype=np.int64)
         machine_of[self._ids] = np.arange(len(members))[:, None]
         self._machine_of = machine_of
+        self._first: list[int] = self._ids[:, 0].tolist()
         self._together = bool((np.diff(self._ids, axis=1) == 1).all())
         self._full = (1 << self.cores) - 1
         self._on = np.ones(len(members), dtype=np.bool_)
@@ -48,7 +49,7 @@ class Hosts:
             used |= other.bits
         task.bits = hostset.lowest(self._full & ~used, task.cpus)
         if self._together:
-            return task.bits << int(self._ids[machine, 0])
+            return task.bits << self._first[machine]
         return self._mask(self._ids[machine][hostset.ids(task.bits)])
 
     def _mask(self, ids: Numbers) -> int:

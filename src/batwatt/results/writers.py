@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "na": lambda value: "NA" if value is None else f"{value:.6f}",
 }
 
+_PERCENT = {"text": "%s", "int": "%s", "fixed": "%.6f", "short": "%g", "quoted": '"%s"', "na": "%.6f"}
+"""The same where there is a value."""
+
 
 def file_of(prefix: Path | str, stem: str, suffix: str = ".csv") -> Path:
     """`out/x` and `jobs` -> `out/x_jobs.csv`."""
@@ -28,10 +31,20 @@ def file_of(prefix: Path | str, stem: str, suffix: str = ".csv") -> Path:
 
 def write_rows(path: Path, columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> None:
     """One CSV file, whole or not at all."""
-    forms = [_FORMS[column.form] for column in columns]
     with whole_file(path) as out:
         out.write(",".join(column.name for column in columns) + "\n")
-        out.writelines(",".join([form(value) for form, value in zip(forms, row, strict=True)]) + "\n" for row in rows)
+        out.writelines(_lines(columns, rows))
+
+
+def _lines(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """One format for the whole row, which is most of the time of writing; one by one only where a value is missing."""
+    forms = [_FORMS[column.form] for column in columns]
+    whole = ",".join(_PERCENT[column.form] for column in columns) + "\n"
+    for row in rows:
+        if None in row:
+            yield ",".join([form(value) for form, value in zip(forms, row, strict=True)]) + "\n"
+        else:
+            yield whole % tuple(row)
 
 
 def write_record(record: Record, prefix: Path | str) -> list[Path]:
