@@ -234,10 +234,11 @@ def reservation(fleet: Fleet, task: Task, now_s: float, where: Range) -> tuple[f
 
     Running tasks end when their estimates say, or at once when they are over them.
     """
+    everywhere = where.low == 0 and where.high == len(fleet)
     running = sorted(
         (max(now_s, other.part_s + other.estimate_s - (other.length_s - other.left_s)), other.number, other)
         for other in fleet.tasks.values()
-        if other.places.max() >= where.low and other.places.min() < where.high
+        if everywhere or (other.places.max() >= where.low and other.places.min() < where.high)
     )
     whole = fleet.free_machines(where.low, where.high)
     if task.machines > whole + sum(other.width for _, _, other in running):
@@ -248,7 +249,8 @@ def reservation(fleet: Fleet, task: Task, now_s: float, where: Range) -> tuple[f
     fits = not task.machines and fleet.has_room(task.cpus, task.memory, where.low, where.high)
     for index, (end_s, _, other) in enumerate(running):
         if other.machines:
-            whole += int(np.count_nonzero((other.places >= where.low) & (other.places < where.high)))
+            inside = everywhere or (other.places >= where.low) & (other.places < where.high)
+            whole += other.machines if everywhere else int(np.count_nonzero(inside))
             fits = fits or not task.machines
         else:
             m = int(other.places[0])

@@ -18,7 +18,7 @@ from batwatt.model.hostset import HostSet
 from batwatt.model.workload import DEPENDS, ESTIMATE, LAG_S, MEMORY, MIGRATED
 from batwatt.policy.base import Job
 from batwatt.policy.capacity import CapacityScheduler, number_in
-from batwatt.policy.fleet import NOWHERE, Fleet, Places, Task
+from batwatt.policy.fleet import Fleet, Places, Task
 from batwatt.policy.hosts import Hosts
 from batwatt.policy.moving import leaving, move
 from batwatt.policy.outlook import Outlook
@@ -262,8 +262,10 @@ class VaryingScheduler(CapacityScheduler):
             victims = list(fleet.on(machine))
             leaving = np.array([machine])
             if termination.idle_first:
-                # whatever its tasks free may leave, the least safe first; nothing if another victim freed it before
-                leaving = np.unique(np.concatenate([NOWHERE, *(task.places for task in victims)]))[::-1]
+                if not victims:
+                    continue  # another one freed it before
+                # whatever its tasks free may leave, the least safe first
+                leaving = np.unique(np.concatenate([task.places for task in victims]))[::-1]
                 leaving = leaving[leaving >= lowest][: fleet.serving - alive]
             for task in victims:
                 fleet.remove(task)
