@@ -39,6 +39,7 @@ DAY_S, HOUR_S = 86_400.0, 3600.0
 LOADS = "loads"
 REPORTED = ("claims", "table7-3", "table7-3-longer", "table-german", "table-headroom", "table-mustang")
 """Tables of the report that the page has, too."""
+PICTURES = ("fig6-4.png", "longer-7-5.png", "mustang.png")
 CLAIMED = "claims-numbers.csv"
 SMALL = "small.csv"
 WHERE = ["study", "label", "workload", "capacity"]
@@ -256,7 +257,7 @@ def make(results: Path, small: Path, docs: Path) -> int:
     folder = docs / FOLDER
     folder.mkdir(exist_ok=True)
     report = write_report(results)[0].parent
-    for name in (*(f"{table}.md" for table in REPORTED), CLAIMED):
+    for name in (*(f"{table}.md" for table in REPORTED), *PICTURES, CLAIMED):
         shutil.copyfile(report / name, folder / name)
     _write(folder / f"{LOADS}.md", loads_table(cells) + "\n")
     for table in MEANS:
