@@ -14,7 +14,7 @@ from batwatt.inputs.batsim_json import parse_profile
 from batwatt.model.hostset import HostSet, span
 from batwatt.model.workload import USE, Parallel
 from batwatt.policy.base import Job
-from batwatt.policy.capacity import MachineOptions
+from batwatt.policy.capacity import VaryingOptions
 from batwatt.policy.fleet import Task
 from batwatt.policy.lines import Buckets
 from batwatt.policy.oversubscription import EVEN_S, Shares, speeds_of
@@ -23,7 +23,7 @@ from batwatt.policy.terminations import LeastSafe
 from batwatt.policy.varying import VaryingScheduler
 
 
-class OversubscribedOptions(MachineOptions):
+class OversubscribedOptions(VaryingOptions):
     """Options of the scheduler `oversubscribed` (docs/oversubscription.md)."""
 
     oversubscription: float = Field(
@@ -34,9 +34,6 @@ class OversubscribedOptions(MachineOptions):
     )
     interval_s: float = Field(
         300.0, ge=1.0, le=1e9, allow_inf_nan=False, description="how often what is left over is shared out, in s"
-    )
-    machine_memory: float | None = Field(
-        None, gt=0.0, allow_inf_nan=False, description="memory of a machine, in the jobs' unit; default: no limit"
     )
     switch: bool = Field(False, description="not used: machines stay on")
 
@@ -65,11 +62,6 @@ class Oversubscribed(VaryingScheduler):
     def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
         """Nothing is known of run times."""
         return math.inf, False
-
-    def memory_of_machine(self) -> float:
-        """See `VaryingScheduler`."""
-        given: float | None = self.settings.machine_memory
-        return math.inf if given is None else given
 
     def _run_s(self, job: Job) -> float:
         """How long a job runs at the nominal speed, in s."""

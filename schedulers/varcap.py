@@ -10,7 +10,7 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model.workload import LONG_S
-from batwatt.policy.capacity import MachineOptions
+from batwatt.policy.capacity import VaryingOptions
 from batwatt.policy.lines import Buckets, Line, Ordered, first_come, wfp
 from batwatt.policy.outlook import Forecast, ForecastError
 from batwatt.policy.schemes import Base, JobSizeOrder, LongShort, Parts, Scheme, TwoMode
@@ -31,7 +31,7 @@ IN_ORDER = ("base", "migration", "longshort")
 """The schedulers whose queue has an order of its own."""
 
 
-class VarcapOptions(MachineOptions):
+class VarcapOptions(VaryingOptions):
     """Options of the scheduler `varcap` (docs/varcap.md)."""
 
     scheduler: Literal["base", "longshort", "jobsize-order", "twomode", "migration"] = Field(
@@ -84,12 +84,6 @@ class VarcapOptions(MachineOptions):
     )
     high: float | None = Field(
         None, ge=0.0, allow_inf_nan=False, description="greatest capacity that twomode knows; by default true"
-    )
-    machine_memory: float | None = Field(
-        None,
-        gt=0.0,
-        allow_inf_nan=False,
-        description="memory of a machine, in the jobs' unit; default: no limit",
     )
     seed: int = Field(0, ge=0, description="seed of the random termination and of errors of foresight")
 
@@ -171,11 +165,6 @@ class Varcap(VaryingScheduler):
         if self.knowledge == "class":
             return chosen.longest_s if long else chosen.long_s, long
         return known, long
-
-    def memory_of_machine(self) -> float:
-        """See `VaryingScheduler`."""
-        given: float | None = self.settings.machine_memory
-        return math.inf if given is None else given
 
     def to_itself(self, cpus: int) -> int:
         """See `VaryingScheduler`."""

@@ -327,13 +327,13 @@ def _convert_table(
         raise InputError("--format", "--collections and --gcu-per-core are for borg", "leave them out")
     notes: Counter[str] = Counter()
     parts = (
-        azure_jobs(path, censored=censored, notes=notes)  # type: ignore[arg-type]
+        azure_jobs(path, censored=censored, notes=notes)  # type: ignore[arg-type]  # checked above
         if format == "azure"
         else borg_jobs(
             path,
             collections,
             gcu_per_core=gcu_per_core,
-            censored=censored,  # type: ignore[arg-type]
+            censored=censored,  # type: ignore[arg-type]  # the same
             notes=notes,
         )
     )

@@ -14,6 +14,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.capacity_spec import KINDS, CapacitySpec, Purchased, Traced, Varied, parse_capacity
 from batwatt.inputs.platform_gen import number_text
 from batwatt.inputs.purchase import Budget, bill
+from batwatt.inputs.variation import Variation
 from batwatt.results.goodput import Window
 
 if TYPE_CHECKING:
@@ -149,8 +150,8 @@ def _facts(value: Any, digests: Mapping[Path, str]) -> Any:
         return digests[value]
     if is_dataclass(value):
         named = {field.name: _facts(getattr(value, field.name), digests) for field in fields(value) if field.compare}
-        if "step" in named and isinstance(value.step_fraction, float):  # type: ignore[union-attr]
+        if isinstance(value, Variation):
             # said or not, it is the same
-            named["step"] = value.step_fraction  # type: ignore[union-attr]
+            named["step"] = value.step_fraction
         return {"kind": type(value).__name__, **named}
     return value

@@ -205,10 +205,11 @@ def _with_speeds(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
 def _with_one_length(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
     """The same run with the scheduler's idea of a long job for the figures, unless they have one of their own."""
     given = spec.options.get("long_s")
-    number = isinstance(given, int | float) and not isinstance(given, bool) and 0.0 < given < math.inf
-    if not number or spec.long_s != LONG_S or "long_s" not in _options_of(scheduler):
+    if spec.long_s != LONG_S or "long_s" not in _options_of(scheduler):
         return spec
-    return replace(spec, long_s=float(given))  # type: ignore[arg-type]
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0.0 < given < math.inf:
+        return replace(spec, long_s=float(given))
+    return spec
 
 
 def _with_one_capacity(spec: RunSpec, scheduler: type[Any]) -> RunSpec:

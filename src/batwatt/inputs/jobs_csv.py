@@ -62,7 +62,7 @@ def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
             for i, name in needs:
                 need = _need(row[i], where, name)
                 if need is not None and name == "estimate":
-                    estimate = round(float(need) * factor, 6)  # type: ignore[arg-type]
+                    estimate = round(float(need) * factor, 6)  # type: ignore[arg-type]  # a number, as `_need` has it
                 elif need is not None:
                     extra[name] = need
             yield TraceJob(

@@ -36,6 +36,14 @@ class MachineOptions(SchedulerOptions):
     switch: bool = Field(True, description="switch machines off and on; else they only stand idle (needs energy)")
 
 
+class VaryingOptions(MachineOptions):
+    """Options of every scheduler that reacts to a capacity, and plans nothing."""
+
+    machine_memory: float | None = Field(
+        None, gt=0.0, allow_inf_nan=False, description="memory of a machine, in the jobs' unit; default: no limit"
+    )
+
+
 class CapacityScheduler(Scheduler):
     """Follows a capacity; subclasses say what happens at a step, and what still runs or waits."""
 

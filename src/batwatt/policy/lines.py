@@ -65,8 +65,7 @@ class Buckets(Line):
 
     def add(self, task: Task) -> None:
         """See `Line`."""
-        need = (task.cpus, 0) if not task.machines else (0, task.machines)
-        insort(self._waiting.setdefault(need, []), self._entry(task))
+        insort(self._waiting.setdefault(_need(task), []), self._entry(task))
         self._fresh.append(task)
 
     def tasks(self) -> Iterator[Task]:
@@ -104,7 +103,7 @@ class Buckets(Line):
             task = entry[3]
             places = fleet.place(task, now_s, where.low, where.high, where.upwards)
             if places is not None:
-                line = self._waiting[(task.cpus, 0) if not task.machines else (0, task.machines)]
+                line = self._waiting[_need(task)]
                 del line[bisect_left(line, entry)]
                 start(task, places)
 
@@ -144,6 +143,11 @@ class Buckets(Line):
                 at[chosen] = index
             if index >= len(line):
                 del at[chosen]
+
+
+def _need(task: Task) -> tuple[int, int]:
+    """Cores on a machine that it shares, and machines that it has to itself."""
+    return (0, task.machines) if task.machines else (task.cpus, 0)
 
 
 class Ordered(Line):

@@ -33,11 +33,9 @@ def move(fleet: Fleet, displaced: Iterable[Task], now_s: float, termination: Ter
     first (least wasted work in the text) is killed, again and again.
     """
     moves = Moves()
-    displaced = list(displaced)
     # dates differ by rounding
     queue = sorted(displaced, key=lambda task: (-round(task.work(now_s), 6), task.number))
-    everyone = sorted((*fleet.tasks.values(), *(task for task in displaced if task.number not in fleet.tasks)),
-                      key=lambda task: task.number)  # fmt: skip
+    everyone = sorted(fleet.tasks.values(), key=lambda task: task.number)
     figure = {task.number: termination.figure(task, now_s) for task in everyone}
     for task in queue:
         fleet.remove(task)

@@ -33,7 +33,7 @@ class LeastSafe(Termination):
 
     def figure(self, task: Task, now_s: float) -> float:
         """See `Termination`."""
-        return -float(task.places.max()) if len(task.places) else 0.0
+        return -float(task.places.max())
 
     def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
         """See `Termination`."""

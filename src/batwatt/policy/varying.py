@@ -54,10 +54,6 @@ class VaryingScheduler(CapacityScheduler):
     def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
         """The run time in s that is assumed of a job, and whether it is taken for long."""
 
-    @abstractmethod
-    def memory_of_machine(self) -> float:
-        """Memory of a machine, infinite if it does not matter."""
-
     def to_itself(self, cpus: int) -> int:
         """How many machines a job has to itself; 0: it shares one."""
         return -(-cpus // self.fleet.cores) if cpus > self.fleet.cores else 0
@@ -76,7 +72,9 @@ class VaryingScheduler(CapacityScheduler):
         machines = len(self.hosts)
         checked_capacity(self.capacity, machines, self.capacity.source)
         self.parts = self.make_parts(machines)
-        self.fleet = Fleet(machines, self.hosts.cores, self.memory_of_machine(), self.parts.scheme.stable)
+        memory = self.settings.machine_memory
+        each = np.inf if memory is None else memory
+        self.fleet = Fleet(machines, self.hosts.cores, each, self.parts.scheme.stable)
         self.fleet.outlook = Outlook(self.parts.forecast)
 
     def onJobSubmission(self, job: Job) -> None:
@@ -134,12 +132,12 @@ class VaryingScheduler(CapacityScheduler):
         """A run has ended: the job is done, goes on elsewhere, or waits again."""
         task = self._by_id.pop(job.id)
         killed = task.dying and job.job_state is Job.State.COMPLETED_KILLED
-        if not task.dying:
-            # nobody asks for it again, and a long simulation has many; what was killed is told of once more
-            del self.bs.jobs[job.id]
         if task.dying:
             self._pending -= 1
             task.dying = False
+        else:
+            # nobody asks for it again, and a long simulation has many; what was killed is told of once more
+            del self.bs.jobs[job.id]
         if killed and not self._stopped:
             self._again(task)
             return

@@ -99,7 +99,7 @@ class Look(Turned):
         return PALETTE[self.number % len(PALETTE)]
 
     @property
-    def turn(self) -> int:  # type: ignore[override]
+    def turn(self) -> int:  # type: ignore[override]  # a field elsewhere
         """Number of its shape, dashes and hatching."""
         # one further each time that the colours begin anew, so that no two things share both
         return self.number % len(PALETTE) + self.number // len(PALETTE)
