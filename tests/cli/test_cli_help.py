@@ -9,7 +9,8 @@ from batwatt.policy.registry import describe
 
 COMMANDS = ["", "run", "compare", "serve", "engine", "policies", "generate", "generate platform",
             "generate workload", "convert", "events", "optimum", "campaign", "campaign run", "campaign resume",
-            "campaign status", "campaign clean", "campaign report", "metrics", "gantt", "report"]  # fmt: skip
+            "campaign status", "campaign clean", "campaign report", "metrics", "gantt", "report", "checkpoint",
+            "checkpoint plan", "checkpoint prepare", "checkpoint follow", "checkpoint front"]  # fmt: skip
 
 
 @pytest.mark.parametrize("width", ["80", "120"])

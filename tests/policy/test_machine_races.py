@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from batwatt.schedulers.riskaware import Riskaware
 from builders import job, workload_of
 
+from batwatt.compiling import sources_digest
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.machines import Machines, machines_platform
 from batwatt.model.series import Series
 from batwatt.policy import target_kernel
-from batwatt.policy.compiling import sources_digest
 
 
 class Race:
@@ -59,4 +61,4 @@ def test_a_job_that_ends_before_its_kill_is_not_run_again(strategy):
 
 def test_the_compiled_code_is_that_of_both_files():
     for function in (target_kernel.advance, target_kernel.end_early):
-        assert function._cache._cache_file._source_stamp == sources_digest()
+        assert function._cache._cache_file._source_stamp == sources_digest(Path(target_kernel.__file__).parent)

@@ -27,7 +27,10 @@ from batwatt.policy.base import Scheduler
 
 FORMAT = 1
 """Version of what a key is made of and of the files of cells."""
-_RESULTS = ("classes", "columns", "goodput", "ledger", "metrics", "origins", "power", "read", "writers")
+_RESULTS = (
+    *("classes", "columns", "goodput", "ledger", "metrics", "origins"),
+    *("parts", "power", "read", "writers", "yields"),
+)
 CODE = (
     *("_version.py", "units.py", "model", "inputs", "engine", "policy"),
     *(f"results/{name}.py" for name in _RESULTS),

@@ -47,10 +47,13 @@ def read_text(path: Path | str) -> str:
         raise InputError(path, f"byte {error.start} is not UTF-8", "save the file as UTF-8 text") from None
 
 
-def load_json(text: str, where: object) -> Any:
-    """The value of a JSON text, without what JSON has not (NaN, infinities, lone surrogates); InputError otherwise."""
+def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:
+    """The value of a JSON text, without what JSON has not (NaN, infinities, lone surrogates); InputError otherwise.
+
+    `hooks` are those of `json.loads`, instead of ours or with them.
+    """
     try:
-        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite_float)
+        value = json.loads(text, **({"parse_constant": _no_constant, "parse_float": _finite_float} | hooks))
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
@@ -78,11 +81,11 @@ def parse_profile(raw: Any, where: object) -> Profile:
     """
     if not isinstance(raw, dict):
         raise InputError(
-            where, f"a profile must be an object, got {_show(raw)}", 'write {"type": "delay", "delay": 10}'
+            where, f"a profile must be an object, got {shown(raw)}", 'write {"type": "delay", "delay": 10}'
         )
     kind = raw.get("type")
     if not isinstance(kind, str):
-        raise InputError(where, f"'type' must be a text, got {_show(kind)}", f"use one of {', '.join(_READERS)}")
+        raise InputError(where, f"'type' must be a text, got {shown(kind)}", f"use one of {', '.join(_READERS)}")
     reader = _READERS.get(kind)
     if reader is None:
         if kind in NOT_SIMULATED:
@@ -94,7 +97,7 @@ def parse_profile(raw: Any, where: object) -> Profile:
 def parse_job(raw: Any, workload_name: str, where: object) -> Job:
     """The job that a JSON object describes, its id prefixed with the name of its workload; InputError if malformed."""
     if not isinstance(raw, dict):
-        raise InputError(where, f"a job must be an object, got {_show(raw)}", 'write {"id": 1, "subtime": 0, ...}')
+        raise InputError(where, f"a job must be an object, got {shown(raw)}", 'write {"id": 1, "subtime": 0, ...}')
     full_id = _full_id(raw.get("id"), workload_name, where)
     try:
         submit, hosts, profile = raw["subtime"], raw["res"], raw["profile"]
@@ -106,11 +109,11 @@ def parse_job(raw: Any, workload_name: str, where: object) -> Job:
         hosts = _integer(hosts, "res", f"{where} (id {raw['id']!r})", 1)
     if type(profile) is not str:
         place = f"{where} (id {raw['id']!r})"
-        raise InputError(place, f"'profile' must be a text, got {_show(profile)}", "name one of the profiles")
+        raise InputError(place, f"'profile' must be a text, got {shown(profile)}", "name one of the profiles")
     walltime = raw.get("walltime", -1)
     if not (type(walltime) in (int, float) and (walltime == -1 or 0 < walltime < math.inf)):
         place = f"{where} (id {raw['id']!r})"
-        raise InputError(place, f"'walltime' must be > 0 s, got {_show(walltime)}", "leave it out for no limit (or -1)")
+        raise InputError(place, f"'walltime' must be > 0 s, got {shown(walltime)}", "leave it out for no limit (or -1)")
     try:
         sent = {key: value if type(value) in (int, str) else _wire(value, 1) for key, value in raw.items()}
         sent["id"] = full_id
@@ -134,15 +137,15 @@ def read_workload(path: Path | str, name: str = "w0", *, simulate: bool = True) 
 def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True) -> Workload:
     """The workload that a JSON object describes: jobs by (submission time, full id) and the profiles they use."""
     if not isinstance(data, dict):
-        problem = f"a workload must be an object, got {_show(data)}"
+        problem = f"a workload must be an object, got {shown(data)}"
         raise InputError(where, problem, 'write {"nb_res": 4, "jobs": [...], "profiles": {...}}')
     nb_res = _integer(_required(data, "nb_res", where), "nb_res", where, 1)
     raw_jobs = _required(data, "jobs", where)
     if not isinstance(raw_jobs, list):
-        raise InputError(where, f"'jobs' must be a list, got {_show(raw_jobs)}", "write the jobs between [ and ]")
+        raise InputError(where, f"'jobs' must be a list, got {shown(raw_jobs)}", "write the jobs between [ and ]")
     raw_profiles = _required(data, "profiles", where)
     if not isinstance(raw_profiles, dict):
-        raise InputError(where, f"'profiles' must be an object, got {_show(raw_profiles)}", "write name: profile pairs")
+        raise InputError(where, f"'profiles' must be an object, got {shown(raw_profiles)}", "write name: profile pairs")
 
     jobs: dict[str, Job] = {}
     for index, raw in enumerate(raw_jobs):
@@ -260,7 +263,7 @@ def _parallel(raw: Mapping[str, Any], where: object, ret: int) -> Parallel:
         listed = _required(raw, key, where)
         if not isinstance(listed, list):
             raise InputError(
-                where, f"{key!r} must be a list of numbers, got {_show(listed)}", "write it between [ and ]"
+                where, f"{key!r} must be a list of numbers, got {shown(listed)}", "write it between [ and ]"
             )
         values[key] = [_number(value, f"{key}[{index}]", where) for index, value in enumerate(listed)]
     cpu, com = values["cpu"], values["com"]
@@ -276,7 +279,7 @@ def _parallel(raw: Mapping[str, Any], where: object, ret: int) -> Parallel:
 def _composed(raw: Mapping[str, Any], where: object, ret: int) -> Composed:
     sequence = _required(raw, "seq", where)
     if not (isinstance(sequence, list) and sequence and all(isinstance(part, str) for part in sequence)):
-        raise InputError(where, f"'seq' must be a list of profile names, got {_show(sequence)}", "name at least one")
+        raise InputError(where, f"'seq' must be a list of profile names, got {shown(sequence)}", "name at least one")
     return Composed(tuple(sequence), _integer(raw.get("repeat", 1), "repeat", where, 1), ret)
 
 
@@ -300,7 +303,7 @@ def _full_id(raw_id: Any, workload: str, where: object) -> str:
     if type(raw_id) is int:
         raw_id = str(raw_id)
     if type(raw_id) is not str:
-        raise InputError(where, f"'id' must be a text or an integer, got {_show(raw_id)}", "give each job an id")
+        raise InputError(where, f"'id' must be a text or an integer, got {shown(raw_id)}", "give each job an id")
     name = raw_id
     if workload in raw_id:
         prefix, _, name = raw_id.partition("!")
@@ -325,13 +328,13 @@ def _number(value: Any, name: str, where: object) -> float:
             return float(value)
     except OverflowError:
         pass
-    raise InputError(where, f"{name!r} must be a finite number >= 0, got {_show(value)}", "correct the value")
+    raise InputError(where, f"{name!r} must be a finite number >= 0, got {shown(value)}", "correct the value")
 
 
 def _integer(value: Any, name: str, where: object, low: int) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= MAX_INT:
         return value
-    raise InputError(where, f"{name!r} must be an integer in {low}..{MAX_INT}, got {_show(value)}", "correct the value")
+    raise InputError(where, f"{name!r} must be an integer in {low}..{MAX_INT}, got {shown(value)}", "correct the value")
 
 
 def _wire(obj: Any, depth: int) -> Any:
@@ -346,7 +349,7 @@ def _wire(obj: Any, depth: int) -> Any:
     return obj
 
 
-def _show(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value in a message, cut to a readable length."""
     if isinstance(value, int) and value.bit_length() > 200:
         return "an integer of more than 60 digits"

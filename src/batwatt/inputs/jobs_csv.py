@@ -16,7 +16,7 @@ from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.dependencies import ids_of
 from batwatt.inputs.trace import TraceJob, open_text
 from batwatt.inputs.trace_table import Column, TraceTable
-from batwatt.model.workload import DEPENDS, MEMORY, USE
+from batwatt.model.workload import CHECKPOINT_S, DEPENDS, MEMORY, RECOVERY_S, USE
 from batwatt.units import finite
 
 TimeUnit = Literal["s", "h", "seconds", "hours"]
@@ -24,9 +24,11 @@ SECONDS: dict[str, float] = {"s": 1.0, "h": 3600.0, "seconds": 1.0, "hours": 360
 """Seconds in each unit that a job CSV may be in."""
 
 COLUMNS = ("arrival_time", "length", "cpus")
-NEEDS = ("estimate", MEMORY, USE, DEPENDS)
+NUMBERS = ("estimate", MEMORY, USE, CHECKPOINT_S, RECOVERY_S)
+NEEDS = (*NUMBERS, DEPENDS)
 """Columns that may be there too: what the user thinks the run takes, in the unit of the times; memory of all of the
-job; mean share of its cores that it uses; ids of jobs to complete first. Empty cells are unknown."""
+job; mean share of its cores that it uses; how long its checkpoints and its recoveries take, in s whatever that unit;
+ids of jobs to complete first. Empty cells are unknown."""
 
 _MOST_CPUS = 2.0**53
 
@@ -83,7 +85,7 @@ def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None
     factor = factor_of(unit, path)
     with open_text(path) as stream:
         header, separator = _header(stream, path)
-    numbers = [name for name in COLUMNS + NEEDS[:3] if name in header]
+    numbers = [name for name in COLUMNS + NUMBERS if name in header]
     try:
         table = arrow_csv.read_csv(
             path,
@@ -98,7 +100,10 @@ def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None
         columns = {name: _plain(table[name], name) for name in numbers}
     except (pyarrow.ArrowException, OSError, ValueError):
         return None
-    estimate, memory, use = (columns.get(name) for name in NEEDS[:3])
+    estimate = columns.get("estimate")
+    memory, use, checkpoint_s, recovery_s = (
+        _rounded(columns[name]) if name in columns else None for name in NUMBERS[1:]
+    )
     depends = table[DEPENDS].to_pylist() if DEPENDS in header else []
     return TraceTable(
         numbers=np.arange(1, len(table) + 1),
@@ -106,8 +111,10 @@ def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None
         run_s=_rounded(columns["length"] * factor),
         cpus=columns["cpus"].astype(np.int64),
         requested_s=None if estimate is None else _rounded(np.where(estimate > 0.0, estimate, np.nan) * factor),
-        memory=None if memory is None else _rounded(memory),
-        use=None if use is None else _rounded(use),
+        memory=memory,
+        use=use,
+        checkpoint_s=checkpoint_s,
+        recovery_s=recovery_s,
         depends={row: names for row, text in enumerate(depends) if text and (names := ids_of(text))},
     )
 
@@ -152,9 +159,10 @@ def _number(text: str, where: str, name: str) -> float:
 
 
 Test = Callable[[Column], npt.NDArray[np.bool_]]
+_NOT_NEGATIVE: tuple[Test, str] = (lambda values: (values >= 0.0) & np.isfinite(values), ">= 0")
 _ALLOWED: dict[str, tuple[Test, str]] = {
     "estimate": (lambda values: np.isfinite(values), "finite"),
-    MEMORY: (lambda values: (values >= 0.0) & np.isfinite(values), ">= 0"),
+    **dict.fromkeys((MEMORY, CHECKPOINT_S, RECOVERY_S), _NOT_NEGATIVE),
     USE: (lambda values: (values > 0.0) & (values <= 1.0), "in ]0, 1]"),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,19 @@ from batwatt.inputs.batsim_json import MAX_INT
 from batwatt.inputs.dependencies import within
 from batwatt.inputs.platform_gen import number_text
 from batwatt.inputs.trace_table import Column, TraceTable
-from batwatt.model.workload import DEPENDS, ESTIMATE, LENGTH, MEMORY, RELEASE, USE, Delay, Job, Workload
+from batwatt.model.workload import (
+    CHECKPOINT_S,
+    DEPENDS,
+    ESTIMATE,
+    LENGTH,
+    MEMORY,
+    RECOVERY_S,
+    RELEASE,
+    USE,
+    Delay,
+    Job,
+    Workload,
+)
 
 MAX_S = 1e15
 """Longest time in s whose microseconds a float still tells apart, roughly."""
@@ -38,29 +49,32 @@ def table_workload(
     names = [f"d{number_text(length_s)}" for length_s in lengths.tolist()]
     submits_s = np.maximum(table.submit_s, begin_s)
     depends = _depends(table, source)
+    told = {
+        MEMORY: table.memory,
+        ESTIMATE: table.requested_s,
+        USE: table.use,
+        CHECKPOINT_S: table.checkpoint_s,
+        RECOVERY_S: table.recovery_s,
+    }
+    needs = [(field, _plains(column)) for field, column in told.items() if column is not None]
     jobs = []
     columns = zip(
         table.numbers.tolist(),
         submits_s.tolist(),
         table.cpus.tolist(),
         profile_of.tolist(),
-        _plains(table.memory, len(table)),
-        _plains(table.requested_s, len(table)),
-        _plains(table.use, len(table)),
         early.tolist(),
         strict=True,
     )
-    for row, (number, submit_s, cpus, profile, memory, estimate_s, use, before) in enumerate(columns):
+    for row, (number, submit_s, cpus, profile, before) in enumerate(columns):
         full_id = f"{name}!{number}"
         raw: dict[str, Any] = {"id": full_id, "subtime": plain(submit_s), "res": cpus, "profile": names[profile]}
         if before:
             raw[RELEASE], raw[LENGTH] = plain(float(table.submit_s[row])), plain(float(table.run_s[row]))
-        if memory is not None:
-            raw[MEMORY] = memory
-        if estimate_s is not None:
-            raw[ESTIMATE] = estimate_s
-        if use is not None:
-            raw[USE] = use
+        for field, values in needs:
+            value = values[row]
+            if value is not None:
+                raw[field] = value
         if depends and number in depends:
             raw[DEPENDS] = depends[number]
         jobs.append(Job(full_id, submit_s, cpus, names[profile], None, raw))
@@ -102,8 +116,6 @@ def _depends(table: TraceTable, source: object) -> dict[int, list[str]]:
     return {int(job): names for job, names in within(named, set(ids), source).items()}
 
 
-def _plains(column: Column | None, count: int) -> Iterator[float | None]:
+def _plains(column: Column) -> list[float | None]:
     """The values as `plain` has them, None where unknown."""
-    if column is None:
-        return iter([None] * count)
-    return (None if value != value else int(value) if value.is_integer() else value for value in column.tolist())
+    return [None if value != value else int(value) if value.is_integer() else value for value in column.tolist()]

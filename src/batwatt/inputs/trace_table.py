@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from batwatt.inputs.trace import TraceJob
-from batwatt.model.workload import DEPENDS, MEMORY, USE
+from batwatt.model.workload import CHECKPOINT_S, DEPENDS, MEMORY, RECOVERY_S, USE
 
 Column = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class TraceTable(Sequence[TraceJob]):
-    """Jobs "1", "2", ...: times in s, `numbers` their ids, NaN where `requested_s`, `memory` or `use` are unknown.
+    """Jobs "1", "2", ...: times in s, `numbers` their ids, NaN where what may be missing is unknown.
 
     Reading it as a sequence gives the jobs one by one.
     """
@@ -30,6 +30,8 @@ class TraceTable(Sequence[TraceJob]):
     requested_s: Column | None = None
     memory: Column | None = None
     use: Column | None = None
+    checkpoint_s: Column | None = None
+    recovery_s: Column | None = None
     depends: Mapping[int, list[str]] = field(default_factory=lambda: MappingProxyType({}))
     """By row, the ids of the jobs that must complete first."""
 
@@ -63,24 +65,24 @@ class TraceTable(Sequence[TraceJob]):
 
     def rows(self, rows: npt.NDArray[np.int64]) -> TraceTable:
         """These rows in this order, each at most once, with their ids."""
-        requested_s, memory, use = (
-            None if column is None else column[rows] for column in (self.requested_s, self.memory, self.use)
-        )
         places = dict(zip(rows.tolist(), range(len(rows)), strict=True)) if self.depends else {}
-        return TraceTable(
-            self.numbers[rows],
-            self.submit_s[rows],
-            self.run_s[rows],
-            self.cpus[rows],
-            requested_s,
-            memory,
-            use,
-            {places[row]: names for row, names in self.depends.items() if row in places},
-        )
+        held: dict[str, Any] = {name: None if (of := getattr(self, name)) is None else of[rows] for name in COLUMNS}
+        depends = {places[row]: names for row, names in self.depends.items() if row in places}
+        return TraceTable(**held, depends=depends)
 
     def _extra(self, row: int) -> dict[str, object]:
-        known = {MEMORY: _known(self.memory, row), USE: _known(self.use, row), DEPENDS: self.depends.get(row)}
+        known = {
+            MEMORY: _known(self.memory, row),
+            USE: _known(self.use, row),
+            CHECKPOINT_S: _known(self.checkpoint_s, row),
+            RECOVERY_S: _known(self.recovery_s, row),
+            DEPENDS: self.depends.get(row),
+        }
         return {name: value for name, value in known.items() if value is not None}
+
+
+COLUMNS = tuple(column.name for column in fields(TraceTable) if column.name != "depends")
+"""What has a value for each row."""
 
 
 def _known(column: Column | None, row: int) -> float | None:

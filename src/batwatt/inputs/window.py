@@ -12,7 +12,17 @@ from batwatt.inputs.platform_gen import number_text
 from batwatt.inputs.table_workload import MAX_S, plain, table_workload
 from batwatt.inputs.trace import TraceJob
 from batwatt.inputs.trace_table import TraceTable
-from batwatt.model.workload import DEPENDS, ESTIMATE, LENGTH, MEMORY, RELEASE, USE, Workload
+from batwatt.model.workload import (
+    CHECKPOINT_S,
+    DEPENDS,
+    ESTIMATE,
+    LENGTH,
+    MEMORY,
+    RECOVERY_S,
+    RELEASE,
+    USE,
+    Workload,
+)
 from batwatt.units import finite, microseconds
 
 
@@ -45,8 +55,8 @@ def window_json(
     it is submitted at `begin_s` with what is left of it, length - (begin - release), and its fields `release_s` and
     `length_s` say what it was; so it starts again whole if it is killed. Dates stay those of the trace. Profiles are
     delays named by their length, such as d300; there is no walltime: a requested time is kept as `estimate_s`. Of the
-    extra fields `memory`, `use` and `depends_on` are kept, of the latter what is in the window, too: what is not has
-    completed. A job wider than `nb_res` stays: the scheduler rejects it.
+    extra fields `memory`, `use`, `checkpoint_s`, `recovery_s` and `depends_on` are kept, of the latter what is in the
+    window, too: what is not has completed. A job wider than `nb_res` stays: the scheduler rejects it.
 
     Section 5.2 of the riskaware paper: r_i in [T_begin - w_i, T_end]. Raises InputError; `source` is named in it.
     """
@@ -110,10 +120,10 @@ def _checked(job: TraceJob, source: object) -> tuple[float, float]:
 
 
 def _needs(job: TraceJob, source: object) -> dict[str, Any]:
-    """What is known of the memory, the use and the user's estimate of a job."""
+    """What is known of the memory, the use, the user's estimate, the checkpoints and the recoveries of a job."""
     needs: dict[str, Any] = {}
-    known = (MEMORY, job.extra.get(MEMORY)), (ESTIMATE, job.requested_s), (USE, job.extra.get(USE))
-    for name, value in known:
+    for name in (MEMORY, ESTIMATE, USE, CHECKPOINT_S, RECOVERY_S):
+        value = job.requested_s if name == ESTIMATE else job.extra.get(name)
         if value is None:
             continue
         try:

@@ -20,9 +20,15 @@ WINDOW_OVER = "window over"
 """Metadata of a job that is rejected because it still waits when the window has ended."""
 MIGRATED = "migrated"
 """Metadata of a run that was killed to go on elsewhere with what is left of it (ideal migration)."""
+CHECKPOINTED = "checkpointed"
+"""Metadata of a run that was killed to be checkpointed: its work is saved when the checkpoint has ended."""
+CHECKPOINT, RECOVERY = "checkpoint", "recovery"
+"""Metadata of what runs for a job on its hosts and is no work of it: saving the job, and loading it again."""
 MEMORY, ESTIMATE, DEPENDS, USE = "memory", "estimate_s", "depends_on", "use"
 """Fields of a job: the memory of all of it, in the unit of its machines'; its user's estimate of the run time, in s;
 the ids of jobs of its workload that must complete first; the mean share of its cores that it uses, in ]0, 1]."""
+CHECKPOINT_S, RECOVERY_S = "checkpoint_s", "recovery_s"
+"""Fields of a job: how long a checkpoint of it takes, and a recovery from one, in s >= 0."""
 LONG_S = 3600.0
 """A job is long if it runs for more than so many s: one usual period of a capacity that changes."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from batwatt.policy.compiling import compiled, inlined
+from batwatt.compiling import compiled, inlined
 from batwatt.policy.target_tables import (
     ALIVE,
     ALWAYS,

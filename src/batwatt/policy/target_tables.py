@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from batwatt.policy.compiling import inlined
+from batwatt.compiling import inlined
 
 START, END = 0, 1
 JOB_BITS = 32

@@ -27,7 +27,7 @@ LATER_METRICS = ("job_failure_rate", "mean_wait_s", "terminations", "migrations"
     f"{name}_{length}{unit}" for name, unit in (
         ("goodput", ""), ("job_failure_rate", ""), ("mean_wait", "_s"), ("terminations", ""))
     for length in ("short", "long")
-))  # fmt: skip
+), "checkpoint_volume", "recovery_volume", "checkpoints", "recoveries", "min_yield", "mean_yield")  # fmt: skip
 LATER = ("capacity", "strategy", "cap_structure", *VARIES, *LATER_METRICS)
 """Columns that tables of older versions lack: empty there."""
 TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "placement", "order", "response", "strategy",

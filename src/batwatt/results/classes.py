@@ -42,7 +42,7 @@ def classes_of(ledger: Ledger) -> list[RunTimeClass]:
     last = ledger.chains.last
     ended = np.isfinite(ledger.finish_s) & (ledger.finish_s > ledger.window.begin_s)
     # rows that ran in the window; a chain is counted where its last such row is
-    ran = ended & (ledger.chains.start_s <= ledger.window.end_s)
+    ran = ended & (ledger.chains.start_s <= ledger.window.end_s) & ~ledger.kinds.overhead
     found = []
     for index, (low, high) in enumerate(pairwise(EDGES_H)):
         jobs, rows = (by_job == index) & ledger.due, by_row == index

@@ -106,7 +106,7 @@ CLASSES = (
     _c("to_h", "h", "short", "and no longer than this"),
     _c("jobs", "jobs", "int", "jobs of the workload, submitted by the end of the window"),
     _c("core_h", "core h", "fixed", "cores x length of these"),
-    _c("runs", "runs", "int", "runs that ended in the window or were still going; with all its parts a migrated one"),
+    _c("runs", "runs", "int", "runs that ended in the window or were still going; one that came in parts is one"),
     _c("completed", "runs", "int", "those that completed in the window"),
     _c("terminations", "runs", "int", "those that the scheduler killed in the window"),
     _c("wasted_core_h", "core h", "fixed", "core hours of the runs that the scheduler killed"),

@@ -22,7 +22,13 @@ or reached its walltime is neither useful nor aborted: no machine was taken from
     slowdown_rate       fraction of these that took longer than the workload says, by more than 1e-3 s
     goodput_short       useful_core_s of short jobs / capacity_core_s; the two parts add up to goodput (Fig. 5.9a)
 
-A migrated run is none that was killed: with what follows it, it is one run (see `ledger`).
+A migrated run is none that was killed: with what follows it, it is one run (see `parts`). Nor is one whose work a
+checkpoint saved: that is useful, whatever becomes of the job. For docs/checkpoint.md:
+
+    checkpoint_volume   core seconds of checkpoints in the window / capacity_core_s; they are no useful work
+    checkpoints         checkpoints that ended in the window, in whatever way
+    recovery_volume, recoveries     the same of recoveries
+    min_yield, mean_yield           see `yields`
 """
 
 from __future__ import annotations
@@ -33,7 +39,9 @@ import numpy as np
 
 from batwatt.model.series import Series
 from batwatt.model.workload import LAG_S
-from batwatt.results.ledger import Floats, Ledger, Mask, Window, unfinished
+from batwatt.results.ledger import Ledger, Window, unfinished
+from batwatt.results.parts import Floats, Mask
+from batwatt.results.yields import yield_figures
 
 __all__ = ["Window", "capacity_core_s", "goodput_figures", "unfinished"]
 
@@ -71,6 +79,11 @@ def goodput_figures(ledger: Ledger, capacity: Series, cores: int, long_s: float)
         "goodput_long": _ratio(_total(work[ledger.useful & long]), alive),
         **_of(ledger, ~long, "{}_short"),
         **_of(ledger, long, "{}_long"),
+        "checkpoint_volume": _ratio(_total(_spent(ledger, ledger.kinds.checkpoint)), alive),
+        "recovery_volume": _ratio(_total(_spent(ledger, ledger.kinds.recovery)), alive),
+        "checkpoints": int((ledger.kinds.checkpoint & ledger.window.holds(ledger.finish_s)).sum()),
+        "recoveries": int((ledger.kinds.recovery & ledger.window.holds(ledger.finish_s)).sum()),
+        **yield_figures(ledger),
     }
 
 
@@ -93,6 +106,11 @@ def _of(ledger: Ledger, rows: Mask, name: str) -> dict[str, float | int | None]:
         name.format("job_failure_rate"): _ratio(killed, killed + count),
         f"{name.format('mean_wait')}_s": wait_s,
     }
+
+
+def _spent(ledger: Ledger, rows: Mask) -> Floats:
+    """Core seconds in the window of these rows, as far as they ran in it."""
+    return (ledger.lasted_s * ledger.cores)[rows & (ledger.lasted_s > 0.0)]
 
 
 def _slowdown_rate(ledger: Ledger) -> float | None:

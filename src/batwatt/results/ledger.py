@@ -1,8 +1,6 @@
 """What became of each run of a window: what it was good for, how long its job is, how long that waited.
 
-A *migrated* run was killed to go on elsewhere, as a run of the same job with what was left (metadata `MIGRATED`). It
-and the runs that follow it, up to one that was not migrated, are a *chain*: one run, in parts. All parts share the fate
-of the last one; a chain whose rest waits at the end of the window goes on, one whose rest never came is aborted.
+Runs may come in parts: see `parts`.
 """
 
 from __future__ import annotations
@@ -13,17 +11,13 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from batwatt.errors import InputError
-from batwatt.model.workload import LAG_S, LENGTH, MIGRATED, RELEASE, WINDOW_OVER, Delay, Job, Workload
+from batwatt.model.workload import LAG_S, LENGTH, RELEASE, WINDOW_OVER, Delay, Job, Workload
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.origins import Origins
+from batwatt.results.parts import Chains, Floats, Kinds, Mask
 from batwatt.results.read import REJECTED
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +56,6 @@ class Declared:
     left_s: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Chains:
-    """For each row its chain: the first and last row of it, when it started and how long its parts took, in s."""
-
-    first: Rows
-    last: Rows
-    start_s: Floats
-    execution_s: Floats
-
-
 @dataclass(frozen=True)
 class Ledger:
     """The rows of `jobs.csv` (and the jobs of the workload) under a window.
@@ -79,11 +63,13 @@ class Ledger:
     `completed`, `killed` and `migrated` are the runs that ended so in the window, `going` those that went on at its
     end. `useful` and `aborted` are the rows whose work is; `lasted_s` is their time in the window, `work_core_s` that
     times cores. If runs may be `slowed` down, that is no work: of one that took longer than the workload says, it is
-    less in the same ratio. `due` are the jobs submitted by the end of the window.
+    less in the same ratio. Of the jobs of the workload, `due` were submitted by the end of the window, `out` were
+    refused or failed by then and never completed; `completed_s` is when the others did, whenever, NaN for never.
     """
 
     window: Window
     origins: Origins
+    kinds: Kinds
     chains: Chains
     finish_s: Floats
     completed: Mask
@@ -96,17 +82,30 @@ class Ledger:
     cores: Floats
     declared: Declared
     due: Mask
+    out: Mask
+    completed_s: Floats
     slowed: bool = False
 
     @cached_property
     def work_core_s(self) -> Floats:
         """Core seconds of each row in the window."""
-        work = self.lasted_s * self.cores
+        return self.lasted_s * self.cores * self.pace
+
+    @cached_property
+    def work_s(self) -> Floats:
+        """Seconds of work of each row in the window."""
+        return self.lasted_s * self.pace
+
+    @cached_property
+    def pace(self) -> Floats:
+        """Work in one second of each row, 1 unless it was slowed down."""
+        pace = np.ones(len(self.lasted_s))
         if self.slowed:
-            took_s = self.finish_s - self.chains.start_s
+            # what was checkpointed may have stood still between its parts
+            took_s = np.where(self.chains.saved, self.chains.execution_s, self.finish_s - self.chains.start_s)
             longer = took_s > self.told_s + LAG_S
-            work[longer] *= self.told_s[longer] / took_s[longer]
-        return work
+            pace[longer] = self.told_s[longer] / took_s[longer]
+        return pace
 
     @cached_property
     def wait_s(self) -> Floats:
@@ -125,7 +124,7 @@ class Ledger:
         """Length of each job of the workload: as declared, else of its longest run, NaN if it never ran."""
         lengths = self.declared.length_s.copy()
         job, ran_s = self.origins.job, self.chains.execution_s
-        rows = np.flatnonzero(self.origins.known & ~np.isnan(ran_s))
+        rows = np.flatnonzero(self.origins.known & ~self.kinds.overhead & ~np.isnan(ran_s))
         rows = rows[np.isnan(lengths[job[rows]])]
         np.fmax.at(lengths, job[rows], ran_s[rows])
         return lengths
@@ -138,11 +137,6 @@ class Ledger:
     def _by_row(self, values: Floats) -> Floats:
         """The values of jobs of the workload, for each row; NaN for what the scheduler made up."""
         return np.append(values, math.nan)[self.origins.job]
-
-
-def migrated_rows(jobs: pd.DataFrame) -> Mask:
-    """The runs that were killed to go on elsewhere."""
-    return ((jobs["final_state"] == KILLED) & (jobs["metadata"] == MIGRATED)).to_numpy(dtype=np.bool_)
 
 
 def unfinished(jobs: pd.DataFrame, window: Window | None) -> tuple[Mask, Mask]:
@@ -171,38 +165,16 @@ def declared_of(workload: Workload) -> Declared:
     return Declared(np.array(submit, dtype=np.float64), np.array(cores, dtype=np.float64), release, length, left)
 
 
-def chains_of(jobs: pd.DataFrame, origins: Origins) -> Chains:
-    """The chain of each row; without migrated runs each row is one of its own."""
-    start, finish = jobs["starting_time"].to_numpy(), jobs["finish_time"].to_numpy()
-    execution = jobs["execution_time"].to_numpy()
-    rows = np.arange(len(jobs))
-    moved = migrated_rows(jobs) & origins.known
-    if not moved.any():
-        return Chains(rows, rows, start, execution)
-    # what the scheduler made up has no chains; what waits comes after all that ran
-    key = np.where(origins.known, origins.job, origins.job.max() + 1 + rows)
-    order = np.lexsort((rows, *(np.nan_to_num(dates, nan=math.inf) for dates in (finish, start)), key))
-    begins = np.ones(len(rows), dtype=np.bool_)
-    begins[1:] = (np.diff(key[order]) != 0) | ~moved[order[:-1]]
-    firsts = np.flatnonzero(begins)
-    lasts = np.append(firsts[1:], len(rows)) - 1
-    chain = np.empty(len(rows), dtype=np.intp)
-    chain[order] = np.cumsum(begins) - 1
-    parts_s = np.add.reduceat(np.nan_to_num(execution[order]), firsts)
-    whole_s = np.where(firsts == lasts, execution[order[firsts]], parts_s)
-    first = order[firsts][chain]
-    return Chains(first, order[lasts][chain], start[first], whole_s[chain])
-
-
 def ledger_of(
     jobs: pd.DataFrame,
     origins: Origins,
+    kinds: Kinds,
     chains: Chains,
     workload: Workload,
     window: Window | None,
     slowed: bool = False,
 ) -> Ledger:
-    """What became of the rows of `jobs.csv`, whose origins and chains are given; `slowed`: see `Ledger`.
+    """What became of the rows of `jobs.csv`, whose origins, kinds and chains are given; `slowed`: see `Ledger`.
 
     Without a window it is from 0 to the end of the last job, and every job of the workload counts as submitted by then.
     Raises InputError if a job of the workload has a `release_s` or a `length_s` that is none.
@@ -210,32 +182,43 @@ def ledger_of(
     start, finish = jobs["starting_time"].to_numpy(), jobs["finish_time"].to_numpy()
     span = window or Window(0.0, float(np.nanmax(finish)) if np.isfinite(finish).any() else 0.0)
     inside = span.holds(finish)
-    completed, stopped = (
-        inside & (jobs["final_state"] == state).to_numpy(dtype=np.bool_) for state in (SUCCESSFUL, KILLED)
+    succeeded, stopped, rejected = (
+        (jobs["final_state"] == state).to_numpy(dtype=np.bool_) for state in (SUCCESSFUL, KILLED, REJECTED)
     )
-    migrated = inside & migrated_rows(jobs)
-    killed = stopped & ~migrated
-    going = (start <= span.end_s) & span.after(finish)
+    run = ~kinds.overhead
+    completed, killed, saved, migrated = (
+        inside & rows for rows in (succeeded & run, kinds.lost, kinds.saved, kinds.migrated)
+    )
+    going = run & (start <= span.end_s) & span.after(finish)
     _, beyond = unfinished(jobs, window)
-    lives = (completed | beyond)[chains.last]
+    lives = (completed | beyond | kinds.saved)[chains.last]
     neither = (inside & ~completed & ~stopped)[chains.last]
     lasted_s = np.minimum(finish, span.end_s) - np.maximum(start, span.begin_s)
     declared = declared_of(workload)
+    completed_s = np.full(len(workload.jobs), math.nan)
+    rows = np.flatnonzero(succeeded & run & origins.known)
+    np.fmax.at(completed_s, origins.job[rows], finish[rows])
+    failed = run & ~beyond & np.where(rejected, origins.itself, ~succeeded & ~stopped)
+    out = np.zeros(len(workload.jobs), dtype=np.bool_)
+    out[origins.job[failed & origins.known]] = True
     return Ledger(
         window=span,
         origins=origins,
+        kinds=kinds,
         chains=chains,
         finish_s=finish,
         completed=completed,
         killed=killed,
         migrated=migrated,
         going=going,
-        useful=completed | going | (migrated & lives),
+        useful=completed | going | saved | (migrated & lives),
         aborted=killed | (migrated & ~lives & ~neither),
         lasted_s=lasted_s,
         cores=jobs["requested_number_of_resources"].to_numpy(dtype=np.float64),
         declared=declared,
         due=np.full(len(workload.jobs), True) if window is None else declared.submit_s <= span.end_s,
+        out=out & np.isnan(completed_s),
+        completed_s=completed_s,
         slowed=slowed,
     )
 

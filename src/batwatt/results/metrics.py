@@ -18,8 +18,9 @@ from batwatt.model.workload import LONG_S, Composed, Delay, Workload
 from batwatt.results import read
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.goodput import goodput_figures
-from batwatt.results.ledger import Chains, Ledger, Window, chains_of, ledger_of, migrated_rows, unfinished
+from batwatt.results.ledger import Ledger, Window, ledger_of, unfinished
 from batwatt.results.origins import Origins, origins_of
+from batwatt.results.parts import Chains, Floats, Mask, chains_of, kinds_of
 from batwatt.results.power import compare, power_series, step_starts
 from batwatt.results.writers import file_of
 
@@ -82,6 +83,12 @@ METRICS = (
     Metric("mean_wait_long_s", "s", "mean_wait_s of long jobs", "lower"),
     Metric("terminations_short", "runs", "terminations of short jobs", "lower"),
     Metric("terminations_long", "runs", "terminations of long jobs", "lower"),
+    Metric("checkpoint_volume", "", "core seconds of checkpoints / available ones of the window", "lower"),
+    Metric("recovery_volume", "", "core seconds of recoveries from checkpoints / available ones", "lower"),
+    Metric("checkpoints", "", "checkpoints that ended in the window"),
+    Metric("recoveries", "", "recoveries that ended in the window"),
+    Metric("min_yield", "", "least useful time in the window / time from submission to completion or end", "higher"),
+    Metric("mean_yield", "", "mean of the same over the jobs", "higher"),
 )
 """Every figure of a run, in the order in which it is written."""
 
@@ -129,6 +136,12 @@ class Metrics:
     mean_wait_long_s: float | None = None
     terminations_short: int | None = None
     terminations_long: int | None = None
+    checkpoint_volume: float | None = None
+    recovery_volume: float | None = None
+    checkpoints: int | None = None
+    recoveries: int | None = None
+    min_yield: float | None = None
+    mean_yield: float | None = None
 
     def __post_init__(self) -> None:
         for metric in METRICS:
@@ -185,12 +198,13 @@ def measured(
     """
     jobs = read.jobs(prefix)[list(_NEEDED)]
     origins = origins_of(jobs, workload, file_of(prefix, "jobs"))
-    chains = chains_of(jobs, origins)
     waited_or_ran, beyond = unfinished(jobs, window)
+    kinds = kinds_of(jobs, origins, beyond)
+    chains = chains_of(jobs, origins, kinds)
     state = jobs["final_state"]
-    successful = (state == SUCCESSFUL).to_numpy() & ~beyond
+    successful = (state == SUCCESSFUL).to_numpy() & ~beyond & ~kinds.overhead
     makespan_s = float(jobs["finish_time"].max()) if jobs["finish_time"].notna().any() else 0.0
-    count = state[~(beyond | migrated_rows(jobs))].value_counts()
+    count = state[~(beyond | kinds.migrated | kinds.saved | kinds.overhead)].value_counts()
     figures: dict[str, float | int | None] = dict.fromkeys(
         ("violations", "energy_j", "energy_above_cap_j", "unused_j", "max_power_w")
     )
@@ -198,10 +212,10 @@ def measured(
         figures.update(_energy(prefix, envelope, makespan_s))
     ledger = None
     if capacity is not None:
-        ledger = ledger_of(jobs, origins, chains, workload, window, slowed)
+        ledger = ledger_of(jobs, origins, kinds, chains, workload, window, slowed)
         figures.update(goodput_figures(ledger, capacity, cores, long_s))
     metrics = Metrics(
-        mean_slowdown=_mean_slowdown(chains, origins, successful),
+        mean_slowdown=_mean_slowdown(jobs["finish_time"].to_numpy(), chains, origins, successful),
         jobs_finished=int(successful.sum()),
         killed_power=int(count.get(KILLED, 0)),
         killed_walltime=int(count.get("COMPLETED_WALLTIME_REACHED", 0)),
@@ -210,7 +224,7 @@ def measured(
         jobs_rejected=int(count.get(read.REJECTED, 0)),
         jobs_failed=int(count.get("COMPLETED_FAILED", 0)),
         jobs_unfinished=int(waited_or_ran.sum()),
-        resubmissions=int((~origins.itself).sum()),
+        resubmissions=int((~origins.itself & ~kinds.overhead).sum()),
         steps=None if envelope is None else len(step_starts(envelope, makespan_s)),
         makespan_s=makespan_s,
         **figures,  # type: ignore[arg-type]
@@ -225,11 +239,15 @@ def write_metrics(prefix: Path | str, metrics: Metrics) -> Path:
     return path
 
 
-def _mean_slowdown(chains: Chains, origins: Origins, successful: np.ndarray) -> float | None:
-    """Mean of (waiting + execution) / execution; Eq. 6 of the powercap paper, as a mean. None without jobs."""
+def _mean_slowdown(finish_s: Floats, chains: Chains, origins: Origins, successful: Mask) -> float | None:
+    """Mean of (waiting + execution) / execution; Eq. 6 of the powercap paper, as a mean. None without jobs.
+
+    A job that was checkpointed waits whenever it does no work that lasts.
+    """
     if not successful.any():
         return None
-    waiting = (chains.start_s - origins.submit_s)[successful]
+    stood_s = np.where(chains.saved, finish_s - chains.start_s - chains.execution_s, 0.0)
+    waiting = (chains.start_s + stood_s - origins.submit_s)[successful]
     execution = chains.execution_s[successful]
     ran = execution > 0.0
     return float(np.mean((waiting[ran] + execution[ran]) / execution[ran])) if ran.any() else None

@@ -78,14 +78,23 @@ _UNDER_CAPACITY: _Columns = (
     ("completed\n%", _numbers(lambda m: _scaled(m.completed_fraction, 100.0), 1)),
 )
 """What is shown if a run had a capacity in machines."""
+_OF_CHECKPOINTS: _Columns = (
+    ("saving\n%", _numbers(lambda m: _scaled(m.checkpoint_volume, 100.0), 2)),
+    ("recovery\n%", _numbers(lambda m: _scaled(m.recovery_volume, 100.0), 2)),
+    ("yield\nmin", _numbers(lambda m: m.min_yield, 2)),
+)
+"""What is shown too if one of them took checkpoints."""
 
 
 def summary_table(rows: Rows) -> Table:
     """A table with one line per run (label, metrics); `-` where a figure has no meaning.
 
-    If a run had a capacity in machines, goodput, failures and stretches stand in place of what is about power.
+    If a run had a capacity in machines, goodput, failures and stretches stand in place of what is about power; what
+    checkpoints cost is told if there were any.
     """
     shown = _UNDER_CAPACITY if any(metrics.capacity_core_s is not None for _, metrics in rows) else _UNDER_POWER
+    if any(metrics.checkpoints or metrics.recoveries for _, metrics in rows):
+        shown += _OF_CHECKPOINTS
     table = Table(box=box.SIMPLE_HEAD, padding=0)
     table.add_column("run", overflow="fold", min_width=8)
     columns: list[list[str]] = []

@@ -16,9 +16,9 @@ _HOW: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
 inlined: Any = njit(forceinline=True, **_HOW)
 
 
-def sources_digest() -> str:
-    """SHA-256 of the sources of all that is compiled."""
-    files = sorted(file for pattern in SOURCES for file in Path(__file__).parent.glob(pattern))
+def sources_digest(folder: Path) -> str:
+    """SHA-256 of the sources of all that is compiled in a folder."""
+    files = sorted(file for pattern in SOURCES for file in folder.glob(pattern))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
@@ -27,7 +27,7 @@ def compiled(function: Any) -> Any:
     try:
         found = njit(cache=True, **_HOW)(function)
         # numba looks whether the entry point's own file has changed; what is compiled into it lies in others
-        found._cache._cache_file._source_stamp = sources_digest()
+        found._cache._cache_file._source_stamp = sources_digest(Path(function.__code__.co_filename).parent)
     except (RuntimeError, AttributeError):  # neither beside the module nor at home, or another numba
         return njit(**_HOW)(function)
     return found

@@ -1,0 +1,91 @@
+"""Checkpoint planning (Cendrier, Benoit, Vivien), as a Batsim scheduler (docs/checkpoint.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+from pydantic import Field
+
+from batwatt.periods.fairness import Past, fair
+from batwatt.periods.instance import Instance, PeriodJob, Plan
+from batwatt.periods.plan import NoPlanError, plan, subset_sum
+from batwatt.periods.prepare import Cover, Objective, Prepared, prepare
+from batwatt.periods.sequence import Method
+from batwatt.policy.capacity import MachineOptions
+from batwatt.policy.checkpointing import CheckpointScheduler
+from batwatt.policy.spans import Saved
+
+
+class CheckpointOptions(MachineOptions):
+    """Options of the scheduler `checkpoint` (docs/checkpoint.md)."""
+
+    method: Method = Field("dp", description="how a period is planned (section 2)")
+    prepare: Objective | None = Field(
+        None, description="who is checkpointed before a change: by default the cheapest, for subset-sum all"
+    )
+    cover: Cover = Field("k", description="how many processors that covers: k, or what may be missing")
+    k: int | None = Field(
+        None, ge=0, le=100_000, description="most machines by which the capacity changes at once; by default true"
+    )
+    warning_s: float | None = Field(
+        None,
+        ge=0.0,
+        allow_inf_nan=False,
+        description="how long before a change it is told that one comes, in s; by default as long as checkpoints take",
+    )
+    checkpoint_s: float = Field(
+        60.0, ge=0.0, allow_inf_nan=False, description="time in s of a checkpoint of jobs that do not say"
+    )
+    recovery_s: float = Field(
+        60.0, ge=0.0, allow_inf_nan=False, description="time in s of a recovery of jobs that do not say"
+    )
+    min_yield: float = Field(
+        0.0, ge=0.0, le=1.0, description="yield under which a job is due, 0 for goodput alone (not with subset-sum)"
+    )
+
+
+class Checkpoint(CheckpointScheduler):
+    """Checkpoints jobs before the number of machines changes, and plans the period after it."""
+
+    Options: ClassVar[type[CheckpointOptions]] = CheckpointOptions
+
+    def plan(self, instance: Instance, past: Mapping[str, Past]) -> Plan:
+        """The plan by the chosen method."""
+        if self.settings.method == "subset-sum":
+            try:
+                return subset_sum(instance)
+            except NoPlanError:
+                pass  # checkpoints that take longer than the period: who runs goes on
+        if self.settings.min_yield > 0.0:
+            return fair(instance, past, self.settings.min_yield)
+        return plan(instance)
+
+    def prepare(self, running: list[PeriodJob], others: list[PeriodJob], period_s: float, processors: int) -> Prepared:
+        """The set by the chosen objective."""
+        chosen: CheckpointOptions = self.settings
+        return prepare(
+            running,
+            others,
+            period_s,
+            processors,
+            min(self.most_change, processors),
+            objective=chosen.prepare or ("all" if chosen.method == "subset-sum" else "cheapest"),
+            platform=len(self.fleet),
+            cover=chosen.cover,
+        )
+
+    def warning_s(self, tasks: Iterable[Saved]) -> float:
+        """The option, or the longest checkpoint."""
+        given: float | None = self.settings.warning_s
+        return max((task.checkpoint_s for task in tasks), default=0.0) if given is None else given
+
+    @property
+    def most_change(self) -> int:
+        """The option, or the largest change of the series."""
+        given: int | None = self.settings.k
+        return self.largest_change if given is None else given
+
+    def usual_s(self) -> tuple[float, float]:
+        """The options."""
+        return self.settings.checkpoint_s, self.settings.recovery_s

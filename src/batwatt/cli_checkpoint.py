@@ -1,0 +1,265 @@
+"""The commands of checkpoint planning: plan, prepare, follow, front."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from batwatt.cli_inputs import Output, deliver
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.periods.files import followed_json, plan_json, read_course, read_instance, read_running
+from batwatt.periods.plan import NoPlanError, plan, subset_sum
+from batwatt.periods.prepare import COVERS, OBJECTIVES, Cover, Objective, prepare
+from batwatt.periods.sequence import METHODS, Followed, Method, follow
+from batwatt.results.period_chart import FrontMark, plot_followed, plot_front, plot_plan
+from batwatt.results.style import kind_of
+from batwatt.units import finite
+
+checkpoint = typer.Typer(
+    no_args_is_help=True,
+    help="""Plan checkpoints for a number of processors that changes.
+
+    [bold]Example:[/] batwatt checkpoint plan experiments/periods/period.json
+    """,
+    rich_markup_mode="rich",
+)
+InstanceFile = Annotated[Path, typer.Argument(metavar="INSTANCE", help="A period and its jobs (JSON).")]
+CourseFile = Annotated[Path, typer.Argument(metavar="COURSE", help="Periods and the jobs of all of them (JSON).")]
+MethodName = Annotated[
+    str, typer.Option("--method", help="dp: the most goodput; subset-sum: the most processors, whatever it costs.")
+]
+Refill = Annotated[bool, typer.Option("--refill", help="Jobs may work until others are checkpointed, and again.")]
+Prepare = Annotated[
+    str | None,
+    typer.Option(
+        "--prepare",
+        help="Who is checkpointed before a change: cheapest, worst, expected or all.",
+        show_default="cheapest; all for subset-sum",
+    ),
+]
+Covers = Annotated[
+    str, typer.Option("--cover", help="What checkpoints must cover: k processors, or only those needed if k go.")
+]
+Picture = Annotated[Path | None, typer.Option("--picture", help="Draw it, too: .png, .svg or .pdf.")]
+SOME_YIELDS = "0,0.25,0.5,0.75,1"
+
+Chosen = TypeVar("Chosen", bound=str)
+
+
+@checkpoint.command("plan")
+def plan_command(
+    instance: InstanceFile,
+    method: MethodName = "dp",
+    refill: Refill = False,
+    output: Output = None,
+    picture: Picture = None,
+) -> None:
+    """Plan one period: who runs, stops, checkpoints and recovers, and when; prints the plan and its goodput as JSON.
+
+    [bold]Example:[/] batwatt checkpoint plan experiments/periods/period.json
+    """
+    chosen = _one_of("--method", "method", method, METHODS)
+    _without_refill(chosen, refill)
+    _drawable(picture)
+    given = read_instance(instance)
+    with _blaming(instance, chosen):
+        found = subset_sum(given.instance) if chosen == "subset-sum" else plan(given.instance, refill=refill)
+    if picture is not None:
+        plot_plan(found, picture)
+    deliver(_text(plan_json(found, given.names)), output)
+
+
+@checkpoint.command("prepare")
+def prepare_command(
+    instance: InstanceFile,
+    objective: Annotated[
+        str, typer.Option("--objective", help="Of goodput: worst or expected; of cost: cheapest; or all.")
+    ] = "cheapest",
+    cover: Covers = "k",
+    output: Output = None,
+) -> None:
+    """Choose whom to checkpoint before the processors of now change by up to k, and print it as JSON.
+
+    [bold]Example:[/] batwatt checkpoint prepare experiments/periods/change.json --objective worst
+    """
+    wanted = _one_of("--objective", "objective", objective, OBJECTIVES)
+    covered = _one_of("--cover", "cover", cover, COVERS)
+    given = read_running(instance)
+    period = given.instance
+    with _blaming(instance):
+        found = prepare(
+            given.running,
+            given.others,
+            period.period_s,
+            period.processors,
+            given.k or 0,
+            objective=wanted,
+            platform=given.platform,
+            cover=covered,
+        )
+    content = {
+        "objective": found.objective,
+        "checkpoint": [name for text, name in given.names.items() if text in found.ids],
+        "cost_processor_s": found.cost_processor_s,
+        "value": found.value,
+        "exact": found.exact,
+        "outcomes": [{"processors": processors, "goodput": goodput} for processors, goodput in found.outcomes],
+    }
+    deliver(_text(content), output)
+
+
+@checkpoint.command("follow")
+def follow_command(
+    course: CourseFile,
+    method: MethodName = "dp",
+    prepare: Prepare = None,
+    cover: Covers = "k",
+    min_yield: Annotated[
+        float, typer.Option("--min-yield", help="Work first for jobs whose yield would fall under it, 0 to 1.")
+    ] = 0.0,
+    refill: Refill = False,
+    output: Output = None,
+    picture: Picture = None,
+) -> None:
+    """Plan period after period, not knowing the next change; prints plans, goodput and yields as JSON.
+
+    [bold]Example:[/] batwatt checkpoint follow experiments/periods/figure1.json --picture figure1.png
+    """
+    chosen = _one_of("--method", "method", method, METHODS)
+    _without_refill(chosen, refill)
+    if not 0.0 <= min_yield <= 1.0:
+        raise InputError("--min-yield", f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
+    if min_yield > 0.0 and chosen == "subset-sum":
+        raise InputError("--min-yield", "is for the dynamic programme", "leave --method subset-sum out")
+    objective, covered = _preparing(prepare, cover)
+    _drawable(picture)
+    given = read_course(course)
+    with _blaming(course, chosen):
+        found = follow(
+            given.course, method=chosen, objective=objective, min_yield=min_yield, cover=covered, refill=refill
+        )
+    if picture is not None:
+        plot_followed(found, picture)
+    deliver(_text(followed_json(found, given.names)), output)
+
+
+@checkpoint.command("front")
+def front_command(
+    course: CourseFile,
+    min_yields: Annotated[
+        str, typer.Option("--min-yields", help="Least yields to ask for, from 0 to 1, with commas.")
+    ] = SOME_YIELDS,
+    prepare: Prepare = None,
+    cover: Covers = "k",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    picture: Picture = None,
+) -> None:
+    """Show what fairness costs: goodput and least yield over all periods, for each yield that is asked for.
+
+    [bold]Example:[/] batwatt checkpoint front experiments/periods/starving.json --min-yields 0,0.25,0.5
+    """
+    targets = _targets(min_yields)
+    objective, covered = _preparing(prepare, cover)
+    _drawable(picture)
+    given = read_course(course)
+    with _blaming(course):
+        found = [
+            (target, follow(given.course, objective=objective, min_yield=target, cover=covered)) for target in targets
+        ]
+    if picture is not None:
+        plot_front([FrontMark(target, each.min_yield, each.goodput) for target, each in found], picture)
+    if as_json:
+        rows = [
+            {"asked": target, "goodput": each.goodput, "min_yield": each.min_yield, "yields": each.yields}
+            for target, each in found
+        ]
+        deliver(_text({"front": rows}), None)
+    else:
+        _show(found)
+
+
+def _show(found: Sequence[tuple[float, Followed]]) -> None:
+    """The table for people; lines with tabs where the output is no terminal."""
+    head = ("asked for", "goodput", "least yield", "mean yield")
+    rows = [
+        (f"{target:g}", *(f"{value:.4f}" for value in (each.goodput, each.min_yield, _mean(each.yields))))
+        for target, each in found
+    ]
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        sys.stdout.write("".join("\t".join(row) + "\n" for row in (head, *rows)))
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in head:
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _mean(yields: Mapping[str, float]) -> float:
+    return sum(yields.values()) / len(yields)
+
+
+def _targets(text: str) -> list[float]:
+    try:
+        targets = [finite(part) for part in text.split(",")]
+    except ValueError:
+        targets = []
+    if not targets or not all(0.0 <= target <= 1.0 for target in targets):
+        problem = f"{text!r} is not a list of numbers from 0 to 1"
+        raise InputError("--min-yields", problem, f"write for instance {SOME_YIELDS}")
+    return sorted(set(targets))
+
+
+def _preparing(prepare: str | None, cover: str) -> tuple[Objective | None, Cover]:
+    objective = None if prepare is None else _one_of("--prepare", "way to prepare", prepare, OBJECTIVES)
+    return objective, _one_of("--cover", "cover", cover, COVERS)
+
+
+def _one_of(option: str, kind: str, text: str, known: Sequence[Chosen]) -> Chosen:
+    for name in known:
+        if name == text:
+            return name
+    raise UnknownNameError(option, kind, text, known, "Give one of these.")
+
+
+def _without_refill(method: Method, refill: bool) -> None:
+    if refill and method == "subset-sum":
+        raise InputError("--refill", "is for the dynamic programme", "leave --method subset-sum out")
+
+
+def _drawable(picture: Path | None) -> None:
+    """Refuse a picture that cannot be drawn before anything is worked out."""
+    if picture is not None:
+        kind_of(picture)
+
+
+@contextmanager
+def _blaming(path: Path, method: Method = "dp") -> Iterator[None]:
+    """Within, what cannot be planned is the fault of the file."""
+    try:
+        yield
+    except NoPlanError as error:
+        hint = "--method dp may have one" if method == "subset-sum" else "give a longer period, or fewer jobs that run"
+        raise InputError(path, str(error), hint) from None
+    except ValueError as error:
+        raise InputError(path, str(error), "correct the file") from None
+
+
+def _text(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def checkpoint_commands(app: typer.Typer) -> None:
+    """Add `checkpoint` to the application."""
+    app.add_typer(checkpoint, name="checkpoint", rich_help_panel="Simulate")

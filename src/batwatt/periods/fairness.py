@@ -1,0 +1,162 @@
+"""That no job starves: yields, and plans that look at them (docs/checkpoint.md; the conclusion of the paper)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from batwatt.periods.instance import Instance, PeriodJob, Plan, work_of
+from batwatt.periods.plan import NoPlanError, checkpoint_ends, meanings, plan
+
+A_LITTLE_S = math.ulp(0.0)
+"""Least work of a job that must work at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a job has done so far: useful work in s, and the time in s in which it could have worked alone."""
+
+    work_s: float = 0.0
+    alone_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.work_s < math.inf or not 0.0 <= self.alone_s < math.inf:
+            raise ValueError(f"work_s and alone_s must be >= 0 s and finite, got {self.work_s!r} and {self.alone_s!r}")
+
+    def then(self, work_s: float, alone_s: float) -> Past:
+        """The past after so much more."""
+        return Past(self.work_s + work_s, self.alone_s + alone_s)
+
+    @property
+    def job_yield(self) -> float:
+        """Progress over progress alone; 1 if there was no time for any."""
+        return self.work_s / self.alone_s if self.alone_s > 0.0 else 1.0
+
+
+NOTHING = Past()
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPoint:
+    """A plan of the Pareto front: no plan has more of one figure and no less of the other."""
+
+    min_yield: float
+    goodput: float
+    plan: Plan
+
+
+def yields(chosen: Plan, past: Mapping[str, Past]) -> dict[str, float]:
+    """The yield of each job at the end of the period."""
+    instance = chosen.instance
+    return {act.job.id: _after(act.job, instance, past).then(act.work_s, 0.0).job_yield for act in chosen.acts}
+
+
+def front(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> list[FrontPoint]:
+    """The Pareto front of goodput and least yield of one period, by ascending yield.
+
+    A point takes a dynamic programme or two, and there are at most as many points as different yields can come about.
+    """
+    candidates = _candidates(instance, past, refill)
+    points: list[FrontPoint] = []
+    asked = 0.0
+    while True:
+        try:
+            found = plan(instance, least_s=_least(instance, past, asked), refill=refill)
+        except NoPlanError:
+            return points
+        reached = min(yields(found, past).values(), default=1.0)
+        while points and points[-1].goodput <= found.goodput:
+            points.pop()
+        points.append(FrontPoint(reached, found.goodput, found))
+        # rounding can leave what was reached a little under what was asked for
+        more = [candidate for candidate in candidates if candidate > max(asked, reached)]
+        if not more:
+            return points
+        asked = more[0]
+
+
+def most_yield(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> Plan:
+    """The plan with the largest least yield, and of those the one with the most goodput: max-min of one period."""
+    candidates = [0.0, *_candidates(instance, past, refill)]
+    best = plan(instance, refill=refill)
+    low, high = 0, len(candidates)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            best = plan(instance, least_s=_least(instance, past, candidates[middle]), refill=refill)
+            low = middle
+        except NoPlanError:
+            high = middle
+    return best
+
+
+def fair(instance: Instance, past: Mapping[str, Past], target: float, *, refill: bool = False) -> Plan:
+    """The plan with the most goodput in which as many due jobs work as can, those with the least yield first.
+
+    A job is due if without work its yield would be under `target`, in [0, 1], at the end of the period.
+    """
+    if not 0.0 <= target <= 1.0:
+        raise ValueError(f"the target of yields must be from 0 to 1, got {target!r}")
+    chosen: list[str] = []
+    free = instance.processors
+    for job in due(instance, past, target):
+        if job.processors <= free:
+            chosen.append(job.id)
+            free -= job.processors
+    try:
+        return plan(instance, least_s=dict.fromkeys(chosen, A_LITTLE_S), refill=refill)
+    except NoPlanError:
+        # the period is too short for a checkpoint or a recovery that this takes
+        return _one_by_one(instance, chosen, refill)
+
+
+def due(instance: Instance, past: Mapping[str, Past], target: float) -> list[PeriodJob]:
+    """The jobs that are due, by ascending yield without work, then those that could have worked longest, in order."""
+    after = {job.id: _after(job, instance, past) for job in instance.jobs}
+    waiting = [job for job in instance.jobs if after[job.id].job_yield < target]
+    return sorted(waiting, key=lambda job: (after[job.id].job_yield, -after[job.id].alone_s))
+
+
+def _one_by_one(instance: Instance, wanted: Collection[str], refill: bool) -> Plan:
+    best = plan(instance, refill=refill)
+    least: dict[str, float] = {}
+    for name in wanted:
+        try:
+            best = plan(instance, least_s={**least, name: A_LITTLE_S}, refill=refill)
+            least[name] = A_LITTLE_S
+        except NoPlanError:
+            continue
+    return best
+
+
+def _after(job: PeriodJob, instance: Instance, past: Mapping[str, Past]) -> Past:
+    """The past of a job at the end of a period in which it does not work."""
+    alone_s = instance.period_s if job.processors <= instance.processors else 0.0
+    return past.get(job.id, NOTHING).then(0.0, alone_s)
+
+
+def _least(instance: Instance, past: Mapping[str, Past], asked: float) -> dict[str, float]:
+    """Least work in s for a yield that is asked for; rounding must not refuse what has just that yield."""
+    least: dict[str, float] = {}
+    for job in instance.jobs:
+        before = _after(job, instance, past)
+        need_s = asked * before.alone_s - before.work_s
+        if before.alone_s > 0.0 and before.job_yield < asked and need_s > 0.0:
+            slack_s = 4.0 * math.ulp(asked * before.alone_s)
+            least[job.id] = max(need_s - slack_s, A_LITTLE_S)
+    return least
+
+
+def _candidates(instance: Instance, past: Mapping[str, Past], refill: bool) -> list[float]:
+    """The yields that single jobs can have at the end of the period, ascending."""
+    found: set[float] = set()
+    for end_s in checkpoint_ends(instance):
+        meaning = meanings(end_s, refill)
+        for job in instance.jobs:
+            before = _after(job, instance, past)
+            for decision in meaning[job.state].values():
+                work_s = work_of(job, decision, end_s, instance.period_s)
+                if work_s >= 0.0:
+                    found.add(before.then(work_s, 0.0).job_yield)
+    return sorted(found)

@@ -1,0 +1,166 @@
+"""What is planned: jobs that can be checkpointed, and a period between two changes of the number of processors.
+
+All times are in s, dates count from the beginning of the period. docs/checkpoint.md has the rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+State = Literal["checkpointed", "running", "stopped"]
+"""What a job is just before the period: see the table in docs/checkpoint.md."""
+Decision = Literal["run", "stop", "recover-later", "checkpoint", "wait", "recover", "checkpoint-again", "fill"]
+"""What becomes of it. The last two exist with `refill` only."""
+Kind = Literal["recovery", "work", "checkpoint"]
+"""What a job does for a while."""
+STATES: tuple[State, ...] = get_args(State)
+MOST_PROCESSORS = 100_000
+"""Tables grow with the square of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodJob:
+    """A job of `processors` processors that is checkpointed in `checkpoint_s` and recovers in `recovery_s`.
+
+    `left_s` is the useful work left of it, infinite for a job without end. `recovering_s`: the rest of a recovery that
+    the period catches a `checkpointed` job in; it works that much less if it runs. Raises ValueError.
+    """
+
+    id: str
+    processors: int
+    checkpoint_s: float
+    recovery_s: float
+    state: State
+    left_s: float = math.inf
+    recovering_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.processors, bool) or not isinstance(self.processors, int) or not self.processors >= 1:
+            raise ValueError(f"job {self.id}: processors must be a whole number >= 1, got {self.processors!r}")
+        for name in ("checkpoint_s", "recovery_s", "recovering_s"):
+            value = getattr(self, name)
+            if not 0.0 <= value < math.inf:
+                raise ValueError(f"job {self.id}: {name} must be >= 0 s and finite, got {value!r}")
+        if self.state not in STATES:
+            raise ValueError(f"job {self.id}: state must be one of {', '.join(STATES)}, got {self.state!r}")
+        if not self.left_s > 0.0:
+            raise ValueError(f"job {self.id}: left_s must be > 0 s, got {self.left_s!r}")
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A period of `period_s` s on `processors` processors, and its jobs. Raises ValueError.
+
+    A job may be wider than `processors`: it cannot run now, and then is not `running`, unless all cannot be kept.
+    """
+
+    period_s: float
+    processors: int
+    jobs: tuple[PeriodJob, ...]
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.period_s < math.inf:
+            raise ValueError(f"period_s must be > 0 s and finite, got {self.period_s!r}")
+        whole = isinstance(self.processors, int) and not isinstance(self.processors, bool)
+        if not whole or not 1 <= self.processors <= MOST_PROCESSORS:
+            problem = f"processors must be a whole number from 1 to {MOST_PROCESSORS}, got {self.processors!r}"
+            raise ValueError(problem)
+        if len({job.id for job in self.jobs}) != len(self.jobs):
+            raise ValueError("two jobs have the same id")
+        if self.held > self.processors:
+            problem = f"jobs that are running without a checkpoint hold {self.held} of {self.processors} processors"
+            raise ValueError(f"{problem}: they can neither go on nor be stopped without loss")
+
+    @cached_property
+    def held(self) -> int:
+        """U: the processors of the jobs that are running without a checkpoint."""
+        return sum(job.processors for job in self.jobs if job.state == "running")
+
+    @property
+    def most_processor_s(self) -> float:
+        """P T: what the processors could do at most."""
+        return self.processors * self.period_s
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A job does something from `begin_s` to `end_s`."""
+
+    kind: Kind
+    begin_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What becomes of a job in a period: `work_s` is W_i, `phases` what it does and when."""
+
+    job: PeriodJob
+    decision: Decision
+    work_s: float
+    phases: tuple[Phase, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What becomes of every job of an instance, in its order; checkpoints after T_n end at `checkpoints_end_s` (D)."""
+
+    instance: Instance
+    method: str
+    checkpoints_end_s: float
+    acts: tuple[Act, ...]
+
+    @cached_property
+    def work_processor_s(self) -> float:
+        """sum_i p_i W_i."""
+        return math.fsum(act.job.processors * act.work_s for act in self.acts)
+
+    @property
+    def goodput(self) -> float:
+        """The paper's equation."""
+        return self.work_processor_s / self.instance.most_processor_s
+
+
+def acts_of(instance: Instance, decisions: Sequence[Decision], end_s: float) -> tuple[Act, ...]:
+    """What follows from decisions for the jobs, in their order, if checkpoints end at `end_s`."""
+    period_s = instance.period_s
+    return tuple(_act(job, decision, end_s, period_s) for job, decision in zip(instance.jobs, decisions, strict=True))
+
+
+def work_of(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> float:
+    """W_i of a decision, <= 0 if it is not worth anything; checkpoints end at `end_s`."""
+    checkpoint_s, recovery_s = job.checkpoint_s, job.recovery_s
+    work_s = {
+        "run": period_s - job.recovering_s,
+        "stop": 0.0,
+        "wait": 0.0,
+        "recover": period_s - recovery_s,
+        "recover-later": period_s - end_s - recovery_s,
+        "checkpoint": end_s - checkpoint_s,
+        "checkpoint-again": end_s - checkpoint_s - job.recovering_s,
+        "fill": end_s - recovery_s - checkpoint_s,
+    }[decision]
+    return min(work_s, job.left_s)
+
+
+def _act(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> Act:
+    work_s = max(work_of(job, decision, end_s, period_s), 0.0)
+    phases: list[Phase] = []
+    at_s = end_s if decision == "recover-later" else 0.0
+    recovery_s = 0.0
+    if decision in ("recover", "recover-later", "fill"):
+        recovery_s = job.recovery_s
+    elif decision in ("run", "checkpoint-again"):
+        recovery_s = job.recovering_s
+    # a job may still recover when the period ends
+    phases.append(Phase("recovery", at_s, min(at_s + recovery_s, period_s)))
+    at_s += recovery_s
+    if work_s > 0.0:
+        phases.append(Phase("work", at_s, at_s + work_s))
+    if decision in ("checkpoint", "checkpoint-again", "fill") and work_s < job.left_s:
+        phases.append(Phase("checkpoint", end_s - job.checkpoint_s, end_s))
+    return Act(job, decision, work_s, tuple(phase for phase in phases if phase.end_s > phase.begin_s))

@@ -1,0 +1,220 @@
+"""Plans of a period: the dynamic programme of the checkpoint paper, and its subset sum (docs/checkpoint.md)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.periods.instance import Decision, Instance, PeriodJob, Plan, State, acts_of, work_of
+from batwatt.periods.period_kernel import BOTH, FIRST, NONE, SECOND, fill
+
+MOST_BYTES = 2**30
+"""Room for a table, and for the choices of as many jobs as it takes at once."""
+_IN_MEMORY_FIRST = 2**20
+
+Table = NDArray[np.float64]
+_ONE_PHASE: dict[State, dict[int, Decision]] = {
+    "checkpointed": {NONE: "stop", SECOND: "run"},
+    "running": {NONE: "checkpoint", SECOND: "run"},
+    "stopped": {NONE: "wait", SECOND: "recover"},
+}
+"""What a choice of the knapsack means if nothing is checkpointed, or in no time: there is only the second phase."""
+_TWO_PHASES: dict[State, dict[int, Decision]] = {
+    "checkpointed": {NONE: "stop", BOTH: "run", SECOND: "recover-later"},
+    "running": {NONE: "checkpoint", SECOND: "run"},
+    "stopped": {NONE: "wait", BOTH: "recover", SECOND: "recover-later"},
+}
+_REFILLED: dict[State, dict[int, Decision]] = {"checkpointed": {FIRST: "checkpoint-again"}, "stopped": {FIRST: "fill"}}
+_RECOVERING = ("recover", "recover-later", "fill")
+
+
+class NoPlanError(ValueError):
+    """No plan meets what is asked for."""
+
+
+@dataclass(frozen=True)
+class Knapsack:
+    """The knapsack of one date D at which checkpoints end; its solution is `table`.
+
+    `jobs` are those that are looked at, in the order in which they are; `unit` processors count as one. `table[a, b]`
+    is the useful work in processor s when a units are free for others than running jobs in [0, D[, and b units are
+    there in [D, T].
+    """
+
+    end_s: float
+    jobs: tuple[PeriodJob, ...]
+    unit: int
+    widths: NDArray[np.int64]
+    worths: Table
+    table: Table
+
+    def best(self, processors: int, held: int) -> float:
+        """V: the most useful work on so many processors; -inf if it cannot be."""
+        rows, columns = self.table.shape
+        b = min(processors // self.unit, columns - 1)
+        return float(self.table[min((processors - held) // self.unit, rows - 1), b])
+
+    def decisions(self, meaning: Mapping[State, Mapping[int, Decision]]) -> dict[str, Decision]:
+        """What the jobs do in the best plan on all processors of the table."""
+        rows, columns = self.table.shape
+        at_once = max(1, MOST_BYTES // (rows * columns))
+        begins = range(0, len(self.jobs), at_once)
+        row, nothing = np.empty(columns), np.empty((len(self.jobs), 1, 1), np.uint8)
+        tables = [np.zeros_like(self.table)]
+        for begin in begins[:-1]:
+            tables.append(tables[-1].copy())
+            part = slice(begin, begin + at_once)
+            fill(self.widths[part], self.worths[part], tables[-1], row, nothing, False)
+        found: dict[str, Decision] = {}
+        a, b = rows - 1, columns - 1
+        for begin in reversed(begins):
+            part = slice(begin, begin + at_once)
+            choices = np.empty((len(self.jobs[part]), rows, columns), np.uint8)
+            fill(self.widths[part], self.worths[part], tables.pop(), row, choices, True)
+            for job, width, chosen in zip(self.jobs[part][::-1], self.widths[part][::-1], choices[::-1], strict=True):
+                choice = int(chosen[a, b])
+                found[job.id] = meaning[job.state][choice]
+                a -= int(width) if choice in (BOTH, FIRST) else 0
+                b -= int(width) if choice in (BOTH, SECOND) else 0
+        return found
+
+
+def plan(instance: Instance, *, least_s: Mapping[str, float] | None = None, refill: bool = False) -> Plan:
+    """The plan with the most useful work, checkpoints after T_n ending together. Section 2 of the paper.
+
+    `least_s`: least W_i in s of some jobs, by their ids. `refill`: jobs may also work between checkpoints, see
+    docs/checkpoint.md. O(J P^2) for each different checkpoint time of the jobs that run without a checkpoint.
+    Raises NoPlanError if nothing gives the least work, ValueError if the table would be too large.
+    """
+    least = {} if least_s is None else least_s
+    best: Knapsack | None = None
+    most = -math.inf
+    for end_s in checkpoint_ends(instance):
+        found = solve(instance, end_s, least, refill)
+        value = found.best(instance.processors, instance.held)
+        if value > most:
+            best, most = found, value
+    if best is None:
+        raise NoPlanError("no plan gives every job the work that is asked for")
+    chosen = best.decisions(meanings(best.end_s, refill))
+    # what was left out could not be of use
+    decisions = [chosen.get(job.id, "wait") for job in instance.jobs]
+    return Plan(instance, "dp", best.end_s, acts_of(instance, decisions, best.end_s))
+
+
+def subset_sum(instance: Instance) -> Plan:
+    """The plan that fills the most processors, whatever it costs. Section 2 of the paper.
+
+    Raises NoPlanError if the checkpoints that it takes do not end within the period.
+    """
+    jobs = [job for job in _in_order(instance.jobs) if job.processors <= instance.processors]
+    worths = np.full((len(jobs), 4), -math.inf)
+    worths[:, NONE] = 0.0
+    worths[:, SECOND] = [job.processors * (_IN_MEMORY_FIRST + (job.state != "stopped")) for job in jobs]
+    knapsack = _packed(0.0, jobs, worths, instance.processors, 0)
+    chosen = {name for name, what in knapsack.decisions(_ONE_PHASE).items() if what in ("run", "recover")}
+    leaving = [job for job in instance.jobs if job.state == "running" and job.id not in chosen]
+    end_s = max((job.checkpoint_s for job in leaving), default=0.0)
+    if end_s > instance.period_s:
+        problem = f"checkpoints of jobs that are to stop take {end_s:g} s, the period has {instance.period_s:g} s"
+        raise NoPlanError(problem)
+    free = instance.processors - instance.held
+    if end_s == 0.0:
+        free += sum(job.processors for job in leaving)
+    decisions: dict[str, Decision] = {}
+    for job in sorted(instance.jobs, key=lambda job: (job.state == "stopped", -job.processors)):
+        later: Decision = "recover-later"
+        at_once = _ONE_PHASE[job.state][SECOND]
+        decisions[job.id] = _ONE_PHASE[job.state][NONE]
+        if job.id not in chosen:
+            continue
+        if job.state == "running":
+            decisions[job.id] = at_once
+            continue
+        wanted = at_once if job.processors <= free else later
+        if work_of(job, wanted, end_s, instance.period_s) > 0.0:
+            decisions[job.id] = wanted
+            free -= job.processors if wanted == at_once else 0
+    return Plan(instance, "subset-sum", end_s, acts_of(instance, [decisions[job.id] for job in instance.jobs], end_s))
+
+
+def checkpoint_ends(instance: Instance) -> list[float]:
+    """The dates D to be looked at, ascending: 0, and each checkpoint time of a running job that fits in the period."""
+    times = {job.checkpoint_s for job in instance.jobs if job.state == "running"}
+    return sorted({0.0, *(time_s for time_s in times if time_s <= instance.period_s)})
+
+
+def meanings(end_s: float, refill: bool) -> Mapping[State, Mapping[int, Decision]]:
+    """What the choices of the knapsack mean if checkpoints end at `end_s`."""
+    if end_s == 0.0:
+        return _ONE_PHASE
+    return {state: {**of, **(_REFILLED.get(state, {}) if refill else {})} for state, of in _TWO_PHASES.items()}
+
+
+def solve(
+    instance: Instance,
+    end_s: float,
+    least_s: Mapping[str, float],
+    refill: bool = False,
+    processors: int | None = None,
+) -> Knapsack:
+    """The knapsack for checkpoints that end at `end_s`, on up to `processors` (default: the instance's)."""
+    processors = processors or instance.processors
+    meaning = meanings(end_s, refill)
+    jobs, rows = [], []
+    for job in _of_use(instance, least_s, processors):
+        worths = [-math.inf] * 4
+        for choice, decision in meaning[job.state].items():
+            worths[choice] = _worth(job, decision, end_s, instance.period_s, least_s.get(job.id, 0.0))
+        jobs.append(job)
+        rows.append(worths)
+    free = processors - instance.held if end_s > 0.0 else 0
+    return _packed(end_s, jobs, np.array(rows).reshape(-1, 4), processors, free)
+
+
+def _packed(end_s: float, jobs: Sequence[PeriodJob], worths: Table, processors: int, free: int) -> Knapsack:
+    unit = math.gcd(*(job.processors for job in jobs)) or 1
+    rows, columns = free // unit + 1, processors // unit + 1
+    if rows * columns * 8 > MOST_BYTES:
+        problem = f"{rows - 1} x {columns - 1} processors take more than {MOST_BYTES >> 20} MiB"
+        raise ValueError(f"{problem}: count them in larger units")
+    table = np.zeros((rows, columns))
+    widths = np.array([job.processors // unit for job in jobs], dtype=np.int64)
+    fill(widths, worths, table, np.empty(columns), np.empty((len(jobs), 1, 1), np.uint8), False)
+    return Knapsack(end_s, tuple(jobs), unit, widths, worths, table)
+
+
+def _worth(job: PeriodJob, decision: Decision, end_s: float, period_s: float, least_s: float) -> float:
+    """Useful processor s of a decision, -inf if it cannot be taken."""
+    work_s = work_of(job, decision, end_s, period_s)
+    if decision == "run":
+        # it may still be recovering when the period ends
+        work_s = max(work_s, 0.0)
+    useless = work_s <= 0.0 and (decision in _RECOVERING or decision == "checkpoint-again")
+    if useless or work_s < max(least_s, 0.0) or (work_s < 0.0 and decision == "checkpoint"):
+        return -math.inf
+    return job.processors * work_s
+
+
+def _in_order(jobs: Sequence[PeriodJob]) -> list[PeriodJob]:
+    """The order in which jobs are looked at: of equal plans the one with the earlier jobs is found."""
+    rank: dict[State, int] = {"running": 0, "checkpointed": 1, "stopped": 2}
+    return sorted(jobs, key=lambda job: (rank[job.state], -job.processors))
+
+
+def _of_use(instance: Instance, least_s: Mapping[str, float], processors: int) -> Iterator[PeriodJob]:
+    """The jobs without the stopped ones that are too wide, and those of which there are more alike than can run."""
+    alike: Counter[tuple[float, ...]] = Counter()
+    for job in _in_order(instance.jobs):
+        if job.state == "stopped" and not least_s.get(job.id, 0.0) > 0.0:
+            left_s = min(job.left_s, instance.period_s)
+            key = (job.processors, job.recovery_s, job.checkpoint_s, left_s)
+            alike[key] += 1
+            if alike[key] > processors // job.processors:
+                continue
+        yield job

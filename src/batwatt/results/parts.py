@@ -1,0 +1,117 @@
+"""Which rows of `jobs.csv` belong together: a run may come in parts, and cost more than its work.
+
+A *migrated* run was killed to go on elsewhere, as a run of the same job with what was left (metadata `MIGRATED`). It
+and the runs that follow it, up to one that was not migrated, are a *chain*: one run, in parts. All parts share the fate
+of the last one; a chain whose rest waits at the end of the window goes on, one whose rest never came is aborted.
+
+A *saved* run was killed to be checkpointed (metadata `CHECKPOINTED`); its work is done, whatever becomes of the job. It
+is not if the checkpoint, the next row of its job, was killed or failed: then the run was killed like any other. Once
+something is saved, a kill without a checkpoint costs the run since then only: all others are a chain, from the first
+that was saved to the one that completes, and each that was killed is one of its own. What checkpoints and recoveries
+took is *overhead* (metadata `CHECKPOINT`, `RECOVERY`): no run of the job, whatever its state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, MIGRATED, RECOVERY
+from batwatt.results.columns import KILLED, SUCCESSFUL
+from batwatt.results.origins import Origins
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """What is special about rows: none is of two kinds, most are of no kind.
+
+    `lost` are the runs that were killed, by the end of the window, and whose work was.
+    """
+
+    migrated: Mask
+    saved: Mask
+    lost: Mask
+    checkpoint: Mask
+    recovery: Mask
+
+    @property
+    def overhead(self) -> Mask:
+        """The rows that are no runs of a job."""
+        return self.checkpoint | self.recovery
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """For each row its chain: first and last row, when it started, how long its parts took in s, if one was saved."""
+
+    first: Rows
+    last: Rows
+    start_s: Floats
+    execution_s: Floats
+    saved: Mask
+
+
+def kinds_of(jobs: pd.DataFrame, origins: Origins, beyond: Mask) -> Kinds:
+    """The kind of each row of `jobs.csv`; those `beyond` tell of later than the end of the window, and lost nothing."""
+    checkpoint, recovery, migrated, saved = (
+        (jobs["metadata"] == text).to_numpy(dtype=np.bool_) for text in (CHECKPOINT, RECOVERY, MIGRATED, CHECKPOINTED)
+    )
+    killed = (jobs["final_state"] == KILLED).to_numpy(dtype=np.bool_)
+    saved, migrated = saved & killed, migrated & killed
+    if saved.any():
+        broken = checkpoint & ~beyond & (jobs["final_state"] != SUCCESSFUL).to_numpy(dtype=np.bool_)
+        order, fresh = _by_job(jobs, origins, origins.known)
+        saved[order[:-1]] &= ~(broken[order[1:]] & ~fresh[1:])
+    lost = killed & ~(beyond | migrated | saved | checkpoint | recovery)
+    return Kinds(migrated, saved, lost, checkpoint, recovery)
+
+
+def chains_of(jobs: pd.DataFrame, origins: Origins, kinds: Kinds) -> Chains:
+    """The chain of each row; without migrated and saved runs each row is one of its own."""
+    start, execution = jobs["starting_time"].to_numpy(), jobs["execution_time"].to_numpy()
+    rows = np.arange(len(jobs))
+    if not ((kinds.migrated | kinds.saved) & origins.known).any():
+        return Chains(rows, rows, start, execution, kinds.saved)
+    order, fresh = _by_job(jobs, origins, origins.known & ~kinds.overhead)
+    # first runs: rows up to one that was not migrated; then chains of runs, up to one that was neither saved nor lost
+    begins = fresh.copy()
+    begins[1:] |= ~kinds.migrated[order[:-1]]
+    firsts = np.flatnonzero(begins)
+    ends = order[np.append(firsts[1:], len(rows)) - 1]
+    goes_on = kinds.saved[ends] | kinds.lost[ends]
+    opens = fresh[firsts]
+    opens[1:] |= ~goes_on[:-1]
+    chain_of_run = np.where(kinds.lost[ends], len(rows) + np.arange(len(ends)), np.cumsum(opens))
+    chain = chain_of_run[np.cumsum(begins) - 1]
+    together = np.argsort(chain, kind="stable")
+    order, chain = order[together], chain[together]
+    firsts = np.flatnonzero(np.diff(chain, prepend=-1))
+    lasts = np.append(firsts[1:], len(rows)) - 1
+    parts_s = np.add.reduceat(np.nan_to_num(execution[order]), firsts)
+    whole_s = np.where(firsts == lasts, execution[order[firsts]], parts_s)
+    number = np.empty(len(rows), dtype=np.intp)
+    number[order] = np.repeat(np.arange(len(firsts)), lasts - firsts + 1)
+    first = order[firsts][number]
+    saved = np.logical_or.reduceat(kinds.saved[order], firsts)
+    return Chains(first, order[lasts][number], start[first], whole_s[number], saved[number])
+
+
+def _by_job(jobs: pd.DataFrame, origins: Origins, counted: Mask) -> tuple[Rows, Mask]:
+    """All rows, those of one job in the order of time and what waits behind them; and where those of a job begin.
+
+    Rows that are not `counted` are of no job. What the scheduler made up has no parts: leave that out.
+    """
+    rows = np.arange(len(jobs))
+    key = np.where(counted, origins.job, origins.job.max() + 1 + rows)
+    dates = (np.nan_to_num(jobs[name].to_numpy(), nan=np.inf) for name in ("finish_time", "starting_time"))
+    order = np.lexsort((rows, *dates, key))
+    fresh = np.ones(len(order), dtype=np.bool_)
+    fresh[1:] = np.diff(key[order]) != 0
+    return order, fresh

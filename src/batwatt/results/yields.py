@@ -1,0 +1,44 @@
+"""How fair a run was: the yield of a job is its progress over the time in which it could have made some.
+
+    min_yield, mean_yield    over the jobs, of useful work in s / (until - since)
+
+Useful is what counts in goodput, in the window: what a kill lost is none, whoever was killed. `since` is the submission
+or the begin of the window, `until` the completion or the end of the window, whichever is nearer to the middle. A job
+that is there and never runs has a yield of 0, one that never waits, is never killed and never checkpointed has 1. Left
+out are jobs that were submitted less than `LEAST_S` before the end or completed before the begin, and those that were
+refused or failed, as these are nobody's choice. It is the yield of docs/checkpoint.md if a job always fits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from batwatt.model.workload import LAG_S
+from batwatt.results.ledger import Floats, Ledger
+
+LEAST_S = 1.0
+"""A job that comes so late (s before the end) tells nothing."""
+
+
+def yields_of(ledger: Ledger) -> Floats:
+    """The yield of each job that was there, in the order of the workload; in [0, 1]."""
+    window, submit_s = ledger.window, ledger.declared.submit_s
+    since_s = np.maximum(submit_s, window.begin_s)
+    there_s = np.fmin(ledger.completed_s, window.end_s) - since_s
+    counted = ~ledger.out & (submit_s <= window.end_s - LEAST_S) & (there_s > LAG_S)
+    rows = np.flatnonzero(ledger.useful & ledger.origins.known)
+    job, work_s = ledger.origins.job[rows], ledger.work_s[rows]
+    # the same sums whatever the order of rows
+    order = np.lexsort((work_s, job))
+    useful_s = np.bincount(job[order], weights=work_s[order], minlength=len(submit_s))
+    return np.minimum(useful_s[counted] / there_s[counted], 1.0)
+
+
+def yield_figures(ledger: Ledger) -> dict[str, float | None]:
+    """The least and the mean yield, by the names of `metrics.METRICS`; None if no job was there."""
+    yields = yields_of(ledger)
+    if not len(yields):
+        return {"min_yield": None, "mean_yield": None}
+    return {"min_yield": float(yields.min()), "mean_yield": math.fsum(yields.tolist()) / len(yields)}

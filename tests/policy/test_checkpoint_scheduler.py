@@ -1,0 +1,187 @@
+"""The scheduler checkpoint on the embedded engine: hand-worked runs, and that it does what plans claim."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from checkpoint_talk import META, play, row_of, series_of, spans_of, told
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from batwatt.errors import InputError
+from batwatt.model.workload import WINDOW_OVER
+from batwatt.periods.instance import PeriodJob
+from batwatt.periods.plan import NoPlanError
+from batwatt.periods.sequence import Course, follow
+
+ENDLESS_S = 1e7
+FIGURE_1 = [row_of(number, 0, ENDLESS_S, cpus) for number, cpus in enumerate((3, 3, 5, 8, 8), 1)]
+
+
+def test_the_paper_s_figure():
+    # 19, then 16, then 22 processors; jobs 1 and 2 cover k = 6, job 5 must run in the second period, for which job 3
+    # makes room: 3 processors stay idle until then
+    capacity = series_of((0, 19), (100, 16), (200, 22))
+    options = {"k": 6, "checkpoint_s": 2, "recovery_s": 3, "min_yield": 0.3, "until_s": 300}
+    record = play(FIGURE_1, capacity, 22, **options)
+    assert told(record) == [
+        "1: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-300",
+        "2: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-300",
+        "3: work 0-100 saved | checkpoint 100-102",
+        "4: work 0-198 saved | checkpoint 198-200 | work 200-300",
+        "5: work 102-300",
+    ]
+
+
+def test_jobs_that_end_make_room_in_the_middle_of_a_period():
+    rows = [row_of("a", 0, 30, 3), row_of("b", 0, 200, 1), row_of("c", 10, 50, 2), row_of("d", 20, 500, 4)]
+    record = play(rows, series_of((0, 4)), 4, checkpoint_s=5, recovery_s=5)
+    # d waits for all four, and nothing stops the others for it without a change
+    assert told(record) == ["a: work 0-30", "b: work 0-200", "c: work 30-80", "d: work 200-700"]
+
+
+def test_what_is_left_is_done_after_the_recovery():
+    # 4 machines, 2 from 100 s on, 4 from 200 s on. The longer job stays: it has 160 - 98 = 62 s left, a 260 s in all
+    rows = [row_of("a", 0, 260, 2), row_of("b", 0, 160, 2)]
+    capacity = series_of((0, 4), (100, 2), (200, 4))
+    record = play(rows, capacity, 4, checkpoint_s=2, recovery_s=3, prepare="all")
+    assert told(record) == [
+        "a: work 0-98 saved | checkpoint 98-100 | work 100-198 saved | checkpoint 198-200 | work 200-264",
+        "b: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-265",
+    ]
+
+
+def test_a_warning_that_is_too_short_costs_the_work_since_the_last_checkpoint():
+    rows = [row_of("a", 0, ENDLESS_S, 1), row_of("b", 40, ENDLESS_S, 1)]
+    capacity = series_of((0, 2), (100, 1), (200, 2))
+    options = {"checkpoint_s": 10, "recovery_s": 5, "until_s": 300}
+    # b has lost 60 s, a would lose 100
+    record = play(rows, capacity, 2, warning_s=9, **options)
+    assert told(record) == ["a: work 0-300", "b: work 40-100 | recovery 200-205 | work 205-300"]
+    assert [row[META] for row in record.jobs if row[0] == "b"] == [""]
+    record = play(rows, capacity, 2, warning_s=10, **options)
+    assert told(record)[1].startswith("b: work 40-100") or told(record)[0].startswith("a: work 0-90 saved")
+
+
+def test_a_fall_of_more_than_k_kills():
+    rows = [row_of(name, 0, ENDLESS_S, 1) for name in "abc"]
+    options = {"checkpoint_s": 4, "recovery_s": 1, "until_s": 200}
+    record = play(rows, series_of((0, 3), (100, 1)), 3, k=1, **options)
+    lost = [name for name, spans in spans_of(record).items() if not spans[0][4] and spans[0][2] == 100]
+    saved = [name for name, spans in spans_of(record).items() if spans[0][4]]
+    assert (len(lost), len(saved)) == (1, 1)
+
+
+def test_a_change_in_the_middle_of_a_recovery():
+    # recoveries take 150 s, changes come every 100 s: the second one finds b recovering
+    rows = [row_of("a", 0, ENDLESS_S, 1), row_of("b", 0, ENDLESS_S, 1)]
+    capacity = series_of((0, 2), (100, 1), (200, 2), (450, 2))
+    record = play(rows, capacity, 2, checkpoint_s=4, recovery_s=150, until_s=500, k=1)
+    assert "recovery 200-350" in told(record)[0] + told(record)[1]
+
+
+def test_without_machines_everything_waits():
+    rows = [row_of("a", 0, 150, 1)]
+    record = play(rows, series_of((0, 1), (100, 0), (200, 1)), 1, checkpoint_s=2, recovery_s=3)
+    assert told(record) == ["a: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-255"]
+
+
+def test_checkpoints_and_recoveries_that_take_no_time():
+    rows = [row_of("a", 0, 150, 1)]
+    record = play(rows, series_of((0, 1), (100, 0), (200, 1)), 1, checkpoint_s=0, recovery_s=0)
+    assert told(record) == ["a: work 0-100 saved | work 200-250"]
+
+
+def test_jobs_say_how_long_their_checkpoints_take():
+    rows = [row_of("a", 0, 150, 1, checkpoint_s=10, recovery_s=0)]
+    record = play(rows, series_of((0, 1), (100, 0), (200, 1)), 1)
+    assert told(record) == ["a: work 0-90 saved | checkpoint 90-100 | work 200-260"]
+
+
+def test_machines_of_several_cores_belong_to_one_job_at_a_time():
+    # 5 cores are 2 machines of 4: the third is left for b, whose 1 core takes all of it
+    rows = [row_of("a", 0, 50, 5), row_of("b", 0, 50, 1), row_of("c", 0, 50, 3)]
+    record = play(rows, series_of((0, 3)), 3, cores=4)
+    assert told(record) == ["a: work 0-50", "b: work 0-50", "c: work 50-100"]
+
+
+def test_a_walltime_counts_work_alone():
+    # 120 s of walltime for 200 s of work: 98 s before, 22 s after the recovery
+    rows = [row_of("a", 0, 200, 1, walltime=120)]
+    record = play(rows, series_of((0, 1), (100, 0), (200, 1)), 1, checkpoint_s=2, recovery_s=3)
+    assert told(record) == ["a: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-225"]
+
+
+def test_what_can_never_run_is_rejected():
+    rows = [row_of("a", 0, 50, 3), row_of("b", 0, 50, 1), row_of("late", 150, 50, 2)]
+    record = play(rows, series_of((0, 2), (100, 1)), 3)
+    assert [row[0] for row in record.jobs if row[7] == "REJECTED"] == ["a", "late"]
+
+
+def test_what_waits_at_the_end_is_told():
+    rows = [row_of("a", 0, ENDLESS_S, 2), row_of("b", 0, ENDLESS_S, 2)]
+    record = play(rows, series_of((0, 2)), 2, until_s=100)
+    assert [row[META] for row in record.jobs if row[7] == "REJECTED"] == [WINDOW_OVER]
+
+
+def test_jobs_must_be_delays():
+    row = row_of("a", 0, 50, 1) | {"_profile": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}
+    with pytest.raises(InputError, match="is no delay"):
+        play([row | {"walltime": 100}], series_of((0, 2)), 2)
+
+
+@pytest.mark.parametrize(("field", "value"), [("checkpoint_s", -1), ("recovery_s", "long"), ("checkpoint_s", True)])
+def test_bad_fields_of_jobs(field, value):
+    with pytest.raises(InputError, match=f"{field} must be a number >= 0"):
+        play([row_of("a", 0, 50, 1, **{field: value})], series_of((0, 2)), 2)
+
+
+small = st.integers(0, 9)
+courses = st.integers(3, 14).flatmap(
+    lambda machines: st.fixed_dictionaries(
+        {
+            "machines": st.just(machines),
+            "moves": st.lists(st.integers(-4, 4), max_size=6),
+            "first": st.integers(1, machines),
+            "jobs": st.lists(st.tuples(st.integers(1, machines), small, small), min_size=1, max_size=7),
+            "constant": st.sampled_from([None, 2]),
+            "method": st.sampled_from(["dp", "dp", "subset-sum"]),
+            "prepare": st.sampled_from(["cheapest", "worst", "expected", "all"]),
+            "cover": st.sampled_from(["k", "needed"]),
+            "min_yield": st.sampled_from([0.0, 0.0, 0.3, 0.7, 1.0]),
+        }
+    )
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(courses)
+def test_the_engine_gives_what_plans_claim(drawn):
+    machines, capacities = drawn["machines"], [drawn["first"]]
+    for move in drawn["moves"]:
+        capacities.append(min(max(capacities[-1] + move, 1), machines))
+    # a checkpoint that takes no time needs no plan: the scheduler saves such jobs at every change
+    jobs = [(min(p, min(capacities)), drawn["constant"] or c + 1, r) for p, c, r in drawn["jobs"]]
+    chosen = {name: drawn[name] for name in ("method", "min_yield", "cover")}
+    course = Course(
+        100.0,
+        tuple(capacities),
+        min(4, max(capacities)),
+        tuple(PeriodJob(str(n), p, float(c), float(r), "stopped") for n, (p, c, r) in enumerate(jobs)),
+        platform=machines,
+        new=frozenset(str(n) for n in range(len(jobs))),
+    )
+    try:
+        claimed = follow(course, objective=drawn["prepare"], **chosen)
+    except (NoPlanError, ValueError):
+        assume(False)
+    rows = [row_of(n, 0, ENDLESS_S, p, checkpoint_s=c, recovery_s=r) for n, (p, c, r) in enumerate(jobs)]
+    capacity = series_of(*((100 * n, p) for n, p in enumerate(capacities)))
+    end_s = 100.0 * len(capacities)
+    record = play(rows, capacity, machines, k=course.k, prepare=drawn["prepare"], until_s=end_s, **chosen)
+    spans = [(name, *span) for name, all_of in spans_of(record).items() for span in all_of]
+    for job, (cpus, _, _) in enumerate(jobs):
+        worked = math.fsum(end - begin for name, kind, begin, end, *_ in spans if name == str(job) and kind == "work")
+        claimed_s = math.fsum(act.work_s for period in claimed.periods for act in period.acts if act.job.id == str(job))
+        assert worked == pytest.approx(claimed_s, abs=1e-5), (job, cpus)

@@ -1,0 +1,280 @@
+"""What checkpoints save and cost, and yields of jobs, worked by hand and looked at second by second."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from test_classes import found, job, killed, moved, ran, refused, workload  # noqa: F401 (found is a fixture)
+
+from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, RECOVERY, WINDOW_OVER
+from batwatt.results.classes import classes_of
+from batwatt.results.columns import KILLED, SUCCESSFUL
+from batwatt.results.goodput import Window
+from batwatt.results.metrics import METRICS
+from batwatt.results.summary import summary_text
+from batwatt.results.yields import yields_of
+
+WINDOW = Window(100.0, 200.0)
+NEW = ("checkpoint_volume", "recovery_volume", "checkpoints", "recoveries", "min_yield", "mean_yield")
+
+
+def saved(name, submit, start, end, cores=1):
+    return ran(name, submit, start, end, cores, KILLED, CHECKPOINTED)
+
+
+def checkpoint(name, start, end, cores=1, state=SUCCESSFUL):
+    return ran(name, start, start, end, cores, state, CHECKPOINT)
+
+
+def recovery(name, start, end, cores=1, state=SUCCESSFUL):
+    return ran(name, start, start, end, cores, state, RECOVERY)
+
+
+JOBS_BY_HAND = workload(
+    job("a", 100, 45, 2), job("b", 90, 100), job("c", 110, 30, 3), job("d", 120, 50), job("e", 150, 10),
+    job("f", 199.5, 10), job("g", 120, 10, 8), job("h", 160, 50),
+)  # fmt: skip
+ROWS_BY_HAND = [
+    # a waits 5 s, works 20, stops until it recovers, loses 10 s, recovers again and works the other 25
+    saved("a", 100, 105, 125, 2), checkpoint("a#1", 125, 130, 2), recovery("a#2", 150, 153, 2),
+    killed("a#3", 153, 153, 163, 2), recovery("a#4", 165, 168, 2), ran("a#5", 168, 168, 193, 2),
+    # b goes on behind its checkpoint, and at the end of the window
+    saved("b", 90, 95, 140), checkpoint("b#1", 140, 150), saved("b#2", 150, 150, 205), checkpoint("b#3", 205, 215),
+    # c loses all and begins again
+    killed("c", 110, 110, 120, 3), ran("c#1", 120, 125, 155, 3),
+    # the checkpoint of d is killed, so that 40 s are lost
+    saved("d", 120, 120, 160), checkpoint("d#1", 160, 165, 1, KILLED), ran("d#2", 165, 170, 220),
+    refused("e", 150, WINDOW_OVER), ran("f", 199.5, 199.5, 209.5), refused("g", 120),
+    # h recovers at the end of the window
+    saved("h", 160, 160, 170), checkpoint("h#1", 170, 175), recovery("h#2", 195, 205),
+]  # fmt: skip
+
+
+def test_by_hand(found):  # noqa: F811 (the fixture)
+    metrics, ledger = found(ROWS_BY_HAND, JOBS_BY_HAND)
+    # core seconds of a b c d f h, of 600
+    assert metrics.useful_core_s == 90 + 90 + 90 + 30 + 0.5 + 10
+    assert metrics.goodput == 310.5 / 600
+    assert metrics.aborted_core_s == 20 + 30 + 40
+    assert metrics.mean_aborted_time_s == (10 + 10 + 40) / 3
+    assert (metrics.checkpoint_volume, metrics.checkpoints) == ((10 + 10 + 5 + 5) / 600, 4)
+    assert (metrics.recovery_volume, metrics.recoveries) == ((6 + 6 + 5) / 600, 2)
+    assert (metrics.terminations, metrics.killed_power, metrics.job_failure_rate) == (3, 3, 3 / 5)
+    assert metrics.mean_wait_s == (5 + 15) / 2
+    assert (metrics.max_stretch, metrics.mean_stretch) == (93 / 45, pytest.approx((93 / 45 + 45 / 30) / 2))
+    assert metrics.mean_slowdown == pytest.approx((93 / 45 + 45 / 30) / 2)
+    assert metrics.slowdown_rate == 1 / 2  # a took 88 s, not 45
+    assert (metrics.jobs_finished, metrics.completed_fraction) == (2, 2 / 8)
+    assert (metrics.jobs_unfinished, metrics.jobs_rejected) == (5, 1)  # b d e f h; g
+    assert metrics.resubmissions == 5  # a#3 a#5 b#2 c#1 d#2
+    # b came first, f too late; g was refused
+    assert yields_of(ledger).tolist() == pytest.approx([90 / 100, 45 / 93, 30 / 45, 30 / 80, 0, 10 / 40])
+    assert metrics.min_yield == 0.0
+    assert metrics.mean_yield == pytest.approx((45 / 93 + 0.9 + 30 / 45 + 3 / 8 + 0 + 1 / 4) / 6)
+    # a b c d f h are one run each, and what a c d lost another
+    assert sum(row.runs for row in classes_of(ledger)) == 6 + 3
+    assert sum(row.completed for row in classes_of(ledger)) == 2
+
+
+def test_the_order_of_rows_tells_nothing(found):  # noqa: F811
+    there, back = (found(rows, JOBS_BY_HAND) for rows in (ROWS_BY_HAND, ROWS_BY_HAND[::-1]))
+    assert there[0] == back[0] and classes_of(there[1]) == classes_of(back[1])
+
+
+def test_without_a_capacity_there_is_none_of_it(found):  # noqa: F811
+    metrics, _ = found(ROWS_BY_HAND, JOBS_BY_HAND, capacity=None)
+    assert [getattr(metrics, name) for name in NEW] == [None] * 6
+    assert (metrics.jobs_finished, metrics.killed_power, metrics.resubmissions) == (2, 3, 5)
+    assert [metric.name for metric in METRICS[-6:]] == list(NEW)
+
+
+def test_without_a_window(found):  # noqa: F811
+    metrics, _ = found(ROWS_BY_HAND, JOBS_BY_HAND, None)
+    # b's work until 205 is saved, f and d complete; all ends at 220
+    assert metrics.useful_core_s == 90 + (45 + 55) + 90 + 50 + 10 + 10
+    assert (metrics.checkpoints, metrics.recoveries, metrics.terminations) == (5, 3, 3)
+    capacity_core_s = 4 * (2 * 150 + 70)
+    assert metrics.checkpoint_volume == (10 + 10 + 5 + 5 + 10) / capacity_core_s
+    assert metrics.recovery_volume == (12 + 10) / capacity_core_s
+    # e never ran until 220, f completed at 209.5
+    yields = [45 / 93, 100 / 130, 30 / 45, 50 / 100, 0, 1, 10 / 60]
+    assert metrics.mean_yield == pytest.approx(sum(yields) / 7)
+
+
+@pytest.mark.parametrize(
+    ("rows", "useful", "aborted", "terminations", "runs"),
+    [
+        ([], 20, 0, 0, 1),  # stopped for good: what was saved is
+        ([checkpoint("a#1", 120, 125)], 20, 0, 0, 1),
+        ([checkpoint("a#1", 120, 125, 1, KILLED)], 0, 20, 1, 1),
+        ([checkpoint("a#1", 120, 125, 1, "COMPLETED_WALLTIME_REACHED")], 0, 20, 1, 1),
+        ([checkpoint("a#1", 120, 205)], 20, 0, 0, 1),
+        ([checkpoint("a#1", 120, 205, 1, KILLED)], 20, 0, 0, 1),  # nobody knows at 200
+        ([refused("a#1", 125)], 20, 0, 0, 1),
+        ([refused("a#1", 125, WINDOW_OVER)], 20, 0, 0, 1),
+        ([recovery("a#1", 130, 140, 1, KILLED)], 20, 0, 0, 1),
+        ([recovery("a#1", 130, 140), killed("a#2", 140, 140, 150)], 20, 10, 1, 2),
+        ([killed("a#1", 130, 130, 150), killed("a#2", 150, 150, 160), ran("a#3", 170, 170, 180)], 30, 30, 2, 3),
+        ([ran("a#1", 130, 130, 140, 1, "COMPLETED_FAILED")], 20, 0, 0, 1),
+        ([saved("a#1", 130, 130, 140), killed("a#2", 150, 150, 201)], 20 + 10 + 50, 0, 0, 1),
+        ([saved("a#1", 130, 130, 140), checkpoint("a#2", 140, 145, 1, KILLED)], 20, 10, 1, 2),
+        # interrupted twice in different ways
+        ([moved("a#1", 130, 130, 140), saved("a#2", 140, 140, 150)], 40, 0, 0, 1),
+        ([moved("a#1", 130, 130, 140), killed("a#2", 140, 140, 150)], 20, 20, 1, 2),
+        ([moved("a#1", 130, 130, 140), ran("a#2", 140, 140, 150)], 40, 0, 0, 1),
+    ],
+)
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_was_saved_lasts(found, rows, useful, aborted, terminations, runs, backwards):  # noqa: F811
+    """A run from 100 to 120, checkpointed then, and what became of the job."""
+    rows = [saved("a", 100, 100, 120), *rows]
+    metrics, ledger = found(rows[::-1] if backwards else rows, workload(job("a", 100, 60)))
+    assert (metrics.useful_core_s, metrics.aborted_core_s, metrics.terminations) == (useful, aborted, terminations)
+    assert metrics.killed_power == terminations
+    assert sum(row.runs for row in classes_of(ledger)) == runs
+
+
+def test_a_job_of_unknown_length_is_as_long_as_the_work_that_lasted(found):  # noqa: F811
+    rows = [
+        saved("a", 100, 110, 120), checkpoint("a#1", 120, 160), killed("a#2", 160, 160, 165), ran("a#3", 190, 190, 196)
+    ]  # fmt: skip
+    metrics, ledger = found(rows, workload(job("a", 100, "tasks")))
+    assert ledger.job_length_s.tolist() == [16.0]
+    assert metrics.max_stretch == metrics.mean_slowdown == (196 - 100) / 16
+    assert (metrics.mean_wait_s, metrics.terminations_long, metrics.slowdown_rate) == (10, 1, None)
+
+
+def test_what_the_scheduler_made_up_saves_nothing_of_others(found):  # noqa: F811
+    rows = [saved("x", 100, 100, 120), checkpoint("y", 120, 130, 1, KILLED), ran("a", 100, 130, 140)]
+    metrics, _ = found(rows, workload(job("a", 100, 10)))
+    assert (metrics.useful_core_s, metrics.terminations, metrics.checkpoints) == (30, 0, 1)
+    assert metrics.min_yield == metrics.mean_yield == 10 / 40
+
+
+@pytest.mark.parametrize(
+    ("row", "submit", "told"),
+    [
+        (ran("a", 100, 100, 200), 100, 1.0),
+        (ran("a", 100, 150, 200), 100, 0.5),
+        (ran("a", 60, 80, 150), 60, 1.0),  # what was before the window is of no interest
+        (ran("a", 60, 125, 150), 60, 0.5),
+        (ran("a", 60, 80, 100), 60, None),  # completed before it
+        (ran("a", 199, 199.25, 230), 199, 0.75),
+        (ran("a", 199.25, 199.25, 230), 199.25, None),  # less than 1 s before the end
+        (ran("a", 201, 201, 230), 201, None),
+        (killed("a", 100, 100, 200), 100, 0.0),
+        (killed("a", 100, 150, 230), 100, 0.5),
+        (ran("a", 100, 100, 100), 100, None),  # of no length
+        (ran("a", 100, 100, 150, 1, "COMPLETED_FAILED"), 100, None),
+        (ran("a", 100, 150, 230, 1, "COMPLETED_WALLTIME_REACHED"), 100, 0.5),
+        (refused("a", 100), 100, None),
+        (refused("a", 100, WINDOW_OVER), 100, 0.0),
+    ],
+)
+def test_one_yield(found, row, submit, told):  # noqa: F811
+    metrics, _ = found([row], workload(job("a", submit, 30)))
+    assert metrics.min_yield == metrics.mean_yield == told
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([ran("a", 100, 100, 110, 1, "COMPLETED_FAILED"), ran("a#1", 110, 110, 140)], 30 / 40),
+        ([killed("a", 100, 100, 110), refused("a#1", 110)], 0.0),  # it could run
+        ([saved("a", 100, 100, 110), checkpoint("a#1", 110, 120), refused("a#2", 120)], 10 / 100),
+        ([saved("a", 100, 100, 110), recovery("a#1", 120, 130, 1, "COMPLETED_FAILED")], 10 / 100),
+    ],
+)
+def test_who_failed_or_was_refused_for_a_while_has_a_yield(found, rows, told):  # noqa: F811
+    assert found(rows, workload(job("a", 100, 30)))[0].min_yield == told
+
+
+def test_the_table_for_a_terminal(found):  # noqa: F811
+    metrics, _ = found(ROWS_BY_HAND, JOBS_BY_HAND)
+    text = summary_text([("kept", metrics)])
+    assert "yield" in text and text.split()[-3:] == ["5.00", "2.83", "0.00"]
+    without, _ = found(ROWS_BY_HAND[-2:-1], JOBS_BY_HAND)
+    assert "yield" in summary_text([("kept", without)])
+    none, _ = found(ROWS_BY_HAND[10:12], JOBS_BY_HAND)
+    assert "yield" not in summary_text([("kept", none)])
+
+
+# law --------------------------------------------------------------------------------------------------------------
+
+
+def history(rng, submit):
+    """What a job did, at random: (kind, begin, end, how it ended), kinds w work, c checkpoint, r recovery."""
+    date, parts = submit, []
+    while date < 215 and len(parts) < 12:
+        begin = date + rng.choice([0, 0, 3])
+        date = begin + rng.randrange(1, 25)
+        how = rng.choice(["completed", "killed", "saved", "saved", "saved"])
+        parts.append(("w", begin, date, how))
+        if how == "completed":
+            break
+        if how == "saved":
+            begin, date = date, date + rng.randrange(1, 6)
+            parts.append(("c", begin, date, rng.choice(["completed", "completed", "completed", "killed"])))
+        if rng.random() < 0.4:
+            begin = date + rng.randrange(8)
+            date = begin + rng.randrange(1, 6)
+            parts.append(("r", begin, date, rng.choice(["completed", "completed", "killed"])))
+    return parts
+
+
+def row_of(name, submit, number, cores, part):
+    kind, begin, end, how = part
+    label, since = (f"{name}#{number}", begin) if number else (name, submit)
+    metadata = {"w": CHECKPOINTED if how == "saved" else "", "c": CHECKPOINT, "r": RECOVERY}[kind]
+    return ran(label, since, begin, end, cores, SUCCESSFUL if how == "completed" else KILLED, metadata)
+
+
+def fates(parts):
+    """What each part was good for by 200: useful, aborted, c, r."""
+    told = []
+    for index, (kind, _, end, how) in enumerate(parts):
+        behind = parts[index + 1] if index + 1 < len(parts) else None
+        broken = how == "saved" and behind is not None and behind[3] == "killed" and behind[2] <= 200
+        lost = end <= 200 and (how == "killed" or broken)
+        told.append(kind if kind != "w" else "aborted" if lost else "useful")
+    return told
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_second_by_second(found, seed):  # noqa: F811
+    rng = random.Random(seed)
+    jobs, rows, seconds = [], [], dict.fromkeys(("useful", "aborted", "c", "r"), 0)
+    yields, waits, kills, completed = [], [], 0, 0
+    for number in range(25):
+        name, submit, cores = f"j{number}", rng.randrange(70, 199), rng.randrange(1, 5)
+        jobs.append(job(name, submit, 30, cores))
+        parts = history(rng, submit + rng.choice([0, 5]))
+        rows += [row_of(name, submit, at, cores, part) for at, part in enumerate(parts)]
+        told = fates(parts)
+        done = [second for second in range(100, 200) for (_, begin, end, _) in parts if begin <= second < end]
+        assert len(done) == len(set(done))
+        useful = 0
+        for second in range(100, 200):
+            for (_, begin, end, _), fate in zip(parts, told, strict=True):
+                if begin <= second < end:
+                    seconds[fate] += cores
+                    useful += fate == "useful"
+        kills += sum(fate == "aborted" and end > 100 for (_, _, end, _), fate in zip(parts, told, strict=True))
+        over = parts[-1][2] if parts[-1][3] == "completed" and parts[-1][0] == "w" else None
+        if over is None or over > 100:
+            yields.append(useful / (min(over or 200, 200) - max(submit, 100)))
+        if over is not None and 100 < over <= 200:
+            completed += 1
+            first = next(begin for (_, begin, _, _), fate in zip(parts, told, strict=True) if fate == "useful")
+            waits.append(first - submit)
+    rng.shuffle(rows)
+    metrics, ledger = found(rows, workload(*jobs))
+    assert (metrics.useful_core_s, metrics.aborted_core_s) == (seconds["useful"], seconds["aborted"])
+    assert metrics.checkpoint_volume == pytest.approx(seconds["c"] / 600)
+    assert metrics.recovery_volume == pytest.approx(seconds["r"] / 600)
+    assert (metrics.terminations, metrics.jobs_finished - int((ledger.completed_s <= 100).sum())) == (kills, completed)
+    assert sorted(yields_of(ledger).tolist()) == pytest.approx(sorted(yields))
+    assert metrics.min_yield == pytest.approx(min(yields)) and 0.0 <= metrics.min_yield <= metrics.mean_yield <= 1.0
+    assert metrics.mean_wait_s == (pytest.approx(sum(waits) / completed) if completed else None)
+    assert sum(row.terminations for row in classes_of(ledger)) == kills

@@ -1,0 +1,194 @@
+"""Pictures of plans: who has which processors in them, by hand and as laws; and that they are drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batwatt.errors import InputError
+from batwatt.periods.instance import Instance, PeriodJob, Phase
+from batwatt.periods.plan import plan
+from batwatt.periods.sequence import Course, follow
+from batwatt.results import period_chart
+from batwatt.results.period_bands import Stay, Stretch, arrange, neighbours, stays
+from batwatt.results.period_chart import FrontMark, plot_followed, plot_front, plot_plan
+
+MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+
+
+def work(job, processors, begin_s, end_s):
+    return Stay(job, processors, (Phase("work", begin_s, end_s),))
+
+
+def bands(placed):
+    return [(each.stay.job, each.stay.begin_s, each.stay.end_s, each.bands) for each in placed]
+
+
+def test_a_stay_ends_where_a_job_is_on_no_processors():
+    phases = (Phase("work", 5.0, 9.0), Phase("recovery", 0.0, 2.0), Phase("work", 2.0, 4.0))
+    assert [(stay.begin_s, stay.end_s, len(stay.phases)) for stay in stays("a", 1, phases)] == [(0, 4, 2), (5, 9, 1)]
+    # 0.1 + 0.2 is a little more than 0.3
+    assert len(stays("a", 1, (Phase("work", 0.0, 0.3), Phase("checkpoint", 0.1 + 0.2, 1.0)))) == 1
+    assert stays("a", 1, ()) == []
+
+
+def test_who_stays_is_below_those_that_go():
+    """The capacity falls from 6 to 4: b, which stays, is below a, which came with it and is as wide."""
+    stretches = [Stretch(0.0, 10.0, 6), Stretch(10.0, 20.0, 4)]
+    placed = arrange(stretches, [work("a", 3, 0.0, 10.0), work("b", 3, 0.0, 20.0)])
+    assert bands(placed) == [("b", 0, 20, ((0, 3),)), ("a", 0, 10, ((3, 6),))]
+
+
+def test_figure_1():
+    """Jobs of 3, 3, 5, 8, 8 processors; 19, 16, 22: j4 stays, j5 has the processors of j3 and 3 that were kept."""
+    stretches = [Stretch(0.0, 10.0, 19), Stretch(10.0, 20.0, 16), Stretch(20.0, 30.0, 22)]
+    given = [
+        work("j1", 3, 0.0, 10.0), work("j2", 3, 0.0, 10.0), work("j3", 5, 0.0, 12.0), work("j4", 8, 0.0, 30.0),
+        work("j5", 8, 12.0, 30.0), work("j1", 3, 20.0, 30.0), work("j2", 3, 20.0, 30.0),
+    ]  # fmt: skip
+    placed = arrange(stretches, given)
+    assert sorted(bands(placed)) == [
+        ("j1", 0, 10, ((13, 16),)), ("j1", 20, 30, ((16, 19),)),
+        ("j2", 0, 10, ((16, 19),)), ("j2", 20, 30, ((19, 22),)),
+        ("j3", 0, 12, ((8, 13),)), ("j4", 0, 30, ((0, 8),)), ("j5", 12, 30, ((8, 16),)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("free", "processors", "expected"),
+    [
+        ("1111", 2, ((0, 2),)),
+        ("1011", 2, ((2, 4),)),
+        # no neighbours: the widest group first, and no more than is needed of the next
+        ("110111", 4, ((0, 1), (3, 6))),
+        ("101", 2, ((0, 1), (2, 3))),
+        ("0110", 3, ()),
+    ],
+)
+def test_neighbours_where_there_are(free, processors, expected):
+    assert neighbours(np.array([each == "1" for each in free]), processors) == expected
+
+
+def test_a_job_moves_if_nothing_else_helps():
+    """1, 2 and 1 processors: a is on the first one when b comes, and b must be there when the second one goes."""
+    stretches = [Stretch(0.0, 1.0, 1), Stretch(1.0, 2.0, 2), Stretch(2.0, 3.0, 1)]
+    placed = arrange(stretches, [work("a", 1, 0.0, 2.0), work("b", 1, 1.0, 3.0)])
+    assert bands(placed) == [("a", 0, 2, ((0, 1),)), ("b", 1, 2, ((1, 2),)), ("b", 2, 3, ((0, 1),))]
+
+
+def test_more_than_there_are_is_refused():
+    with pytest.raises(ValueError, match="job b has no 2 processors at 0 s"):
+        arrange([Stretch(0.0, 1.0, 3)], [work("a", 2, 0.0, 1.0), work("b", 2, 0.0, 1.0)])
+
+
+def check(stretches, given):
+    """Each job has its processors at each instant of its stays, no two have the same, and they are there."""
+    placed = arrange(stretches, given)
+    dates = sorted({date for each in (*stretches, *given) for date in (each.begin_s, each.end_s)})
+    for begin, end in pairwise(dates):
+        if end - begin < 1e-6:
+            continue
+        at = (begin + end) / 2.0
+        there = next(each.processors for each in stretches if each.begin_s < at < each.end_s)
+        now = [each for each in placed if each.stay.begin_s < at < each.stay.end_s]
+        held = [p for each in now for low, high in each.bands for p in range(low, high)]
+        assert len(set(held)) == len(held) and all(0 <= p < there for p in held)
+        wide = Counter()
+        for each in now:
+            wide[each.stay.job] += sum(high - low for low, high in each.bands)
+        assert wide == {each.job: each.processors for each in given if each.begin_s < at < each.end_s}
+    for kind in ("work", "checkpoint", "recovery"):
+        assert spent(kind, (each.stay for each in placed)) == pytest.approx(spent(kind, given))
+
+
+def spent(kind, given):
+    return sum(
+        stay.processors * (phase.end_s - phase.begin_s) for stay in given for phase in stay.phases if phase.kind == kind
+    )
+
+
+@st.composite
+def courses(draw):
+    first, k = draw(st.integers(4, 16)), draw(st.integers(0, 4))
+    capacities = [first]
+    for _ in range(draw(st.integers(0, 5))):
+        capacities.append(min(16, max(1, capacities[-1] + draw(st.integers(-k, k)))))
+    times, lefts = st.sampled_from((0.0, 0.1, 0.3, 0.7, 1.1)), st.sampled_from((2.3, np.inf))
+    jobs = [
+        PeriodJob(f"j{n}", draw(st.integers(1, 9)), draw(times), draw(times), "stopped", draw(lefts))
+        for n in range(draw(st.integers(1, 7)))
+    ]
+    return Course(draw(st.sampled_from((3.0, 3.3, 10.0))), tuple(capacities), k, tuple(jobs))
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(courses(), st.sampled_from((0.0, 0.6)))
+def test_laws(course, target):
+    """Of whatever is planned: a picture shows every job on its processors, on none twice, and all of its work."""
+    found = follow(course, min_yield=target)
+    stretches, given = period_chart.shown(found)
+    check(stretches, given)
+    assert spent("work", given) == pytest.approx(sum(period.work_processor_s for period in found.periods))
+
+
+JOBS = (
+    PeriodJob("<b> $x_1$ &", 3, 10.0, 5.0, "running"),
+    PeriodJob("2", 4, 10.0, 5.0, "checkpointed"),
+    PeriodJob("3", 5, 10.0, 5.0, "stopped"),
+)
+
+
+@pytest.mark.parametrize("kind", MAGIC)
+def test_same_plan_same_bytes(tmp_path, kind):
+    found = plan(Instance(100.0, 8, JOBS))
+    first, second = (plot_plan(found, tmp_path / f"{name}.{kind}").read_bytes() for name in "ab")
+    assert first == second and first.startswith(MAGIC[kind])
+
+
+def test_pictures_of_a_course_and_of_a_front(tmp_path):
+    course = Course(20_000.0, (8, 7, 9), 2, JOBS)
+    first = plot_followed(follow(course), tmp_path / "a.svg").read_bytes()
+    assert first == plot_followed(follow(course), tmp_path / "b.svg").read_bytes()
+    assert first != plot_followed(follow(course, method="subset-sum"), tmp_path / "c.svg").read_bytes()
+    marks = [FrontMark(0.0, 0.0, 0.9), FrontMark(0.5, 0.4, 0.8), FrontMark(1.0, 0.4, 0.8), FrontMark(0.7, 0.3, 0.7)]
+    assert plot_front(marks, tmp_path / "f.png").read_bytes().startswith(MAGIC["png"])
+
+
+def test_a_plan_in_which_nothing_runs(tmp_path):
+    found = plan(Instance(5.0, 4, JOBS[2:]))
+    assert found.goodput == 0.0 and plot_plan(found, tmp_path / "x.png").stat().st_size > 1000
+
+
+def test_the_colours_say_what_there_is(tmp_path):
+    """Red is in the picture if and only if there is a checkpoint."""
+    quiet = plot_plan(plan(Instance(100.0, 8, JOBS[:2])), tmp_path / "q.svg").read_text()
+    busy = plot_plan(plan(Instance(100.0, 5, (JOBS[0], JOBS[2]))), tmp_path / "b.svg").read_text()
+    red = period_chart.COLOURS["checkpoint"]
+    assert red not in quiet and red in busy
+
+
+def test_thousands_of_boxes_are_an_image(tmp_path):
+    stretches = [Stretch(float(n), n + 1.0, 200 + n % 3) for n in range(60)]
+    rows = [work(f"j{job}", 1, float(n), n + 0.9) for n in range(60) for job in range(200)]
+    path = period_chart.plot_periods(stretches, rows, tmp_path / "x.svg", "")
+    assert path.stat().st_size < 5e6
+
+
+@pytest.mark.parametrize("draw", [
+    lambda path: plot_plan(plan(Instance(100.0, 8, JOBS)), path),
+    lambda path: plot_front([FrontMark(0.0, 0.0, 1.0)], path),
+])  # fmt: skip
+def test_refused(tmp_path, draw):
+    with pytest.raises(InputError, match="end its name with one of png, svg, pdf"):
+        draw(tmp_path / "x.bmp")
+    assert not (tmp_path / "x.bmp").exists()
+
+
+def test_a_front_without_points(tmp_path):
+    with pytest.raises(InputError, match="has no point to show"):
+        plot_front([], tmp_path / "x.png")
