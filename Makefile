@@ -41,8 +41,8 @@ wheel: $(VENV)/dev  ## build the wheel and import it from a clean environment
 	cd build && clean/bin/python -c 'import batwatt, batwatt.schedulers.powercap; print("wheel", batwatt.__version__)'
 	cd build && clean/bin/batwatt policies > /dev/null
 
-bench: $(VENV)/dev  ## speed and memory of the embedded engine, of the risk-aware strategies and of varcap
-	code=0; for name in engine riskaware varcap; do $(BIN)/python bench/$$name.py || code=1; done; exit $$code
+bench: $(VENV)/dev  ## speed and memory of the embedded engine, of the risk-aware strategies, of varcap and of checkpoint plans
+	code=0; for name in engine riskaware varcap checkpoint; do $(BIN)/python bench/$$name.py || code=1; done; exit $$code
 
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'

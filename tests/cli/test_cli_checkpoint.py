@@ -155,7 +155,8 @@ def test_follow_adds_up(house):
             if phase["kind"] == "checkpoint" and phase["end_s"] == period["begin_s"] + 1800
         ]  # fmt: skip
     assert found["goodput"] == pytest.approx(sum(work.values()) / (57 * 1800))
-    assert found["yields"]["j5"] == pytest.approx(work["j5"] / 8 / 5400) and found["min_yield"] == pytest.approx(1710 / 5400)
+    assert found["yields"]["j5"] == pytest.approx(work["j5"] / 8 / 5400)
+    assert found["min_yield"] == pytest.approx(1710 / 5400)
     assert (house.out / "f.svg").read_text().startswith("<?xml")
 
 

@@ -1,0 +1,159 @@
+"""Speed and memory of checkpoint plans: `make bench`.
+
+The first lines are the largest plans that are asked for: 200 jobs on 1,000 processors with one checkpoint time, and with
+20 different ones, each in a process of its own, the machine's code being compiled before. Tables have
+(P - U + 1) x (P + 1) cells, and only a fifth of the processors is held by jobs that run without a checkpoint (U). Then how time
+grows with jobs and with processors, and what that is for each cell of the tables; the paper's bounds, for comparison,
+are J P^3 and J^2 P^3. The last line is a run of the scheduler. `--quick` leaves out what takes longest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from batwatt.campaign.run import RunSpec, run
+from batwatt.engine.config import EngineConfig
+from batwatt.inputs.capacity_spec import parse_capacity
+from batwatt.inputs.machines import Machines
+from batwatt.inputs.varcap_synthetic import VarcapLike, varcap_table
+from batwatt.periods.instance import Instance, PeriodJob
+from batwatt.periods.plan import checkpoint_ends, plan, solve
+
+GIB = 2**30
+WALK = "walk:range=0.6,mean=0.7,step=0.1,period=3600,seed=1"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A plan, and what it is to stay under."""
+
+    name: str
+    jobs: int
+    processors: int
+    times: int
+    most_s: float = float("inf")
+    most_bytes: float = float("inf")
+
+
+CASES = (
+    Case("constant C", 200, 1000, 1, 2.0, 2 * GIB),
+    Case("20 different C", 200, 1000, 20, 30.0, 2 * GIB),
+)
+BY_JOBS = tuple(Case("constant C", jobs, 1000, 1) for jobs in (50, 100, 200, 400))
+BY_PROCESSORS = tuple(Case("constant C", 200, processors, 1) for processors in (250, 500, 1000, 2000))
+BY_TIMES = tuple(Case("different C", 200, 1000, times) for times in (1, 5, 20))
+
+
+def instance_of(case: Case) -> Instance:
+    """As many running jobs as there are checkpoint times, all of a fifth of the processors, and wide stopped ones.
+
+    So the best plan checkpoints those that run for one of the others, and every table is looked at and gone through.
+    """
+    draw = random.Random(7)
+    jobs = []
+    for number in range(case.jobs):
+        checkpoint_s = 60.0 + 7.0 * (number % case.times)
+        running = number < case.times
+        least = case.processors * 4 // 5
+        width = case.processors // (5 * case.times) if running else draw.randint(least + 1, case.processors)
+        recovery_s = float(draw.randint(30, 300))
+        jobs.append(PeriodJob(str(number), width, checkpoint_s, recovery_s, "running" if running else "stopped"))
+    return Instance(3600.0, case.processors, tuple(jobs))
+
+
+def cells_of(instance: Instance) -> int:
+    """How many cells all tables have, times the jobs that are put into each."""
+    found = [solve(instance, end_s, {}) for end_s in checkpoint_ends(instance)]
+    return sum(one.table.size * len(one.jobs) for one in found)
+
+
+def child(text: str) -> None:
+    """One plan, as often as it takes to see its time; prints the least time and the memory of the process."""
+    case = Case(**json.loads(text))
+    instance = instance_of(case)
+    plan(Instance(10.0, 3, (PeriodJob("a", 2, 1.0, 1.0, "running"), PeriodJob("b", 3, 1.0, 1.0, "stopped"))))
+    times = []
+    while len(times) < 3 or (sum(times) < 1.0 and len(times) < 20):
+        began = time.perf_counter()
+        found = plan(instance)
+        times.append(time.perf_counter() - began)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    told = {"s": min(times), "bytes": peak, "cells": cells_of(instance), "goodput": found.goodput}
+    if not found.checkpoints_end_s > 0.0:
+        raise RuntimeError("the best plan takes no checkpoint: this measures less than it should")
+    print(json.dumps(told))
+
+
+def measured(case: Case) -> dict[str, float]:
+    """What a plan takes, in a process of its own."""
+    given = {"name": case.name, "jobs": case.jobs, "processors": case.processors, "times": case.times}
+    command = [sys.executable, __file__, "--child", json.dumps(given)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def line(case: Case, found: dict[str, float]) -> str:
+    """One line of the print."""
+    ns = 1e9 * found["s"] / found["cells"]
+    size = f"J {case.jobs:4d}  P {case.processors:5d}  C {case.times:2d}"
+    return f"{size}  {found['s']:8.3f} s  {found['bytes'] / 2**20:6.0f} MiB  {ns:5.2f} ns a cell and job"
+
+
+def scheduler_line(folder: Path) -> str:
+    """A run of the scheduler: two weeks of jobs on 96 machines."""
+    trace = folder / "trace.csv"
+    table = varcap_table(VarcapLike(like="mira", jobs=3000, machines=96), seed=0)
+    table.to_csv(trace, index=False)
+    spec = RunSpec(
+        Machines(96, 1), trace, "checkpoint", {"checkpoint_s": 120, "recovery_s": 120}, folder / "run",
+        config=EngineConfig(energy=False), capacity=parse_capacity(WALK),
+    )  # fmt: skip
+    began = time.perf_counter()
+    metrics = run(spec).metrics
+    seconds = time.perf_counter() - began
+    return (
+        f"scheduler, {metrics.jobs_total} jobs on 96 machines: {seconds:.1f} s, {metrics.checkpoints} checkpoints, "
+        f"{metrics.recoveries} recoveries, goodput {metrics.goodput:.4f}"
+    )
+
+
+def main() -> int:
+    """All of it; 1 if a plan takes longer, or more memory, than it should."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="leave out the growth and the scheduler")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        child(given.child)
+        return 0
+    missed = False
+    print("checkpoint plans")
+    for case in CASES:
+        found = measured(case)
+        late = found["s"] > case.most_s or found["bytes"] > case.most_bytes
+        missed |= late
+        verdict = "MISSED" if late else "met"
+        print(f"{case.name:15s} {line(case, found)}  (to stay under {case.most_s:g} s and 2 GiB: {verdict})")
+    if given.quick:
+        return int(missed)
+    for title, cases in (("jobs", BY_JOBS), ("processors", BY_PROCESSORS), ("checkpoint times", BY_TIMES)):
+        print(f"growth with {title}")
+        for case in cases:
+            print(f"  {line(case, measured(case))}")
+    with tempfile.TemporaryDirectory() as folder:
+        print(scheduler_line(Path(folder)))
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
