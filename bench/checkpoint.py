@@ -1,10 +1,10 @@
 """Speed and memory of checkpoint plans: `make bench`.
 
-The first lines are the largest plans that are asked for: 200 jobs on 1,000 processors with one checkpoint time, and with
-20 different ones, each in a process of its own, the machine's code being compiled before. Tables have
-(P - U + 1) x (P + 1) cells, and only a fifth of the processors is held by jobs that run without a checkpoint (U). Then how time
-grows with jobs and with processors, and what that is for each cell of the tables; the paper's bounds, for comparison,
-are J P^3 and J^2 P^3. The last line is a run of the scheduler. `--quick` leaves out what takes longest.
+The first lines are the largest plans that are asked for: 200 jobs on 1,000 processors, one checkpoint time, and
+20 different ones, each in a process of its own, its code compiled before. Tables have (P - U + 1) x (P + 1) cells,
+and only a fifth of the processors is held by jobs that run without a checkpoint (U). Then how time grows with jobs and
+with processors, and what that is for each cell of the tables; the paper's bounds, for comparison, are J P^3 and
+J^2 P^3. The last line is a run of the scheduler. `--quick` leaves out what takes longest.
 """
 
 from __future__ import annotations

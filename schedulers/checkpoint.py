@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
 from pydantic import Field
@@ -50,7 +50,7 @@ class Checkpoint(CheckpointScheduler):
 
     Options: ClassVar[type[CheckpointOptions]] = CheckpointOptions
 
-    def plan(self, instance: Instance, past: Mapping[str, Past]) -> Plan:
+    def plan(self, instance: Instance, past: Callable[[], Mapping[str, Past]]) -> Plan:
         """The plan by the chosen method."""
         if self.settings.method == "subset-sum":
             try:
@@ -58,19 +58,22 @@ class Checkpoint(CheckpointScheduler):
             except NoPlanError:
                 pass  # checkpoints that take longer than the period: who runs goes on
         if self.settings.min_yield > 0.0:
-            return fair(instance, past, self.settings.min_yield)
+            return fair(instance, past(), self.settings.min_yield)
         return plan(instance)
 
-    def prepare(self, running: list[PeriodJob], others: list[PeriodJob], period_s: float, processors: int) -> Prepared:
+    def prepare(
+        self, running: list[PeriodJob], others: Callable[[], list[PeriodJob]], period_s: float, processors: int
+    ) -> Prepared:
         """The set by the chosen objective."""
         chosen: CheckpointOptions = self.settings
+        objective = chosen.prepare or ("all" if chosen.method == "subset-sum" else "cheapest")
         return prepare(
             running,
-            others,
+            others() if objective in ("worst", "expected") else (),
             period_s,
             processors,
             min(self.most_change, processors),
-            objective=chosen.prepare or ("all" if chosen.method == "subset-sum" else "cheapest"),
+            objective=objective,
             platform=len(self.fleet),
             cover=chosen.cover,
         )

@@ -133,21 +133,26 @@ def acts_of(instance: Instance, decisions: Sequence[Decision], end_s: float) -> 
 
 def work_of(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> float:
     """W_i of a decision, <= 0 if it is not worth anything; checkpoints end at `end_s`."""
-    checkpoint_s, recovery_s = job.checkpoint_s, job.recovery_s
-    work_s = {
-        "run": period_s - job.recovering_s,
-        "stop": 0.0,
-        "wait": 0.0,
-        "recover": period_s - recovery_s,
-        "recover-later": period_s - end_s - recovery_s,
-        "checkpoint": end_s - checkpoint_s,
-        "checkpoint-again": end_s - checkpoint_s - job.recovering_s,
-        "fill": end_s - recovery_s - checkpoint_s,
-    }[decision]
+    if decision in ("stop", "wait"):
+        return 0.0
+    if decision == "run":
+        work_s = period_s - job.recovering_s
+    elif decision == "recover":
+        work_s = period_s - job.recovery_s
+    elif decision == "recover-later":
+        work_s = period_s - end_s - job.recovery_s
+    elif decision == "checkpoint":
+        work_s = end_s - job.checkpoint_s
+    elif decision == "checkpoint-again":
+        work_s = end_s - job.checkpoint_s - job.recovering_s
+    else:
+        work_s = end_s - job.recovery_s - job.checkpoint_s
     return min(work_s, job.left_s)
 
 
 def _act(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> Act:
+    if decision in ("stop", "wait"):
+        return Act(job, decision, 0.0, ())
     work_s = max(work_of(job, decision, end_s, period_s), 0.0)
     phases: list[Phase] = []
     at_s = end_s if decision == "recover-later" else 0.0

@@ -167,7 +167,7 @@ def solve(
     processors = processors or instance.processors
     meaning = meanings(end_s, refill)
     jobs, rows = [], []
-    for job in _of_use(instance, least_s, processors):
+    for job in _of_use(instance, least_s, processors, 2 if refill else 1):
         worths = [-math.inf] * 4
         for choice, decision in meaning[job.state].items():
             worths[choice] = _worth(job, decision, end_s, instance.period_s, least_s.get(job.id, 0.0))
@@ -207,14 +207,14 @@ def _in_order(jobs: Sequence[PeriodJob]) -> list[PeriodJob]:
     return sorted(jobs, key=lambda job: (rank[job.state], -job.processors))
 
 
-def _of_use(instance: Instance, least_s: Mapping[str, float], processors: int) -> Iterator[PeriodJob]:
-    """The jobs without the stopped ones that are too wide, and those of which there are more alike than can run."""
+def _of_use(instance: Instance, least_s: Mapping[str, float], processors: int, rounds: int) -> Iterator[PeriodJob]:
+    """The jobs without those stopped ones of which more are alike than can run in so many rounds."""
     alike: Counter[tuple[float, ...]] = Counter()
     for job in _in_order(instance.jobs):
         if job.state == "stopped" and not least_s.get(job.id, 0.0) > 0.0:
             left_s = min(job.left_s, instance.period_s)
             key = (job.processors, job.recovery_s, job.checkpoint_s, left_s)
             alike[key] += 1
-            if alike[key] > processors // job.processors:
+            if alike[key] > rounds * (processors // job.processors):
                 continue
         yield job

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -41,12 +41,17 @@ class CheckpointScheduler(SpanScheduler):
         self._room = False
 
     @abstractmethod
-    def plan(self, instance: Instance, past: Mapping[str, Past]) -> Plan:
-        """The plan of a period."""
+    def plan(self, instance: Instance, past: Callable[[], Mapping[str, Past]]) -> Plan:
+        """The plan of a period; `past` gives what its jobs have done before."""
 
     @abstractmethod
-    def prepare(self, running: list[PeriodJob], others: list[PeriodJob], period_s: float, processors: int) -> Prepared:
-        """Which of the running jobs are checkpointed before a change; the next period has `period_s` s."""
+    def prepare(
+        self, running: list[PeriodJob], others: Callable[[], list[PeriodJob]], period_s: float, processors: int
+    ) -> Prepared:
+        """Which of the running jobs are checkpointed before a change; `others` gives those that wait.
+
+        The next period has `period_s` s.
+        """
 
     @abstractmethod
     def warning_s(self, tasks: Iterable[Saved]) -> float:
@@ -118,15 +123,18 @@ class CheckpointScheduler(SpanScheduler):
         for task in self._running():
             if task.leaves or (task.doing == "work" and task.rest_s(now_s) <= step_s - now_s):
                 continue  # gone by then
-            ready_s = task.part_s + task.recovery_s if task.doing == "recovery" else now_s
-            if ready_s >= step_s:
+            works_s = self._works_s(task, now_s)
+            if works_s >= step_s:
                 jobs.append(self._job(task, now_s, "running", checkpoint_s=0.0))  # it loses nothing if it stops
-            elif step_s - task.checkpoint_s < ready_s - LAG_S:
+            elif step_s - task.checkpoint_s < works_s - LAG_S:
                 unable += task.width
             else:
                 able[task.name] = task
                 jobs.append(self._job(task, now_s, "running"))
-        others = [self._job(task, now_s, "stopped") for task in _in_order(self.waiting.values())]
+
+        def others() -> list[PeriodJob]:
+            return [self._job(task, now_s, "stopped") for task in _in_order(self.waiting.values())]
+
         period_s = self._length_s(self._next_step + 1, step_s)
         for name in self.prepare(jobs, others, period_s, self.alive - unable).ids & able.keys():
             task = able[name]
@@ -154,7 +162,7 @@ class CheckpointScheduler(SpanScheduler):
         decisions: dict[str, Decision] = {job.id: "stop" for job in jobs}
         if free > 0 and jobs:
             instance = Instance(self._length_s(self._next_step, now_s), free, tuple(jobs))
-            found = self.plan(instance, self._past(tasks.values(), now_s))
+            found = self.plan(instance, lambda: self._past(tasks.values(), now_s))
             decisions = {act.job.id: act.decision for act in found.acts}
             self._later_s = now_s + found.checkpoints_end_s
         for name, decision in decisions.items():
@@ -239,46 +247,68 @@ class CheckpointScheduler(SpanScheduler):
         return True
 
     def _fill(self, now_s: float) -> None:
-        """Give what is free in the middle of a period to jobs that wait."""
-        room = self._free(now_s)
-        taken = {task.number for task in (*self._starts, *self._later)}
-        fitting = (task for task in self.waiting.values() if task.width <= room and task.number not in taken)
-        waiting = _in_order(fitting)
+        """Give what is free in the middle of a period to jobs that wait.
+
+        What cannot be saved before the next change any more must fit into what is left after the deepest fall.
+        """
+        at_risk = sum(task.width for task in self._running() if self._at_risk(task, now_s))
+        safe = max(0, self.alive - self.most_change) - at_risk
+        if self._step_s() == math.inf:
+            safe = self.alive
+        for hurried in (False, True):
+            free = self._free()
+            room = min(free, safe) if hurried else free
+            taken = {task.number for task in (*self._starts, *self._later)}
+            fitting = (task for task in self.waiting.values() if task.width <= room and task.number not in taken)
+            self._begin(_in_order(task for task in fitting if self._at_risk(task, now_s) == hurried), room, now_s)
+
+    def _begin(self, waiting: list[Saved], room: int, now_s: float) -> None:
+        """Let some jobs begin on so many machines, as is best until the next change."""
         if not waiting:
             return
         jobs = tuple(self._job(task, now_s, "stopped") for task in waiting)
         instance = Instance(self._length_s(self._next_step, now_s), room, jobs)
-        found = self.plan(instance, self._past(waiting, now_s))
+        found = self.plan(instance, lambda: self._past(waiting, now_s))
         for task, act in zip(waiting, found.acts, strict=True):
             if act.decision == "recover":
                 self._start(task)
 
-    def _free(self, now_s: float) -> int:
+    def _free(self) -> int:
         """How many machines jobs may come to that nobody has planned for."""
         free = self.fleet.free_machines(0, len(self.fleet)) - sum(task.width for task in self._starts)
-        leaving = sum(task.width for task in self._running() if task.leaves)
-        free += min(0, leaving - sum(task.width for task in self._later))
-        if self._announced:
-            at_risk = sum(
-                task.width
-                for task in self._running()
-                if task.doing in ("work", "recovery") and task.checkpoint_at_s is None and not task.leaves
-            )
-            free = min(free, max(0, self.alive - self.most_change) - at_risk)
+        if self._later:
+            leaving = sum(task.width for task in self._running() if task.leaves)
+            free += min(0, leaving - sum(task.width for task in self._later))
         return free
+
+    def _at_risk(self, task: Saved, now_s: float) -> bool:
+        """Whether the next change would find a job, that runs or begins now, with work that is not saved."""
+        step_s = self._step_s()
+        if step_s == math.inf or task.leaves or task.checkpoint_at_s is not None or task.doing == "checkpoint":
+            return False
+        works_s = self._works_s(task, now_s)
+        if step_s <= works_s or task.rest_s(now_s) <= step_s - works_s:
+            return False  # it works for nothing before, or ends
+        return self._announced or task.checkpoint_s > step_s - works_s - LAG_S
+
+    def _works_s(self, task: Saved, now_s: float) -> float:
+        """From when on a job works that does, recovers, or begins now."""
+        if task.doing == "recovery":
+            return task.part_s + task.recovery_s
+        return now_s + (task.recovery_s if task.doing == "waiting" and task.begun else 0.0)
 
     # facts ------------------------------------------------------------------------------------------------------
 
     def _job(
         self, task: Saved, now_s: float, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0
     ) -> PeriodJob:
+        """A job as a plan sees it: without an end, since others get what it leaves free before the next change."""
         return PeriodJob(
             id=task.name,
             processors=task.width,
             checkpoint_s=task.checkpoint_s if checkpoint_s is None else checkpoint_s,
             recovery_s=task.recovery_s if task.begun else 0.0,
             state=state,
-            left_s=max(task.rest_s(now_s), LAG_S),
             recovering_s=recovering_s,
         )
 
@@ -319,7 +349,7 @@ class CheckpointScheduler(SpanScheduler):
 
     def _hopeless(self) -> tuple[list[Job], str]:
         fleet = self.fleet
-        if fleet.tasks or self._pending or self._starts or bool((fleet.in_service & ~fleet.ready).any()):
+        if fleet.tasks or self._pending or self._starts or self._later or bool((fleet.in_service & ~fleet.ready).any()):
             return [], ""
         return self._leave_waiting(), "no machines are left for them"
 

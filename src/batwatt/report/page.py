@@ -15,7 +15,11 @@ from plotly.offline import get_plotlyjs
 
 from batwatt import __version__
 from batwatt.files import whole_file
-from batwatt.report import igsc22, pmbs23, varcap
+from batwatt.report import checkpoint, igsc22, pmbs23, varcap
+from batwatt.report.checkpoint_charts import drawn_of as checkpoint_charts
+from batwatt.report.checkpoint_claims import CLAIMS as CHECKPOINT_CLAIMS
+from batwatt.report.checkpoint_claims import break_even_grid
+from batwatt.report.checkpoint_claims import claims as checkpoint_claims
 from batwatt.report.exhibits import Exhibit, box_exhibits, exhibits, write_pictures
 from batwatt.report.grid import Grid, write_csv
 from batwatt.report.outline import Outline, general_outline
@@ -51,6 +55,8 @@ def write_report(results: Path | str) -> list[Path]:
     campaign = read_campaign(results)
     outline = igsc22.outline(campaign)
     with drawing():
+        if outline is None and checkpoint.is_checkpointed(campaign):
+            return _checkpoint_report(campaign)
         if outline is None and varcap.is_varied(campaign):
             return _varied_report(campaign)
         if outline is None and pmbs23.has_goodput(campaign):
@@ -84,6 +90,19 @@ def _varied_report(declared: Campaign) -> list[Path]:
     drawn = drawn_of(points, {label: outline.looks(campaign.labels)[label] for label in outline.drawn})
     found = varied_claims(points)
     grids = [*claims_tables(found), *tables(points, outline.drawn)]
+    frames = {"means.csv": marks(drawn), SUMMARY: summary(declared, general_outline(declared))}
+    frames |= {} if found.empty else {"claims-numbers.csv": found}
+    return _write(campaign, outline, grids, frames, chart_exhibits(drawn, points, campaign))
+
+
+def _checkpoint_report(declared: Campaign) -> list[Path]:
+    """The report of a campaign with the scheduler `checkpoint`: charts of what varies in each study."""
+    campaign = checkpoint.named(declared)
+    outline = checkpoint.outline(campaign)
+    points = checkpoint.points(campaign, declared)
+    drawn = checkpoint_charts(points, outline.looks(campaign.labels))
+    found = checkpoint_claims(points)
+    grids = [*claims_tables(found, CHECKPOINT_CLAIMS, "what is said (section of the paper)"), *break_even_grid(points)]
     frames = {"means.csv": marks(drawn), SUMMARY: summary(declared, general_outline(declared))}
     frames |= {} if found.empty else {"claims-numbers.csv": found}
     return _write(campaign, outline, grids, frames, chart_exhibits(drawn, points, campaign))

@@ -32,7 +32,8 @@ How = Literal["difference", "more", "less", "times"]
 class Claim:
     """A sentence of the text, put as: the number is above `threshold`, of the first beside the second.
 
-    `first` and `second` are what columns of the points are, and both have what `also` says. `how`: `difference`, first
+    `first` and `second` are what columns of the points are, and both have what `also` says; they may differ in what
+    `free` names, too. `how`: `difference`, first
     - second; `more`, by how many % the first is more than the second; `less`, by how many % the second is less than the
     first; `times`, first / second.
     """
@@ -46,6 +47,7 @@ class Claim:
     how: How = "more"
     threshold: float | None = 0.0
     also: Side = field(default_factory=dict)
+    free: tuple[str, ...] = ()
 
     @property
     def unit(self) -> str:
@@ -154,15 +156,16 @@ CLAIMS = (*_OF_THE_TEXT, *(_longer(claim) for claim in _OF_THE_TEXT if set(claim
 """In the order of the text; the threshold is 0 (1 where it counts times) unless the text says more."""
 
 
-def claims(frame: pd.DataFrame) -> pd.DataFrame:
+def claims(frame: pd.DataFrame, said: Sequence[Claim] = CLAIMS, dimensions: Sequence[str] = DIMENSIONS) -> pd.DataFrame:
     """A row per claim and point at which there are pairs, with the columns `COLUMNS`.
 
-    A pair is of the same jobs and walk. Of a quotient, a pair whose second is 0 tells nothing, and is left out.
+    A pair is of the same jobs and walk, and agrees in all `dimensions` but what is compared. Of a quotient, a pair
+    whose second is 0 tells nothing, and is left out.
     """
     found = []
-    for claim in CLAIMS:
+    for claim in said:
         for study in dict.fromkeys(study for study in frame["study"] if claim.holds(study)):
-            for point, numbers in _numbers(frame[frame["study"] == study], claim):
+            for point, numbers in _numbers(frame[frame["study"] == study], claim, dimensions):
                 number, error, count = mean_of(numbers)
                 verdict = verdict_of(claim.threshold, number, math.inf if math.isnan(error) else error, sure(count))
                 sides = (_named(claim.first), _named(claim.second))
@@ -176,11 +179,11 @@ def sure(instances: int) -> float:
     return QUANTILES[instances - 2] if 2 <= instances < len(QUANTILES) + 2 else FROM_THEN
 
 
-def _numbers(rows: pd.DataFrame, claim: Claim) -> Iterator[tuple[str, pd.Series]]:
+def _numbers(rows: pd.DataFrame, claim: Claim, dimensions: Sequence[str]) -> Iterator[tuple[str, pd.Series]]:
     """What a number is of, as a text, and the numbers of its instances."""
     sides = claim.first, claim.second
-    first, second = (_picked(rows, {**claim.also, **side}) for side in sides)
-    free = {*claim.first, *claim.second, "case"}
+    first, second = (_picked(rows, {**claim.also, **side}, dimensions) for side in sides)
+    free = {*claim.first, *claim.second, *claim.free, "case"}
     structures = [{**claim.also, **side}.get("structure") for side in sides]
     if FIXED not in structures:
         # nothing is terminated there
@@ -190,22 +193,22 @@ def _numbers(rows: pd.DataFrame, claim: Claim) -> Iterator[tuple[str, pd.Series]
     # points are those of the side that varies
     swapped = structures[0] == FIXED
     here, there = (second, first) if swapped else (first, second)
-    same = [name for name in DIMENSIONS if name not in free]
-    pairs = here[[*DIMENSIONS, claim.measure]].merge(there[[*same, claim.measure]], on=same, suffixes=("", "_there"))
+    same = [name for name in dimensions if name not in free]
+    pairs = here[[*dimensions, claim.measure]].merge(there[[*same, claim.measure]], on=same, suffixes=("", "_there"))
     one, other = pairs[claim.measure], pairs[f"{claim.measure}_there"]
     numbers = _compared(*((other, one) if swapped else (one, other)), claim.how)
-    by = _apart(pairs)
+    by = _apart(pairs, dimensions)
     for values, part in pairs.groupby(by, sort=False) if by else (((), pairs),):
         left = numbers[part.index].dropna()
         if len(left):
             yield ", ".join(_word(name, value) for name, value in zip(by, values, strict=True)), left
 
 
-def _apart(pairs: pd.DataFrame) -> list[str]:
+def _apart(pairs: pd.DataFrame, dimensions: Sequence[str]) -> list[str]:
     """The dimensions that tell points apart, without those that follow from others."""
     found: list[str] = []
     count = 1
-    for name in DIMENSIONS:
+    for name in dimensions:
         if name not in (*INSTANCE, "case") and (more := len(pairs[[*found, name]].drop_duplicates())) > count:
             found, count = [*found, name], more
     return found
@@ -222,16 +225,18 @@ def _compared(first: pd.Series, second: pd.Series, how: How) -> pd.Series:
 
 def _word(name: str, value: Any) -> str:
     words = {"range": "range {}", "step": "steps of {}", "period_s": "every {} s", "foresight_h": "foresight {} h",
-             "headroom": "headroom {}", "dependencies": "{} % dependent", "long_fraction": "long jobs {}"}  # fmt: skip
+             "headroom": "headroom {}", "dependencies": "{} % dependent", "long_fraction": "long jobs {}",
+             "checkpoint_s": "C = {} s", "recovery_s": "R = {} s", "warning_s": "told {} s before",
+             "asked_yield": "yield {}"}  # fmt: skip
     return words.get(name, "{}").format(written(value))
 
 
-def _picked(rows: pd.DataFrame, side: Side) -> pd.DataFrame:
+def _picked(rows: pd.DataFrame, side: Side, dimensions: Sequence[str]) -> pd.DataFrame:
     """The rows that are as a side says, numbers to what they were rounded to."""
     for name, value in side.items():
         rows = rows[np.isclose(rows[name], value) if isinstance(value, float) else rows[name] == value]
     # merged on as they are: what is missing is one value like others
-    numbers = [name for name in DIMENSIONS if pd.api.types.is_numeric_dtype(rows[name])]
+    numbers = [name for name in dimensions if pd.api.types.is_numeric_dtype(rows[name])]
     return rows.assign(**{name: rows[name].fillna(NONE) for name in numbers})
 
 
@@ -240,7 +245,9 @@ def _named(side: Side) -> str:
     return ", ".join(names.get(str(value), _word(name, value)) for name, value in side.items())
 
 
-def claims_tables(found: pd.DataFrame) -> list[Grid]:
+def claims_tables(
+    found: pd.DataFrame, said: Sequence[Claim] = CLAIMS, heading: str = "what the text says (section)"
+) -> list[Grid]:
     """The table of the claims; none without a number."""
     if found["number"].notna().sum() == 0:
         return []
@@ -253,4 +260,4 @@ def claims_tables(found: pd.DataFrame) -> list[Grid]:
         "Every number with its standard error is in claims-numbers.csv.",
     )
     points = "studies, and values of what varies in them"
-    return [claims_grid(found, CLAIMS, "what the text says (section)", points, notes)]
+    return [claims_grid(found, said, heading, points, notes)]

@@ -1,0 +1,75 @@
+"""That plans cost what docs/checkpoint.md says: tables of (P - U + 1) x (P + 1) cells, one for each checkpoint time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from batwatt.periods import plan as plans
+from batwatt.periods.instance import Instance, PeriodJob
+from batwatt.periods.plan import checkpoint_ends, plan, solve
+
+
+def jobs_of(*rows):
+    return tuple(PeriodJob(str(n), *row) for n, row in enumerate(rows))
+
+
+def test_a_table_for_each_checkpoint_time_of_those_that_run():
+    rows = [(1, c, 0.0, "running") for c in (5.0, 7.0, 5.0, 0.0, 101.0)]
+    rows += [(1, 9.0, 0.0, "checkpointed"), (1, 11.0, 0.0, "stopped")]
+    assert checkpoint_ends(Instance(100.0, 10, jobs_of(*rows))) == [0.0, 5.0, 7.0]
+
+
+def test_the_size_of_a_table():
+    instance = Instance(
+        100.0, 10, jobs_of((3, 5.0, 1.0, "running"), (4, 5.0, 1.0, "checkpointed"), (7, 5.0, 1.0, "stopped"))
+    )
+    assert solve(instance, 0.0, {}).table.shape == (1, 11)
+    assert solve(instance, 5.0, {}).table.shape == (8, 11)  # 7 are free for others, and 0
+
+
+def test_processors_are_counted_in_the_largest_unit_that_all_jobs_are_multiples_of():
+    rows = [(300, 5.0, 1.0, "running"), (400, 5.0, 1.0, "checkpointed"), (700, 5.0, 1.0, "stopped")]
+    fine, coarse = (
+        Instance(100.0, 1099, jobs_of(*rows)),
+        Instance(100.0, 10, jobs_of(*((r[0] // 100, *r[1:]) for r in rows))),
+    )
+    assert solve(fine, 5.0, {}).table.shape == (8, 11)
+    assert [act.decision for act in plan(fine).acts] == [act.decision for act in plan(coarse).acts]
+
+
+def test_of_stopped_jobs_that_are_alike_only_those_count_that_can_run():
+    rows = [(3, 5.0, 1.0, "stopped")] * 1000 + [(3, 5.0, 2.0, "stopped")] * 2 + [(11, 5.0, 2.0, "stopped")]
+    assert len(solve(Instance(100.0, 10, jobs_of(*rows)), 0.0, {}).jobs) == 3 + 2
+    # those that work in both phases are alike, too: one may in the first, others in the second
+    assert len(solve(Instance(100.0, 10, jobs_of(*rows)), 0.0, {}, refill=True).jobs) == 6 + 2
+
+
+def test_what_would_be_too_large_is_refused():
+    rows = [(1, 5.0, 1.0, "running"), (9999, 5.0, 1.0, "stopped"), (19998, 5.0, 1.0, "stopped")]
+    with pytest.raises(
+        ValueError, match="19999 x 20000 processors take more than 1024 MiB: count them in larger units"
+    ):
+        plan(Instance(100.0, 20_000, jobs_of(*rows)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_in_little_memory_the_plan_is_the_same(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    drawn = (*rng.integers(1, 9, (3, 30)), rng.choice(["checkpointed", "stopped"], 30))
+    rows = [(int(p), float(c), float(r), str(state)) for p, c, r, state in zip(*drawn, strict=True)]
+    rows += [(2, float(c), 3.0, "running") for c in rng.integers(1, 20, 5)]
+    instance = Instance(100.0, 25, jobs_of(*rows))
+    found = plan(instance)
+    monkeypatch.setattr(plans, "MOST_BYTES", 4000)  # the choices of a few jobs at a time
+    monkeypatch.setattr(plans, "_packed", _unchecked)
+    again = plan(instance)
+    assert (again.checkpoints_end_s, again.acts) == (found.checkpoints_end_s, found.acts)
+
+
+def _unchecked(end_s, jobs, worths, processors, free):
+    """A knapsack whose table may be larger than there is room for."""
+    table = np.zeros((free + 1, processors + 1))
+    widths = np.array([job.processors for job in jobs], dtype=np.int64)
+    plans.fill(widths, worths, table, np.empty(processors + 1), np.empty((len(jobs), 1, 1), np.uint8), False)
+    return plans.Knapsack(end_s, tuple(jobs), 1, widths, worths, table)
