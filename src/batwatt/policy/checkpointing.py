@@ -125,15 +125,15 @@ class CheckpointScheduler(SpanScheduler):
                 continue  # gone by then
             works_s = self._works_s(task, now_s)
             if works_s >= step_s:
-                jobs.append(self._job(task, now_s, "running", checkpoint_s=0.0))  # it loses nothing if it stops
+                jobs.append(_job(task, "running", checkpoint_s=0.0))  # it loses nothing if it stops
             elif step_s - task.checkpoint_s < works_s - LAG_S:
                 unable += task.width
             else:
                 able[task.name] = task
-                jobs.append(self._job(task, now_s, "running"))
+                jobs.append(_job(task, "running"))
 
         def others() -> list[PeriodJob]:
-            return [self._job(task, now_s, "stopped") for task in _in_order(self.waiting.values())]
+            return [_waiting_job(task) for task in _in_order(self.waiting.values())]
 
         period_s = self._length_s(self._next_step + 1, step_s)
         for name in self.prepare(jobs, others, period_s, self.alive - unable).ids & able.keys():
@@ -181,11 +181,11 @@ class CheckpointScheduler(SpanScheduler):
     def _before(self, task: Saved, now_s: float) -> PeriodJob:
         """A job as it is at a change."""
         if task.doing == "waiting":
-            return self._job(task, now_s, "stopped")
+            return _waiting_job(task)
         if task.doing == "work" and task.checkpoint_s > 0.0:
-            return self._job(task, now_s, "running")
+            return _job(task, "running")
         rest_s = max(0.0, task.part_s + task.recovery_s - now_s) if task.doing == "recovery" else 0.0
-        return self._job(task, now_s, "checkpointed", recovering_s=rest_s)
+        return _job(task, "checkpointed", recovering_s=rest_s)
 
     def _obey(self, task: Saved, decision: Decision, now_s: float) -> None:
         if decision == "run":
@@ -266,7 +266,7 @@ class CheckpointScheduler(SpanScheduler):
         """Let some jobs begin on so many machines, as is best until the next change."""
         if not waiting:
             return
-        jobs = tuple(self._job(task, now_s, "stopped") for task in waiting)
+        jobs = tuple(_waiting_job(task) for task in waiting)
         instance = Instance(self._length_s(self._next_step, now_s), room, jobs)
         found = self.plan(instance, lambda: self._past(waiting, now_s))
         for task, act in zip(waiting, found.acts, strict=True):
@@ -298,19 +298,6 @@ class CheckpointScheduler(SpanScheduler):
         return now_s + (task.recovery_s if task.doing == "waiting" and task.begun else 0.0)
 
     # facts ------------------------------------------------------------------------------------------------------
-
-    def _job(
-        self, task: Saved, now_s: float, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0
-    ) -> PeriodJob:
-        """A job as a plan sees it: without an end, since others get what it leaves free before the next change."""
-        return PeriodJob(
-            id=task.name,
-            processors=task.width,
-            checkpoint_s=task.checkpoint_s if checkpoint_s is None else checkpoint_s,
-            recovery_s=task.recovery_s if task.begun else 0.0,
-            state=state,
-            recovering_s=recovering_s,
-        )
 
     def _length_s(self, step: int, now_s: float) -> float:
         """How long it is to a step."""
@@ -357,3 +344,22 @@ class CheckpointScheduler(SpanScheduler):
 def _in_order(tasks: Iterable[Saved]) -> list[Saved]:
     """In the order of submission."""
     return sorted(tasks, key=lambda task: task.number)
+
+
+def _job(task: Saved, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0) -> PeriodJob:
+    """A job as a plan sees it: without an end, since others get what it leaves free before the next change."""
+    return PeriodJob(
+        id=task.name,
+        processors=task.width,
+        checkpoint_s=task.checkpoint_s if checkpoint_s is None else checkpoint_s,
+        recovery_s=task.recovery_s if task.begun else 0.0,
+        state=state,
+        recovering_s=recovering_s,
+    )
+
+
+def _waiting_job(task: Saved) -> PeriodJob:
+    """The same of one that waits; there are many, and most have waited before."""
+    if task.waits_as is None:
+        task.waits_as = _job(task, "stopped")
+    return task.waits_as

@@ -26,6 +26,7 @@ from batwatt.model.workload import (
     RECOVERY_S,
     Delay,
 )
+from batwatt.periods.instance import PeriodJob
 from batwatt.policy.base import Job
 from batwatt.policy.capacity import CapacityScheduler, MachineOptions, number_in
 from batwatt.policy.fleet import Fleet, Places, Task
@@ -58,6 +59,8 @@ class Saved(Task):
     checkpoint_at_s: float | None = None
     """When its next checkpoint is to begin."""
     walltime_s: float | None = None
+    waits_as: PeriodJob | None = None
+    """What plans see of it when it waits; that changes when it begins."""
     alone_s: float = 0.0
     """How long it could have worked alone, up to the last change."""
 
@@ -231,7 +234,7 @@ class SpanScheduler(CapacityScheduler):
     def work(self, task: Saved) -> None:
         """Let a job that is in memory work, until it has ended if nothing happens."""
         if not task.begun:
-            task.begun = True
+            task.begun, task.waits_as = True, None
             self._execute(task, "work")
         else:
             self.launch(task, "work", task.rest_s(self.bs.time()))
