@@ -72,10 +72,11 @@ def prepare(
         raise ValueError(f"jobs that run hold {held} of {processors} processors")
     need = must_cover(held, processors, k, cover)
     cheapest = cheapest_cover(running, need)
-    if objective in ("cheapest", "all") or not running:
+    outcomes = tuple(possible(processors, k, platform))
+    if objective in ("cheapest", "all") or not outcomes:
         chosen = cheapest if objective == "cheapest" else frozenset(job.id for job in running)
         return Prepared(chosen, objective, _cost(running, chosen), exact=True)
-    judge = _Judge(running, others, period_s, tuple(possible(processors, k, platform)), objective, weights)
+    judge = _Judge(running, others, period_s, outcomes, objective, weights)
 
     def covers(ids: frozenset[str]) -> bool:
         return sum(job.processors for job in running if job.id in ids) >= need

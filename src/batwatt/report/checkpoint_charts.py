@@ -33,7 +33,7 @@ PLANS = (
          measures=(GOODPUT, ABORTED, OVERHEAD)),
     Plan(stem="frequency", figure="Frequency", title="how often the capacity changes, C = R = 300 s", x=PERIOD,
          by="label", measures=(GOODPUT, ABORTED, OVERHEAD)),
-    Plan(stem="warning", figure="Warnings", title="changes told too late for C = 300 s", x=WARNING, by="label",
+    Plan(stem="warning", figure="Warnings", title="changes told too late for some checkpoints", x=WARNING, by="label",
          measures=(GOODPUT, ABORTED, OVERHEAD)),
     Plan(stem="prepare", figure="Preparing", title="who is checkpointed before a change", x=WHO, by="label",
          kind="bars", measures=(GOODPUT, OVERHEAD)),
@@ -49,7 +49,8 @@ def drawn_of(frame: pd.DataFrame, looks: Mapping[str, Look]) -> Drawn:
     found: Drawn = []
     for plan in PLANS:
         rows = frame[frame["study"] == plan.stem]
-        found.append((plan, list(_panels(plan, rows, looks))))
+        if not rows.empty:
+            found.append((plan, list(_panels(plan, rows, looks))))
     known = {plan.stem for plan in PLANS}
     for study in dict.fromkeys(study for study in frame["study"] if study not in known):
         plan = general_plan(study, frame[frame["study"] == study])

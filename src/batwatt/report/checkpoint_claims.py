@@ -22,7 +22,7 @@ _RIGID = ("ranges", "costs", "steps", "frequency", BREAK_EVEN)
 
 def _against(other: str, says: str) -> Claim:
     return Claim(name=f"dp-{other.split(' ')[0].lower()}", says=says, stems=_RIGID, first=_DP, second={"label": other},
-                 how="difference", free=COSTS)  # fmt: skip
+                 how="difference", free=(*COSTS, "foresight_h"))  # fmt: skip
 
 
 CLAIMS: tuple[Claim, ...] = (
@@ -47,11 +47,11 @@ CLAIMS: tuple[Claim, ...] = (
           free=COSTS),
     Claim(name="price", says="What that costs in goodput.", stems=("endless",), first=_DP,
           second={"label": "DP fair 0.2"}, how="difference", threshold=None, free=COSTS),
-    Claim(name="price-half", says="What a least yield of 0.5 costs jobs that end, in goodput.",
-          stems=("ranges", "costs"), first=_DP, second={"label": "DP fair 0.5"}, how="difference", threshold=None,
+    Claim(name="price-half", says="A least yield of 0.5 costs jobs that end goodput.",
+          stems=("ranges", "costs"), first=_DP, second={"label": "DP fair 0.5"}, how="difference",
           free=("asked_yield",)),
     Claim(name="late", says="Changes that are told in time lose less work than those told too late (0 s before).",
-          stems=("warning",), first={"warning_s": 0.0}, second={"warning_s": 300.0}, measure=ABORTED.name,
+          stems=("warning",), first={"warning_s": 0.0}, second={"warning_s": 900.0}, measure=ABORTED.name,
           how="difference"),
     _against("LWW", "Checkpoints have more goodput than terminating the least wasted work (LWW)."),
     _against("LFD", "The same of the least fraction done (LFD)."),
@@ -100,8 +100,9 @@ def break_even(frame: pd.DataFrame) -> pd.DataFrame:
         best = str(kills.idxmax())
         theirs = part[part["label"] == best].set_index("walk")[GOODPUT.name]
         gains = ours.sub(theirs, axis=0).dropna()
-        mean, open_ = crossing(gains.columns, gains.mean())
-        each = np.array([crossing(gains.columns, values)[0] for values in gains.to_numpy()])
+        costs: list[float] = gains.columns.astype(float).tolist()
+        mean, open_ = crossing(costs, gains.mean().tolist())
+        each = np.array([crossing(costs, values)[0] for values in gains.to_numpy().tolist()])
         each = np.nan_to_num(each, nan=0.0)
         found.append((trace, period_s, best, float(kills.max()), float(gains.iloc[:, 0].mean()), mean, open_,
                       each.min(), each.max(), len(gains)))  # fmt: skip

@@ -21,6 +21,8 @@ CHARACTER_IN = 0.07
 """Width of a character on an axis, with what is between texts."""
 TURNED = 35
 """Angle of texts that do not fit side by side."""
+CLOSE = 0.02
+"""Share of an axis of numbers that half a character takes, with what is between texts."""
 
 
 def charts_figure(panels: Sequence[Chart], across: int) -> Figure:
@@ -101,8 +103,15 @@ def _lines(axes: Axes, panel: Chart) -> None:
         axes.set_xscale("log")
         axes.set_xticks(list(panel.xs), panel.ticks)
         axes.xaxis.set_minor_locator(NullLocator())
-    elif len(panel.xs) <= 8:
+    elif len(panel.xs) <= 8 and not _crowded(panel):
         axes.set_xticks(list(panel.xs), panel.ticks)
+
+
+def _crowded(panel: Chart) -> bool:
+    """Whether values of x are too close to each other to be written side by side."""
+    span = panel.xs[-1] - panel.xs[0]
+    texts = panel.ticks
+    return any(panel.xs[n + 1] - x < CLOSE * span * len(texts[n] + texts[n + 1]) for n, x in enumerate(panel.xs[:-1]))
 
 
 def _bars(axes: Axes, panel: Chart) -> None:

@@ -1,0 +1,91 @@
+"""The best of every schedule of a period on a grid of time: what a plan of `batwatt.periods` may be measured against.
+
+Any job may begin a checkpoint, stop or recover at any step, any number of times, but no work is ever lost. Rules:
+docs/checkpoint.md. Nothing of the planner is used here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from batwatt.periods.instance import Instance, PeriodJob
+
+JobState = tuple[str, int]
+"""What a job is between two steps, and for how many more steps; off and clean are saved, dirty is not."""
+Step = tuple[int, int, JobState]
+"""The processors a job holds for a step, those that do useful work, and its state afterwards."""
+OFF, CLEAN, DIRTY = ("off", 0), ("clean", 0), ("dirty", 0)
+
+
+def schedules(instance: Instance, known: int = 0) -> int:
+    """The most useful work in processor s of any schedule whose dates are whole seconds.
+
+    What runs at the end of the period keeps its work. Jobs without end, all times in whole s. `known`: so much can be
+    had for sure, what cannot come up to it is not followed. Raises ValueError if nothing can.
+    """
+    moves = [_moves(job) for job in instance.jobs]
+    most = _fill([job.processors for job in instance.jobs], instance.processors)
+    best = {tuple(_begins(job) for job in instance.jobs): 0}
+    for left in reversed(range(_whole(instance.period_s))):
+        least = known - left * most
+        following: dict[tuple[JobState, ...], int] = {}
+        for states, work in best.items():
+            options = [move[state] for move, state in zip(moves, states, strict=True)]
+            for after, gain in _together(options, instance.processors):
+                if following.get(after, least - 1) < work + gain:
+                    following[after] = work + gain
+        best = following
+    if not best:
+        raise ValueError("no schedule keeps all work" + (f" and does {known} processor s" if known else ""))
+    return max(best.values())
+
+
+def _fill(widths: Iterable[int], processors: int) -> int:
+    """The most of the processors that jobs can hold at once."""
+    sums = {0}
+    for width in widths:
+        sums |= {some + width for some in sums}
+    return max(some for some in sums if some <= processors)
+
+
+def _together(options: list[list[Step]], free: int) -> Iterator[tuple[tuple[JobState, ...], int]]:
+    """What all jobs may do in one step: their states after it, and the processors that work."""
+    if not options:
+        yield (), 0
+        return
+    for held, working, state in options[0]:
+        if held <= free:
+            for states, gain in _together(options[1:], free - held):
+                yield (state, *states), working + gain
+
+
+def _begins(job: PeriodJob) -> JobState:
+    states = {"checkpointed": _after("recovering", _whole(job.recovering_s)), "running": DIRTY, "stopped": OFF}
+    return states[job.state]
+
+
+def _moves(job: PeriodJob) -> dict[JobState, list[Step]]:
+    """What the job may do in a step, from each of its states."""
+    p = job.processors
+    checkpoint, recovery = _whole(job.checkpoint_s), _whole(job.recovery_s)
+    # work, or hold the processors and remain as it is, or give them back
+    clean = [(p, p, DIRTY), (p, 0, CLEAN), (0, 0, OFF)]
+    off = [(0, 0, OFF), (p, 0, _after("recovering", recovery - 1))] if recovery else clean
+    dirty = [(p, p, DIRTY), (p, 0, DIRTY)]
+    dirty += [(p, 0, _after("checkpointing", checkpoint - 1))] if checkpoint else clean
+    moves = {OFF: off, CLEAN: sorted({*clean, *off}), DIRTY: sorted(set(dirty))}
+    for left in range(1, max(recovery, _whole(job.recovering_s)) + 1):
+        moves["recovering", left] = [(p, 0, _after("recovering", left - 1)), (0, 0, OFF)]
+    for left in range(1, checkpoint):
+        moves["checkpointing", left] = [(p, 0, _after("checkpointing", left - 1))]
+    return moves
+
+
+def _after(name: str, left: int) -> JobState:
+    return (name, left) if left else CLEAN
+
+
+def _whole(time_s: float) -> int:
+    if time_s != int(time_s):
+        raise ValueError(f"times must be whole seconds on the grid, got {time_s!r}")
+    return int(time_s)

@@ -1,0 +1,218 @@
+"""Checkpoint planning a second time, from docs/checkpoint.md alone: every plan of an instance, in exact numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, pairwise
+
+from batwatt.periods.instance import Instance, PeriodJob, Plan
+
+Works = tuple[Fraction, ...]
+"""W of each job."""
+
+
+def choices(job: PeriodJob, end: Fraction, period: Fraction, refill: bool) -> Iterator[tuple[bool, bool, Fraction]]:
+    """What may become of a job: if it holds its processors in [0, D[, if it does in [D, T], and its W."""
+    checkpoint, recovery = Fraction(job.checkpoint_s), Fraction(job.recovery_s)
+    if job.state == "running":
+        yield True, True, _at_most(period, job)
+        if checkpoint <= end:
+            yield True, False, _at_most(end - checkpoint, job)
+        return
+    yield False, False, Fraction(0)
+    # what it has to recover if it works from the beginning on
+    rest = recovery if job.state == "stopped" else Fraction(job.recovering_s)
+    worth_it = [(False, True, period - end - recovery), (True, True, period - rest)]
+    if refill:
+        worth_it.append((True, False, end - rest - checkpoint))
+    for first, second, work in worth_it:
+        if work > 0:
+            yield first, second, _at_most(work, job)
+
+
+def _at_most(work: Fraction, job: PeriodJob) -> Fraction:
+    return work if math.isinf(job.left_s) else min(work, Fraction(job.left_s))
+
+
+def outcomes(instance: Instance, refill: bool = False) -> Iterator[Works]:
+    """W of every job in every plan that there is."""
+    period, jobs = Fraction(instance.period_s), instance.jobs
+    ends = {Fraction(0)} | {Fraction(job.checkpoint_s) for job in jobs if job.state == "running"}
+    for end in sorted(end for end in ends if end <= period):
+        options = [list(choices(job, end, period, refill)) for job in jobs]
+
+        def together(i: int, first: int, second: int, options=options, end=end) -> Iterator[Works]:
+            if i == len(jobs):
+                yield ()
+                return
+            for in_first, in_second, work in options[i]:
+                held, later = first + in_first * jobs[i].processors, second + in_second * jobs[i].processors
+                # [0, D[ is empty if D is 0
+                if later <= instance.processors and (held <= instance.processors or end == 0):
+                    for works in together(i + 1, held, later):
+                        yield work, *works
+
+        yield from together(0, 0, 0)
+
+
+def total(instance: Instance, works: Works) -> Fraction:
+    return sum((job.processors * work for job, work in zip(instance.jobs, works, strict=True)), Fraction(0))
+
+
+def brute(instance: Instance, refill: bool = False, least: Mapping[str, float] | None = None) -> Fraction | None:
+    """The most useful work in processor s of any plan in which some jobs have a least W; None if there is none."""
+    need = [Fraction((least or {}).get(job.id, 0)) for job in instance.jobs]
+    enough = (
+        total(instance, works)
+        for works in outcomes(instance, refill)
+        if all(work >= wanted for work, wanted in zip(works, need, strict=True))
+    )
+    return max(enough, default=None)
+
+
+def largest_subset(processors: int, widths: Sequence[int]) -> int:
+    sums = (sum(some) for count in range(len(widths) + 1) for some in combinations(widths, count))
+    return max(total for total in sums if total <= processors)
+
+
+def worked(plan: Plan) -> Works:
+    """W of every job by the phases of a plan, which are looked at one by one; AssertionError if they cannot be."""
+    instance = plan.instance
+    dates = sorted({date for act in plan.acts for phase in act.phases for date in (phase.begin_s, phase.end_s)})
+    for begin, end in pairwise(dates):
+        held = sum(
+            act.job.processors
+            for act in plan.acts
+            if any(phase.begin_s <= begin and end <= phase.end_s for phase in act.phases)
+        )
+        assert held <= instance.processors, f"{held} processors are held from {begin} to {end}"
+    assert tuple(act.job for act in plan.acts) == instance.jobs
+    return tuple(_worked(act.job, act.phases, Fraction(instance.period_s)) for act in plan.acts)
+
+
+def _worked(job: PeriodJob, phases, period: Fraction) -> Fraction:
+    """W of a job: it is followed through its phases."""
+    checkpoint, recovery = Fraction(job.checkpoint_s), Fraction(job.recovery_s)
+    at, work = Fraction(0), Fraction(0)
+    recovering = Fraction(job.recovering_s)
+    in_memory, unsaved = job.state != "stopped" and not recovering, job.state == "running"
+    for phase in phases:
+        begin, end = Fraction(phase.begin_s), Fraction(phase.end_s)
+        assert at <= begin < end <= period, f"job {job.id}: {phase} is before {at} or outside the period"
+        if begin > at:
+            assert not unsaved or checkpoint == 0, f"job {job.id} stops at {at} and loses work"
+            in_memory = unsaved = False
+        if phase.kind == "recovery":
+            assert not in_memory, f"job {job.id} recovers at {begin} though it is in memory"
+            # at the beginning it may go on with a recovery, and the end may catch it in that
+            rest = recovering if recovering and begin == 0 else recovery
+            assert end - begin == rest or (rest == recovering and end == period < rest)
+        elif phase.kind == "work":
+            assert in_memory or recovery == 0, f"job {job.id} works at {begin} without a recovery"
+            work += end - begin
+            unsaved = work < job.left_s
+        else:
+            assert in_memory and end - begin == checkpoint
+            unsaved = False
+        in_memory, at = True, end
+    assert not unsaved or at == period or checkpoint == 0, f"job {job.id} ends at {at} and loses work"
+    assert work <= job.left_s
+    return work
+
+
+def alone(instance: Instance, i: int, past: Mapping[str, tuple[int, int]]) -> Fraction:
+    """How long job i could have worked alone until the end of the period."""
+    job = instance.jobs[i]
+    fits = job.processors <= instance.processors
+    return past.get(job.id, (0, 0))[1] + (Fraction(instance.period_s) if fits else Fraction(0))
+
+
+def yields(instance: Instance, works: Works, past: Mapping[str, tuple[int, int]]) -> Works:
+    """Progress of each job over its progress alone; `past` has both so far. 1 where alone there was none."""
+    found = []
+    for i, work in enumerate(works):
+        there = alone(instance, i, past)
+        found.append((past.get(instance.jobs[i].id, (0, 0))[0] + work) / there if there else Fraction(1))
+    return tuple(found)
+
+
+def front(instance: Instance, past: Mapping[str, tuple[int, int]], refill: bool = False) -> list[Works]:
+    """(least yield, useful work) of every plan that no other one beats, by ascending yield."""
+    best: dict[Fraction, Fraction] = {}
+    for works in outcomes(instance, refill):
+        least = min(yields(instance, works, past))
+        best[least] = max(best.get(least, Fraction(0)), total(instance, works))
+    points: list[Works] = []
+    for least in sorted(best, reverse=True):
+        if not points or best[least] > points[-1][1]:
+            points.append((least, best[least]))
+    return points[::-1]
+
+
+def fair(instance: Instance, past: Mapping[str, tuple[int, int]], target: Fraction) -> tuple[set[str], Fraction]:
+    """The rule `fair`: the due jobs that must work, and the most useful work if they do.
+
+    If they cannot all work, they are taken one by one where that can be.
+    """
+    idle = yields(instance, (Fraction(0),) * len(instance.jobs), past)
+    due = [i for i in range(len(idle)) if idle[i] < target]
+    taken: list[int] = []
+    for i in sorted(due, key=lambda i: (idle[i], -alone(instance, i, past))):
+        if sum(instance.jobs[j].processors for j in [*taken, i]) <= instance.processors:
+            taken.append(i)
+    every = list(outcomes(instance))
+    must: list[int] = []
+    for group in [taken], [[i] for i in taken]:
+        for some in group:
+            left = [works for works in every if all(works[i] > 0 for i in [*must, *some])]
+            if left:
+                must.extend(some)
+        if must:
+            break
+    allowed = (total(instance, works) for works in every if all(works[i] > 0 for i in must))
+    return {instance.jobs[i].id for i in must}, max(allowed)
+
+
+class Preparing:
+    """Everything that may be checkpointed before a change, and what it is worth."""
+
+    def __init__(self, running: Sequence[PeriodJob], others: Sequence[PeriodJob], period_s: float, before: int, k: int):
+        self.running, self.others, self.period_s, self.before, self.k = running, others, period_s, before, k
+        self.work = cache(self._work)
+
+    def sets(self, cover: str) -> list[frozenset[str]]:
+        """The sets that cover."""
+        held = sum(job.processors for job in self.running)
+        some = (them for count in range(len(self.running) + 1) for them in combinations(self.running, count))
+        found = []
+        for them in some:
+            saved = sum(job.processors for job in them)
+            covered = saved >= min(self.k, held) if cover == "k" else held - saved <= max(self.before - self.k, 0)
+            if covered:
+                found.append(frozenset(job.id for job in them))
+        return found
+
+    def cost(self, ids: frozenset[str]) -> Fraction:
+        return sum((job.processors * Fraction(job.checkpoint_s) for job in self.running if job.id in ids), Fraction(0))
+
+    def possible(self, platform: int | None) -> list[int]:
+        most = self.before + self.k if platform is None else min(self.before + self.k, platform)
+        return [p for p in range(1, most + 1) if abs(p - self.before) <= self.k]
+
+    def goodput(self, ids: frozenset[str], processors: int) -> Fraction:
+        """G(P), charged with the checkpoints."""
+        charged = self.work(ids, processors) - self.cost(ids)
+        return charged / (processors * Fraction(self.period_s))
+
+    def after(self, ids: frozenset[str]) -> list[PeriodJob]:
+        """The jobs that run before the change, if these have been checkpointed."""
+        return [replace(job, state="checkpointed" if job.id in ids else "running") for job in self.running]
+
+    def _work(self, ids: frozenset[str], processors: int) -> Fraction:
+        best = brute(Instance(self.period_s, processors, (*self.after(ids), *self.others)))
+        assert best is not None
+        return best

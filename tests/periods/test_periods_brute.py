@@ -1,0 +1,178 @@
+"""The plans of a period against every plan that there is, in exact numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from draw_periods import instances
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_periods import brute, largest_subset, total, worked
+
+from batwatt.periods.instance import Act, Instance, PeriodJob, Phase, Plan
+from batwatt.periods.plan import NoPlanError, plan, subset_sum
+
+
+def is_as_it_says(chosen: Plan) -> Fraction:
+    """The useful work of a plan, which can be carried out by its phases alone."""
+    instance = chosen.instance
+    works = worked(chosen)
+    assert works == tuple(Fraction(act.work_s) for act in chosen.acts)
+    work = total(instance, works)
+    assert Fraction(chosen.work_processor_s) == work
+    assert chosen.goodput == float(work / (instance.processors * Fraction(instance.period_s)))
+    return work
+
+
+@settings(max_examples=4000, deadline=None)
+@given(instances())
+def test_as_good_as_the_best_of_every_plan(instance):
+    assert is_as_it_says(plan(instance)) == brute(instance)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(instances(ends=True), st.booleans())
+def test_jobs_with_an_end_and_with_refill(instance, refill):
+    assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(instances(jobs=5, times=[1, 2, 5], longest=30), st.booleans())
+def test_short_checkpoints_in_a_long_period(instance, refill):
+    assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(instances(jobs=5), st.lists(st.integers(0, 12), max_size=5), st.booleans())
+def test_least_work_of_some_jobs(instance, asked, refill):
+    least = {job.id: float(wanted) for job, wanted in zip(instance.jobs, asked, strict=False)}
+    best = brute(instance, refill, least)
+    if best is None:
+        with pytest.raises(NoPlanError):
+            plan(instance, least_s=least, refill=refill)
+        return
+    chosen = plan(instance, least_s=least, refill=refill)
+    assert is_as_it_says(chosen) == best
+    assert all(act.work_s >= least.get(act.job.id, 0.0) for act in chosen.acts)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(instances())
+def test_refill_is_never_worse(instance):
+    assert is_as_it_says(plan(instance, refill=True)) >= is_as_it_says(plan(instance))
+
+
+@settings(max_examples=500, deadline=None)
+@given(instances(), st.integers(1, 4))
+def test_more_processors_never_lower_the_useful_work(instance, more):
+    wider = Instance(instance.period_s, instance.processors + more, instance.jobs)
+    assert plan(wider).work_processor_s >= plan(instance).work_processor_s
+
+
+@settings(max_examples=1000, deadline=None)
+@given(instances(ends=True))
+def test_subset_sum_is_never_better(instance):
+    try:
+        chosen = subset_sum(instance)
+    except NoPlanError:
+        longest = max(job.checkpoint_s for job in instance.jobs if job.state == "running")
+        assert longest > instance.period_s
+        return
+    assert is_as_it_says(chosen) <= is_as_it_says(plan(instance))
+
+
+@settings(max_examples=500, deadline=None)
+@given(instances(times=[0]))
+def test_subset_sum_is_the_best_if_checkpoints_and_recoveries_take_no_time(instance):
+    fill = largest_subset(instance.processors, [job.processors for job in instance.jobs])
+    most = fill * Fraction(instance.period_s)
+    assert is_as_it_says(subset_sum(instance)) == most == is_as_it_says(plan(instance))
+
+
+@settings(max_examples=500, deadline=None)
+@given(instances(times=[0, 1, 2], longest=3, fractions=False))
+def test_subset_sum_fills_the_processors_first_with_those_that_run_already(drawn):
+    # long enough for everything that is chosen to work
+    instance = Instance(drawn.period_s + 4.0, drawn.processors, drawn.jobs)
+    at_the_end = [
+        act.job
+        for act in subset_sum(instance).acts
+        if act.phases and act.phases[-1].kind == "work" and act.phases[-1].end_s == instance.period_s
+    ]
+    fill = largest_subset(instance.processors, [job.processors for job in instance.jobs])
+    assert sum(job.processors for job in at_the_end) == fill
+    # one more than all stopped ones together for each processor of a job that runs
+    scale = 1 + sum(job.processors for job in instance.jobs)
+    widths = [job.processors * (scale + (job.state != "stopped")) for job in instance.jobs]
+    in_memory = sum(job.processors for job in at_the_end if job.state != "stopped")
+    assert fill * scale + in_memory == largest_subset(fill * scale + scale - 1, widths)
+
+
+def test_a_plan_worked_out_by_hand():
+    # 10 s on 8 processors: 5 run, 3 are free. All go on: 50. If a is checkpointed (3 s) c has room at 3 and recovers
+    # in 1 s: 3 x 10 + 5 x 6 = 60. If b is checkpointed (4 s), a works on, c and d do not fit together: 20 + 5 x 5 = 45
+    jobs = (
+        PeriodJob("a", 2, 3.0, 0.0, "running"),
+        PeriodJob("b", 3, 4.0, 0.0, "running"),
+        PeriodJob("c", 5, 9.0, 1.0, "stopped"),
+        PeriodJob("d", 4, 9.0, 1.0, "stopped"),
+    )
+    chosen = plan(Instance(10.0, 8, jobs))
+    assert (chosen.work_processor_s, chosen.goodput, chosen.checkpoints_end_s) == (60.0, 0.75, 3.0)
+    assert [act.phases for act in chosen.acts] == [
+        (Phase("checkpoint", 0.0, 3.0),),
+        (Phase("work", 0.0, 10.0),),
+        (Phase("recovery", 3.0, 4.0), Phase("work", 4.0, 10.0)),
+        (),
+    ]
+
+
+def test_jobs_that_are_alike_take_turns_if_they_have_an_end():
+    # a works 6 s beside r, which is checkpointed; then b works 6 s, and x has room beside it for 14 s
+    alike = [PeriodJob(name, 4, 0.0, 0.0, "stopped", 6.0) for name in "ab"]
+    jobs = (PeriodJob("r", 1, 6.0, 0.0, "running"), PeriodJob("x", 2, 0.0, 0.0, "stopped"), *alike)
+    assert plan(Instance(20.0, 6, jobs), refill=True).work_processor_s == 4 * 6 + 4 * 6 + 2 * 14
+
+
+@st.composite
+def alike_with_an_end(draw):
+    there, period = draw(st.integers(3, 9)), draw(st.integers(8, 24))
+    few, end = st.integers(0, 1), draw(st.integers(2, 8))
+    width, costs = draw(st.integers(1, there)), (float(draw(few)), float(draw(few)))
+    alike = [PeriodJob(f"alike {i}", width, *costs, "stopped", float(end)) for i in range(draw(st.integers(2, 3)))]
+    runs = PeriodJob("runs", draw(st.integers(1, (there + 1) // 2)), float(draw(st.integers(1, 8))), 0.0, "running")
+    waits = [PeriodJob(f"waits {i}", draw(st.integers(1, there)), 0.0, float(draw(few)), "stopped") for i in range(2)]
+    return Instance(float(period), there, (runs, *waits, *alike))
+
+
+@settings(max_examples=1000, deadline=None)
+@given(alike_with_an_end(), st.booleans())
+def test_jobs_that_are_alike(instance, refill):
+    assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill)
+
+
+@pytest.mark.parametrize(
+    ("state", "phases", "problem"),
+    [
+        ("stopped", [("work", 0, 9)], "without a recovery"),
+        ("stopped", [("recovery", 0, 2), ("work", 2, 8)], "loses work"),
+        ("running", [], "loses work"),
+        ("running", [("work", 1, 9)], "loses work"),
+        ("running", [("work", 0, 9), ("recovery", 9, 11)], "outside the period"),
+        ("checkpointed", [("recovery", 0, 2), ("work", 2, 9)], "though it is in memory"),
+        ("checkpointed", [("work", 5, 9)], "without a recovery"),
+    ],
+)
+def test_the_check_finds_what_cannot_be(state, phases, problem):
+    job = PeriodJob("a", 2, 3.0, 2.0, state)
+    act = Act(job, "run", 9.0, tuple(Phase(*phase) for phase in phases))
+    with pytest.raises(AssertionError, match=problem):
+        worked(Plan(Instance(9.0, 2, (job,)), "dp", 0.0, (act,)))
+
+
+def test_the_check_counts_processors():
+    jobs = PeriodJob("a", 2, 3.0, 2.0, "checkpointed"), PeriodJob("b", 2, 3.0, 2.0, "checkpointed")
+    acts = tuple(Act(job, "run", 9.0, (Phase("work", 0.0, 9.0),)) for job in jobs)
+    with pytest.raises(AssertionError, match="4 processors are held"):
+        worked(Plan(Instance(9.0, 3, jobs), "dp", 0.0, acts))

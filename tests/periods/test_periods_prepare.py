@@ -1,0 +1,176 @@
+"""Who is checkpointed before a change, against every set that covers and the best of every plan after it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_periods import Preparing
+
+from batwatt.periods.instance import Instance, PeriodJob
+from batwatt.periods.plan import plan
+from batwatt.periods.prepare import prepare
+
+
+@st.composite
+def changes(draw, jobs=4):
+    """Jobs that run on up to 9 processors, others that wait, and a change of up to k."""
+    before, period = draw(st.integers(1, 9)), draw(st.integers(2, 12))
+    # often the same ones, so that sets cost the same
+    times = st.integers(0, draw(st.sampled_from([1, 1 + period // 2])))
+    running, others, free = [], [], before
+    for i in range(draw(st.integers(1, jobs))):
+        width = draw(st.integers(1, max(1, before // 2)) | st.integers(1, before))
+        runs = width <= free and draw(st.sampled_from([True, True, False]))
+        free -= width * runs
+        job = PeriodJob(str(i), width, float(draw(times)), float(draw(times)), "running" if runs else "stopped")
+        (running if runs else others).append(job)
+    k = draw(st.integers(0, min(before, 3)))
+    platform = draw(st.none() | st.integers(before, before + 3))
+    return Preparing(running, others, float(period), before, k), platform
+
+
+covers = st.sampled_from(["k", "needed"])
+
+
+def prepared(plain: Preparing, **how):
+    return prepare(plain.running, plain.others, plain.period_s, plain.before, plain.k, **how)
+
+
+@settings(max_examples=500, deadline=None)
+@given(changes(jobs=6), covers)
+def test_the_cheapest(change, cover):
+    plain, platform = change
+    found = prepared(plain, cover=cover, platform=platform)
+
+    def price(ids):
+        return plain.cost(ids), sum(job.processors for job in plain.running if job.id in ids)
+
+    assert found.ids in plain.sets(cover)
+    assert price(found.ids) == min(map(price, plain.sets(cover)))
+    assert (found.exact, found.cost_processor_s) == (True, plain.cost(found.ids))
+
+
+@settings(max_examples=200, deadline=None)
+@given(changes(), covers)
+def test_the_best_of_the_worst(change, cover):
+    plain, platform = change
+    counts = plain.possible(platform)
+
+    def worst(ids):
+        return min(plain.goodput(ids, processors) for processors in counts)
+
+    found = prepared(plain, objective="worst", cover=cover, platform=platform)
+    if not plain.running:
+        assert (found.ids, found.value) == (frozenset(), None)
+        return
+    assert found.ids in plain.sets(cover)
+    assert worst(found.ids) == max(map(worst, plain.sets(cover)))
+    assert found.value == float(worst(found.ids))
+    assert found.outcomes == tuple((processors, float(plain.goodput(found.ids, processors))) for processors in counts)
+    assert (found.exact, found.cost_processor_s) == (True, plain.cost(found.ids))
+
+
+@settings(max_examples=200, deadline=None)
+@given(changes(), covers, st.none() | st.lists(st.integers(0, 3), min_size=7, max_size=7))
+def test_the_largest_mean(change, cover, shares):
+    plain, platform = change
+    counts = plain.possible(platform)
+    weights = [1] * len(counts) if shares is None else shares[: len(counts)]
+    if not any(weights):
+        weights[0] = 1
+
+    def mean(ids):
+        weighted = (weight * plain.goodput(ids, processors) for weight, processors in zip(weights, counts, strict=True))
+        return sum(weighted, Fraction(0)) / sum(weights)
+
+    given_weights = None if shares is None else dict(zip(counts, map(float, weights), strict=True))
+    found = prepared(plain, objective="expected", cover=cover, platform=platform, weights=given_weights)
+    assert found.ids in plain.sets(cover)
+    if not plain.running:
+        assert found.value is None
+        return
+    assert found.value == pytest.approx(float(mean(found.ids)), rel=1e-12, abs=1e-12)
+    # of sets that are alike but for rounding either will do
+    assert float(max(map(mean, plain.sets(cover))) - mean(found.ids)) <= 1e-12
+
+
+@settings(max_examples=100, deadline=None)
+@given(changes())
+def test_all_is_what_subset_sum_asks_for(change):
+    plain, _ = change
+    found = prepared(plain, objective="all")
+    assert found.ids == {job.id for job in plain.running}
+    assert found.cost_processor_s == plain.cost(found.ids)
+
+
+@settings(max_examples=200, deadline=None)
+@given(changes(), covers)
+def test_what_is_not_saved_fits_whatever_comes(change, cover):
+    plain, platform = change
+    for objective in ("cheapest", "worst", "expected", "all"):
+        found = prepared(plain, objective=objective, cover=cover, platform=platform)
+        at_risk = sum(job.processors for job in plain.running if job.id not in found.ids)
+        # fewer than 0 are no processors
+        assert at_risk <= max(plain.before - plain.k, 0)
+
+
+def running(name: str, processors: int, checkpoint_s: float, recovery_s: float = 0.0) -> PeriodJob:
+    return PeriodJob(name, processors, checkpoint_s, recovery_s, "running")
+
+
+def test_sets_worked_out_by_hand():
+    # at least 3 of 8: a and b cost 1 x 4 + 2 x 4 = 12, c alone 4 x 4 = 16, d alone (3) 3 x 4 = 12, too
+    jobs = [running("a", 1, 4.0), running("b", 2, 4.0), running("c", 4, 4.0)]
+    assert prepare(jobs, [], 10.0, 8, 3).ids == {"a", "b"}
+    assert prepare([*jobs[1:], running("d", 3, 4.0)], [], 10.0, 9, 3).ids == {"d"}
+    # all of the same cost and width: the first
+    assert prepare([running(name, 3, 4.0) for name in "xyz"], [], 10.0, 9, 3).ids == {"x"}
+    # of 8 only 7 are used: 2 more must be covered, not 3
+    assert prepare(jobs, [], 10.0, 8, 3, cover="needed").ids == {"b"}
+    # more than there is
+    assert prepare(jobs[:1], [], 10.0, 8, 3).ids == {"a"}
+    assert prepare(jobs[:1], [], 10.0, 8, 3, cover="needed").ids == frozenset()
+
+
+def test_the_worst_case_asks_for_another_set_than_the_cheapest():
+    # 3 or 4 or 5 processors come, 4 run. a (3) is cheaper to save; but if 3 come b holds one of them, until it has been
+    # checkpointed after all. With b saved a runs on 3 processors at once
+    jobs = [running("a", 3, 1.0), running("b", 1, 4.0)]
+    cheapest, worst = (prepare(jobs, [], 10.0, 4, 1, objective=objective) for objective in ("cheapest", "worst"))
+    assert (cheapest.ids, cheapest.cost_processor_s) == ({"a"}, 3.0)
+    # 3: a on 3 processors (30 - 4) / 30; 4: (40 - 4) / 40; 5: the same on 50
+    assert (worst.ids, worst.cost_processor_s, worst.value) == ({"b"}, 4.0, 36 / 50)
+    assert worst.outcomes == ((3, 26 / 30), (4, 36 / 40), (5, 36 / 50))
+    # none has more than 4: then 3 is the worst
+    assert prepare(jobs, [], 10.0, 4, 1, objective="worst", platform=4).value == 26 / 30
+
+
+def test_many_jobs_are_improved_one_by_one():
+    jobs = [running(str(i), 1 + i % 4, 1.0 + i % 3, 1.0 + i % 2) for i in range(14)]
+    others = [PeriodJob("wide", 9, 1.0, 1.0, "stopped"), PeriodJob("narrow", 3, 1.0, 1.0, "stopped")]
+    before, k = sum(job.processors for job in jobs), 6
+    plain = Preparing(jobs, others, 20.0, before, k)
+    # as good as every plan by the other tests, and faster
+    plain.work = lambda ids, processors: Fraction(
+        plan(Instance(20.0, processors, (*plain.after(ids), *others))).work_processor_s
+    )
+    counts = plain.possible(before)
+    for objective, of in (("worst", min), ("expected", lambda values: sum(values) / len(values))):
+
+        def value(ids, of=of):
+            return float(of([plain.goodput(ids, processors) for processors in counts]))
+
+        found = prepared(plain, objective=objective, platform=before)
+        assert not found.exact
+        assert found.value == pytest.approx(value(found.ids), rel=1e-12)
+        assert sum(job.processors for job in jobs if job.id in found.ids) >= k
+        others_found = [prepared(plain, objective=name).ids for name in ("cheapest", "all")]
+        assert found.value >= max(map(value, others_found)) - 1e-12
+        # no job added, dropped or exchanged makes it better
+        for job in jobs:
+            near = found.ids ^ {job.id}
+            if sum(other.processors for other in jobs if other.id in near) >= k:
+                assert value(near) <= found.value + 1e-12
