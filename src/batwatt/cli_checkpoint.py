@@ -16,10 +16,21 @@ from rich.table import Table
 
 from batwatt.cli_inputs import Output, deliver
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.periods.files import followed_json, plan_json, read_course, read_instance, read_running
-from batwatt.periods.plan import NoPlanError, plan, subset_sum
+from batwatt.periods.fairness import front, plan_with_yield
+from batwatt.periods.files import (
+    JobName,
+    followed_json,
+    front_json,
+    is_course,
+    plan_json,
+    read_course,
+    read_instance,
+    read_running,
+)
+from batwatt.periods.instance import Plan
+from batwatt.periods.plan import NoPlanError, subset_sum
 from batwatt.periods.prepare import COVERS, OBJECTIVES, Cover, Objective, prepare
-from batwatt.periods.sequence import METHODS, Followed, Method, follow
+from batwatt.periods.sequence import METHODS, Method, follow
 from batwatt.results.period_chart import FrontMark, plot_followed, plot_front, plot_plan
 from batwatt.results.style import kind_of
 from batwatt.units import finite
@@ -59,6 +70,9 @@ Chosen = TypeVar("Chosen", bound=str)
 def plan_command(
     instance: InstanceFile,
     method: MethodName = "dp",
+    min_yield: Annotated[
+        float, typer.Option("--min-yield", help="Least yield of every job at the end of the period, 0 to 1.")
+    ] = 0.0,
     refill: Refill = False,
     output: Output = None,
     picture: Picture = None,
@@ -69,10 +83,14 @@ def plan_command(
     """
     chosen = _one_of("--method", "method", method, METHODS)
     _without_refill(chosen, refill)
+    _check_yield(min_yield, chosen)
     _drawable(picture)
     given = read_instance(instance)
     with _blaming(instance, chosen):
-        found = subset_sum(given.instance) if chosen == "subset-sum" else plan(given.instance, refill=refill)
+        if chosen == "subset-sum":
+            found = subset_sum(given.instance)
+        else:
+            found = plan_with_yield(given.instance, given.past, min_yield, refill=refill)
     if picture is not None:
         plot_plan(found, picture)
     deliver(_text(plan_json(found, given.names)), output)
@@ -136,10 +154,7 @@ def follow_command(
     """
     chosen = _one_of("--method", "method", method, METHODS)
     _without_refill(chosen, refill)
-    if not 0.0 <= min_yield <= 1.0:
-        raise InputError("--min-yield", f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
-    if min_yield > 0.0 and chosen == "subset-sum":
-        raise InputError("--min-yield", "is for the dynamic programme", "leave --method subset-sum out")
+    _check_yield(min_yield, chosen)
     objective, covered = _preparing(prepare, cover)
     _drawable(picture)
     given = read_course(course)
@@ -154,22 +169,35 @@ def follow_command(
 
 @checkpoint.command("front")
 def front_command(
-    course: CourseFile,
+    course: Annotated[Path, typer.Argument(metavar="FILE", help="An instance or a course (JSON).")],
     min_yields: Annotated[
-        str, typer.Option("--min-yields", help="Least yields to ask for, from 0 to 1, with commas.")
-    ] = SOME_YIELDS,
+        str | None,
+        typer.Option(
+            "--min-yields",
+            help="Of a course: least yields to ask for, from 0 to 1, with commas.",
+            show_default=SOME_YIELDS,
+        ),
+    ] = None,
     prepare: Prepare = None,
     cover: Covers = "k",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     picture: Picture = None,
 ) -> None:
-    """Show what fairness costs: goodput and least yield over all periods, for each yield that is asked for.
+    """Show what fairness costs: goodput and least yield.
+
+    Of a course over all periods, for each yield that is asked for; of an instance all plans of which none has more of
+    both.
 
     [bold]Example:[/] batwatt checkpoint front experiments/periods/starving.json --min-yields 0,0.25,0.5
     """
-    targets = _targets(min_yields)
     objective, covered = _preparing(prepare, cover)
+    targets = _targets(SOME_YIELDS if min_yields is None else min_yields)
     _drawable(picture)
+    if not is_course(course):
+        if min_yields is not None or prepare is not None:
+            raise InputError(course, "is one period: all its plans are looked at", "leave --min-yields, --prepare out")
+        _show_front(course, as_json, picture)
+        return
     given = read_course(course)
     with _blaming(course):
         found = [
@@ -178,22 +206,42 @@ def front_command(
     if picture is not None:
         plot_front([FrontMark(target, each.min_yield, each.goodput) for target, each in found], picture)
     if as_json:
-        rows = [
+        points = [
             {"asked": target, "goodput": each.goodput, "min_yield": each.min_yield, "yields": each.yields}
             for target, each in found
         ]
-        deliver(_text({"front": rows}), None)
+        deliver(_text({"front": points}), None)
     else:
-        _show(found)
+        rows = [
+            (f"{target:g}", *(f"{value:.4f}" for value in (each.goodput, each.min_yield, _mean(each.yields))))
+            for target, each in found
+        ]
+        _show(("asked for", "goodput", "least yield", "mean yield"), rows)
 
 
-def _show(found: Sequence[tuple[float, Followed]]) -> None:
-    """The table for people; lines with tabs where the output is no terminal."""
-    head = ("asked for", "goodput", "least yield", "mean yield")
+def _show_front(instance: Path, as_json: bool, picture: Path | None) -> None:
+    """The front of one period."""
+    given = read_instance(instance)
+    with _blaming(instance):
+        points = front(given.instance, given.past)
+    if picture is not None:
+        plot_front([FrontMark(point.min_yield, point.min_yield, point.goodput) for point in points], picture)
+    if as_json:
+        deliver(_text(front_json(points, given.names)), None)
+        return
     rows = [
-        (f"{target:g}", *(f"{value:.4f}" for value in (each.goodput, each.min_yield, _mean(each.yields))))
-        for target, each in found
+        (f"{point.min_yield:.4f}", f"{point.goodput:.4f}", " ".join(_working(point.plan, given.names)))
+        for point in points
     ]
+    _show(("least yield", "goodput", "work"), rows)
+
+
+def _working(found: Plan, names: Mapping[str, JobName]) -> list[str]:
+    return [str(names[act.job.id]) for act in found.acts if act.work_s > 0.0]
+
+
+def _show(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """The table for people; lines with tabs where the output is no terminal."""
     console = Console(highlight=False)
     if not console.is_terminal:
         sys.stdout.write("".join("\t".join(row) + "\n" for row in (head, *rows)))
@@ -233,6 +281,13 @@ def _one_of(option: str, kind: str, text: str, known: Sequence[Chosen]) -> Chose
     raise UnknownNameError(option, kind, text, known, "Give one of these.")
 
 
+def _check_yield(min_yield: float, method: Method) -> None:
+    if not 0.0 <= min_yield <= 1.0:
+        raise InputError("--min-yield", f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
+    if min_yield > 0.0 and method == "subset-sum":
+        raise InputError("--min-yield", "is for the dynamic programme", "leave --method subset-sum out")
+
+
 def _without_refill(method: Method, refill: bool) -> None:
     if refill and method == "subset-sum":
         raise InputError("--refill", "is for the dynamic programme", "leave --method subset-sum out")
@@ -250,7 +305,7 @@ def _blaming(path: Path, method: Method = "dp") -> Iterator[None]:
     try:
         yield
     except NoPlanError as error:
-        hint = "--method dp may have one" if method == "subset-sum" else "give a longer period, or fewer jobs that run"
+        hint = "--method dp may have one" if method == "subset-sum" else "ask for a smaller yield"
         raise InputError(path, str(error), hint) from None
     except ValueError as error:
         raise InputError(path, str(error), "correct the file") from None

@@ -62,7 +62,7 @@ def front(instance: Instance, past: Mapping[str, Past], *, refill: bool = False)
     asked = 0.0
     while True:
         try:
-            found = plan(instance, least_s=_least(instance, past, asked), refill=refill)
+            found = plan_with_yield(instance, past, asked, refill=refill)
         except NoPlanError:
             return points
         reached = min(yields(found, past).values(), default=1.0)
@@ -76,6 +76,14 @@ def front(instance: Instance, past: Mapping[str, Past], *, refill: bool = False)
         asked = more[0]
 
 
+def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float, *, refill: bool = False) -> Plan:
+    """The plan with the most goodput under which every yield at the end of the period is >= `least`: the bi-criteria.
+
+    Raises NoPlanError if there is none.
+    """
+    return plan(instance, least_s=_least(instance, past, least), refill=refill)
+
+
 def most_yield(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> Plan:
     """The plan with the largest least yield, and of those the one with the most goodput: max-min of one period."""
     candidates = [0.0, *_candidates(instance, past, refill)]
@@ -84,7 +92,7 @@ def most_yield(instance: Instance, past: Mapping[str, Past], *, refill: bool = F
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            best = plan(instance, least_s=_least(instance, past, candidates[middle]), refill=refill)
+            best = plan_with_yield(instance, past, candidates[middle], refill=refill)
             low = middle
         except NoPlanError:
             high = middle

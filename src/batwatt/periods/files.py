@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.batsim_json import load_json, read_text, shown
+from batwatt.periods.fairness import FrontPoint, Past
 from batwatt.periods.instance import MOST_PROCESSORS, STATES, Act, Instance, PeriodJob, Plan, State
 from batwatt.periods.sequence import Course, Followed
 
@@ -57,6 +58,8 @@ class _JobOfCourse(_Row):
 class _Job(_JobOfCourse):
     state: State = Field(description=f"one of {', '.join(STATES)}")
     recovering_s: _Cost = 0.0
+    worked_s: _Cost = 0.0
+    alone_s: _Cost = 0.0
 
     def job(self) -> PeriodJob:
         """The job, that may be in its recovery."""
@@ -85,12 +88,16 @@ class _CourseFile(_Row):
 
 @dataclass(frozen=True)
 class GivenInstance:
-    """What an instance's file says. `names`: the jobs' ids as they are there, `platform`: all processors there are."""
+    """What an instance's file says. `names`: the jobs' ids as they are there, `platform`: all processors there are.
+
+    `past`: what the jobs have done before.
+    """
 
     instance: Instance
     names: Mapping[str, JobName]
     k: int | None
     platform: int | None
+    past: Mapping[str, Past]
 
     @property
     def running(self) -> tuple[PeriodJob, ...]:
@@ -124,13 +131,23 @@ def read_instance(path: Path | str) -> GivenInstance:
         if job.recovering_s > 0.0 and job.state != "checkpointed":
             problem = f"recovering_s is of a checkpointed job, this one is {job.state}"
             raise InputError(_place(path, job.id), problem, "leave it out")
+        if job.worked_s > job.alone_s:
+            problem = f"worked_s must be <= alone_s ({job.alone_s:g} s), got {job.worked_s:g}"
+            raise InputError(_place(path, job.id), problem, "alone it would have worked at least as long")
     before = found.processors_before
     if before is not None:
         if found.k is not None and abs(before - processors) > found.k:
             problem = f"processors changes from {before} to {processors}, by more than k ({found.k})"
             raise InputError(path, problem, "correct k, or one of the two")
         _fit_before(path, found.jobs, before, f"processors_before is {before}")
-    return GivenInstance(_instance(path, found), names, found.k, found.platform)
+    past = {str(job.id): Past(job.worked_s, job.alone_s) for job in found.jobs}
+    return GivenInstance(_instance(path, found), names, found.k, found.platform, past)
+
+
+def is_course(path: Path | str) -> bool:
+    """Whether a file has several periods. Raises InputError if it is no JSON."""
+    data = load_json(read_text(path), path, parse_constant=float)
+    return isinstance(data, dict) and "capacities" in data
 
 
 def read_running(path: Path | str) -> GivenInstance:
@@ -268,6 +285,13 @@ def plan_json(plan: Plan, names: Mapping[str, JobName]) -> dict[str, Any]:
         "work_processor_s": plan.work_processor_s,
         "checkpoints_end_s": plan.checkpoints_end_s,
         "plan": [_act_json(act, names, 0.0) for act in plan.acts],
+    }
+
+
+def front_json(points: Sequence[FrontPoint], names: Mapping[str, JobName]) -> dict[str, Any]:
+    """The points of a front as JSON, with their plans."""
+    return {
+        "front": [{"min_yield": point.min_yield, **plan_json(point.plan, names)} for point in points],
     }
 
 

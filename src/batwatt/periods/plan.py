@@ -100,7 +100,7 @@ def plan(instance: Instance, *, least_s: Mapping[str, float] | None = None, refi
         if value > most:
             best, most = found, value
     if best is None:
-        raise NoPlanError("no plan gives every job the work that is asked for")
+        raise NoPlanError("no plan gives every job as much work as is asked for")
     chosen = best.decisions(meanings(best.end_s, refill))
     # what was left out could not be of use
     decisions = [chosen.get(job.id, "wait") for job in instance.jobs]
