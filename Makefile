@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope power_profiles/profile3.csv
 
-.PHONY: help run test lint wheel bench profiles igsc22 pmbs23 varcap clean
+.PHONY: help run test lint wheel bench profiles igsc22 pmbs23 varcap checkpoint clean
 
 help:  ## what can be made
 	@grep -E '^[a-z0-9]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -62,6 +62,11 @@ varcap: $(BIN)/batwatt  ## experiments of the varcap dissertation, in part: camp
 	$(BIN)/batwatt campaign run experiments/varcap-part.yaml
 	$(BIN)/batwatt campaign run experiments/varcap-small.yaml
 	$(BIN)/python experiments/varcap_tables.py results/varcap-part results/varcap-small
+
+checkpoint: $(BIN)/batwatt  ## experiments on checkpoint planning, in part: campaign, report, tables of the docs
+	$(BIN)/batwatt campaign run experiments/checkpoint-part.yaml
+	$(BIN)/batwatt campaign run experiments/checkpoint-small.yaml
+	$(BIN)/python experiments/checkpoint_tables.py results/checkpoint-part results/checkpoint-small
 
 clean:  ## remove what was made
 	rm -rf $(VENV) build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -112,6 +112,9 @@ HEADINGS = {
     "cap_structure": "structure",
     "capacity_of": "capacity",
     "kind": "capacity",
+    "C": "C = R, s",
+    "R": "R, s",
+    "warning": "told before, s",
 }
 
 
@@ -173,7 +176,7 @@ def means_table(frame: pd.DataFrame, table: Means) -> str:
     named = [_text(column) for column in columns]
     if table.spread:
         heads[-1] += f" ({shown[0].heading} by {HEADINGS.get(table.spread, 'what is known')})"
-    return _markdown(
+    return markdown(
         [*heads, *named], [[*key, *(cells.get(name, "") for name in named)] for key, cells in texts.items()]
     )
 
@@ -196,7 +199,8 @@ def _with_error(mean: float, error: float, decimals: int) -> str:
     return f"{mean:.{decimals}f}" + ("" if math.isnan(error) else f" ± {error:.{decimals}f}")
 
 
-def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -217,7 +221,7 @@ def loads_table(cells: Sequence[Cell]) -> str:
         mean_h = f"{jobs['length'].mean() / HOUR_S:.2f}"
         rows.append([*name, *asked, mean_h, f"{_failures(jobs, machines.cores):.1%}"])
     heads = ["machines", "workload", "jobs", "days of releases", "load", "load of the window", "long", "too wide"]
-    return _markdown([*heads, "mean run, h", "first runs that fail by arithmetic"], rows)
+    return markdown([*heads, "mean run, h", "first runs that fail by arithmetic"], rows)
 
 
 def _failures(jobs: pd.DataFrame, cores: int) -> float:
@@ -259,18 +263,19 @@ def make(results: Path, small: Path, docs: Path) -> int:
     report = write_report(results)[0].parent
     for name in (*(f"{table}.md" for table in REPORTED), *PICTURES, CLAIMED):
         shutil.copyfile(report / name, folder / name)
-    _write(folder / f"{LOADS}.md", loads_table(cells) + "\n")
+    write(folder / f"{LOADS}.md", loads_table(cells) + "\n")
     for table in MEANS:
-        _write(folder / f"{table.name}.md", means_table(frame, table) + "\n")
+        write(folder / f"{table.name}.md", means_table(frame, table) + "\n")
     means = pd.concat([means_of(frame, table).assign(table=table.name) for table in MEANS])
     means = means[["table", *(name for name in means if name != "table")]].round(6)
-    _write(folder / "means.csv", means.to_csv(index=False, lineterminator="\n"))
-    _write(folder / SMALL, small_rows(small).to_csv(index=False, lineterminator="\n"))
+    write(folder / "means.csv", means.to_csv(index=False, lineterminator="\n"))
+    write(folder / SMALL, small_rows(small).to_csv(index=False, lineterminator="\n"))
     doc_pages.write(pages, tables_of(docs))
     return 0
 
 
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
+    """Write a whole file."""
     with whole_file(path) as out:
         out.write(text)
 

@@ -108,6 +108,7 @@ def digest(optimum=False) -> str:
     "file, ordinary, optimum",
     [
         ("engine/core.py", True, True),
+        ("periods/plan.py", True, True),
         ("policy/orders.py", True, True),
         ("results/metrics.py", True, True),
         ("campaign/run.py", True, True),

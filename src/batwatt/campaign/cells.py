@@ -32,7 +32,7 @@ _RESULTS = (
     *("parts", "power", "read", "writers", "yields"),
 )
 CODE = (
-    *("_version.py", "units.py", "model", "inputs", "engine", "policy"),
+    *("_version.py", "units.py", "model", "inputs", "engine", "periods", "policy"),
     *(f"results/{name}.py" for name in _RESULTS),
     *("campaign/load.py", "campaign/materials.py", "campaign/run.py"),
 )
