@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from batwatt.errors import InputError
 from batwatt.periods.fairness import Past, fair
 from batwatt.periods.instance import Instance, PeriodJob, Plan
 from batwatt.periods.plan import NoPlanError, plan, subset_sum
@@ -15,6 +16,9 @@ from batwatt.periods.sequence import Method
 from batwatt.policy.capacity import MachineOptions
 from batwatt.policy.checkpointing import CheckpointScheduler
 from batwatt.policy.spans import Saved
+
+MOST_TRIED = 8
+"""Of so many running jobs all sets are tried before a change; it takes tenths of a second."""
 
 
 class CheckpointOptions(MachineOptions):
@@ -50,16 +54,27 @@ class Checkpoint(CheckpointScheduler):
 
     Options: ClassVar[type[CheckpointOptions]] = CheckpointOptions
 
+    def onSimulationBegins(self) -> None:
+        """Check options that go with others, or with the machines. Raises InputError."""
+        super().onSimulationBegins()
+        chosen: CheckpointOptions = self.settings
+        if chosen.k is not None and chosen.k > len(self.fleet):
+            problem = f"must be from 0 to {len(self.fleet)}, all machines, got {chosen.k}"
+            raise InputError("option 'k'", problem, "leave it out: then it is the largest change of the capacity")
+        if chosen.min_yield > 0.0 and chosen.method == "subset-sum":
+            raise InputError("option 'min_yield'", "is for the method dp", "leave one of the two out")
+
     def plan(self, instance: Instance, past: Callable[[], Mapping[str, Past]]) -> Plan:
         """The plan by the chosen method."""
         if self.settings.method == "subset-sum":
             try:
                 return subset_sum(instance)
             except NoPlanError:
-                pass  # checkpoints that take longer than the period: who runs goes on
+                # checkpoints that take longer than the period: who runs goes on
+                return plan(instance, skip_large=True)
         if self.settings.min_yield > 0.0:
-            return fair(instance, past(), self.settings.min_yield)
-        return plan(instance)
+            return fair(instance, past(), self.settings.min_yield, skip_large=True)
+        return plan(instance, skip_large=True)
 
     def prepare(
         self, running: list[PeriodJob], others: Callable[[], list[PeriodJob]], period_s: float, processors: int
@@ -74,8 +89,10 @@ class Checkpoint(CheckpointScheduler):
             processors,
             min(self.most_change, processors),
             objective=objective,
-            platform=len(self.fleet),
+            # what cannot be saved is in the way of more, too
+            platform=len(self.fleet) - (self.alive - processors),
             cover=chosen.cover,
+            most_tried=MOST_TRIED,
         )
 
     def warning_s(self, tasks: Iterable[Saved]) -> float:

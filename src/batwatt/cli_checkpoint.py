@@ -28,7 +28,7 @@ from batwatt.periods.files import (
     read_running,
 )
 from batwatt.periods.instance import Plan
-from batwatt.periods.plan import NoPlanError, subset_sum
+from batwatt.periods.plan import NoPlanError, TooLargeError, subset_sum
 from batwatt.periods.prepare import COVERS, OBJECTIVES, Cover, Objective, prepare
 from batwatt.periods.sequence import METHODS, Method, follow
 from batwatt.results.period_chart import FrontMark, plot_followed, plot_front, plot_plan
@@ -307,6 +307,8 @@ def _blaming(path: Path, method: Method = "dp") -> Iterator[None]:
     except NoPlanError as error:
         hint = "--method dp may have one" if method == "subset-sum" else "ask for a smaller yield"
         raise InputError(path, str(error), hint) from None
+    except TooLargeError as error:
+        raise InputError(path, str(error), "see docs/formats.md") from None
     except ValueError as error:
         raise InputError(path, str(error), "correct the file") from None
 

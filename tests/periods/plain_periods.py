@@ -125,10 +125,15 @@ def _worked(job: PeriodJob, phases, period: Fraction) -> Fraction:
 
 
 def alone(instance: Instance, i: int, past: Mapping[str, tuple[int, int]]) -> Fraction:
-    """How long job i could have worked alone until the end of the period."""
+    """How long job i could have worked alone until the end of the period: where it fitted, until it had ended."""
     job = instance.jobs[i]
-    fits = job.processors <= instance.processors
-    return past.get(job.id, (0, 0))[1] + (Fraction(instance.period_s) if fits else Fraction(0))
+    worked, before = past.get(job.id, (0, 0))
+    if job.processors > instance.processors:
+        return Fraction(before)
+    more = Fraction(instance.period_s)
+    if job.left_s < float("inf"):
+        more = min(more, max(worked + Fraction(job.left_s) - before, Fraction(0)))
+    return before + more
 
 
 def yields(instance: Instance, works: Works, past: Mapping[str, tuple[int, int]]) -> Works:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from batwatt.periods.fairness import Past, fair, front, most_yield, yields
 from batwatt.periods.instance import Instance, PeriodJob
 from batwatt.periods.plan import plan
+from batwatt.periods.sequence import Course, follow
 
 
 @st.composite
@@ -92,6 +93,15 @@ def test_no_target_is_pure_goodput(history):
 
 def stopped(name: str, processors: int, recovery_s: float = 0.0) -> PeriodJob:
     return PeriodJob(name, processors, 1.0, recovery_s, "stopped")
+
+
+def test_a_job_that_ends_has_the_yield_that_it_would_have_alone():
+    # `short` has 30 s left and is never stopped: alone it would have done no more
+    short = PeriodJob("short", 1, 2.0, 1.0, "stopped", left_s=30.0)
+    course = Course(
+        100.0, (2, 2), 1, (short, PeriodJob("long", 1, 2.0, 1.0, "stopped")), new=frozenset({"short", "long"})
+    )
+    assert follow(course).yields == {"short": 1.0, "long": (98.0 + 100.0) / 200.0}
 
 
 def test_a_front_worked_out_by_hand():

@@ -25,7 +25,7 @@ jobs_of = st.lists(
     st.tuples(dates, times, st.integers(1, MACHINES * CORES + 1), overheads, overheads), min_size=1, max_size=10
 )
 values_of = st.lists(st.integers(0, MACHINES), min_size=1, max_size=10)
-steps = st.sampled_from([100.0, 37.5, 250.0])
+steps = st.sampled_from([100.0, 37.5, 250.0, 400 / 3])
 options_of = st.fixed_dictionaries(
     {"method": st.sampled_from(["dp", "subset-sum"])},
     optional={
@@ -51,15 +51,22 @@ def load(rows):
 
 
 def run(rows, values, step_s, options, energy=True, between=None):
+    if options["method"] == "subset-sum":
+        options = {name: value for name, value in options.items() if name != "min_yield"}
     capacity = series_of(*((step_s * i, value) for i, value in enumerate(values)))
     return play(load(rows), capacity, MACHINES, CORES, between, energy=energy, **options)
+
+
+def as_written(record):
+    """The rows with the decimals that files have."""
+    return [tuple(round(value, 5) if isinstance(value, float) else value for value in row) for row in record.jobs]
 
 
 def alive_at(values, step_s, date_s):
     return values[min(int((date_s + LAG_S) / step_s), len(values) - 1)]
 
 
-def check_machines(record, values, step_s, free_to_drop):
+def check_machines(record, values, step_s):
     """No host has two spans at once; no more machines have one than are alive."""
     spans = [span for all_of in spans_of(record).values() for span in all_of]
     for _, begin, *_ in spans:
@@ -67,7 +74,7 @@ def check_machines(record, values, step_s, free_to_drop):
         going = [hosts for _, b, e, *_, hosts in spans if b <= at < e - LAG_S]
         assert sum(len(hosts) for hosts in going) == len(frozenset().union(*going))
         machines = {host // CORES for hosts in going for host in hosts}
-        assert len(machines) <= alive_at(values, step_s, at) + free_to_drop
+        assert len(machines) <= alive_at(values, step_s, at)
 
 
 def check_job(row, spans, options, ended):
@@ -105,10 +112,7 @@ def check_job(row, spans, options, ended):
 def test_laws(rows, values, step_s, options):
     record = run(rows, values, step_s, options)
     spans, jobs = spans_of(record), load(rows)
-    # a checkpoint that is longer than the period may be caught by a fall
-    longest = max([options.get("checkpoint_s", 60.0), *(row[3] or 0.0 for row in rows)])
-    if longest <= step_s:
-        check_machines(record, values, step_s, 0)
+    check_machines(record, values, step_s)
     ended = set()
     for row in jobs:
         check_job(row, spans.get(row["id"], []), options, ended)
@@ -132,7 +136,7 @@ def test_laws(rows, values, step_s, options):
 @given(rows=jobs_of, values=values_of, step_s=steps, options=options_of)
 def test_no_work_is_lost_with_a_warning_and_a_true_k(rows, values, step_s, options):
     options = {k: v for k, v in options.items() if k not in ("k", "warning_s", "checkpoint_s", "until_s")}
-    rows = [(at, length, cpus, min(c or 0.0, step_s / 4), min(r or 0.0, step_s / 4)) for at, length, cpus, c, r in rows]
+    rows = [(at, length, cpus, min(c or 0.0, step_s / 2), min(r or 0.0, step_s / 2)) for at, length, cpus, c, r in rows]
     record = run(rows, values, step_s, options)
     lost = [row for row in record.jobs if row[STATE] == "COMPLETED_KILLED" and row[META] == ""]
     assert not lost
@@ -143,7 +147,14 @@ def test_no_work_is_lost_with_a_warning_and_a_true_k(rows, values, step_s, optio
 def test_the_text_of_the_wire_changes_nothing(rows, values, step_s, options):
     record = run(rows, values, step_s, options)
     assert run(rows, values, step_s, options).jobs == record.jobs
-    assert run(rows, values, step_s, options, between=ThroughText).jobs == record.jobs
+    told = run(rows, values, step_s, options, between=ThroughText)
+    if step_s % 0.5 == 0.0:
+        assert as_written(told) == as_written(record)
+    else:  # dates that the text has not
+        check_machines(told, values, step_s)
+        ended = set()
+        for row in load(rows):
+            check_job(row, spans_of(told).get(row["id"], []), options, ended)
 
 
 CASES = [{}, {"method": "subset-sum"}, {"min_yield": 0.5, "prepare": "expected"}]

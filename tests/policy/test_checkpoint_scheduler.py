@@ -8,8 +8,10 @@ import pytest
 from checkpoint_talk import META, play, row_of, series_of, spans_of, told
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from test_laws import ThroughText
 
 from batwatt.errors import InputError
+from batwatt.model.series import Series
 from batwatt.model.workload import WINDOW_OVER
 from batwatt.periods.instance import PeriodJob
 from batwatt.periods.plan import NoPlanError
@@ -61,7 +63,11 @@ def test_a_warning_that_is_too_short_costs_the_work_since_the_last_checkpoint():
     assert told(record) == ["a: work 0-300", "b: work 40-100 | recovery 200-205 | work 205-300"]
     assert [row[META] for row in record.jobs if row[0] == "b"] == [""]
     record = play(rows, capacity, 2, warning_s=10, **options)
-    assert told(record)[1].startswith("b: work 40-100") or told(record)[0].startswith("a: work 0-90 saved")
+    # now one of them is checkpointed, and the other goes on
+    assert told(record) == [
+        "a: work 0-90 saved | checkpoint 90-100 | recovery 200-205 | work 205-300",
+        "b: work 40-190 saved | checkpoint 190-200 | work 200-300",
+    ]
 
 
 def test_a_fall_of_more_than_k_kills():
@@ -74,11 +80,39 @@ def test_a_fall_of_more_than_k_kills():
 
 
 def test_a_change_in_the_middle_of_a_recovery():
-    # recoveries take 150 s, changes come every 100 s: the second one finds b recovering
+    # recoveries take 150 s, changes come every 100 s: b would never recover if that had to end before a change
     rows = [row_of("a", 0, ENDLESS_S, 1), row_of("b", 0, ENDLESS_S, 1)]
-    capacity = series_of((0, 2), (100, 1), (200, 2), (450, 2))
+    capacity = series_of((0, 2), (100, 1), (200, 2), (300, 2), (400, 2))
     record = play(rows, capacity, 2, checkpoint_s=4, recovery_s=150, until_s=500, k=1)
-    assert "recovery 200-350" in told(record)[0] + told(record)[1]
+    assert "recovery 200-350 | work 350-" in " ".join(told(record))
+
+
+def test_a_recovery_that_a_fall_ends_loses_nothing():
+    rows = [row_of("a", 0, ENDLESS_S, 1), row_of("b", 0, ENDLESS_S, 1)]
+    capacity = series_of((0, 2), (100, 1), (200, 2), (300, 1), (400, 2), (500, 2))
+    record = play(rows, capacity, 2, checkpoint_s=4, recovery_s=150, until_s=600, k=1)
+    line = next(line for line in told(record) if "recovery" in line)
+    assert "checkpoint 96-100 | recovery 200-300 | recovery 400-550 | work 550-600" in line
+
+
+def test_a_checkpoint_that_is_due_as_the_recovery_ends():
+    # b recovers up to the date at which it is to be checkpointed, or a moment later: machines take a microsecond
+    rows = [row_of("a", 0, ENDLESS_S, 1), row_of("b", 0, ENDLESS_S, 1)]
+    capacity = series_of(*((100 * i, 2 - i % 2) for i in range(8)))
+    record = play(rows, capacity, 2, energy=True, checkpoint_s=10, recovery_s=90, until_s=700, k=1)
+    lost = [row for row in record.jobs if row[7] == "COMPLETED_KILLED" and row[META] == "" and row[10] < 700]
+    assert not lost
+
+
+@pytest.mark.parametrize("between", [None, ThroughText])
+@pytest.mark.parametrize("checkpoint_s", [7, 50, 60, 100])
+def test_changes_at_dates_that_batsim_cannot_tell(between, checkpoint_s):
+    rows = [row_of("a", 0, 5000, 1), row_of("b", 1, 5000, 2), row_of("c", 1, 500, 1)]
+    capacity = series_of(*((400 * i / 3, 2 - i % 2) for i in range(41)))
+    for shift in (1 / 3, 2 / 3, 1.333333333):
+        moved = Series((0.0, *(at + shift for at in capacity.times_s[1:])), capacity.values)
+        record = play(rows, moved, 3, between=between, checkpoint_s=checkpoint_s, k=0, min_yield=0.5)
+        assert sum(row[7] == "COMPLETED_SUCCESSFULLY" and row[META] == "" for row in record.jobs) == 3
 
 
 def test_without_machines_everything_waits():
@@ -131,6 +165,23 @@ def test_jobs_must_be_delays():
         play([row | {"walltime": 100}], series_of((0, 2)), 2)
 
 
+def test_jobs_that_depend_on_others_are_refused():
+    with pytest.raises(InputError, match="depends on others"):
+        play([row_of("a", 0, 50, 1), row_of("b", 0, 50, 1, depends_on=["a"])], series_of((0, 2)), 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"k": 3}, "option 'k': must be from 0 to 2, all machines, got 3"),
+        ({"min_yield": 0.5, "method": "subset-sum"}, "option 'min_yield': is for the method dp"),
+    ],
+)
+def test_options_that_do_not_go_together(options, said):
+    with pytest.raises(InputError, match=said):
+        play([row_of("a", 0, 50, 1)], series_of((0, 2)), 2, **options)
+
+
 @pytest.mark.parametrize(("field", "value"), [("checkpoint_s", -1), ("recovery_s", "long"), ("checkpoint_s", True)])
 def test_bad_fields_of_jobs(field, value):
     with pytest.raises(InputError, match=f"{field} must be a number >= 0"):
@@ -162,6 +213,7 @@ def test_the_engine_gives_what_plans_claim(drawn):
     for move in drawn["moves"]:
         capacities.append(min(max(capacities[-1] + move, 1), machines))
     # a checkpoint that takes no time needs no plan: the scheduler saves such jobs at every change
+    drawn["min_yield"] *= drawn["method"] == "dp"
     jobs = [(min(p, min(capacities)), drawn["constant"] or c + 1, r) for p, c, r in drawn["jobs"]]
     chosen = {name: drawn[name] for name in ("method", "min_yield", "cover")}
     course = Course(

@@ -99,7 +99,14 @@ def most_yield(instance: Instance, past: Mapping[str, Past], *, refill: bool = F
     return best
 
 
-def fair(instance: Instance, past: Mapping[str, Past], target: float, *, refill: bool = False) -> Plan:
+def fair(
+    instance: Instance,
+    past: Mapping[str, Past],
+    target: float,
+    *,
+    refill: bool = False,
+    skip_large: bool = False,
+) -> Plan:
     """The plan with the most goodput in which as many due jobs work as can, those with the least yield first.
 
     A job is due if without work its yield would be under `target`, in [0, 1], at the end of the period.
@@ -113,10 +120,10 @@ def fair(instance: Instance, past: Mapping[str, Past], target: float, *, refill:
             chosen.append(job.id)
             free -= job.processors
     try:
-        return plan(instance, least_s=dict.fromkeys(chosen, A_LITTLE_S), refill=refill)
+        return plan(instance, least_s=dict.fromkeys(chosen, A_LITTLE_S), refill=refill, skip_large=skip_large)
     except NoPlanError:
         # the period is too short for a checkpoint or a recovery that this takes
-        return _one_by_one(instance, chosen, refill)
+        return _one_by_one(instance, chosen, refill, skip_large)
 
 
 def due(instance: Instance, past: Mapping[str, Past], target: float) -> list[PeriodJob]:
@@ -126,12 +133,12 @@ def due(instance: Instance, past: Mapping[str, Past], target: float) -> list[Per
     return sorted(waiting, key=lambda job: (after[job.id].job_yield, -after[job.id].alone_s))
 
 
-def _one_by_one(instance: Instance, wanted: Collection[str], refill: bool) -> Plan:
-    best = plan(instance, refill=refill)
+def _one_by_one(instance: Instance, wanted: Collection[str], refill: bool, skip_large: bool) -> Plan:
+    best = plan(instance, refill=refill, skip_large=skip_large)
     least: dict[str, float] = {}
     for name in wanted:
         try:
-            best = plan(instance, least_s={**least, name: A_LITTLE_S}, refill=refill)
+            best = plan(instance, least_s={**least, name: A_LITTLE_S}, refill=refill, skip_large=skip_large)
             least[name] = A_LITTLE_S
         except NoPlanError:
             continue
@@ -140,8 +147,15 @@ def _one_by_one(instance: Instance, wanted: Collection[str], refill: bool) -> Pl
 
 def _after(job: PeriodJob, instance: Instance, past: Mapping[str, Past]) -> Past:
     """The past of a job at the end of a period in which it does not work."""
-    alone_s = instance.period_s if job.processors <= instance.processors else 0.0
-    return past.get(job.id, NOTHING).then(0.0, alone_s)
+    before = past.get(job.id, NOTHING)
+    return before.then(0.0, alone_in(job, instance, before))
+
+
+def alone_in(job: PeriodJob, instance: Instance, before: Past) -> float:
+    """How long a job would work alone in a period: where it fits, until it has ended."""
+    if job.processors > instance.processors:
+        return 0.0
+    return min(instance.period_s, max(before.work_s + job.left_s - before.alone_s, 0.0))
 
 
 def _least(instance: Instance, past: Mapping[str, Past], asked: float) -> dict[str, float]:

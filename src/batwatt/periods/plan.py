@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from batwatt.periods.instance import Decision, Instance, PeriodJob, Plan, State, acts_of, work_of
 from batwatt.periods.period_kernel import BOTH, FIRST, NONE, SECOND, fill
 
-MOST_BYTES = 2**30
-"""Room for a table, and for the choices of as many jobs as it takes at once."""
+MOST_BYTES = 3 * 2**29
+"""Room for the tables and choices of a plan."""
+AT_ONCE_BYTES = 2**28
+"""Choices of all jobs are kept where they take no more."""
+_LITTLE = 1e-12
 _IN_MEMORY_FIRST = 2**20
 
 Table = NDArray[np.float64]
@@ -35,6 +38,10 @@ _RECOVERING = ("recover", "recover-later", "fill")
 
 class NoPlanError(ValueError):
     """No plan meets what is asked for."""
+
+
+class TooLargeError(ValueError):
+    """A table would take more memory than there is room for."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ class Knapsack:
     def decisions(self, meaning: Mapping[State, Mapping[int, Decision]]) -> dict[str, Decision]:
         """What the jobs do in the best plan on all processors of the table."""
         rows, columns = self.table.shape
-        at_once = max(1, MOST_BYTES // (rows * columns))
+        at_once = -(-len(self.jobs) // _parts(len(self.jobs), rows * columns)) or 1
         begins = range(0, len(self.jobs), at_once)
         row, nothing = np.empty(columns), np.empty((len(self.jobs), 1, 1), np.uint8)
         tables = [np.zeros_like(self.table)]
@@ -84,18 +91,30 @@ class Knapsack:
         return found
 
 
-def plan(instance: Instance, *, least_s: Mapping[str, float] | None = None, refill: bool = False) -> Plan:
+def plan(
+    instance: Instance,
+    *,
+    least_s: Mapping[str, float] | None = None,
+    refill: bool = False,
+    skip_large: bool = False,
+) -> Plan:
     """The plan with the most useful work, checkpoints after T_n ending together. Section 2 of the paper.
 
     `least_s`: least W_i in s of some jobs, by their ids. `refill`: jobs may also work between checkpoints, see
     docs/checkpoint.md. O(J P^2) for each different checkpoint time of the jobs that run without a checkpoint.
-    Raises NoPlanError if nothing gives the least work, ValueError if the table would be too large.
+    Raises NoPlanError if nothing gives the least work; TooLargeError if a table would be too large, unless
+    `skip_large`: then such dates D are left out, and the plan may not be the best.
     """
     least = {} if least_s is None else least_s
     best: Knapsack | None = None
     most = -math.inf
     for end_s in checkpoint_ends(instance):
-        found = solve(instance, end_s, least, refill)
+        try:
+            found = solve(instance, end_s, least, refill)
+        except TooLargeError:
+            if end_s > 0.0 and skip_large:
+                continue
+            raise
         value = found.best(instance.processors, instance.held)
         if value > most:
             best, most = found, value
@@ -180,21 +199,27 @@ def solve(
 def _packed(end_s: float, jobs: Sequence[PeriodJob], worths: Table, processors: int, free: int) -> Knapsack:
     unit = math.gcd(*(job.processors for job in jobs)) or 1
     rows, columns = free // unit + 1, processors // unit + 1
-    if rows * columns * 8 > MOST_BYTES:
-        problem = f"{rows - 1} x {columns - 1} processors take more than {MOST_BYTES >> 20} MiB"
-        raise ValueError(f"{problem}: count them in larger units")
+    parts = _parts(len(jobs), rows * columns)
+    if rows * columns * (8 * (parts + 2) + -(-len(jobs) // parts)) > MOST_BYTES:
+        problem = f"{len(jobs)} jobs on {rows - 1} x {columns - 1} processors take more than {MOST_BYTES >> 20} MiB"
+        raise TooLargeError(f"{problem}: let processors have a common divisor (nodes instead of cores)")
     table = np.zeros((rows, columns))
     widths = np.array([job.processors // unit for job in jobs], dtype=np.int64)
     fill(widths, worths, table, np.empty(columns), np.empty((len(jobs), 1, 1), np.uint8), False)
     return Knapsack(end_s, tuple(jobs), unit, widths, worths, table)
 
 
+def _parts(jobs: int, cells: int) -> int:
+    """In how many parts choices are worked out: a table is kept for each, and the choices of one part at a time."""
+    return 1 if jobs * cells <= AT_ONCE_BYTES else max(1, math.isqrt(jobs // 8))
+
+
 def _worth(job: PeriodJob, decision: Decision, end_s: float, period_s: float, least_s: float) -> float:
     """Useful processor s of a decision, -inf if it cannot be taken."""
     work_s = work_of(job, decision, end_s, period_s)
-    if decision == "run":
-        # it may still be recovering when the period ends
-        work_s = max(work_s, 0.0)
+    if decision == "run" and work_s <= 0.0 < job.recovering_s:
+        # it still recovers when the period ends; going on with that is better than stopping
+        return job.processors * period_s * _LITTLE if least_s <= 0.0 else -math.inf
     useless = work_s <= 0.0 and (decision in _RECOVERING or decision == "checkpoint-again")
     if useless or work_s < max(least_s, 0.0) or (work_s < 0.0 and decision == "checkpoint"):
         return -math.inf

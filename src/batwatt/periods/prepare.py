@@ -59,11 +59,13 @@ def prepare(
     platform: int | None = None,
     weights: Mapping[int, float] | None = None,
     cover: Cover = "k",
+    most_tried: int = MOST_TRIED,
 ) -> Prepared:
     """Choose among the `running` jobs those to be checkpointed before up to `k` of `processors` go or come.
 
     `others` are stopped. The next period has `period_s` s and up to `platform` processors. `weights`: how likely
-    numbers of processors are (all that are possible alike). Raises ValueError.
+    numbers of processors are (all that are possible alike). Of up to `most_tried` running jobs all sets are tried. For
+    every checkpoint there is taken to be time before the change. Raises ValueError.
     """
     held = sum(job.processors for job in running)
     if not 0 <= k <= processors:
@@ -82,7 +84,7 @@ def prepare(
         return sum(job.processors for job in running if job.id in ids) >= need
 
     names = [job.id for job in running]
-    exact = len(names) <= MOST_TRIED
+    exact = len(names) <= most_tried
     if exact:
         # smaller sets first: of equal ones they stay
         sets = (frozenset(some) for count in range(len(names) + 1) for some in combinations(names, count))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
-from batwatt.periods.fairness import NOTHING, Past, fair
+from batwatt.periods.fairness import NOTHING, Past, alone_in, fair
 from batwatt.periods.instance import Act, Instance, PeriodJob, Phase, Plan, State
 from batwatt.periods.plan import plan, subset_sum
 from batwatt.periods.prepare import Cover, Objective, prepare
@@ -134,8 +134,7 @@ def follow(
                 ran.add(name)
             running = act.decision in ("run", "recover", "recover-later")
             states[name] = "checkpointed" if name in prepared else "running" if running else "stopped"
-            fits = act.job.processors <= processors
-            past[name] = past[name].then(act.work_s, course.period_s if fits and act.job.left_s > 0.0 else 0.0)
+            past[name] = past[name].then(act.work_s, alone_in(act.job, instance, past[name]))
     return Followed(course, tuple(periods), past)
 
 
@@ -166,7 +165,7 @@ def _prepared(
         instance.processors - unable,
         min(course.k, instance.processors - unable),
         objective=objective,
-        platform=course.platform or max(course.capacities),
+        platform=(course.platform or max(course.capacities)) - unable,
         cover=cover,
     )
     acts = tuple(_checkpointed(act, instance.period_s) if act.job.id in found.ids else act for act in chosen.acts)

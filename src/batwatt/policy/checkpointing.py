@@ -88,7 +88,8 @@ class CheckpointScheduler(SpanScheduler):
         return step_s - self.warning_s(self.tasks())
 
     def _wake(self, date_s: float, now_s: float) -> None:
-        if now_s < date_s < math.inf and date_s not in self._calls:
+        # what is nearer is done now: Batsim's clock may be ahead of what it tells
+        if now_s + LAG_S < date_s < math.inf and date_s not in self._calls:
             self._calls.add(date_s)
             self.bs.wake_me_up_at(date_s)
 
@@ -101,7 +102,7 @@ class CheckpointScheduler(SpanScheduler):
     def _begin_checkpoints(self, now_s: float) -> None:
         """Begin the checkpoints whose date has come."""
         for task in self._running():
-            if task.checkpoint_at_s is None or task.checkpoint_at_s > now_s + LAG_S:
+            if task.checkpoint_at_s is None or task.checkpoint_at_s > now_s + LAG_S or task.doing == "recovery":
                 continue
             task.checkpoint_at_s = None
             # what ends within the lag of dates needs none
@@ -229,7 +230,11 @@ class CheckpointScheduler(SpanScheduler):
             self._room = False
             self._fill(now_s)
         # for what has just been started, too
-        self._wake(self._warned_s(), now_s)
+        if self._warned_s() <= now_s + LAG_S:
+            self._announce(self._step_s(), now_s)
+            self._begin_checkpoints(now_s)
+        else:
+            self._wake(self._warned_s(), now_s)
 
     def _serve(self) -> None:
         """Let machines without a job leave the service, or take some into it."""
@@ -258,9 +263,21 @@ class CheckpointScheduler(SpanScheduler):
         for hurried in (False, True):
             free = self._free()
             room = min(free, safe) if hurried else free
-            taken = {task.number for task in (*self._starts, *self._later)}
-            fitting = (task for task in self.waiting.values() if task.width <= room and task.number not in taken)
+            fitting = (task for task in self._idle() if task.width <= room)
             self._begin(_in_order(task for task in fitting if self._at_risk(task, now_s) == hurried), room, now_s)
+        if self._step_s() < math.inf:
+            self._recover_on(now_s)
+
+    def _idle(self) -> list[Saved]:
+        """What waits, and is not to come to machines soon."""
+        taken = {task.number for task in (*self._starts, *self._later)}
+        return [task for task in self.waiting.values() if task.number not in taken]
+
+    def _recover_on(self, now_s: float) -> None:
+        """Let jobs recover on what is still free though they will not have ended that at the next change."""
+        for task in _in_order(self._idle()):
+            if self._works_s(task, now_s) >= self._step_s() and task.width <= self._free():
+                self._start(task)
 
     def _begin(self, waiting: list[Saved], room: int, now_s: float) -> None:
         """Let some jobs begin on so many machines, as is best until the next change."""

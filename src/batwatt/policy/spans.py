@@ -20,6 +20,7 @@ from batwatt.model.workload import (
     CHECKPOINT,
     CHECKPOINT_S,
     CHECKPOINTED,
+    DEPENDS,
     LAG_S,
     NO_WALLTIME,
     RECOVERY,
@@ -147,6 +148,9 @@ class SpanScheduler(CapacityScheduler):
             problem = f"job {job.id} is no delay: what is left of it after a checkpoint cannot be told"
             raise InputError("workload", problem, "use jobs that last a given time")
         raw = job.json_dict or {}
+        if raw.get(DEPENDS):
+            problem = f"job {job.id} depends on others, which this scheduler does not know"
+            raise InputError("workload", problem, f"take another scheduler, or leave {DEPENDS} out")
         _, length_s, run_s = self._described(job)
         checkpoint_s, recovery_s = self.usual_s()
         self._count += 1
