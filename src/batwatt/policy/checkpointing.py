@@ -213,7 +213,7 @@ class CheckpointScheduler(SpanScheduler):
         if self._pending:
             return
         now_s = self.bs.time()
-        self._serve()
+        self._follow_alive()
         for hosts, state in self.hosts.switches(self.fleet):
             self.bs.set_resource_state(HostSet(hosts), state)
         if self._later:
@@ -236,13 +236,13 @@ class CheckpointScheduler(SpanScheduler):
         else:
             self._wake(self._warned_s(), now_s)
 
-    def _serve(self) -> None:
+    def _follow_alive(self) -> None:
         """Let machines without a job leave the service, or take some into it."""
         fleet = self.fleet
         if fleet.serving > self.alive:
-            self.serve(fleet.idle(True)[::-1][: fleet.serving - self.alive], False)
+            self._serve(fleet.idle(True)[::-1][: fleet.serving - self.alive], False)
         elif fleet.serving < self.alive:
-            self.serve(fleet.idle(False)[: self.alive - fleet.serving], True)
+            self._serve(fleet.idle(False)[: self.alive - fleet.serving], True)
 
     def _start(self, task: Saved) -> bool:
         places = self.fleet.place(task, self.bs.time(), 0, len(self.fleet), True, blind=True)
@@ -340,7 +340,7 @@ class CheckpointScheduler(SpanScheduler):
 
     def _refuse_too_wide(self) -> None:
         """Jobs that never fit again."""
-        for task in [task for task in self.waiting.values() if task.width > self.most()]:
+        for task in [task for task in self.waiting.values() if task.width > self._most()]:
             self.refuse(task)
 
     def _stop(self) -> None:

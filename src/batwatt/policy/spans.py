@@ -14,7 +14,6 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import parse_profile
-from batwatt.inputs.capacity import checked_capacity
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import (
     CHECKPOINT,
@@ -29,9 +28,9 @@ from batwatt.model.workload import (
 )
 from batwatt.periods.instance import PeriodJob
 from batwatt.policy.base import Job
-from batwatt.policy.capacity import CapacityScheduler, MachineOptions, number_in
+from batwatt.policy.capacity import number_in
 from batwatt.policy.fleet import Fleet, Places, Task
-from batwatt.policy.hosts import Hosts
+from batwatt.policy.fleet_scheduler import FleetScheduler
 
 Doing = Literal["waiting", "paused", "work", "checkpoint", "recovery"]
 Then = Literal["checkpoint", "leave", "lose"]
@@ -78,28 +77,18 @@ class Saved(Task):
         return self.width * (self.done_s(now_s) - self.saved_s)
 
 
-class SpanScheduler(CapacityScheduler):
+class SpanScheduler(FleetScheduler):
     """Keeps the books of jobs that work, checkpoint and recover; subclasses decide who does what."""
-
-    Options = MachineOptions
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         rows = zip((0.0, *self.capacity.times_s[1:]), self.capacity.values, strict=True)
         # the dates at which it may change are known, also where it does not
         self._steps = list(rows)
-        self._by_id: dict[str, Saved] = {}
         self.waiting: dict[int, Saved] = {}
         """What does not run, by number, in the order of submission."""
-        self._count = 0
-        self._live = 0
-        self._pending = 0
-        self._never: list[str] = []
-        self._refused_again: set[str] = set()
         self.alive = 0
         """How many machines may be used."""
-        values = np.array([value for _, value in self._steps])
-        self._most_after = np.maximum.accumulate(values[::-1])[::-1].astype(np.int64).tolist()
 
     @abstractmethod
     def usual_s(self) -> tuple[float, float]:
@@ -109,32 +98,16 @@ class SpanScheduler(CapacityScheduler):
     def came(self) -> None:
         """Jobs arrived, ended, left or came back: there may be room."""
 
-    # what pybatsim calls ----------------------------------------------------------------------------------------
+    # jobs ---------------------------------------------------------------------------------------------------------
 
-    def onSimulationBegins(self) -> None:
-        """Take stock of the machines."""
-        super().onSimulationBegins()
-        described = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
-        self.hosts = Hosts(described, self.settings.switch)
-        machines = len(self.hosts)
-        checked_capacity(self.capacity, machines, self.capacity.source)
-        self.fleet = Fleet(machines, self.hosts.cores, np.inf)
+    def make_fleet(self, machines: int, cores: int) -> Fleet:
+        """See `FleetScheduler`."""
+        return Fleet(machines, cores, np.inf)
 
-    def onJobSubmission(self, job: Job) -> None:
+    def arrived(self, job: Job) -> None:
         """A job waits, unless it can never run."""
-        known = self._by_id.get(job.id)
-        if known is not None:
-            known.job = job  # one of our own, acknowledged
-            return
-        if job.id in self._refused_again:
-            self._refused_again.remove(job.id)  # the same, and rejected since
-            return
-        self._check_id(job)
-        if self._stopped:
-            self._give_up([job])
-            return
         task = self._task(job)
-        if task.width > self.most():
+        if task.width > self._most():
             self._never.append(job.id)
             self.bs.reject_jobs([job])
             return
@@ -176,14 +149,8 @@ class SpanScheduler(CapacityScheduler):
 
     def onJobCompletion(self, job: Job) -> None:
         """A span has ended."""
-        task = self._by_id.pop(job.id)
-        killed = task.dying and job.job_state is Job.State.COMPLETED_KILLED
-        if task.dying:
-            self._pending -= 1
-            task.dying = False
-        else:
-            # nobody asks for it again, and a long simulation has many; what was killed is told of once more
-            del self.bs.jobs[job.id]
+        task: Saved = self._ended(job)
+        killed, task.dying = task.dying and job.job_state is Job.State.COMPLETED_KILLED, False
         now_s = self.bs.time()
         done_s, doing = task.done_s(now_s), task.doing
         if self._stopped or (doing == "work" and not killed):
@@ -203,12 +170,6 @@ class SpanScheduler(CapacityScheduler):
         elif doing == "recovery":
             self.work(task)
 
-    def onJobsKilled(self, jobs: list[Job]) -> None:
-        """Their completion was announced before; now nobody asks for them again."""
-        for job in jobs:
-            if job.id not in self._by_id:
-                self.bs.jobs.pop(job.id, None)
-
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state; a machine has when all of its hosts have."""
         self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
@@ -219,9 +180,6 @@ class SpanScheduler(CapacityScheduler):
         if self._never:
             text = "%d jobs could never run, for want of machines: rejected (first: %s)"
             self.logger.warning(text, len(self._never), self._never[0])
-
-    def _over(self) -> bool:
-        return not (self._more_jobs or self._live)
 
     # what subclasses let jobs do --------------------------------------------------------------------------------
 
@@ -271,15 +229,6 @@ class SpanScheduler(CapacityScheduler):
         task.leaves, task.checkpoint_at_s = False, None
         self.fleet.remove(task)
         self._wait(task)
-
-    def serve(self, machines: Places, wanted: bool) -> None:
-        """Take machines into service, or out of it."""
-        self.fleet.serve(machines, wanted)
-        self.hosts.want(machines, wanted)
-
-    def most(self) -> int:
-        """The most machines from the present step on."""
-        return int(self._most_after[max(self._next_step - 1, 0)])
 
     def refuse(self, task: Saved) -> None:
         """Forget a job that waits and can never run again."""

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from batwatt.inputs.capacity import checked_capacity
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import DEPENDS, ESTIMATE, LAG_S, MEMORY, MIGRATED
 from batwatt.policy.base import Job
-from batwatt.policy.capacity import CapacityScheduler, number_in
+from batwatt.policy.capacity import number_in
 from batwatt.policy.fleet import Fleet, Places, Task
-from batwatt.policy.hosts import Hosts
+from batwatt.policy.fleet_scheduler import FleetScheduler
 from batwatt.policy.moving import leaving, move
 from batwatt.policy.outlook import Outlook
 from batwatt.policy.schemes import Parts
@@ -27,24 +26,16 @@ from batwatt.policy.terminations import Termination
 from batwatt.policy.waiting_for import WaitingFor
 
 
-class VaryingScheduler(CapacityScheduler):
+class VaryingScheduler(FleetScheduler):
     """Starts, kills and moves jobs on machines that come and go; subclasses give the parts and what is known."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        self._by_id: dict[str, Task] = {}
-        self._count = 0
-        self._live = 0
-        self._pending = 0
         self._to_move: list[Task] = []
         self._freed = True
-        self._never: list[str] = []
         self._orphans: list[str] = []
-        self._refused_again: set[str] = set()
         self._waiting_for = WaitingFor()
-        values = [value for _, value in self._steps]
-        self._checked = int(max(values))
-        self._most_after = np.maximum.accumulate(np.array(values)[::-1])[::-1].astype(np.int64).tolist()
+        self._checked = int(max(value for _, value in self._steps))
 
     @abstractmethod
     def make_parts(self, machines: int) -> Parts:
@@ -64,32 +55,16 @@ class VaryingScheduler(CapacityScheduler):
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
-    def onSimulationBegins(self) -> None:
-        """Take stock of the machines."""
-        super().onSimulationBegins()
-        described = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
-        self.hosts = Hosts(described, self.settings.switch)
-        machines = len(self.hosts)
-        checked_capacity(self.capacity, machines, self.capacity.source)
+    def make_fleet(self, machines: int, cores: int) -> Fleet:
+        """See `FleetScheduler`; the parts are made for them, too."""
         self.parts = self.make_parts(machines)
         memory = self.settings.machine_memory
-        each = np.inf if memory is None else memory
-        self.fleet = Fleet(machines, self.hosts.cores, each, self.parts.scheme.stable)
-        self.fleet.outlook = Outlook(self.parts.forecast)
+        fleet = Fleet(machines, cores, np.inf if memory is None else memory, self.parts.scheme.stable)
+        fleet.outlook = Outlook(self.parts.forecast)
+        return fleet
 
-    def onJobSubmission(self, job: Job) -> None:
+    def arrived(self, job: Job) -> None:
         """A job waits, unless it can never run."""
-        known = self._by_id.get(job.id)
-        if known is not None:
-            known.job = job  # one of our own, acknowledged
-            return
-        if job.id in self._refused_again:
-            self._refused_again.remove(job.id)  # the same, and rejected since
-            return
-        self._check_id(job)
-        if self._stopped:
-            self._give_up([job])
-            return
         task = self._task(job)
         self._by_id[job.id] = task
         self._live += 1
@@ -130,14 +105,8 @@ class VaryingScheduler(CapacityScheduler):
 
     def onJobCompletion(self, job: Job) -> None:
         """A run has ended: the job is done, goes on elsewhere, or waits again."""
-        task = self._by_id.pop(job.id)
-        killed = task.dying and job.job_state is Job.State.COMPLETED_KILLED
-        if task.dying:
-            self._pending -= 1
-            task.dying = False
-        else:
-            # nobody asks for it again, and a long simulation has many; what was killed is told of once more
-            del self.bs.jobs[job.id]
+        task = self._ended(job)
+        killed, task.dying = task.dying and job.job_state is Job.State.COMPLETED_KILLED, False
         if killed and not self._stopped:
             self._again(task)
             return
@@ -148,12 +117,6 @@ class VaryingScheduler(CapacityScheduler):
             self._to_move.remove(task)
         self._freed = True
         self._done(task, success=job.job_state is Job.State.COMPLETED_SUCCESSFULLY)
-
-    def onJobsKilled(self, jobs: list[Job]) -> None:
-        """Their completion was announced before; now nobody asks for them again."""
-        for job in jobs:
-            if job.id not in self._by_id:
-                self.bs.jobs.pop(job.id, None)
 
     def _again(self, task: Task) -> None:
         """Submit a job anew, whole or, if it was moved, what is left of it."""
@@ -206,9 +169,6 @@ class VaryingScheduler(CapacityScheduler):
         ):
             if names:
                 self.logger.warning("%d jobs %s: rejected (first: %s)", len(names), why, names[0])
-
-    def _over(self) -> bool:
-        return not (self._more_jobs or self._live)
 
     # steps ------------------------------------------------------------------------------------------------------
 
@@ -294,14 +254,6 @@ class VaryingScheduler(CapacityScheduler):
     def _leave(self, machines: Places) -> None:
         if len(machines):
             self._serve(machines, False)
-
-    def _serve(self, machines: Places, wanted: bool) -> None:
-        self.fleet.serve(machines, wanted)
-        self.hosts.want(machines, wanted)
-
-    def _most(self) -> int:
-        """The most machines in service from the present step on."""
-        return int(self._most_after[max(self._next_step - 1, 0)])
 
     def _can_ever_run(self, task: Task, most: int) -> bool:
         scheme, each = self.parts.scheme, self.fleet.memory_each
