@@ -10,6 +10,7 @@ from checkpoint_talk import END, ID, META, STATE, play, row_of, series_of, spans
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_laws import ThroughText
+from test_machine_races import Race
 
 from batwatt.campaign.run import RunSpec
 from batwatt.campaign.run import run as carry_out
@@ -183,3 +184,11 @@ def test_files_of_the_wire_and_of_a_real_batsim(tmp_path):
             ours, theirs = json.loads(found["embedded"]), json.loads(found["batsim"])
             for name, value in ours.items():
                 assert value is None or theirs[name] == pytest.approx(value, rel=1e-4, abs=1e-3), name
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(rows=jobs_of, values=values_of, step_s=steps, options=options_of)
+def test_jobs_that_end_before_they_can_be_killed(rows, values, step_s, options):
+    record = run(rows, values, step_s, options, between=Race)
+    check_machines(record, values, step_s)
+    assert {row[ID].partition("#")[0] for row in record.jobs} == {str(i) for i in range(len(rows))}

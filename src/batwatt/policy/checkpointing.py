@@ -221,11 +221,8 @@ class CheckpointScheduler(SpanScheduler):
             if now_s >= self._later_s - LAG_S and not any(task.leaves for task in self._running()):
                 self._starts += self._later
                 self._later.clear()
-        kept = []
-        for task in self._starts:
-            if not self._start(task):
-                kept.append(task)
-        self._starts = kept
+        # one that was to be stopped for another may have ended before
+        self._starts = [task for task in self._starts if task.doing == "waiting" and not self._start(task)]
         if self._room:
             self._room = False
             self._fill(now_s)
