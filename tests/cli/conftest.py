@@ -90,7 +90,7 @@ class House:
         self._started.append(process)
         return process
 
-    def end(self, process: subprocess.Popen[str], within_s: float = 20.0) -> Done:
+    def end(self, process: subprocess.Popen[str], within_s: float = 90.0) -> Done:
         """Wait for a process."""
         out, err = process.communicate(timeout=within_s)
         return Done(process.returncode, out, err)
@@ -134,7 +134,7 @@ def endpoint() -> str:
         return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
 
 
-def wait_for(condition, within_s: float = 15.0) -> None:
+def wait_for(condition, within_s: float = 60.0) -> None:
     end = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < end, "waited in vain"

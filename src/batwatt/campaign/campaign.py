@@ -187,6 +187,8 @@ def carry_out(declared: Declaration, way: Way, only: str | None, report: Report)
                     left_s -= work_s[outcome.key]
                     report(ended, failed, len(wanted), left_s / all_s)
         except BaseException as error:
+            # a signal may have come between the writing of a run and its place among the records
+            records.update(store.load(key for key in wanted if key not in records)[0])
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())
             _last_words(declared, f"stopped: {reason}", records)
             raise
