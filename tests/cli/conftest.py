@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -84,13 +85,15 @@ class House:
         """Start a command as a process of its own."""
         command = [str(word) for word in (sys.executable, *program, *args)]
         environment = os.environ | {"COLUMNS": "80"}
+        # where the tests themselves run under nohup, a command must not inherit that it ignores SIGHUP
+        options.setdefault("preexec_fn", lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **options
         )
         self._started.append(process)
         return process
 
-    def end(self, process: subprocess.Popen[str], within_s: float = 90.0) -> Done:
+    def end(self, process: subprocess.Popen[str], within_s: float = 20.0) -> Done:
         """Wait for a process."""
         out, err = process.communicate(timeout=within_s)
         return Done(process.returncode, out, err)
@@ -134,7 +137,7 @@ def endpoint() -> str:
         return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
 
 
-def wait_for(condition, within_s: float = 60.0) -> None:
+def wait_for(condition, within_s: float = 15.0) -> None:
     end = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < end, "waited in vain"
