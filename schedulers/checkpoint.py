@@ -10,7 +10,7 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.periods.fairness import Past, fair
 from batwatt.periods.instance import Instance, PeriodJob, Plan
-from batwatt.periods.plan import NoPlanError, plan, subset_sum
+from batwatt.periods.plan import NoPlanError, TooLargeError, plan, subset_sum
 from batwatt.periods.prepare import Cover, Objective, Prepared, prepare
 from batwatt.periods.sequence import Method
 from batwatt.policy.capacity import MachineOptions
@@ -82,18 +82,14 @@ class Checkpoint(CheckpointScheduler):
         """The set by the chosen objective."""
         chosen: CheckpointOptions = self.settings
         objective = chosen.prepare or ("all" if chosen.method == "subset-sum" else "cheapest")
-        return prepare(
-            running,
-            others() if objective in ("worst", "expected") else (),
-            period_s,
-            processors,
-            min(self.most_change, processors),
-            objective=objective,
-            # what cannot be saved is in the way of more, too
-            platform=len(self.fleet) - (self.alive - processors),
-            cover=chosen.cover,
-            most_tried=MOST_TRIED,
-        )
+        looks_ahead = objective in ("worst", "expected")
+        given = running, others() if looks_ahead else (), period_s, processors, min(self.most_change, processors)
+        # what cannot be saved is in the way of more, too
+        platform = len(self.fleet) - (self.alive - processors)
+        try:
+            return prepare(*given, objective=objective, platform=platform, cover=chosen.cover, most_tried=MOST_TRIED)
+        except TooLargeError:
+            return prepare(*given, objective="cheapest", cover=chosen.cover)
 
     def warning_s(self, tasks: Iterable[Saved]) -> float:
         """The option, or the longest checkpoint."""

@@ -13,6 +13,7 @@ from test_laws import ThroughText
 from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.model.workload import WINDOW_OVER
+from batwatt.periods import plan as plans
 from batwatt.periods.instance import PeriodJob
 from batwatt.periods.plan import NoPlanError
 from batwatt.periods.sequence import Course, follow
@@ -186,6 +187,15 @@ def test_options_that_do_not_go_together(options, said):
 def test_bad_fields_of_jobs(field, value):
     with pytest.raises(InputError, match=f"{field} must be a number >= 0"):
         play([row_of("a", 0, 50, 1, **{field: value})], series_of((0, 2)), 2)
+
+
+@pytest.mark.parametrize("objective", ["cheapest", "worst", "expected"])
+def test_tables_that_are_too_large_stop_nothing(monkeypatch, objective):
+    monkeypatch.setattr(plans, "MOST_BYTES", 400)  # one phase of 6 processors has room, two have not
+    rows = [row_of(n, 0, ENDLESS_S, cpus) for n, cpus in enumerate((1, 2, 3, 5))]
+    capacity = series_of((0, 6), (100, 5), (200, 6))
+    record = play(rows, capacity, 6, checkpoint_s=5, recovery_s=5, k=1, prepare=objective, until_s=300)
+    assert told(record)[0].startswith("0: work 0-95 saved | checkpoint 95-100")
 
 
 small = st.integers(0, 9)

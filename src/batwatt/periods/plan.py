@@ -175,15 +175,9 @@ def meanings(end_s: float, refill: bool) -> Mapping[State, Mapping[int, Decision
     return {state: {**of, **(_REFILLED.get(state, {}) if refill else {})} for state, of in _TWO_PHASES.items()}
 
 
-def solve(
-    instance: Instance,
-    end_s: float,
-    least_s: Mapping[str, float],
-    refill: bool = False,
-    processors: int | None = None,
-) -> Knapsack:
-    """The knapsack for checkpoints that end at `end_s`, on up to `processors` (default: the instance's)."""
-    processors = processors or instance.processors
+def solve(instance: Instance, end_s: float, least_s: Mapping[str, float], refill: bool = False) -> Knapsack:
+    """The knapsack for checkpoints that end at `end_s`. Raises TooLargeError."""
+    processors = instance.processors
     meaning = meanings(end_s, refill)
     jobs, rows = [], []
     for job in _of_use(instance, least_s, processors, 2 if refill else 1):
