@@ -1,0 +1,268 @@
+"""The exact optimum of phase-aware suspend/resume, by dynamic programming (docs/carbon-model.md, "The optimum")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from batwatt.carbon.course import Course
+from batwatt.carbon.execution import DATE_S, Execution, Interval, Segment, ShiftJob
+from batwatt.carbon.optimum_kernel import NOISE, fill
+from batwatt.errors import InputError
+from batwatt.model.phases import WATT_S_PER_KWH, Array, PhaseModel
+
+MOST_CELLS = 1_000_000_000
+"""More states are not computed: the slots become longer, or the user is told to make them so."""
+_MICRO = 1_000_000
+_SLOTS_S = tuple(base * 10.0**power for power in range(-3, 7) for base in (1.0, 2.0, 5.0))
+
+
+class NoPlanError(ValueError):
+    """No schedule finishes by the deadline."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A window cut into slots, and a job in them; W and costs are those of slots.
+
+    `work_w` [W]: mean power of each slot of work. `cost` [T]: what 1 W costs in each slot. `starts` [T - S + 1]: what a
+    start-up that begins with a slot costs. `rows`: after how many slots of work the job may be suspended, ascending.
+    `barred` [T]: slots in which it must not run. `exact`: the job and the signal change at ends of slots only.
+    """
+
+    model: PhaseModel
+    begin_s: float
+    slot_s: float
+    startup: int
+    work_w: Array
+    cost: Array
+    starts: Array
+    rows: npt.NDArray[np.int64]
+    barred: npt.NDArray[np.bool_]
+    exact: bool
+
+    @property
+    def slots(self) -> int:
+        """T."""
+        return len(self.cost)
+
+    @property
+    def slack(self) -> int:
+        """By how many slots the job may end later than at the earliest."""
+        return self.slots - self.startup - len(self.work_w)
+
+    def segment(self, start: int, worked: int, until: int) -> Segment:
+        """A run from slot `start` in which work goes on from `worked` slots until `until`, in the job's own times."""
+        begin = self.begin_s + start * self.slot_s
+        return Segment(begin, self.model.startup_s, self._progress(worked), self._progress(until))
+
+    def _progress(self, worked: int) -> float:
+        if worked == len(self.work_w):
+            return self.model.work_s
+        progress = worked * self.slot_s
+        # one that may be suspended at checkpoints only is suspended there, not at the end of that slot
+        marks = [at for at in self.model.checkpoints_s if progress - self.slot_s < at < progress - DATE_S]
+        return marks[-1] if marks and len(self.rows) < len(self.work_w) - 1 else progress
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Segments of least carbon (or cost) for one cpu; `rounded` if the slots do not fit the job or the signal.
+
+    `carbon` is worked out from the segments in the job's own times, whatever the slots.
+    """
+
+    model: PhaseModel
+    segments: tuple[Segment, ...]
+    carbon: float
+    slot_s: float
+    slots: int
+    rounded: bool
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """When the job runs; to be carried out `apart`."""
+        return tuple((segment.begin_s, segment.end_s) for segment in self.segments)
+
+    def execution(self, job: ShiftJob) -> Execution:
+        """The plan as the execution of a job of this model."""
+        return Execution(job, self.segments)
+
+
+def plan(
+    model: PhaseModel,
+    course: Course,
+    begin_s: float,
+    deadline_s: float,
+    *,
+    slot_s: float | None = None,
+    max_starts: int | None = None,
+    checkpoints: bool = False,
+    blocked: npt.NDArray[np.bool_] | None = None,
+) -> Plan:
+    """The schedule in [begin, deadline] that emits least under the signal.
+
+    Every start pays the whole start-up, work is kept while suspended. `slot_s` None: the longest slot that fits the job
+    and the signal, as far as that leaves at most MOST_CELLS states. `max_starts` bounds the number of starts. With
+    `checkpoints` the job is suspended at the ends of its checkpoint phases only (elsewhere work would be lost, which
+    never pays under a signal >= 0). In slots that are `blocked` [T] it must not run. Raises NoPlanError, InputError.
+    """
+    grid = grid_of(model, course, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked)
+    segments = tuple(grid.segment(*piece) for piece in _solved(grid, max_starts))
+    return plan_of(grid, segments, course)
+
+
+def plan_of(grid: Grid, segments: tuple[Segment, ...], course: Course) -> Plan:
+    """A plan from its segments."""
+    carbon = sum(float(course.of_steps(segment.begin_s, segment.steps(grid.model))) for segment in segments)
+    return Plan(grid.model, segments, carbon, grid.slot_s, grid.slots, not grid.exact)
+
+
+def grid_of(
+    model: PhaseModel,
+    course: Course,
+    begin_s: float,
+    deadline_s: float,
+    slot_s: float | None = None,
+    max_starts: int | None = None,
+    checkpoints: bool = False,
+    blocked: npt.NDArray[np.bool_] | None = None,
+) -> Grid:
+    """The slots of a window. Raises NoPlanError, InputError."""
+    window_s = deadline_s - begin_s
+    if not window_s >= model.length_s - DATE_S:
+        raise NoPlanError(f"there are {window_s:g} s until the deadline and the job takes {model.length_s:g} s")
+    if not begin_s >= 0.0:
+        raise InputError(course.source, f"the signal begins at 0 s, after {begin_s:g} s", "start the job later")
+    course.covers(deadline_s, "the job")
+    if max_starts is not None and not max_starts >= 1:
+        raise ValueError(f"max_starts must be >= 1, got {max_starts!r}")
+    layers = 1 if max_starts is None else max_starts
+    fitting_s = _fitting_s(model, course, begin_s, deadline_s)
+    if slot_s is None:
+        slot_s = _chosen_s(model, window_s, fitting_s, layers)
+    elif not 0.0 < slot_s < math.inf:
+        raise ValueError(f"slot_s must be > 0 s and finite, got {slot_s!r}")
+    slots, startup, work = _counts(model, window_s, slot_s)
+    if slots < startup + work:
+        raise NoPlanError(
+            f"the job takes {startup} + {work} slots of {slot_s:g} s and there are {slots} until the deadline"
+        )
+    if _cells(slots, startup, work, layers) > MOST_CELLS:
+        problem = f"slots of {slot_s:g} s make more than {MOST_CELLS} states"
+        raise InputError("the optimum", problem, "take longer slots, a nearer deadline or fewer starts")
+    if blocked is not None and blocked.shape != (slots,):
+        raise ValueError(f"blocked must tell of {slots} slots, has the shape {blocked.shape}")
+    dates: Array = begin_s + np.arange(slots + 1, dtype=np.float64) * slot_s
+    ends: Array = np.minimum(np.arange(work + 1, dtype=np.float64) * slot_s, model.work_s)
+    starts = course.of_steps(dates[: slots - startup + 1], model.startup_steps)
+    barred = np.zeros(slots, dtype=np.bool_) if blocked is None else blocked
+    if startup:
+        within = np.concatenate([(0,), np.cumsum(barred)])
+        starts[within[startup:] > within[: slots - startup + 1]] = np.inf
+    rows = np.arange(1, work)
+    if checkpoints:
+        rows = np.unique([math.ceil(at / slot_s - DATE_S) for at in model.checkpoints_s]).astype(np.int64)
+        rows = rows[rows < work]
+    return Grid(
+        model=model,
+        begin_s=begin_s,
+        slot_s=slot_s,
+        startup=startup,
+        work_w=np.diff(model.work_steps.energy_until(ends)) / slot_s,
+        cost=np.diff(course.integral(dates)) / WATT_S_PER_KWH,
+        starts=starts,
+        rows=rows,
+        barred=barred,
+        exact=_divides(slot_s, fitting_s),
+    )
+
+
+def _solved(grid: Grid, max_starts: int | None) -> list[tuple[int, int, int]]:
+    """(slot of the start, slots worked before, slots worked at its end) of each segment, in order."""
+    width, startup = grid.slack + 1, grid.startup
+    layers = 1 if max_starts is None else min(max_starts, len(grid.rows) + 1)
+    row_of = np.full(len(grid.work_w) + 1, -1, dtype=np.int64)
+    row_of[grid.rows] = np.arange(len(grid.rows))
+    on = np.full((layers, width), np.inf)
+    on[0] = grid.starts[:width]
+    flags = np.empty((2, layers, len(grid.rows), (width + 7) // 8), dtype=np.uint8)
+    barred = np.where(grid.barred, np.inf, 0.0)
+    chained = max_starts is not None
+    fill(grid.work_w, grid.cost, barred, grid.starts, row_of, startup, chained, on, np.empty_like(on), *flags)
+    best = float(on.min())
+    if best == math.inf:
+        raise NoPlanError("the slots in which the job may run are too few before the deadline")
+    # the fewest starts, then the earliest end, of what is equal but for rounding
+    layer, late = np.argwhere(on <= best + NOISE * abs(best))[0]
+    return _traced(flags, row_of, int(layer), int(late), max(startup, 1), chained)
+
+
+def _traced(
+    flags: npt.NDArray[np.uint8], row_of: npt.NDArray[np.int64], layer: int, late: int, gap: int, chained: bool
+) -> list[tuple[int, int, int]]:
+    """Go back from the row in which the job finishes to its first start."""
+    fresh, better = flags
+    until = len(row_of) - 1
+    found: list[tuple[int, int, int]] = []
+    for worked in range(until, 0, -1):
+        row = row_of[worked]
+        if row < 0 or not fresh[layer, row, late >> 3] >> (late & 7) & 1:
+            continue
+        found.append((late + worked, worked, until))
+        until = worked
+        layer -= chained
+        late -= gap
+        while not better[layer, row, late >> 3] >> (late & 7) & 1:
+            late -= 1
+    found.append((late, 0, until))
+    return found[::-1]
+
+
+def _counts(model: PhaseModel, window_s: float, slot_s: float) -> tuple[int, int, int]:
+    """Slots of the window, of a start-up and of the work."""
+    return (
+        math.floor(window_s / slot_s + DATE_S),
+        math.ceil(model.startup_s / slot_s - DATE_S),
+        math.ceil(model.work_s / slot_s - DATE_S),
+    )
+
+
+def _cells(slots: int, startup: int, work: int, layers: int) -> int:
+    return (slots - startup - work + 1) * work * layers
+
+
+def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, layers: int) -> float:
+    """The slot that fits all, or else the shortest usual one with which the states are not too many."""
+    for slot_s in (fitting_s, *(length for length in _SLOTS_S if length > fitting_s)):
+        slots, startup, work = _counts(model, window_s, slot_s)
+        if startup + work > slots:
+            break
+        if _cells(slots, startup, work, layers) <= MOST_CELLS:
+            return slot_s
+    raise InputError(
+        "the optimum", f"the window of {window_s:g} s and the job have too many slots", "give a longer slot"
+    )
+
+
+def _fitting_s(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> float:
+    """The longest slot in s, in whole microseconds, at whose ends alone the job, the signal and the window change."""
+    return math.gcd(*(round(abs(length) * _MICRO) for length in _lengths(model, course, begin_s, deadline_s))) / _MICRO
+
+
+def _lengths(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> Iterator[float]:
+    for steps in (model.startup_steps, model.work_steps):
+        yield from (b - a for a, b in pairwise(steps.edges_s.tolist()))
+    yield from model.checkpoints_s
+    yield deadline_s - begin_s
+    yield from (course.edges_in(begin_s, deadline_s) - begin_s).tolist()
+
+
+def _divides(slot_s: float, length_s: float) -> bool:
+    count = length_s / slot_s
+    return abs(count - round(count)) < DATE_S

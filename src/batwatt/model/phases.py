@@ -1,0 +1,174 @@
+"""Jobs in phases: what a job draws at each moment of its run (chapter 4 of the carbon thesis, Listing 4.4).
+
+Whoever starts the job, or resumes it, goes through its whole start-up; the work phases follow, and what was worked is
+kept while the job is suspended. Each phase lasts a known time at a constant power: power is a step function of time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+WATT_S_PER_KWH = 3.6e6
+"""J in a kWh: signals are in g/kWh, or in money per kWh."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """`duration_s` > 0 at `power_w` >= 0, in W of one cpu's share of the job; a checkpoint phase ends with all saved.
+
+    Raises ValueError.
+    """
+
+    name: str
+    duration_s: float
+    power_w: float
+    is_checkpoint: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.duration_s < math.inf:
+            raise ValueError(f"phase {self.name!r}: duration must be > 0 s and finite, got {self.duration_s!r}")
+        if not 0.0 <= self.power_w < math.inf:
+            raise ValueError(f"phase {self.name!r}: power must be >= 0 W and finite, got {self.power_w!r}")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Power by time: `watts[i]` holds in [`edges_s[i]`, `edges_s[i + 1]`[; edges begin at 0. Shapes [n + 1], [n]."""
+
+    edges_s: Array
+    watts: Array
+
+    @classmethod
+    def of(cls, phases: Sequence[Phase]) -> Steps:
+        """Those of phases one after another; neighbours of equal power become one step."""
+        edges: list[float] = [0.0]
+        watts: list[float] = []
+        ends = accumulate(phase.duration_s for phase in phases)
+        for phase, end in zip(phases, ends, strict=True):
+            if watts and watts[-1] == phase.power_w:
+                edges[-1] = end
+            else:
+                edges.append(end)
+                watts.append(phase.power_w)
+        return cls(np.array(edges), np.array(watts))
+
+    @property
+    def length_s(self) -> float:
+        """How long all of it lasts."""
+        return float(self.edges_s[-1])
+
+    @cached_property
+    def energy_j(self) -> float:
+        """What all of it takes, J."""
+        return float(np.diff(self.edges_s) @ self.watts)
+
+    def energy_until(self, time_s: Array) -> Array:
+        """What it has taken at some times, J; beyond the end: all of it."""
+        reached = np.concatenate([(0.0,), np.cumsum(np.diff(self.edges_s) * self.watts)])
+        return np.interp(time_s, self.edges_s, reached)
+
+    def part(self, begin_s: float, end_s: float) -> Steps:
+        """What holds in [begin, end[, its edges from 0; no steps if that is empty."""
+        if not begin_s < end_s:
+            return Steps(np.zeros(1), np.zeros(0))
+        first = int(np.searchsorted(self.edges_s, begin_s, "right")) - 1
+        last = int(np.searchsorted(self.edges_s, end_s, "left"))
+        edges = np.clip(self.edges_s[first : last + 1], begin_s, end_s) - begin_s
+        return Steps(edges, self.watts[first:last])
+
+
+@dataclass(frozen=True)
+class PhaseModel:
+    """Start-up phases (may be none) and work phases (at least one). Raises ValueError."""
+
+    startup: tuple[Phase, ...]
+    work: tuple[Phase, ...]
+
+    def __post_init__(self) -> None:
+        if not self.work:
+            raise ValueError("a job needs at least one work phase")
+
+    @cached_property
+    def startup_steps(self) -> Steps:
+        """Power of the start-up."""
+        return Steps.of(self.startup)
+
+    @cached_property
+    def work_steps(self) -> Steps:
+        """Power of the work, by progress."""
+        return Steps.of(self.work)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """Power of a run that nobody interrupts."""
+        return Steps.of((*self.startup, *self.work))
+
+    @property
+    def startup_s(self) -> float:
+        """Length of a start-up."""
+        return self.startup_steps.length_s
+
+    @property
+    def work_s(self) -> float:
+        """Length of all work."""
+        return self.work_steps.length_s
+
+    @property
+    def length_s(self) -> float:
+        """Length of a run that nobody interrupts."""
+        return self.startup_s + self.work_s
+
+    @property
+    def energy_j(self) -> float:
+        """Energy of such a run on one cpu, J."""
+        return self.startup_steps.energy_j + self.work_steps.energy_j
+
+    @property
+    def mean_w(self) -> float:
+        """Its mean power on one cpu, W."""
+        return self.energy_j / self.length_s
+
+    @cached_property
+    def checkpoints_s(self) -> tuple[float, ...]:
+        """Progress in s at which a checkpoint phase has just ended, the end of all work left out."""
+        ends = accumulate(phase.duration_s for phase in self.work)
+        marked = (end for phase, end in zip(self.work, ends, strict=True) if phase.is_checkpoint)
+        return tuple(end for end in marked if end < self.work_s)
+
+    def averaged(self, name: str = "mean") -> PhaseModel:
+        """Its twin of the same length and energy, without phases or start-up: what one knew before the thesis."""
+        return constant(self.length_s, self.mean_w, name)
+
+
+@dataclass(frozen=True)
+class ShiftJob:
+    """A job that arrives at `arrival_s` and draws what its model says, on each of `cpus` cpus. Raises ValueError."""
+
+    id: str
+    arrival_s: float
+    model: PhaseModel
+    cpus: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.arrival_s >= 0.0:
+            raise ValueError(f"job {self.id}: it must arrive at >= 0 s, got {self.arrival_s!r}")
+        if not self.cpus >= 1:
+            raise ValueError(f"job {self.id}: it must have >= 1 cpus, got {self.cpus!r}")
+
+    @property
+    def length_s(self) -> float:
+        """How long it runs if nobody interrupts it."""
+        return self.model.length_s
+
+
+def constant(length_s: float, power_w: float, name: str = "work") -> PhaseModel:
+    """A job of one work phase and no start-up. Raises ValueError."""
+    return PhaseModel((), (Phase(name, length_s, power_w),))

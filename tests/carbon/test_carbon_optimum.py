@@ -1,0 +1,209 @@
+"""The optimum of phase-aware suspend/resume: every schedule, the solver, and cases worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from plain_optimum import least
+
+from batwatt.carbon.course import Course
+from batwatt.carbon.execution import ShiftJob, carry_out
+from batwatt.carbon.milp import plan_milp
+from batwatt.carbon.optimum import NoPlanError, plan
+from batwatt.errors import InputError
+from batwatt.model.phases import WATT_S_PER_KWH, Phase, PhaseModel
+
+SLOT_S = 60.0
+
+
+def phases(watts: Sequence[float], marks: frozenset[int] = frozenset()) -> tuple[Phase, ...]:
+    """A phase for each slot; those that end at a mark are checkpoints."""
+    return tuple(Phase(f"p{i}", SLOT_S, w, is_checkpoint=i + 1 in marks) for i, w in enumerate(watts))
+
+
+def model_of(startup: Sequence[float], work: Sequence[float], marks: frozenset[int] = frozenset()) -> PhaseModel:
+    return PhaseModel(phases(startup), phases(work, marks))
+
+
+def course_of(signal: Sequence[float]) -> Course:
+    return Course.regular(signal, SLOT_S)
+
+
+def in_slots(carbon: float) -> float:
+    """g of one cpu -> sum of power x signal over slots."""
+    return carbon * WATT_S_PER_KWH / SLOT_S
+
+
+@st.composite
+def cases(draw: st.DrawFn, low: int = 0, longest: int = 10):
+    slots = draw(st.integers(2, longest))
+    startup = draw(st.lists(st.integers(0, 9), max_size=3))
+    work = draw(st.lists(st.integers(0, 9), min_size=1, max_size=6))
+    assume(len(startup) + len(work) <= slots)
+    signal = draw(st.lists(st.integers(low, 20), min_size=slots, max_size=slots))
+    return signal, startup, work
+
+
+class TestEverySchedule:
+    @settings(max_examples=400, deadline=None, derandomize=True)
+    @given(cases(), st.one_of(st.none(), st.integers(1, 4)))
+    def test_no_schedule_is_better(self, case, starts):
+        signal, startup, work = case
+        found = plan(model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S, max_starts=starts)
+        assert in_slots(found.carbon) == pytest.approx(least(signal, startup, work, starts=starts), rel=1e-12, abs=1e-9)
+        assert starts is None or len(found.segments) <= starts
+        assert not found.rounded
+
+    @settings(max_examples=200, deadline=None, derandomize=True)
+    @given(cases(), st.frozensets(st.integers(1, 5)))
+    def test_no_schedule_that_suspends_at_checkpoints_is_better(self, case, marks):
+        signal, startup, work = case
+        model = model_of(startup, work, marks)
+        found = plan(model, course_of(signal), 0.0, len(signal) * SLOT_S, checkpoints=True)
+        assert in_slots(found.carbon) == pytest.approx(least(signal, startup, work, marks=marks), rel=1e-12, abs=1e-9)
+        assert {round(segment.to_s / SLOT_S) for segment in found.segments} <= {*marks, len(work)}
+
+    @settings(max_examples=200, deadline=None, derandomize=True)
+    @given(cases(), st.frozensets(st.integers(0, 9), max_size=4))
+    def test_slots_that_are_blocked_stay_free(self, case, barred):
+        signal, startup, work = case
+        blocked = np.isin(np.arange(len(signal)), list(barred))
+        best = least(signal, startup, work, barred=barred)
+        args = (model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S)
+        if best is None:
+            with pytest.raises(NoPlanError):
+                plan(*args, slot_s=SLOT_S, blocked=blocked)
+            return
+        found = plan(*args, slot_s=SLOT_S, blocked=blocked)
+        assert in_slots(found.carbon) == pytest.approx(best, rel=1e-12, abs=1e-9)
+        for segment in found.segments:
+            slots = range(round(segment.begin_s / SLOT_S), round(segment.end_s / SLOT_S))
+            assert not barred & set(slots)
+
+    @settings(max_examples=200, deadline=None, derandomize=True)
+    @given(cases(low=-20))
+    def test_a_signal_below_zero(self, case):
+        """Prices may be; a start-up is never paid for its own sake, but may be for the date that it gives."""
+        signal, startup, work = case
+        found = plan(model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S)
+        assert in_slots(found.carbon) == pytest.approx(least(signal, startup, work), rel=1e-12, abs=1e-9)
+
+    @settings(max_examples=100, deadline=None, derandomize=True)
+    @given(cases(longest=7))
+    def test_finer_slots_are_not_better(self, case):
+        """Where all changes at ends of slots, an optimum has its dates there, too (docs/carbon-model.md)."""
+        signal, startup, work = case
+        args = (model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S)
+        assert plan(*args, slot_s=SLOT_S / 3).carbon == pytest.approx(plan(*args, slot_s=SLOT_S).carbon, rel=1e-11)
+
+    @settings(max_examples=200, deadline=None, derandomize=True)
+    @given(cases())
+    def test_carried_out_it_emits_what_was_claimed(self, case):
+        signal, startup, work = case
+        model = model_of(startup, work)
+        found = plan(model, course_of(signal), 0.0, len(signal) * SLOT_S)
+        done = carry_out(ShiftJob("j", 0.0, model), found.intervals, apart=True)
+        assert len(done.segments) == len(found.segments)
+        assert done.emitted(course_of(signal)) == pytest.approx(found.carbon, rel=1e-12)
+        assert done.end_s <= len(signal) * SLOT_S + 1e-6
+
+
+def random_instance(number: int):
+    """A small instance in floats, with phases of several slots."""
+    rng = np.random.default_rng(number)
+    slots = int(rng.integers(6, 19))
+    startup = int(rng.integers(0, 4))
+    work = int(rng.integers(2, max(3, min(9, slots - startup - 1))))
+    levels = rng.uniform(20.0, 300.0, 4)
+    picked = levels[np.sort(rng.integers(0, 4, work))] if number % 2 else levels[rng.integers(0, 4, work)]
+    marks = frozenset(int(mark) for mark in rng.integers(1, work + 1, 2))
+    joined = []
+    end = 0
+    for watts, group in groupby(picked.tolist()):
+        length = len(list(group))
+        end += length
+        joined.append(Phase("work", length * SLOT_S, watts, is_checkpoint=end in marks))
+    start = (Phase("start", startup * SLOT_S, float(rng.uniform(20.0, 300.0))),) if startup else ()
+    signal = rng.uniform(50.0, 500.0, slots)
+    options = {"max_starts": int(rng.integers(1, 4)) if number % 3 == 0 else None, "checkpoints": number % 5 == 0}
+    return (PhaseModel(start, tuple(joined)), course_of(signal), 0.0, slots * SLOT_S), options
+
+
+@pytest.mark.parametrize("hundred", range(5))
+def test_the_solver_proves_the_same_optimum(hundred):
+    """500 instances; both sides are worked out anew from their segments, so no tolerance of the solver counts."""
+    suspended = 0
+    for number in range(hundred * 100, hundred * 100 + 100):
+        args, options = random_instance(number)
+        found = plan(*args, slot_s=SLOT_S, **options)
+        proven = plan_milp(*args, slot_s=SLOT_S, **options)
+        assert found.carbon == pytest.approx(proven.carbon, rel=1e-9), number
+        suspended += len(found.segments) > 1
+    assert suspended > 10
+
+
+class TestByHand:
+    def test_the_dear_phase_waits_for_the_valley(self):
+        """Two slots of 1 W, then two of 10 W; no start-up: 1, 1 | 10, 10 at 5 5 9 9 1 1 cost 5 + 5 + 10 + 10."""
+        found = plan(model_of([], [1, 1, 10, 10]), course_of([5, 5, 9, 9, 1, 1]), 0.0, 6 * SLOT_S)
+        assert in_slots(found.carbon) == pytest.approx(30.0)
+        assert [(s.begin_s, s.to_s) for s in found.segments] == [(0.0, 120.0), (240.0, 240.0)]
+
+    def test_a_start_up_of_7_w_makes_that_too_dear(self):
+        """Suspended: 7 x 5 + 5 + 9, then 7 x 1 + 10 + 10, is 76; in one go from slot 1 it is 73."""
+        found = plan(model_of([7], [1, 1, 10, 10]), course_of([5, 5, 9, 9, 1, 1, 1]), 0.0, 7 * SLOT_S)
+        assert [(s.begin_s, s.end_s) for s in found.segments] == [(60.0, 360.0)]
+        assert in_slots(found.carbon) == pytest.approx(7 * 5 + 9 + 9 + 10 + 10)
+
+    def test_a_restart_at_once_passes_the_time(self):
+        """Slot 2 is dear for work (10 or 100 W), not for a start-up (1 W): a later start would cost 1 + 500 + 100."""
+        found = plan(model_of([1], [10, 100]), course_of([1, 1, 50, 1]), 0.0, 4 * SLOT_S)
+        assert in_slots(found.carbon) == pytest.approx(1 + 10 + 50 + 100)
+        assert [(s.begin_s, s.end_s) for s in found.segments] == [(0.0, 120.0), (120.0, 240.0)]
+
+    def test_equal_slots_are_no_reason_to_suspend(self):
+        found = plan(model_of([], [3, 3, 3]), course_of([7] * 9), 0.0, 9 * SLOT_S)
+        assert [(s.begin_s, s.end_s) for s in found.segments] == [(0.0, 180.0)]
+
+    def test_slots_that_do_not_fit_are_told_and_charged_truly(self):
+        """90 s of start-up and 100 s of work in slots of 60 s: two and two, and the true run is shorter."""
+        model = PhaseModel((Phase("s", 90.0, 10.0),), (Phase("w", 100.0, 36.0),))
+        found = plan(model, course_of([3, 3, 1, 1, 1, 1]), 0.0, 360.0, slot_s=SLOT_S)
+        assert found.rounded
+        (segment,) = found.segments
+        assert (segment.begin_s, segment.end_s) == (120.0, 310.0)
+        assert found.carbon * WATT_S_PER_KWH == pytest.approx(90 * 10 + 100 * 36)
+
+    def test_the_slot_that_fits_is_the_common_divisor(self):
+        model = PhaseModel((Phase("s", 90.0, 10.0),), (Phase("w", 600.0, 36.0),))
+        assert plan(model, Course.regular([1.0, 2.0]), 0.0, 7200.0).slot_s == 30.0
+
+    def test_too_many_states_make_slots_longer(self):
+        model = PhaseModel((Phase("s", 23.45, 60.0),), (Phase("w", 3600.01, 200.0),))
+        found = plan(model, Course.regular([100.0 + i % 7 for i in range(24)]), 0.0, 86400.0)
+        assert found.slot_s == 1.0
+        assert found.rounded
+
+
+class TestRefused:
+    def test_a_deadline_shorter_than_the_job(self):
+        with pytest.raises(NoPlanError, match="there are 60 s until the deadline and the job takes 120 s"):
+            plan(model_of([1], [1]), course_of([1, 1, 1]), 0.0, 60.0)
+
+    def test_a_signal_that_ends_too_early(self):
+        with pytest.raises(InputError, match="the signal ends at 180 s, before 240 s"):
+            plan(model_of([1], [1]), course_of([1, 1, 1]), 0.0, 240.0)
+
+    def test_no_start_at_all(self):
+        with pytest.raises(ValueError, match="max_starts must be >= 1"):
+            plan(model_of([1], [1]), course_of([1, 1, 1]), 0.0, 180.0, max_starts=0)
+
+    def test_the_solver_without_a_way_out(self):
+        blocked = np.array([False, True, False])
+        with pytest.raises(NoPlanError):
+            plan_milp(model_of([1], [1]), course_of([1, 1, 1]), 0.0, 180.0, slot_s=SLOT_S, blocked=blocked)
