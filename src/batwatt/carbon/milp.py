@@ -43,7 +43,9 @@ def plan_milp(
     grid = grid_of(model, course, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked)
     problem, work = _formulated(grid, max_starts, checkpoints)
     limits = {} if time_limit_s is None else {"timeLimit": time_limit_s}
-    problem.solve(pulp.HiGHS(msg=False, threads=1, gapRel=0.0, gapAbs=0.0, **limits))
+    # with the usual tolerance of 1e-6 a big M lets it "prove" schedules that are not optimal
+    exact = {"gapRel": 0.0, "gapAbs": 0.0, "mip_feasibility_tolerance": 1e-9}
+    problem.solve(pulp.HiGHS(msg=False, threads=1, **exact, **limits))
     status = pulp.LpStatus[problem.status]
     if status == "Infeasible":
         raise NoPlanError("the slots in which the job may run are too few before the deadline")
@@ -105,7 +107,7 @@ def _barred(grid: Grid, t: int) -> bool:
 
 def _by_phase(problem: pulp.LpProblem, grid: Grid, work: list[Any], progress: list[Any]) -> list[Any]:
     """Equation 5.1: what each phase emits in each slot, if it is active there."""
-    most = 2 * grid.slots
+    most = len(grid.work_w) + 1  # no progress is larger: the least M, which solvers like best
     costs, first = [], 0
     for number, (watts, group) in enumerate(groupby(grid.work_w.tolist())):
         last = first + len(list(group)) - 1
@@ -126,7 +128,7 @@ def _by_phase(problem: pulp.LpProblem, grid: Grid, work: list[Any], progress: li
 def _suspend_at(problem: pulp.LpProblem, grid: Grid, work: list[Any], progress: list[Any]) -> None:
     """Work ends only where a checkpoint has, or with the job."""
     marks = [*grid.rows.tolist(), len(grid.work_w)]
-    most = 2 * grid.slots
+    most = len(grid.work_w) + 1  # no progress is larger: the least M, which solvers like best
     for t in range(grid.slots):
         after = work[t + 1] if t + 1 < grid.slots else 0
         at = [_binary(problem, f"at_{mark}_{t}") for mark in marks]

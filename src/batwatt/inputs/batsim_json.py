@@ -68,6 +68,20 @@ def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:
     return value
 
 
+def once(where: object) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """An `object_pairs_hook` for `load_json` that raises InputError for a key that is twice in an object."""
+
+    def hook(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            key = next(key for key in keys if keys.count(key) > 1)
+            raise InputError(where, f"the key {key!r} is there twice in an object", "leave one out")
+        return found
+
+    return hook
+
+
 def wire_floats(obj: Any) -> Any:
     """A copy with every float rounded to 6 decimals, as Batsim's JSON has them; RecursionError beyond MAX_DEPTH."""
     return _wire(obj, 0)

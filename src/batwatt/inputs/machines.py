@@ -135,15 +135,18 @@ class SpeedMachines(Machines):
         return (*super().computing, *((speed, self.core_w, self.core_w) for speed in speeds))
 
 
-def machines_xml(machines: Machines) -> str:
-    """The SimGrid platform (XML 4.1) of these machines and a master host; each host has the property `machine`."""
+def machines_xml(machines: Machines, maker: str = "batwatt generate machines") -> str:
+    """The SimGrid platform (XML 4.1) of these machines and a master host; each host has the property `machine`.
+
+    Its comment says which command made it.
+    """
     attributes, properties = described(machines.states, len(machines.computing), 1)
     lines: list[str] = []
     for machine in machines.machine_names:
         own = properties | {MACHINE: machine}
         for core in machines.core_names:
             lines += host_xml(f"{machine}-{core}", attributes, own)
-    comment = f"{machines.machines} machines of {machines.cores} cores. Made by `batwatt generate machines`."
+    comment = f"{machines.machines} machines of {machines.cores} cores. Made by `{maker}`."
     return document(comment, lines)
 
 

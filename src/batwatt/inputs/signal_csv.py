@@ -105,11 +105,7 @@ def read_signal(file: SignalFile) -> Signal:
 
 @lru_cache(maxsize=16)
 def _read(file: SignalFile, state: tuple[int, int] | None) -> Signal:
-    frame = _of_zone(_table(file.path), file)
-    time_column = _time_column(frame, file)
-    column = _value_column(frame, file, time_column)
-    times, dated, notes = _times(frame[time_column], file)
-    values = _values(frame[column], file.path)
+    times, dated, values, column, notes = _columns(file)
     kept = np.isfinite(times)
     times, values = times[kept], values[kept]
     # of like times those with a value come last, in the order of the file
@@ -131,7 +127,32 @@ def _read(file: SignalFile, state: tuple[int, int] | None) -> Signal:
     return _cut(bridged, begin, end, column.strip(), file)
 
 
-def _table(path: Path) -> pd.DataFrame:
+def read_rows(file: SignalFile, count: int) -> Rows:
+    """At most `count` rows from the first one at or after `begin`, as the file has them.
+
+    Neither sorted nor filled: values that are empty are NaN. Raises InputError.
+    """
+    times, dated, values, _, _ = _columns(file)
+    first = 0
+    if file.begin is not None:
+        begin = moment(file.begin, dated, file)
+        if not np.nanmin(times) <= begin <= np.nanmax(times):
+            raise InputError(file.path, f"has no row of {file.begin}", "take another part")
+        first = int(np.flatnonzero(times >= begin)[0])
+    part = slice(first, first + count)
+    return Rows(times[part], values[part], dated)
+
+
+def _columns(file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.float64], str, list[str]]:
+    """Times, whether they are dates, values, the name of their column, and remarks, in the order of the file."""
+    frame = _of_zone(table_of(file.path), file)
+    time_column = _time_column(frame, file)
+    column = _value_column(frame, file, time_column)
+    times, dated, notes = times_of(frame[time_column], file)
+    return times, dated, _values(frame[column], file.path), column, notes
+
+
+def table_of(path: Path) -> pd.DataFrame:
     """All cells as texts, the header as it is; columns may be separated by commas, semicolons, tabs or blanks."""
     text = read_text(path)
     header = next((line for line in text.splitlines() if line.strip()), "")
@@ -208,7 +229,7 @@ def _values(cells: pd.Series[str], path: Path) -> npt.NDArray[np.float64]:
     return numbers
 
 
-def _times(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, list[str]]:
+def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, list[str]]:
     """Times in s, of the epoch if they are dates (True), and remarks; NaN for hours that no clock has shown."""
     texts = cells.str.strip()
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
@@ -249,14 +270,14 @@ def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
     first, last = float(rows.times_s[0]), float(rows.times_s[-1]) + rows.step_s
     begin = first if rows.dated else 0.0
     if file.begin is not None:
-        begin = _moment(file.begin, rows.dated, file)
+        begin = moment(file.begin, rows.dated, file)
     elif first - begin >= SINCE_1970_S:
         problem = f"its times begin at {first:.10g} s, far from 0 s of the run"
         raise InputError(file.path, problem, f"say where the run begins, as in from={first:.10g}")
     if not rows.dated:
         # the first value holds before its row
         first = min(first, 0.0)
-    end = last if file.end is None else _moment(file.end, rows.dated, file)
+    end = last if file.end is None else moment(file.end, rows.dated, file)
     if file.days is not None:
         end = begin + file.days * DAY_S
     # a step of a clock that is not kept to the second is no reason to fail
@@ -266,7 +287,8 @@ def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
     return begin, end
 
 
-def _moment(text: str, dated: bool, file: SignalFile) -> float:
+def moment(text: str, dated: bool, file: SignalFile) -> float:
+    """A date in s since 1970, or a number of s of a file without dates. Raises InputError."""
     if not dated:
         return checked_number(file.path, "from and to, as the times of the file,", text, -math.inf)
     try:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.batsim_json import load_json, read_text, shown
+from batwatt.inputs.batsim_json import load_json, once, read_text, shown
 from batwatt.periods.fairness import FrontPoint, Past
 from batwatt.periods.instance import MOST_PROCESSORS, STATES, Act, Instance, PeriodJob, Plan, State
 from batwatt.periods.sequence import Course, Followed
@@ -220,17 +220,8 @@ _File = TypeVar("_File", bound=_Row)
 
 def _read(path: Path | str, model: type[_File]) -> _File:
     """The file as a model; its first error is one line."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            keys = [key for key, _ in pairs]
-            key = next(key for key in keys if keys.count(key) > 1)
-            raise InputError(path, f"the key {key!r} is there twice in an object", "leave one out")
-        return found
-
     # numbers that JSON has not are refused below, where it is known which they are
-    data = load_json(read_text(path), path, object_pairs_hook=once, parse_constant=float, parse_float=float)
+    data = load_json(read_text(path), path, object_pairs_hook=once(path), parse_constant=float, parse_float=float)
     if not isinstance(data, dict):
         raise InputError(path, f"must be an object, got {shown(data)}", HINT)
     try:

@@ -1,0 +1,160 @@
+"""The dispatch of GAIA, compiled: one pass a tick over a queue whose order changes with every pass.
+
+GAIA takes all that waits out of a binary heap and puts what stays into a new one, every tick. Those who arrived in the
+same tick are equal to the heap, so each pass permutes them. As long as nothing arrives or leaves, it is the same
+permutation P of positions: k passes are P^k, and that takes one walk along each of its cycles. docs/carbon-peers.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batwatt.compiling import compiled
+
+ON_DEMAND, RESERVED, SPOT = range(3)
+"""What `kind` says."""
+NEVER = -1
+"""The start of a piece that is not run."""
+
+
+@compiled
+def dispatch(
+    submit: Any,
+    due: Any,
+    length: Any,
+    cpus: Any,
+    priority: Any,
+    early: Any,
+    spot: Any,
+    reserved: int,
+    freed: Any,
+    queue: Any,
+    heap: Any,
+    step: Any,
+    power: Any,
+    begin: Any,
+    kind: Any,
+) -> None:
+    """Fill `begin` (tick or NEVER) and `kind` of each piece; all arrays int64[pieces], pieces by ascending `submit`.
+
+    A piece starts at `due`, or before if it is `early` and its `cpus` are free among the `reserved`; `spot` pieces take
+    none of those. `freed` int64[ticks + 1], 0 at first: cpus that are freed in a tick. The others are room.
+    """
+    pieces, ticks = len(submit), len(freed) - 1
+    waiting, following, idle, free, first_due = 0, 0, 0, reserved, ticks
+    for piece in range(pieces):
+        begin[piece] = NEVER
+    for now in range(ticks):
+        arrives = following < pieces and submit[following] <= now
+        if arrives or now >= first_due or (waiting > 0 and now > 0 and freed[now - 1] > 0):
+            if idle > 0 and waiting > 1:
+                _pass_often(queue, waiting, priority, idle, heap, step, power)
+            idle = 0
+            while following < pieces and submit[following] <= now:
+                queue[waiting] = following
+                _up(queue, waiting, priority)
+                waiting += 1
+                following += 1
+            _pass(queue, waiting, priority, heap)
+            stay, first_due = 0, ticks
+            for index in range(waiting):
+                piece = heap[index]
+                if now >= due[piece] or (early[piece] and free >= cpus[piece]):
+                    begin[piece] = now
+                    kind[piece] = ON_DEMAND
+                    if spot[piece]:
+                        kind[piece] = SPOT
+                    elif free >= cpus[piece]:
+                        kind[piece] = RESERVED
+                        free -= cpus[piece]
+                        freed[min(now + length[piece], ticks)] += cpus[piece]
+                else:
+                    queue[stay] = piece
+                    stay += 1
+                    first_due = min(first_due, due[piece])
+            waiting = stay
+        else:
+            idle += 1
+        free += freed[now]
+        if following == pieces and waiting == 0:
+            break
+
+
+@compiled
+def _up(heap: Any, at: int, priority: Any) -> None:
+    """Move a new last entry up to its place."""
+    moved = heap[at]
+    while at > 0:
+        parent = (at - 1) >> 1
+        if not priority[moved] < priority[heap[parent]]:
+            break
+        heap[at] = heap[parent]
+        at = parent
+    heap[at] = moved
+
+
+@compiled
+def _pass(queue: Any, size: int, priority: Any, popped: Any) -> None:
+    """Take all entries out of the heap `queue`: `popped` has them in the order in which they come out."""
+    strict = True
+    for index in range(1, size):
+        if not priority[queue[index - 1]] < priority[queue[index]]:
+            strict = False
+            break
+    if strict:
+        for index in range(size):
+            popped[index] = queue[index]
+        return
+    left = size
+    for index in range(size):
+        popped[index] = queue[0]
+        left -= 1
+        if left == 0:
+            break
+        queue[0] = queue[left]
+        at = 0
+        # down along the smaller child, the right one of equals, to a leaf, and up again
+        while at < left >> 1:
+            child = 2 * at + 1
+            if child + 1 < left and not priority[queue[child]] < priority[queue[child + 1]]:
+                child += 1
+            queue[at], queue[child] = queue[child], queue[at]
+            at = child
+        _up(queue, at, priority)
+
+
+@compiled
+def _pass_often(queue: Any, size: int, priority: Any, times: int, heap: Any, step: Any, power: Any) -> None:
+    """Apply `times` passes, in which nothing leaves, to a queue in the order in which it came out of the last."""
+    tied = False
+    for index in range(1, size):
+        if priority[queue[index - 1]] == priority[queue[index]]:
+            tied = True
+            break
+    if not tied:
+        return
+    # a pass over positions instead of pieces shows its permutation: step[i] is the position that goes to i
+    for index in range(size):
+        heap[index] = priority[queue[index]]
+        power[index] = index
+    _pass(power, size, heap, step)
+    for index in range(size):
+        power[index] = NEVER
+    for index in range(size):
+        if power[index] != NEVER:
+            continue
+        around, at = 1, step[index]
+        while at != index:
+            at = step[at]
+            around += 1
+        ahead = index
+        for _ in range(times % around):
+            ahead = step[ahead]
+        at = index
+        while power[at] == NEVER:
+            power[at] = ahead
+            at, ahead = step[at], step[ahead]
+    for index in range(size):
+        heap[index] = queue[index]
+    for index in range(size):
+        queue[index] = heap[power[index]]

@@ -1,0 +1,189 @@
+"""What each policy chooses, worked out by hand; times in hours where the names say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from batwatt.carbon.course import Course
+from batwatt.carbon.execution import ShiftJob, carry_out
+from batwatt.carbon.optimum import plan
+from batwatt.carbon.policies import POLICIES, Known, phase_aware, policy_named
+from batwatt.carbon.windows import Window
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.model.phases import Phase, PhaseModel, constant
+
+HOUR = 3600.0
+ONE_HOUR = constant(HOUR, 1000.0)
+
+
+def phases(*pairs: tuple[float, float], startup: tuple[tuple[float, float], ...] = ()) -> PhaseModel:
+    def listed(given: tuple[tuple[float, float], ...]) -> tuple[Phase, ...]:
+        return tuple(Phase(f"p{i}", hours * HOUR, watts) for i, (hours, watts) in enumerate(given))
+
+    return PhaseModel(listed(startup), listed(pairs))
+
+
+def chosen(name: str, model: PhaseModel, values: list[float], wait_h: float, **known: object) -> list[tuple]:
+    """The intervals in h; `arrival_s` is among the known."""
+    arrival_s = float(known.pop("arrival_s", 0.0))
+    job = ShiftJob("a", arrival_s, model)
+    window = Window(arrival_s, wait_h * HOUR)
+    intervals = policy_named(name).choose(job, window, Course.regular(values), Known(**known))
+    return [(begin / HOUR, end / HOUR) for begin, end in intervals]
+
+
+def test_immediate_and_latest():
+    assert chosen("immediate", ONE_HOUR, [9.0, 1.0, 1.0], 1.5) == [(0.0, 1.0)]
+    assert chosen("latest", ONE_HOUR, [9.0, 1.0, 1.0], 1.5) == [(1.5, 2.5)]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "begin_h"),
+    [
+        # 300 + 10, 100 + 20 and 200 + 40 g for starts at 0, 1 and 2 h
+        (((1.0, 1000.0), (1.0, 100.0)), 1.0),
+        # 30 + 100, 10 + 200 and 20 + 400 g
+        (((1.0, 100.0), (1.0, 1000.0)), 0.0),
+        # only the second half hour draws anything: in hour 1 if it starts at 0.5 to 1 h
+        (((0.5, 0.0), (0.5, 1000.0)), 0.5),
+    ],
+)
+def test_oracle_knows_the_power_curve(pairs, begin_h):
+    model = phases(*pairs)
+    assert chosen("oracle", model, [300.0, 100.0, 200.0, 400.0], 2.0) == [(begin_h, begin_h + model.length_s / HOUR)]
+
+
+def test_the_averaged_twin_falls_for_it():
+    # 550 W: 220, 165 and 330 g, so that it starts at 1 h, where the truth is 210 g instead of 130 g at once
+    twin = phases((1.0, 100.0), (1.0, 1000.0)).averaged()
+    assert chosen("oracle", twin, [300.0, 100.0, 200.0, 400.0], 2.0) == [(1.0, 3.0)]
+
+
+def test_lowest_looks_at_the_start_alone():
+    # from 0.5 h on it may wait 1 h: the signal is 100 from 1 h on; what comes after the start does not matter
+    assert chosen("lowest", ONE_HOUR, [300.0, 100.0, 50.0, 9.0], 1.0, arrival_s=1800.0) == [(1.0, 2.0)]
+    assert chosen("oracle", ONE_HOUR, [300.0, 100.0, 50.0, 9.0], 1.0, arrival_s=1800.0) == [(1.5, 2.5)]
+
+
+def test_lowest_may_start_at_the_very_end_of_the_wait():
+    assert chosen("lowest", ONE_HOUR, [300.0, 100.0, 50.0, 900.0], 2.0) == [(2.0, 3.0)]
+
+
+def test_waiting_takes_the_mean_length():
+    values = [300.0, 250.0, 10.0, 900.0]
+    assert chosen("oracle", ONE_HOUR, values, 2.0) == [(2.0, 3.0)]
+    # 2 h from 0, 1 and 2 h: 550, 260, 910
+    assert chosen("waiting", ONE_HOUR, values, 2.0, expected_length_s=2 * HOUR) == [(1.0, 2.0)]
+
+
+def test_carbon_saved_per_time():
+    # saved per h: (300 - 100) / 2 = 100 at 1 h and (300 - 50) / 3 = 83 at 2 h, where the oracle goes
+    assert chosen("cst_oracle", ONE_HOUR, [300.0, 100.0, 50.0], 2.0) == [(1.0, 2.0)]
+    assert chosen("oracle", ONE_HOUR, [300.0, 100.0, 50.0], 2.0) == [(2.0, 3.0)]
+    # a wait that saves nothing is not worth it
+    assert chosen("cst-oracle", ONE_HOUR, [100.0, 100.0, 100.0], 2.0) == [(0.0, 1.0)]
+
+
+def test_carbon_saved_per_time_of_a_usual_job():
+    values = [300.0, 250.0, 10.0, 900.0]
+    # one hour: 50 / 2 and 290 / 3; two hours: (550 - 260) / 3 and (550 - 910) / 4
+    assert chosen("cst-oracle", ONE_HOUR, values, 2.0) == [(2.0, 3.0)]
+    assert chosen("cst_average", ONE_HOUR, values, 2.0, expected_length_s=2 * HOUR) == [(1.0, 2.0)]
+
+
+def test_suspend_resume_takes_the_cheapest_hours_and_the_earlier_of_equals():
+    values = [300.0, 100.0, 200.0, 100.0, 50.0]
+    assert chosen("suspend-resume", constant(2 * HOUR, 1.0), values, 3.0) == [(1.0, 2.0), (4.0, 5.0)]
+    assert chosen("suspend-resume", constant(1.5 * HOUR, 1.0), values, 3.5) == [(1.0, 1.5), (4.0, 5.0)]
+
+
+DAY = [300.0, 100.0, 200.0, 100.0] + [150.0] * 6 + [500.0] * 14
+"""30 % of a day are 7.2 h: the eighth value, 150, is the quantile; hours 1 and 3 are below it."""
+
+
+@pytest.mark.parametrize(
+    ("length_h", "wait_h", "expected"),
+    [
+        (2.0, 5.0, [(1.0, 2.0), (3.0, 4.0)]),
+        # 5 h are waited in hours 0, 2, 4, 5 and 6
+        (3.0, 5.0, [(1.0, 2.0), (3.0, 4.0), (7.0, 8.0)]),
+        (3.0, 2.5, [(1.0, 2.0), (3.0, 4.0), (4.5, 5.5)]),
+        (1.0, 0.0, [(0.0, 1.0)]),
+    ],
+)
+def test_suspend_resume_below_the_quantile(length_h, wait_h, expected):
+    found = chosen("suspend-resume-threshold", constant(length_h * HOUR, 1.0), DAY, wait_h)
+    job = ShiftJob("a", 0.0, constant(length_h * HOUR, 1.0))
+    done = carry_out(job, [(begin * HOUR, end * HOUR) for begin, end in found])
+    assert [(segment.begin_s / HOUR, segment.end_s / HOUR) for segment in done.segments] == expected
+
+
+def test_wait_awhile_starts_after_whole_half_hours():
+    three_quarters = constant(2700.0, 1.0)
+    # from 600 s: all 300 at once; 1200 s of 300 and 1500 s of 100 half an hour later; all 100 an hour later
+    found = chosen("wait-awhile", three_quarters, [300.0, 100.0, 100.0], 1.0, arrival_s=600.0)
+    assert found == [(4200 / HOUR, 6900 / HOUR)]
+    found = chosen("wait-awhile", three_quarters, [300.0, 100.0, 100.0], 3599 / HOUR, arrival_s=600.0)
+    assert found == [(2400 / HOUR, 5100 / HOUR)]
+    found = chosen("wait-awhile", three_quarters, [300.0, 100.0, 100.0], 3000 / HOUR, arrival_s=600.0, slot_s=1000.0)
+    assert found == [(3600 / HOUR, 6300 / HOUR)]
+
+
+def test_wait_awhile_interrupting_takes_whole_half_hours():
+    values = [300.0, 100.0, 300.0, 50.0, 400.0]
+    # two of the half hours of hour 3; the third is the first of hour 1
+    assert chosen("wait-awhile-interrupting", ONE_HOUR, values, 3.0) == [(3.0, 3.5), (3.5, 4.0)]
+    found = chosen("wait-awhile-interrupting", constant(1.25 * HOUR, 1.0), values, 3.0)
+    assert found == [(1.0, 1.5), (3.0, 3.5), (3.5, 4.0)]
+
+
+def test_phase_aware_counts_start_ups():
+    model = phases((1.5, 1000.0), startup=((0.5, 1000.0),))
+    course = Course.regular([300.0, 100.0, 300.0, 100.0, 300.0])
+    job = ShiftJob("a", 0.0, model)
+    window = Window(0.0, 2 * HOUR)
+    # within 4 h it runs 2 h, or 2.5 h if suspended once, of which 2 h may be cheap: 400 g or 200 + 150 g
+    best = carry_out(job, policy_named("phase-aware").choose(job, window, course, Known()), apart=True)
+    assert best.emitted(course) == pytest.approx(350.0)
+    assert best.end_s == 4 * HOUR
+    # who does not know takes the two cheap hours and ends half an hour late: 200 + 150 g
+    greedy = carry_out(job, policy_named("suspend-resume").choose(job, window, course, Known()))
+    assert greedy.emitted(course) == pytest.approx(350.0)
+    assert greedy.end_s == 4.5 * HOUR
+    once = policy_named("phase-aware").choose(job, window, course, Known(max_starts=1))
+    assert len(once) == 1
+    # no phase is a checkpoint
+    assert len(policy_named("phase_aware_checkpoints").choose(job, window, course, Known())) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in POLICIES if name not in ("immediate", "latest")])
+def test_a_signal_that_ends_too_early(name):
+    with pytest.raises(InputError, match="the signal ends at 7200 s, before 9000 s"):
+        chosen(name, ONE_HOUR, [1.0, 2.0], 1.5)
+
+
+def test_a_signal_that_ends_before_a_usual_job():
+    with pytest.raises(InputError, match="before 10800 s, which job a may need"):
+        chosen("waiting", ONE_HOUR, [1.0, 2.0], 1.0, expected_length_s=2 * HOUR)
+
+
+def test_names():
+    assert policy_named("CST_Oracle") is POLICIES["cst-oracle"]
+    with pytest.raises(UnknownNameError, match="did you mean 'oracle'"):
+        policy_named("oracel")
+    for policy in POLICIES.values():
+        assert policy.first_line.endswith(".")
+
+
+def test_phase_aware_without_phases_is_suspend_resume():
+    """The optimum of one power without a start-up, by the dynamic programme on slots of a minute and by the greedy."""
+    rng = np.random.default_rng(3)
+    course = Course.regular(rng.uniform(50.0, 500.0, 12))
+    job = ShiftJob("a", 1200.0, constant(7320.0, 90.0))
+    window = Window(1200.0, 6 * 3600.0)
+    greedy = carry_out(job, phase_aware(job, window, course, Known()), apart=True)
+    exact = plan(job.model, course, 1200.0, window.deadline_s(job), slot_s=60.0)
+    assert not exact.rounded
+    assert greedy.emitted(course) == pytest.approx(exact.carbon, rel=1e-12)
+    assert len(greedy.segments) == len(exact.segments) > 1

@@ -1,0 +1,215 @@
+"""Laws of the policies on random jobs and signals, against plain enumerations in exact numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import accumulate, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batwatt.carbon.course import Course
+from batwatt.carbon.execution import ShiftJob, carry_out
+from batwatt.carbon.policies import POLICIES, Known, policy_named
+from batwatt.carbon.simulate import ShiftOptions, simulate
+from batwatt.carbon.starts import candidates, emitted
+from batwatt.carbon.windows import Window
+from batwatt.model.phases import Phase, PhaseModel, Steps
+from batwatt.units import HOUR_S
+
+PHASES = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 5)), min_size=1, max_size=4)
+STEPS = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 9)), min_size=1, max_size=12)
+SIMPLE = [name for name in POLICIES if not POLICIES[name].exact]
+WHOLE = [name for name in POLICIES if not POLICIES[name].interrupting]
+
+
+def phases_of(pairs: list[tuple[int, int]]) -> tuple[Phase, ...]:
+    return tuple(Phase(f"p{i}", float(length), float(watts)) for i, (length, watts) in enumerate(pairs))
+
+
+@st.composite
+def cases(draw: st.DrawFn, startup: bool = False, least_w: int = 0) -> tuple[ShiftJob, Window, Course]:
+    """A job, its window and a signal that is known until well after its deadline; all in whole seconds."""
+    work = draw(PHASES)
+    model = PhaseModel(
+        phases_of(draw(PHASES)[:2]) if startup else (), phases_of([(s, max(w, least_w)) for s, w in work])
+    )
+    job = ShiftJob("a", float(draw(st.integers(0, 15))), model, draw(st.integers(1, 3)))
+    window = Window(job.arrival_s, float(draw(st.integers(0, 30))))
+    steps = draw(STEPS)
+    steps.append((300, draw(st.integers(0, 9))))
+    edges = np.array([0, *accumulate(length for length, _ in steps)], dtype=np.float64)
+    return job, window, Course(edges, np.array([value for _, value in steps], dtype=np.float64))
+
+
+def exact_carbon(begin: Fraction, steps: Steps, course: Course) -> Fraction:
+    """W x signal x s, by cutting at all edges."""
+    total = Fraction(0)
+    for (a, b), watts in zip(pairwise(map(Fraction, steps.edges_s)), steps.watts, strict=True):
+        for (c, d), value in zip(pairwise(map(Fraction, course.edges_s)), course.values, strict=True):
+            total += max(Fraction(0), min(begin + b, d) - max(begin + a, c)) * Fraction(watts) * Fraction(value)
+    return total
+
+
+def breakpoints(steps: Steps, course: Course, window: Window) -> list[Fraction]:
+    begin, end = Fraction(window.arrival_s), Fraction(window.latest_s)
+    meetings = {Fraction(edge) - Fraction(own) for edge in course.edges_s for own in steps.edges_s}
+    return sorted({begin, end} | {date for date in meetings if begin < date < end})
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases(startup=True))
+def test_oracle_is_the_first_least_of_all_breakpoints(case):
+    job, window, course = case
+    ((begin_s, _),) = policy_named("oracle").choose(job, window, course, Known())
+    every = {date: exact_carbon(date, job.model.steps, course) for date in breakpoints(job.model.steps, course, window)}
+    least = min(every.values())
+    assert Fraction(begin_s) == min(date for date, carbon in every.items() if carbon == least)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(startup=True), st.integers(1, 200))
+def test_nothing_between_breakpoints_is_better(case, parts):
+    job, window, course = case
+    execution = carry_out(job, policy_named("oracle").choose(job, window, course, Known()))
+    anywhere = course.of_steps(np.linspace(window.arrival_s, window.latest_s, parts + 1), job.model.steps)
+    assert execution.emitted(course) <= job.cpus * anywhere.min() + 1e-15
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases(startup=True), st.integers(1, 20) | st.none())
+def test_carbon_saved_per_time_is_the_first_most_of_all_breakpoints(case, usual):
+    job, window, course = case
+    if usual is None:
+        steps, ((begin_s, _),) = job.model.steps, policy_named("cst-oracle").choose(job, window, course, Known())
+    else:
+        steps = Steps(np.array([0.0, usual]), np.ones(1))
+        ((begin_s, _),) = policy_named("cst-average").choose(job, window, course, Known(expected_length_s=float(usual)))
+    now, length = Fraction(window.arrival_s), Fraction(steps.length_s)
+    at_once = exact_carbon(now, steps, course)
+    gains = {
+        date: (at_once - exact_carbon(date, steps, course)) / (date - now + length)
+        for date in breakpoints(steps, course, window)
+    }
+    most = max(gains.values())
+    assert Fraction(begin_s) == min(date for date, gain in gains.items() if gain == most)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(startup=True))
+def test_both_ways_to_sum_agree(case):
+    job, window, course = case
+    starts = candidates(job.model.steps, course, window.wait_s)
+    assert emitted(starts, job.model.steps, course) == pytest.approx(course.of_steps(starts, job.model.steps))
+
+
+def seconds_of(intervals: tuple[tuple[float, float], ...]) -> list[int]:
+    return [second for begin, end in intervals for second in range(int(begin), int(end))]
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases())
+def test_suspend_resume_takes_the_first_cheapest_seconds(case):
+    job, window, course = case
+    found = policy_named("suspend-resume").choose(job, window, course, Known())
+    every = range(int(job.arrival_s), int(window.deadline_s(job)))
+    order = sorted(every, key=lambda second: (float(course.at(second)), second))
+    assert seconds_of(found) == sorted(order[: int(job.length_s)])
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases())
+def test_suspend_resume_below_a_threshold_second_by_second(case):
+    job, window, course = case
+    found = policy_named("suspend-resume-threshold").choose(job, window, course, Known())
+    known = range(int(job.arrival_s), int(course.end_s))
+    # the least value that holds for 30 % of the time
+    values = sorted(float(course.at(second)) for second in known)
+    bound = values[-(-3 * len(values) // 10) - 1]
+    patience, left, ran = int(window.wait_s), int(job.length_s), []
+    for second in known:
+        if not left:
+            break
+        if float(course.at(second)) < bound or not patience:
+            ran.append(second)
+            left -= 1
+        else:
+            patience -= 1
+    assert seconds_of(found) == ran
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(least_w=1), st.integers(1, 5))
+def test_wait_awhile_interrupting_takes_the_first_cheapest_steps(case, step):
+    job, window, course = case
+    found = policy_named("wait-awhile-interrupting").choose(job, window, course, Known(slot_s=float(step)))
+    begin, end = int(job.arrival_s), int(window.deadline_s(job))
+    slots = [range(at, min(at + step, end)) for at in range(begin, end, step)]
+    order = sorted(slots, key=lambda slot: (sum(Fraction(float(course.at(s))) for s in slot) / len(slot), slot[0]))
+    taken: list[range] = []
+    while sum(map(len, taken)) < job.length_s:
+        taken.append(order[len(taken)])
+    assert seconds_of(found) == sorted(second for slot in taken for second in slot)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(startup=True))
+def test_who_knows_more_emits_less(case):
+    job, window, course = case
+
+    def carbon(name: str, **options: object) -> float:
+        return simulated(job, window, course, name, **options).metrics()["carbon_g"]
+
+    immediate, oracle, aware = (carbon(name) for name in ("immediate", "oracle", "phase-aware"))
+    slack = 1e-12 * immediate + 1e-15
+    assert oracle <= immediate + slack
+    assert aware <= oracle + slack
+    assert all(oracle <= carbon(name) + slack for name in WHOLE)
+    assert oracle <= carbon("oracle", averaged=True) + slack
+    assert carbon("phase-aware", max_starts=1) == pytest.approx(oracle, abs=1e-15)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(), st.integers(0, 20))
+def test_more_time_is_never_worse(case, more):
+    job, window, course = case
+    for name in ("oracle", "phase-aware", "suspend-resume"):
+        same = ShiftJob("a", job.arrival_s, job.model.averaged(), job.cpus)
+        carbon = [
+            simulated(same, Window(job.arrival_s, wait_s), course, name).metrics()["carbon_g"]
+            for wait_s in (window.wait_s, window.wait_s + more)
+        ]
+        assert carbon[1] <= carbon[0] + 1e-12 * carbon[0] + 1e-15
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(startup=True), st.sampled_from(list(POLICIES)))
+def test_all_work_is_done_in_the_window(case, name):
+    job, window, course = case
+    outcome = simulated(job, window, course, name)
+    rows = outcome.segments
+    assert rows["work_s"].sum() == pytest.approx(job.model.work_s)
+    assert rows["begin_s"].min() >= window.arrival_s
+    # who knows of start-ups, or does not suspend, is in time
+    if POLICIES[name].exact or not POLICIES[name].interrupting or not job.model.startup:
+        assert rows["end_s"].max() <= window.deadline_s(job) + 1e-9
+        assert outcome.metrics()["late_jobs"] == 0
+    if not POLICIES[name].interrupting:
+        assert outcome.metrics()["energy_j"] == pytest.approx(job.cpus * job.model.energy_j)
+    if not job.model.startup:
+        assert outcome.metrics()["energy_j"] == pytest.approx(job.cpus * job.model.energy_j)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(startup=True), st.integers(1, 50), st.sampled_from(SIMPLE))
+def test_what_is_added_to_the_whole_signal_changes_no_choice(case, added, name):
+    job, window, course = case
+    raised = Course(course.edges_s, course.values + added)
+    choose = policy_named(name).choose
+    assert choose(job, window, raised, Known()) == choose(job, window, course, Known())
+
+
+def simulated(job: ShiftJob, window: Window, course: Course, name: str, **options: object):
+    return simulate([job], course, name, ShiftOptions(wait_h=(window.wait_s / HOUR_S,), **options))

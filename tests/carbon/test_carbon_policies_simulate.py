@@ -1,0 +1,186 @@
+"""Jobs through a whole simulation: options, what is charged, and what is refused in one line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from batwatt.carbon.course import Course
+from batwatt.carbon.execution import ShiftJob
+from batwatt.carbon.policies import POLICIES, ShiftPolicy
+from batwatt.carbon.simulate import ShiftOptions, described, rule_named, simulate
+from batwatt.errors import InputError
+from batwatt.model.phases import Phase, PhaseModel, constant
+
+HOUR = 3600.0
+CARBON = Course.regular([300.0, 100.0, 200.0, 400.0, 300.0])
+PRICE = Course.regular([0.3, 0.4, 0.1, 0.5, 0.5])
+JOB = ShiftJob("a", 0.0, constant(HOUR, 1000.0))
+BOOTING = PhaseModel((Phase("boot", 1800.0, 1000.0),), (Phase("work", 5400.0, 1000.0),))
+
+
+def begin_h(policy: str, job: ShiftJob = JOB, course: Course = CARBON, **options: object) -> float:
+    return float(simulate([job], course, policy, ShiftOptions(**options)).segments["begin_s"].iloc[0]) / HOUR
+
+
+def test_a_price_is_charged_apart_from_what_is_planned_by():
+    options = {"wait_h": (2.0,), "price": PRICE}
+    assert begin_h("oracle", **options) == 1.0
+    assert begin_h("oracle", **options, carbon_weight=0.0, price_weight=1.0) == 2.0
+    # 300 + 300, 100 + 400 and 200 + 100 g
+    assert begin_h("oracle", **options, price_weight=1000.0) == 2.0
+    figures = simulate([JOB], CARBON, "oracle", ShiftOptions(**options, price_weight=1000.0)).metrics()
+    assert (figures["carbon_g"], figures["cost"]) == pytest.approx((200.0, 0.1))
+
+
+def test_deadlines_and_constraints():
+    assert begin_h("latest", deadline_h=3.0) == 2.0
+    assert begin_h("latest", wait_h=(0.5, 2.0)) == 0.5
+    dated = Course(CARBON.edges_s, CARBON.values, "2024-07-01T05:00Z")
+    # it would finish at 06:00 and may as well at 09:00
+    assert begin_h("latest", course=dated, constraint="next-workday") == 3.0
+
+
+def test_who_knows_no_start_ups_is_late():
+    # hours 1 and 2 would do, but for the start-up in between; hour 3 of the signal is paid for the rest
+    course = Course.regular([300.0, 100.0, 300.0, 100.0, 300.0])
+    job = ShiftJob("a", 0.0, BOOTING)
+    figures = simulate([job], course, "suspend-resume", ShiftOptions(deadline_h=4.0)).metrics()
+    assert figures["late_jobs"] == 1
+    assert figures["segments"] == 2
+    assert figures["carbon_g"] == pytest.approx(100 + 100 + 150)
+    assert figures["startup_energy_j"] == pytest.approx(3.6e6)
+    aware = simulate([job], course, "phase-aware", ShiftOptions(deadline_h=4.0)).metrics()
+    assert aware["late_jobs"] == 0
+    assert aware["carbon_g"] == pytest.approx(350.0)
+
+
+def test_the_twin_is_carried_out_on_the_true_phases():
+    job = ShiftJob("a", 0.0, PhaseModel((), (Phase("low", HOUR, 100.0), Phase("high", HOUR, 1000.0))))
+    # at their mean power 2 h are best from 1 h on; in truth at once
+    truth = simulate([job], CARBON, "oracle", ShiftOptions(wait_h=(2.0,)))
+    twin = simulate([job], CARBON, "oracle", ShiftOptions(wait_h=(2.0,), averaged=True))
+    assert truth.metrics()["carbon_g"] == pytest.approx(30 + 100)
+    assert twin.metrics()["carbon_g"] == pytest.approx(10 + 200)
+
+
+def test_work_since_the_last_checkpoint_is_lost():
+    work = (Phase("train", 1800.0, 1000.0), Phase("save", 1800.0, 1000.0, is_checkpoint=True))
+    course = Course.regular([100.0, 500.0, 100.0, 100.0, 500.0])
+    job = ShiftJob("a", 0.0, PhaseModel((), work * 2))
+    kept = simulate([job], course, "suspend-resume", ShiftOptions(deadline_h=3.0, checkpoints=True)).metrics()
+    assert kept["energy_j"] == pytest.approx(2 * 3.6e6)
+    shifted = ShiftJob("a", 1800.0, job.model)
+    lost = simulate([shifted], course, "suspend-resume", ShiftOptions(deadline_h=3.0, checkpoints=True)).metrics()
+    # it plans half an hour from 0.5 h and the rest from 2 h, but what it worked before the first save is lost
+    assert lost["energy_j"] == pytest.approx(2.5 * 3.6e6)
+    aware = simulate([shifted], course, "phase-aware", ShiftOptions(deadline_h=3.0, checkpoints=True)).metrics()
+    assert aware["energy_j"] == pytest.approx(2 * 3.6e6)
+
+
+def test_errors_of_the_forecast_are_drawn_from_the_seed_and_not_charged():
+    values = 300.0 + 100.0 * np.sin(np.arange(72) / 4)
+    course = Course.regular(list(values))
+    jobs = [ShiftJob(str(i), i * HOUR, constant(3 * HOUR, 1000.0)) for i in range(20)]
+    best = simulate(jobs, course, "oracle").metrics()["carbon_g"]
+
+    def carbon(error: float, seed: int, repetitions: int = 3) -> float:
+        options = ShiftOptions(forecast_error=error, seed=seed, repetitions=repetitions)
+        outcome = simulate(jobs, course, "oracle", options)
+        assert outcome.segments["repetition"].nunique() == repetitions
+        return outcome.metrics()["carbon_g"]
+
+    assert carbon(0.2, 1) == carbon(0.2, 1) != carbon(0.2, 2)
+    assert best < carbon(0.2, 1) < 1.1 * best
+    assert carbon(1e-9, 1) == pytest.approx(best)
+    # energy is the same in each repetition, and figures are means
+    metrics = simulate(jobs, course, "oracle", ShiftOptions(forecast_error=0.2)).metrics()
+    assert metrics["energy_j"] == pytest.approx(20 * 3 * 3.6e6)
+    assert metrics["jobs"] == 20
+
+
+def test_the_present_is_known(monkeypatch):
+    seen = []
+
+    def spy(job, window, course, known):
+        seen.append(course.values)
+        return ((job.arrival_s, job.arrival_s + job.length_s),)
+
+    monkeypatch.setitem(POLICIES, "spy", ShiftPolicy("spy", spy))
+    job = ShiftJob("a", 1.5 * HOUR, JOB.model)
+    simulate([job], CARBON, "spy", ShiftOptions(wait_h=(1.0,), forecast_error=0.05, repetitions=200))
+    errors = np.array(seen) - CARBON.values
+    # it arrives in hour 1; the mean of the signal is 260
+    assert (errors[:, 1] == 0.0).all()
+    others = errors[:, [0, 2, 3, 4]]
+    assert others.std() == pytest.approx(0.05 * 260, rel=0.1)
+    assert abs(others.mean()) < 2.0
+
+
+def test_names_of_rules():
+    assert rule_named("carbon_cost", "cst_oracle").policy is POLICIES["cst-oracle"]
+    assert rule_named("carbon").policy is POLICIES["oracle"]
+    rule = rule_named("suspend-resume-spot-threshold")
+    assert (rule.policy.name, rule.spot, rule.conserving) == ("suspend-resume-threshold", True, False)
+    assert rule_named("cost").policy.name == "latest"
+    assert {"oracle", "phase-aware", "cost", "carbon-cost"} <= {name for name, _ in described()}
+
+
+@pytest.mark.parametrize("name", list(POLICIES))
+@pytest.mark.parametrize("cpus", [1, 3])
+def test_all_policies_charge_all_cpus(name, cpus):
+    job = ShiftJob("a", 100.0, BOOTING, cpus)
+    metrics = simulate([job], Course.regular([50.0] * 40), name, ShiftOptions(wait_h=(6.0,))).metrics()
+    # under a constant signal nothing is suspended for nothing; whole steps may end and begin in one another
+    assert metrics["segments"] == 1
+    assert metrics["carbon_g"] == pytest.approx(cpus * 2 * 50.0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "message"),
+    [
+        ("oracel", {}, "no policy 'oracel'; did you mean 'oracle'"),
+        ("suspend-resume-cost", {}, "suspend-resume plans to suspend them"),
+        ("carbon-cost", {"carbon_policy": "moon"}, "no policy 'moon'"),
+        ("oracle", {"wait_h": (1.0, 2.0, 3.0)}, "one or two values, got 3"),
+        ("oracle", {"wait_h": (-1.0,)}, "wait_h must be >= 0, got -1.0"),
+        ("oracle", {"wait_h": (float("nan"),)}, "wait_h: nan is not a finite number"),
+        ("oracle", {"deadline_h": 0.0}, "deadline_h must be > 0"),
+        ("oracle", {"deadline_h": 0.5}, "job a: it takes 3600 s and must finish within 0.5 h"),
+        ("oracle", {"deadline_h": 2.0, "constraint": "semi-weekly"}, "both deadline_h and constraint"),
+        ("oracle", {"price_weight": 1.0}, "price_weight is given and no price"),
+        ("oracle", {"carbon_weight": 0.0}, "both 0"),
+        ("oracle", {"reserved": -1}, "reserved must be a whole number >= 0, got -1"),
+        ("oracle", {"repetitions": 0}, "repetitions must be a whole number >= 1"),
+        ("oracle", {"max_starts": True}, "max_starts must be a whole number >= 1"),
+        ("oracle", {"seed": -1, "forecast_error": 0.1}, "seed must be a whole number >= 0"),
+        ("oracle", {"wait_h": (24.0,)}, "the signal ends at 18000 s, before 90000 s, which job a may need"),
+        ("phase-aware", {"wait_h": (0.5,), "slot_s": 7000.0}, "job a: .* slots of 7000 s"),
+    ],
+)
+def test_what_is_refused(policy, options, message):
+    with pytest.raises(InputError, match=message) as caught:
+        simulate([JOB], CARBON, policy, ShiftOptions(**options))
+    assert "\n" not in str(caught.value)
+
+
+def test_jobs_that_are_refused():
+    with pytest.raises(InputError, match="there are none"):
+        simulate([], CARBON, "oracle")
+    with pytest.raises(InputError, match="2 of them have the id 'a'"):
+        simulate([JOB, JOB], CARBON, "oracle")
+    with pytest.raises(InputError, match="ends at 18000 s, before 19000 s, which job late may need"):
+        simulate([ShiftJob("late", 15400.0, JOB.model)], CARBON, "immediate")
+
+
+def test_signals_that_begin_at_different_dates():
+    one, other = (Course(CARBON.edges_s, CARBON.values, f"2024-07-0{day}T00:00Z") for day in (1, 2))
+    with pytest.raises(InputError, match="let both begin at the same date"):
+        simulate([JOB], one, "oracle", ShiftOptions(wait_h=(1.0,), price=other))
+
+
+def test_a_job_that_ends_after_the_signal_by_its_own_fault():
+    # it plans hours 1 and 3 and runs until 4.5 h, where the signal has ended
+    course = Course.regular([300.0, 100.0, 300.0, 100.0])
+    with pytest.raises(InputError, match="before 16200 s, which job a may need"):
+        simulate([ShiftJob("a", 0.0, BOOTING)], course, "suspend-resume", ShiftOptions(deadline_h=4.0))
