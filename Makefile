@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope power_profiles/profile3.csv
 
-.PHONY: help run test lint wheel bench profiles igsc22 pmbs23 varcap checkpoint clean
+.PHONY: help run test lint wheel bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
 
 help:  ## what can be made
 	@grep -E '^[a-z0-9]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -41,8 +41,8 @@ wheel: $(VENV)/dev  ## build the wheel and import it from a clean environment
 	cd build && clean/bin/python -c 'import batwatt, batwatt.schedulers.powercap; print("wheel", batwatt.__version__)'
 	cd build && clean/bin/batwatt policies > /dev/null
 
-bench: $(VENV)/dev  ## speed and memory of the embedded engine, of the risk-aware strategies, of varcap and of checkpoint plans
-	code=0; for name in engine riskaware varcap checkpoint; do $(BIN)/python bench/$$name.py || code=1; done; exit $$code
+bench: $(VENV)/dev  ## speed and memory of the embedded engine, of the risk-aware strategies, of varcap, of checkpoint and of carbon plans
+	code=0; for name in engine riskaware varcap checkpoint carbon; do $(BIN)/python bench/$$name.py || code=1; done; exit $$code
 
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'
@@ -67,6 +67,11 @@ checkpoint: $(BIN)/batwatt  ## experiments on checkpoint planning, in part: camp
 	$(BIN)/batwatt campaign run experiments/checkpoint-part.yaml
 	$(BIN)/batwatt campaign run experiments/checkpoint-small.yaml
 	$(BIN)/python experiments/checkpoint_tables.py results/checkpoint-part results/checkpoint-small
+
+carbon: $(BIN)/batwatt  ## experiments of the carbon thesis: all plans, tables and pictures of the docs
+	$(BIN)/batwatt carbon study experiments/carbon.yaml
+	$(BIN)/batwatt carbon study experiments/carbon-small.yaml
+	$(BIN)/python experiments/carbon_tables.py results/carbon results/carbon-small
 
 clean:  ## remove what was made
 	rm -rf $(VENV) build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

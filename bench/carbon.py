@@ -1,0 +1,155 @@
+"""Speed and memory of carbon plans, beside the solver's on the same instances: `make bench`.
+
+The first lines are the thesis's examples (300 slots, start-up 20, work 100: "within minutes" with Gurobi; 5,000 slots,
+work 800: "barely within 30 minutes" at a gap of 98 %), then a job by the second: a window of 24 h, 3 h of work, 5 min
+of start-up; each in a process of its own, its code compiled before. The solver is HiGHS on the thesis's formulation,
+given up after a minute; making its model takes time, too. Then all of GAIA's policies over a thousand jobs. `--quick`
+leaves out the solver.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from batwatt.carbon import gaia
+from batwatt.carbon.course import Course
+from batwatt.carbon.execution import ShiftJob
+from batwatt.carbon.milp import UnprovenError, plan_milp
+from batwatt.carbon.optimum import plan
+from batwatt.model.phases import Phase, PhaseModel, constant
+
+GIB = 2**30
+SOLVER_S = 60.0
+GAIA_S = 5.0
+PHASES = 6
+
+
+@dataclass(frozen=True)
+class Case:
+    """A plan of `slots` slots of 1 s, under a signal of that many steps or, with `hourly`, of hours."""
+
+    name: str
+    slots: int
+    startup: int
+    work: int
+    most_s: float
+    hourly: bool = False
+    solver: bool = True
+
+
+CASES = (
+    Case("the thesis's small one", 300, 20, 100, 0.005),
+    Case("the thesis's large one", 5000, 20, 800, 0.25),
+    Case("a day by the second", 86_400, 300, 10_800, 5.0, hourly=True, solver=False),
+)
+
+
+def instance_of(case: Case) -> tuple[PhaseModel, Course, float, float]:
+    """A few phases between 60 and 300 W under a signal with days and nights."""
+    rng = np.random.default_rng(1)
+    step_s = 3600.0 if case.hourly else 1.0
+    count = int(case.slots / step_s)
+    at = np.arange(count) * (2.0 * np.pi / (24 if case.hourly else 250))
+    course = Course.regular(300.0 + 120.0 * np.sin(at) + rng.uniform(0.0, 60.0, count), step_s)
+    cuts = np.sort(rng.choice(np.arange(1, case.work // 5), PHASES - 1, replace=False)) * 5
+    lengths = np.diff(cuts, prepend=0, append=case.work)
+    work = [Phase("work", float(length), float(rng.uniform(60.0, 300.0))) for length in lengths]
+    model = PhaseModel((Phase("start", float(case.startup), 100.0),), tuple(work))
+    return model, course, 0.0, float(case.slots)
+
+
+def child(text: str) -> None:
+    """One plan, as often as it takes to see its time; prints the least time, the memory and the carbon."""
+    case = Case(**json.loads(text))
+    instance = instance_of(case)
+    plan(*instance_of(CASES[0]), slot_s=1.0)
+    times: list[float] = []
+    while len(times) < 3 or (sum(times) < 1.0 and len(times) < 50):
+        began = time.perf_counter()
+        found = plan(*instance, slot_s=1.0)
+        times.append(time.perf_counter() - began)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if found.rounded:
+        raise RuntimeError("the plan is not exact")
+    print(json.dumps({"s": min(times), "bytes": peak, "carbon": found.carbon, "starts": len(found.segments)}))
+
+
+def measured(case: Case) -> dict[str, float]:
+    """What a plan takes, in a process of its own."""
+    command = [sys.executable, __file__, "--child", json.dumps(asdict(case))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def solver_line(case: Case, found: dict[str, float]) -> str:
+    """The solver on the same instance."""
+    began = time.perf_counter()
+    try:
+        proven = plan_milp(*instance_of(case), slot_s=1.0, time_limit_s=SOLVER_S)
+    except UnprovenError as error:
+        return f"  HiGHS: {error} (made and solved in {time.perf_counter() - began:.1f} s)"
+    seconds = time.perf_counter() - began
+    same = abs(proven.carbon - found["carbon"]) <= 1e-9 * found["carbon"]
+    verdict = "the same optimum" if same else "ANOTHER OPTIMUM"
+    return f"  HiGHS: {seconds:.1f} s, {seconds / found['s']:.0f} times as long, {verdict}"
+
+
+def gaia_line() -> tuple[str, bool]:
+    """All of GAIA's policies on a thousand jobs of a week, with some reserved cpus; whether that was fast enough."""
+    rng = np.random.default_rng(1)
+    arrivals = np.sort(rng.integers(0, 604_800, 1000))
+    lengths = np.minimum(rng.lognormal(8.1, 1.3, 1000) + 300.0, 200_000.0)
+    cpus = rng.choice([1, 2, 4], 1000, p=[0.85, 0.1, 0.05])
+    jobs = [
+        ShiftJob(str(i), float(at), constant(float(length), 1.0), int(width))
+        for i, (at, length, width) in enumerate(zip(arrivals, lengths, cpus, strict=True))
+    ]
+    hourly = instance_of(CASES[2])[1].values
+    series = np.tile(hourly, 30)
+    gaia.simulate(jobs[:10], series, policy="oracle", reserved=9)
+    began = time.perf_counter()
+    for name in gaia.POLICIES:
+        gaia.simulate(jobs, series, policy=name, reserved=9)
+    seconds = time.perf_counter() - began
+    verdict = "met" if seconds < GAIA_S else "MISSED"
+    text = f"{len(gaia.POLICIES)} policies of GAIA, 1000 jobs: {seconds:.2f} s in all (to stay under {GAIA_S:g} s: "
+    return f"{text}{verdict})", seconds < GAIA_S
+
+
+def main() -> int:
+    """All of it; 1 if something takes longer, or more memory, than it should."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="leave out the solver")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        child(given.child)
+        return 0
+    missed = False
+    print("carbon plans")
+    # first all that is measured: the solver's memory would be counted as that of processes started after it
+    for case, found in [(case, measured(case)) for case in CASES]:
+        late = found["s"] > case.most_s or found["bytes"] > 2 * GIB
+        missed |= late
+        size = f"T {case.slots:6d}  S {case.startup:4d}  W {case.work:6d}"
+        told = f"{1e3 * found['s']:9.2f} ms  {found['bytes'] / 2**20:5.0f} MiB  {found['starts']} starts"
+        verdict = "MISSED" if late else "met"
+        print(f"{case.name:24s} {size}  {told}  (to stay under {1e3 * case.most_s:g} ms and 2 GiB: {verdict})")
+        if case.solver and not given.quick:
+            print(solver_line(case, found))
+    text, good = gaia_line()
+    print(text)
+    return int(missed or not good)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Carbon-aware shifting of jobs in phases (GAIA, Let's Wait Awhile, the carbon thesis), as a Batsim scheduler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+
+from batwatt.carbon.course import Course
+from batwatt.carbon.execution import Execution, ShiftJob
+from batwatt.carbon.ledger import Ledger
+from batwatt.carbon.policies import Known, policy_named
+from batwatt.carbon.shared import SharedCluster
+from batwatt.carbon.windows import Window, by_class, by_constraint, by_deadline, is_short
+from batwatt.errors import InputError
+from batwatt.inputs.capacity import checked_capacity, read_capacity
+from batwatt.inputs.series_csv import read_series
+from batwatt.inputs.signal_csv import SignalFile, read_signal
+from batwatt.model.series import Series
+from batwatt.policy.options import SchedulerOptions
+from batwatt.policy.shifting import ShiftingScheduler
+
+
+class CarbonOptions(SchedulerOptions):
+    """Options of the scheduler `carbon` (docs/carbon-engine.md)."""
+
+    signal: str | Path | Course | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
+    price: str | Path | Course | None = Field(None, description="CSV file of the price of a kWh")
+    begin: str | None = Field(None, description="date of 0 s in both; by default their first row")
+    days: float | None = Field(
+        None, gt=0.0, allow_inf_nan=False, description="how many days of both are read; by default all"
+    )
+    carbon_weight: float = Field(1.0, ge=0.0, allow_inf_nan=False, description="weight of a g in plans")
+    price_weight: float = Field(0.0, ge=0.0, allow_inf_nan=False, description="weight of a unit of money in plans")
+    policy: str = Field("phase-aware", description="a policy of `batwatt carbon policies`")
+    wait_h: list[float] = Field([6.0, 24.0], min_length=1, max_length=2, description="hours that jobs may wait")
+    deadline_h: float | None = Field(
+        None, gt=0.0, allow_inf_nan=False, description="hours from arrival to completion, in place of wait_h"
+    )
+    constraint: str | None = Field(None, description="next-workday or semi-weekly, in place of wait_h")
+    max_starts: int | None = Field(None, ge=1, description="most starts of a job")
+    slot_s: float = Field(60.0, gt=0.0, allow_inf_nan=False, description="length in s of the slots of shared plans")
+    capacity: str | Path | Series | None = Field(None, description="file of the machines that there are, by time")
+    envelope: str | Path | Series | None = Field(None, description="CSV file of the power that there is, by time")
+
+
+class Carbon(ShiftingScheduler):
+    """Shifts, suspends and resumes jobs in phases under a carbon or price signal, on as many machines as there are."""
+
+    Options: ClassVar[type[CarbonOptions]] = CarbonOptions
+
+    def make_plans(self, machines: int) -> None:
+        """Read the signals, and what machines and power there are."""
+        chosen: CarbonOptions = self.settings
+        carbon = self._course("signal", chosen.signal)
+        if chosen.price is not None:
+            carbon = carbon.plus(self._course("price", chosen.price), chosen.carbon_weight, chosen.price_weight)
+        elif chosen.price_weight > 0.0:
+            raise InputError("option 'price_weight'", "there is no price", "give the option price")
+        given = chosen.capacity
+        capacity = Series((0.0,), (float(machines),)) if given is None else self._capacity(given, machines)
+        envelope = chosen.envelope
+        watts = envelope if isinstance(envelope, Series) or envelope is None else read_series(envelope)
+        ledger = Ledger(chosen.slot_s, capacity, watts)
+        self.cluster = SharedCluster(carbon, ledger, policy_named(chosen.policy))
+        self._lengths: dict[bool, list[float]] = {True: [], False: []}
+
+    def plan(self, job: ShiftJob) -> Execution | None:
+        """By the policy, around the jobs that came before; e is the mean length of its class so far."""
+        lengths = self._lengths[is_short(job)]
+        lengths.append(job.length_s)
+        mean_s = sum(lengths) / len(lengths)
+        return self.cluster.place(job, self._window(job), Known(mean_s, max_starts=self.settings.max_starts))
+
+    def _window(self, job: ShiftJob) -> Window:
+        chosen: CarbonOptions = self.settings
+        if chosen.deadline_h is not None:
+            return by_deadline(job, chosen.deadline_h)
+        if chosen.constraint is not None:
+            return by_constraint(job, chosen.constraint, self.cluster.course)
+        return by_class(job, chosen.wait_h)
+
+    def _course(self, name: str, given: str | Path | Course | None) -> Course:
+        if given is None or given == "":
+            raise InputError(f"option {name!r}", "the scheduler needs it", "give a CSV file")
+        if isinstance(given, Course):
+            return given
+        return Course.of(read_signal(SignalFile(Path(given), begin=self.settings.begin, days=self.settings.days)))
+
+    def _capacity(self, given: str | Path | Series, machines: int) -> Series:
+        capacity = given if isinstance(given, Series) else read_capacity(given, None)
+        checked_capacity(capacity, machines, capacity.source)
+        return capacity

@@ -1,0 +1,234 @@
+"""Figures of what shifting saves: by the length of jobs, and over deadlines and lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, PercentFormatter
+
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.results.style import (
+    BEST,
+    CAP,
+    HOUR_S,
+    INK,
+    WIDE_IN,
+    WIDTH_IN,
+    WORST,
+    Look,
+    drawing,
+    kind_of,
+    new_figure,
+    plain,
+    save,
+)
+
+CLASSES_S = (2.0 * HOUR_S, 12.0 * HOUR_S)
+"""Where the next class of lengths begins: GAIA's short jobs, and two classes of long ones."""
+CDF_IN = 3.2
+CELL_IN, PANEL_GAP_IN, ACROSS = 0.46, 0.6, 3
+"""Height of a row of a grid, room between panels, and how many panels are beside each other."""
+NEEDED = ("length_s", "saved_g", "saved_share", "carbon_base_g")
+KG = 1e3
+LOSS = "#f2c9a8"
+"""The end of the scale for cells that emit more than before."""
+
+
+def plot_saved_cdf(
+    saved: pd.DataFrame, path: Path | str, title: str = "", classes_s: Sequence[float] = CLASSES_S
+) -> Path:
+    """Draw how the saved carbon is spread over jobs; returns the path (`.png`, `.svg`, `.pdf`). Raises InputError.
+
+    `saved` has a row per job: length_s, carbon_base_g, saved_g, saved_share (as `outcome.saved` gives them). Left: the
+    share of all saved carbon, of the carbon before, and of all jobs that is in jobs up to a length. Right: for each
+    class of lengths, the share of its jobs that save at most so much.
+    """
+    path = Path(path)
+    kind_of(path)
+    missing = [name for name in NEEDED if name not in saved.columns]
+    if missing:
+        raise InputError(path, f"the table of savings has no column {missing[0]!r}", "give what each job saves")
+    if not len(saved):
+        raise InputError(path, "has no job to show", "choose at least one job")
+    with drawing():
+        return save(saved_figure(saved, title, classes_s), path)
+
+
+def saved_figure(saved: pd.DataFrame, title: str, classes_s: Sequence[float]) -> Figure:
+    """Two distributions, both rising from 0 to 100 %."""
+    figure = new_figure(WIDE_IN, CDF_IN)
+    left, right = figure.subplots(1, 2)
+    figure.subplots_adjust(left=0.065, right=0.985, top=0.87, bottom=0.145, wspace=0.2)
+    _by_length(left, saved)
+    _by_class(right, saved, classes_s)
+    for axes in (left, right):
+        plain(axes)
+        axes.set_ylim(min(0.0, axes.get_ylim()[0]), max(1.03, axes.get_ylim()[1]))
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    figure.suptitle(title or _told(saved), x=0.012, y=0.985, ha="left", va="top", fontsize=9.5, fontweight="bold")
+    return figure
+
+
+def cumulative(saved: pd.DataFrame) -> pd.DataFrame:
+    """By length of job: the shares of saved carbon, of the base's carbon and of all jobs up to it; index length_s.
+
+    A share of nothing is NaN.
+    """
+    sums = saved.assign(jobs=1.0).groupby("length_s")[["saved_g", "carbon_base_g", "jobs"]].sum().cumsum()
+    totals = sums.iloc[-1]
+    return sums / totals.where(totals > 0.0)
+
+
+def class_names(classes_s: Sequence[float]) -> list[str]:
+    """What the classes of lengths are called: below the first bound, between two, from the last on."""
+    bounds = [f"{bound / HOUR_S:g}" for bound in classes_s]
+    between = [f"{low} to {high} h" for low, high in pairwise(bounds)]
+    return [f"below {bounds[0]} h", *between, f"{bounds[-1]} h and more"] if bounds else ["all jobs"]
+
+
+def plot_grid(
+    table: pd.DataFrame,
+    path: Path | str,
+    title: str = "",
+    *,
+    rows: str = "deadline_h",
+    columns: str = "length_h",
+    value: str = "saved_share",
+    panels: str | None = None,
+) -> Path:
+    """Draw a value over deadlines and lengths, a panel for each entry of the column `panels`; returns the path.
+
+    `value` is a share; cells without a row stay empty. Raises InputError if two rows of the table are the same cell.
+    """
+    path = Path(path)
+    kind_of(path)
+    for name in (rows, columns, value, *([panels] if panels else [])):
+        if name not in table.columns:
+            raise UnknownNameError(path, "column", name, table.columns, "The table has one row per cell.")
+    if not len(table):
+        raise InputError(path, "has no cell to show", "give at least one row")
+    keys = [*([panels] if panels else []), rows, columns]
+    double = table[table.duplicated(keys)]
+    if len(double):
+        cell = ", ".join(f"{key} {double.iloc[0][key]}" for key in keys)
+        raise InputError(path, f"two values for {cell}", "take the mean of them, or tell them apart by panels")
+    parts = {str(key): part for key, part in table.groupby(panels, sort=False)} if panels else {"": table}
+    grids = {name: part.pivot(index=rows, columns=columns, values=value) for name, part in parts.items()}
+    with drawing():
+        return save(grid_figure(grids, title, rows, columns), path)
+
+
+def grid_figure(grids: dict[str, pd.DataFrame], title: str, rows: str, columns: str) -> Figure:
+    """Heat maps on one scale, the value in each cell in %."""
+    across = min(ACROSS, len(grids))
+    down = -(-len(grids) // across)
+    tall_in = CELL_IN * max(len(grid) for grid in grids.values())
+    head_in, foot_in = 0.75 if any(grids) else 0.5, 0.75
+    height = head_in + foot_in + down * tall_in + (down - 1) * PANEL_GAP_IN
+    width = WIDTH_IN * {1: 0.55, 2: 0.85}.get(across, 1.0)
+    figure = new_figure(width, height)
+    panels = figure.subplots(down, across, squeeze=False)
+    figure.subplots_adjust(
+        left=0.55 / width, right=1.0 - 0.1 / width, top=1.0 - head_in / height, bottom=foot_in / height, wspace=0.18,
+        hspace=PANEL_GAP_IN / tall_in,
+    )  # fmt: skip
+    values = np.concatenate([grid.to_numpy(dtype=float).ravel() for grid in grids.values()])
+    shades = _shades(values[np.isfinite(values)])
+    for axes in panels.ravel()[len(grids) :]:
+        axes.set_visible(False)
+    for number, (name, grid) in enumerate(grids.items()):
+        axes = panels.ravel()[number]
+        _grid(axes, grid, shades)
+        axes.set_title(name, fontsize=8.0, loc="left", pad=4.0)
+        if number % across == 0:
+            axes.set_ylabel(_spoken(rows))
+        if number + across >= len(grids):
+            axes.set_xlabel(_spoken(columns))
+    bar = figure.add_axes((0.3, 0.3 / height, 0.4, 0.08 / height))
+    figure.colorbar(shades, cax=bar, orientation="horizontal", format=PercentFormatter(1.0))
+    bar.tick_params(length=2.0, width=0.4, pad=1.0, labelsize=6.5)
+    bar.locator_params(nbins=4)
+    figure.suptitle(title or "carbon saved against immediate starts", x=0.02, y=1.0 - 0.1 / height, ha="left", va="top",
+                    fontsize=9.5, fontweight="bold")  # fmt: skip
+    return figure
+
+
+def _by_length(axes: Axes, saved: pd.DataFrame) -> None:
+    shares = cumulative(saved)
+    hours = shares.index.to_numpy(dtype=float) / HOUR_S
+    looks = {"saved_g": "saved carbon", "carbon_base_g": "carbon before", "jobs": "jobs"}
+    for number, (column, word) in enumerate(looks.items()):
+        look = Look(number)
+        axes.step(
+            hours, shares[column], where="post", color=look.colour, linestyle=look.dash[0],
+            linewidth=1.6 if number == 0 else 1.0, label=word,
+        )  # fmt: skip
+    if len(hours) > 1 and hours[0] > 0.0 and hours[-1] / hours[0] > 20.0:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda hour, _: f"{hour:g}"))
+    axes.set_xlabel("length of the job (h)")
+    axes.set_ylabel("in jobs up to this length")
+    axes.legend(loc="best", frameon=False, fontsize=7.5)
+
+
+def _by_class(axes: Axes, saved: pd.DataFrame, classes_s: Sequence[float]) -> None:
+    which = np.digitize(saved["length_s"].to_numpy(dtype=float), classes_s)
+    for number, word in enumerate(class_names(classes_s)):
+        shares = np.sort(saved["saved_share"].to_numpy(dtype=float)[which == number])
+        if len(shares):
+            look = Look(number)
+            up = np.arange(1, len(shares) + 1) / len(shares)
+            label = f"{word} ({len(shares)} job{'s' if len(shares) > 1 else ''})"
+            axes.step(np.append(shares[0], shares), np.append(0.0, up), where="post", color=look.colour,
+                      linestyle=look.dash[0], linewidth=1.3, label=label)  # fmt: skip
+    axes.axvline(0.0, color=INK, linewidth=0.6, zorder=1)
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_xlabel("share of its carbon that a job saves")
+    axes.set_ylabel("jobs that save at most this")
+    axes.legend(loc="best", frameon=False, fontsize=7.5)
+
+
+def _grid(axes: Axes, grid: pd.DataFrame, shades: ScalarMappable) -> None:
+    values = grid.to_numpy(dtype=float)
+    axes.imshow(shades.to_rgba(values), aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        text = f"{100.0 * value:.1f}" if np.isfinite(value) else "–"
+        axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=CAP)
+    axes.set_xticks(range(len(grid.columns)), [f"{each:g}" for each in grid.columns])
+    axes.set_yticks(range(len(grid.index)), [f"{each:g}" for each in grid.index])
+    axes.set_xticks(np.arange(len(grid.columns) + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(len(grid.index) + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=1.5)
+    axes.tick_params(which="both", length=0.0)
+    axes.spines[:].set_visible(False)
+
+
+def _shades(values: np.ndarray) -> ScalarMappable:
+    """White where nothing is saved, bluer the more is; another hue where more is emitted."""
+    low, high = min(0.0, float(values.min(initial=0.0))), max(float(values.max(initial=0.0)), 1e-9)
+    colours = LinearSegmentedColormap.from_list("saved", (WORST, BEST))
+    if low < 0.0:
+        middle = -low / (high - low)
+        colours = LinearSegmentedColormap.from_list("saved", ((0.0, LOSS), (middle, WORST), (1.0, BEST)))
+    return ScalarMappable(Normalize(low, high), colours.with_extremes(bad="#f4f5f6"))
+
+
+def _spoken(column: str) -> str:
+    """`deadline_h` as `deadline (h)`."""
+    name, _, unit = column.rpartition("_")
+    return f"{name.replace('_', ' ')} ({unit})" if name else column
+
+
+def _told(saved: pd.DataFrame) -> str:
+    base, less = saved["carbon_base_g"].sum(), saved["saved_g"].sum()
+    share = f" ({100.0 * less / base:.1f} %)" if base > 0.0 else ""
+    scale, unit = (KG, "kg") if base >= 10.0 * KG else (1.0, "g")
+    return f"{less / scale:.1f} of {base / scale:.1f} {unit} saved{share}"

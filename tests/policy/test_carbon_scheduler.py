@@ -1,0 +1,219 @@
+"""The scheduler carbon on the embedded engine: energy, carbon and dates are those of its plans."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from batwatt.schedulers.carbon import Carbon
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_laws import ThroughText
+
+from batwatt.campaign.run import RunSpec, run
+from batwatt.carbon.course import Course
+from batwatt.carbon.execution import ShiftJob
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.errors import InputError
+from batwatt.inputs.batsim_json import parse_workload
+from batwatt.inputs.machines import machines_platform, machines_xml
+from batwatt.inputs.phase_workload import phase_workload
+from batwatt.model.phases import Phase, PhaseModel, constant
+from batwatt.model.series import Series
+from batwatt.results.carbon_account import account
+from batwatt.results.writers import write_record
+
+HOURLY = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0] * 6
+COURSE = Course.regular(HOURLY)
+TRAINING = PhaseModel(
+    (Phase("start", 600.0, 60.0),),
+    tuple(Phase(*row) for row in [("train", 1800.0, 220.0), ("eval", 300.0, 66.0), ("save", 120.0, 105.0, True)] * 3),
+)
+
+
+def play(jobs, machines, prefix, wrap=lambda link: link, **options):
+    """(scheduler, workload) after a run whose files are under the prefix."""
+    owner, data = phase_workload(jobs, machines)
+    workload = parse_workload(data, "w0", "test")
+    engine = Engine(machines_platform(owner), [workload], EngineConfig(dynamic_jobs=True, profile_reuse=True))
+    scheduler = Carbon({"signal": COURSE, **options})
+    write_record(simulate(engine, scheduler, wrap), prefix)
+    return scheduler, workload
+
+
+def same(scheduler, workload, prefix):
+    """Compare a run with its plans, job by job; returns the accounts of jobs."""
+    told = account(prefix, COURSE, workload)
+    assert told.averaged == 0
+    jobs = told.per_job().set_index("job")
+    for name, execution in scheduler.executions.items():
+        row = jobs.loc[name.partition("!")[2]]
+        # dates and energies are printed to six decimals
+        assert row["energy_j"] == pytest.approx(execution.energy_j, rel=1e-9, abs=1e-5)
+        assert row["carbon_g"] == pytest.approx(execution.emitted(COURSE), rel=1e-9, abs=1e-8)
+        assert row["begin_s"] == pytest.approx(execution.begin_s, abs=2e-6)
+        assert row["end_s"] == pytest.approx(execution.end_s, abs=2e-6)
+    return jobs
+
+
+def test_one_job_suspended_by_hand(tmp_path):
+    """Three hours of 100 W, five hours for them: the third (100 g), the fifth (80 g) and the fourth (250 g) of them."""
+    job = ShiftJob("a", 0.0, constant(3 * 3600.0, 100.0))
+    scheduler, workload = play([job], 1, tmp_path / "x", deadline_h=5.0)
+    jobs = same(scheduler, workload, tmp_path / "x")
+    assert jobs.loc["a", "carbon_g"] == pytest.approx(0.1 * (100 + 250 + 80))
+    assert jobs.loc["a", "segments"] == 1
+
+
+def test_a_suspended_job_pays_its_start_up_again(tmp_path):
+    """Two hours of 100 W and 36 s of 100 W to start: 1 g at 1 kWh / 1000; the third and the fifth hour are best."""
+    model = PhaseModel((Phase("s", 36.0, 100.0),), (Phase("w", 7200.0, 100.0),))
+    scheduler, workload = play([ShiftJob("a", 0.0, model)], 1, tmp_path / "x", deadline_h=5.0)
+    (execution,) = scheduler.executions.values()
+    # the first start-up takes 36 s of the third hour, which the fourth gives back (250 g) and not the second (300 g)
+    assert [segment.begin_s for segment in execution.segments] == [7200.0, 14328.0]
+    jobs = same(scheduler, workload, tmp_path / "x")
+    assert jobs.loc["a", "segments"] == 2
+    assert jobs.loc["a", "carbon_g"] == pytest.approx(0.1 * 100 + 2 * 0.001 * 250 + 0.1 * 80)
+
+
+def test_who_comes_later_plans_around_who_came_before(tmp_path):
+    """One machine, two jobs of an hour, four hours: the first takes the third hour, the second the next best."""
+    jobs = [ShiftJob(name, 0.0, constant(3600.0, 100.0)) for name in "ab"]
+    scheduler, workload = play(jobs, 1, tmp_path / "x", policy="oracle", deadline_h=4.0)
+    found = same(scheduler, workload, tmp_path / "x")
+    assert found.loc["a", "begin_s"] == pytest.approx(7200.0)
+    assert found.loc["b", "begin_s"] == pytest.approx(10800.0)
+
+
+def test_watts_that_are_there(tmp_path):
+    """Two machines and 150 W: jobs of 100 W run one after the other."""
+    jobs = [ShiftJob(name, 0.0, constant(3600.0, 100.0)) for name in "ab"]
+    envelope = Series((0.0,), (150.0,))
+    scheduler, workload = play(jobs, 2, tmp_path / "x", policy="immediate", envelope=envelope)
+    found = same(scheduler, workload, tmp_path / "x")
+    assert sorted(found["begin_s"]) == pytest.approx([0.0, 3600.0], abs=1e-6)
+
+
+def test_a_job_that_never_fits_is_rejected(tmp_path):
+    jobs = [ShiftJob("a", 0.0, constant(3600.0, 100.0)), ShiftJob("b", 0.0, constant(3600.0, 60.0))]
+    scheduler, workload = play(jobs, 2, tmp_path / "x", envelope=Series((0.0,), (80.0,)))
+    assert set(same(scheduler, workload, tmp_path / "x").index) == {"b"}
+    assert set(scheduler.executions) == {"w0!b"}
+
+
+POLICIES = ["immediate", "oracle", "lowest", "waiting", "cst-average", "suspend-resume", "suspend-resume-threshold",
+            "wait-awhile-interrupting", "phase-aware", "phase-aware-checkpoints"]  # fmt: skip
+WATTS = st.sampled_from([60.0, 75.5, 105.0, 220.0, 300.0, 0.0])
+LENGTHS = st.sampled_from([60.0, 90.0, 600.0, 1234.5, 1800.0, 3600.0])
+
+
+@st.composite
+def models(draw):
+    def part(low, high, marks):
+        rows = draw(st.lists(st.tuples(LENGTHS, WATTS, marks), min_size=low, max_size=high))
+        return tuple(Phase("p", *row) for row in rows)
+
+    return PhaseModel(part(0, 2, st.just(False)), part(1, 4, st.booleans()))
+
+
+@st.composite
+def crowds(draw):
+    known = draw(st.lists(models(), min_size=1, max_size=3))
+    count = draw(st.integers(1, 7))
+    arrivals = sorted(draw(st.lists(st.integers(0, 36_000), min_size=count, max_size=count)))
+    return [
+        ShiftJob(str(i), float(arrival), draw(st.sampled_from(known)), draw(st.integers(1, 2)))
+        for i, arrival in enumerate(arrivals)
+    ]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(crowds(), st.sampled_from(POLICIES), st.integers(2, 4), st.sampled_from([0.0, 1.5, 6.0]), st.booleans())
+def test_a_run_is_its_plans(tmp_path, jobs, policy, machines, wait_h, text):
+    wrap = ThroughText if text else lambda link: link
+    options = {"policy": policy, "wait_h": [wait_h]}
+    scheduler, workload = play(jobs, machines, tmp_path / "x", wrap, **options)
+    same(scheduler, workload, tmp_path / "x")
+    assert len(scheduler.executions) == len(jobs)
+    for first in scheduler.executions.values():
+        begin = first.begin_s
+        together = sum(
+            other.job.cpus
+            for other in scheduler.executions.values()
+            for segment in other.segments
+            if segment.begin_s <= begin < segment.end_s
+        )
+        assert together <= machines
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(crowds(), st.sampled_from(POLICIES), st.lists(st.integers(2, 4), min_size=48, max_size=48))
+def test_a_capacity_that_varies(tmp_path, jobs, policy, hourly):
+    capacity = Series(tuple(np.arange(48) * 3600.0), tuple(map(float, hourly)))
+    scheduler, workload = play(jobs, 4, tmp_path / "x", policy=policy, wait_h=[3.0], capacity=capacity)
+    same(scheduler, workload, tmp_path / "x")
+    for hour, machines in enumerate(hourly):
+        for minute in range(0, 60, 7):
+            now = hour * 3600.0 + minute * 60.0 + 1.0
+            held = sum(
+                execution.job.cpus
+                for execution in scheduler.executions.values()
+                for segment in execution.segments
+                if segment.begin_s <= now < segment.end_s
+            )
+            assert held <= machines
+
+
+def signal_file(folder):
+    rows = "".join(f"{i * 3600},{value}\n" for i, value in enumerate(HOURLY))
+    (folder / "s.csv").write_text("time_s,carbon_intensity\n" + rows)
+    return str(folder / "s.csv")
+
+
+def test_as_users_run_it(tmp_path):
+    """From files: platform, workload, signal, and a trained model that is suspended at a checkpoint."""
+    owner, data = phase_workload([ShiftJob("a", 0.0, TRAINING), ShiftJob("b", 900.0, TRAINING, 2)], 2)
+    (tmp_path / "p.xml").write_text(machines_xml(owner))
+    (tmp_path / "w.json").write_text(json.dumps(data))
+    options = {"signal": signal_file(tmp_path), "policy": "phase-aware-checkpoints", "wait_h": [12.0]}
+    spec = RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "carbon", options, tmp_path / "out" / "x")
+    metrics = run(spec).metrics
+    assert metrics.energy_j > 3 * TRAINING.energy_j - 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"signal": None}, "option 'signal': the scheduler needs it; give a CSV file"),
+        ({"policy": "orakle"}, "did you mean 'oracle'"),
+        ({"price_weight": 1.0}, "option 'price_weight': there is no price; give the option price"),
+        ({"wait_h": [300.0]}, "the signal ends at"),
+    ],
+)
+def test_what_is_refused(tmp_path, options, message):
+    with pytest.raises(InputError, match=message.replace("(", "[(]")):
+        play([ShiftJob("a", 0.0, constant(60.0, 5.0))], 1, tmp_path / "x", **options)
+
+
+@pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
+def test_a_real_batsim_does_what_was_planned(tmp_path):
+    """Suspended and resumed jobs, pieces of several powers, on Batsim itself; its messages take microseconds."""
+    jobs = [ShiftJob("a", 0.0, TRAINING), ShiftJob("b", 900.0, TRAINING, 2), ShiftJob("c", 950.0, TRAINING)]
+    owner, data = phase_workload(jobs, 3)
+    (tmp_path / "p.xml").write_text(machines_xml(owner))
+    (tmp_path / "w.json").write_text(json.dumps(data))
+    options = {"signal": signal_file(tmp_path), "policy": "phase-aware-checkpoints", "wait_h": [12.0]}
+    for engine in ("batsim", "embedded"):
+        spec = RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "carbon", options, tmp_path / engine, engine=engine)
+        run(spec)
+    workload = parse_workload(data, "w0", "test")
+    real, ours = (account(tmp_path / name, COURSE, workload) for name in ("batsim", "embedded"))
+    assert real.metrics()["segments"] == ours.metrics()["segments"] > len(jobs)
+    assert real.energy_j == pytest.approx(ours.energy_j, rel=1e-6)
+    assert real.carbon_g == pytest.approx(ours.carbon_g, rel=1e-6)
+    assert real.per_job()["end_s"].tolist() == pytest.approx(ours.per_job()["end_s"].tolist(), abs=0.1)
