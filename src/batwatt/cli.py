@@ -20,6 +20,7 @@ from batwatt.campaign.materials import capacity_named, capacity_of, is_trace, ke
 from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
 from batwatt.cli_campaign import campaign_commands
 from batwatt.cli_capacity import capacity_commands
+from batwatt.cli_carbon import carbon_commands
 from batwatt.cli_checkpoint import checkpoint_commands
 from batwatt.cli_ends import Warnings, exit_code_of
 from batwatt.cli_inputs import generate, inputs_commands, read_options
@@ -377,4 +378,5 @@ results_commands(app)
 campaign_commands(app)
 optimum_commands(app)
 checkpoint_commands(app)
+carbon_commands(app)
 app.add_typer(generate, name="generate", rich_help_panel="Make inputs")

@@ -63,19 +63,19 @@ def _find(known: Path, results: Path, name: str | None) -> Declaration:
 
 
 @contextmanager
-def _progress() -> Iterator[Report]:
+def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
     """A bar with the remaining time on stderr, or a line now and then where that is no terminal."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("runs"),
+        TextColumn(unit),
         TimeElapsedColumn(),
         TextColumn("{task.fields[left]}"),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("campaign", total=None, left="")
+        task = bar.add_task(what, total=None, left="")
         began = told = time.monotonic()
 
         def report(ended: int, failed: int, total: int, share: float) -> None:
@@ -84,18 +84,18 @@ def _progress() -> Iterator[Report]:
             left = ""
             if share < 1.0:
                 left = f"about {timedelta(seconds=round((now - began) / (1.0 - share) * share))} left"
-            words = f"{failed} failed" if failed else "campaign"
+            words = f"{failed} failed" if failed else what
             bar.update(task, completed=ended, total=total, description=words, left=left)
             if not console.is_terminal and now - told >= TOLD_EVERY_S and left:
                 told = now
-                print(f"{ended} of {total} runs, {failed} failed, {left}", file=sys.stderr)
+                print(f"{ended} of {total} {unit}, {failed} failed, {left}", file=sys.stderr)
 
         yield report
 
 
 def _carry_out(declared: Declaration, way: Way, only: str | None) -> int:
     """Run, tell the state, and return the exit code."""
-    with _progress() as report:
+    with progress() as report:
         states = carry_out(declared, way, only, report)
     _print_states(states)
     folder = declared.store.folder

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from batwatt.cli_inputs import Output, deliver
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.cli_shared import drawable, json_text, one_of, show_table
+from batwatt.errors import InputError
 from batwatt.periods.fairness import front, plan_with_yield
 from batwatt.periods.files import (
     JobName,
@@ -32,7 +28,6 @@ from batwatt.periods.plan import NoPlanError, TooLargeError, subset_sum
 from batwatt.periods.prepare import COVERS, OBJECTIVES, Cover, Objective, prepare
 from batwatt.periods.sequence import METHODS, Method, follow
 from batwatt.results.period_chart import FrontMark, plot_followed, plot_front, plot_plan
-from batwatt.results.style import kind_of
 from batwatt.units import finite
 
 checkpoint = typer.Typer(
@@ -63,8 +58,6 @@ Covers = Annotated[
 Picture = Annotated[Path | None, typer.Option("--picture", help="Draw it, too: .png, .svg or .pdf.")]
 SOME_YIELDS = "0,0.25,0.5,0.75,1"
 
-Chosen = TypeVar("Chosen", bound=str)
-
 
 @checkpoint.command("plan")
 def plan_command(
@@ -81,10 +74,10 @@ def plan_command(
 
     [bold]Example:[/] batwatt checkpoint plan experiments/periods/period.json
     """
-    chosen = _one_of("--method", "method", method, METHODS)
+    chosen = one_of("--method", "method", method, METHODS)
     _without_refill(chosen, refill)
     _check_yield(min_yield, chosen)
-    _drawable(picture)
+    drawable(picture)
     given = read_instance(instance)
     with _blaming(instance, chosen):
         if chosen == "subset-sum":
@@ -93,7 +86,7 @@ def plan_command(
             found = plan_with_yield(given.instance, given.past, min_yield, refill=refill)
     if picture is not None:
         plot_plan(found, picture)
-    deliver(_text(plan_json(found, given.names)), output)
+    deliver(json_text(plan_json(found, given.names)), output)
 
 
 @checkpoint.command("prepare")
@@ -109,8 +102,8 @@ def prepare_command(
 
     [bold]Example:[/] batwatt checkpoint prepare experiments/periods/change.json --objective worst
     """
-    wanted = _one_of("--objective", "objective", objective, OBJECTIVES)
-    covered = _one_of("--cover", "cover", cover, COVERS)
+    wanted = one_of("--objective", "objective", objective, OBJECTIVES)
+    covered = one_of("--cover", "cover", cover, COVERS)
     given = read_running(instance)
     period = given.instance
     with _blaming(instance):
@@ -132,7 +125,7 @@ def prepare_command(
         "exact": found.exact,
         "outcomes": [{"processors": processors, "goodput": goodput} for processors, goodput in found.outcomes],
     }
-    deliver(_text(content), output)
+    deliver(json_text(content), output)
 
 
 @checkpoint.command("follow")
@@ -152,11 +145,11 @@ def follow_command(
 
     [bold]Example:[/] batwatt checkpoint follow experiments/periods/figure1.json --picture figure1.png
     """
-    chosen = _one_of("--method", "method", method, METHODS)
+    chosen = one_of("--method", "method", method, METHODS)
     _without_refill(chosen, refill)
     _check_yield(min_yield, chosen)
     objective, covered = _preparing(prepare, cover)
-    _drawable(picture)
+    drawable(picture)
     given = read_course(course)
     with _blaming(course, chosen):
         found = follow(
@@ -164,7 +157,7 @@ def follow_command(
         )
     if picture is not None:
         plot_followed(found, picture)
-    deliver(_text(followed_json(found, given.names)), output)
+    deliver(json_text(followed_json(found, given.names)), output)
 
 
 @checkpoint.command("front")
@@ -192,7 +185,7 @@ def front_command(
     """
     objective, covered = _preparing(prepare, cover)
     targets = _targets(SOME_YIELDS if min_yields is None else min_yields)
-    _drawable(picture)
+    drawable(picture)
     if not is_course(course):
         if min_yields is not None or prepare is not None:
             raise InputError(course, "is one period: all its plans are looked at", "leave --min-yields, --prepare out")
@@ -210,13 +203,13 @@ def front_command(
             {"asked": target, "goodput": each.goodput, "min_yield": each.min_yield, "yields": each.yields}
             for target, each in found
         ]
-        deliver(_text({"front": points}), None)
+        deliver(json_text({"front": points}), None)
     else:
         rows = [
             (f"{target:g}", *(f"{value:.4f}" for value in (each.goodput, each.min_yield, _mean(each.yields))))
             for target, each in found
         ]
-        _show(("asked for", "goodput", "least yield", "mean yield"), rows)
+        show_table(("asked for", "goodput", "least yield", "mean yield"), rows)
 
 
 def _show_front(instance: Path, as_json: bool, picture: Path | None) -> None:
@@ -227,31 +220,17 @@ def _show_front(instance: Path, as_json: bool, picture: Path | None) -> None:
     if picture is not None:
         plot_front([FrontMark(point.min_yield, point.min_yield, point.goodput) for point in points], picture)
     if as_json:
-        deliver(_text(front_json(points, given.names)), None)
+        deliver(json_text(front_json(points, given.names)), None)
         return
     rows = [
         (f"{point.min_yield:.4f}", f"{point.goodput:.4f}", " ".join(_working(point.plan, given.names)))
         for point in points
     ]
-    _show(("least yield", "goodput", "work"), rows)
+    show_table(("least yield", "goodput", "work"), rows)
 
 
 def _working(found: Plan, names: Mapping[str, JobName]) -> list[str]:
     return [str(names[act.job.id]) for act in found.acts if act.work_s > 0.0]
-
-
-def _show(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """The table for people; lines with tabs where the output is no terminal."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        sys.stdout.write("".join("\t".join(row) + "\n" for row in (head, *rows)))
-        return
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in head:
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
 
 
 def _mean(yields: Mapping[str, float]) -> float:
@@ -270,15 +249,8 @@ def _targets(text: str) -> list[float]:
 
 
 def _preparing(prepare: str | None, cover: str) -> tuple[Objective | None, Cover]:
-    objective = None if prepare is None else _one_of("--prepare", "way to prepare", prepare, OBJECTIVES)
-    return objective, _one_of("--cover", "cover", cover, COVERS)
-
-
-def _one_of(option: str, kind: str, text: str, known: Sequence[Chosen]) -> Chosen:
-    for name in known:
-        if name == text:
-            return name
-    raise UnknownNameError(option, kind, text, known, "Give one of these.")
+    objective = None if prepare is None else one_of("--prepare", "way to prepare", prepare, OBJECTIVES)
+    return objective, one_of("--cover", "cover", cover, COVERS)
 
 
 def _check_yield(min_yield: float, method: Method) -> None:
@@ -293,12 +265,6 @@ def _without_refill(method: Method, refill: bool) -> None:
         raise InputError("--refill", "is for the dynamic programme", "leave --method subset-sum out")
 
 
-def _drawable(picture: Path | None) -> None:
-    """Refuse a picture that cannot be drawn before anything is worked out."""
-    if picture is not None:
-        kind_of(picture)
-
-
 @contextmanager
 def _blaming(path: Path, method: Method = "dp") -> Iterator[None]:
     """Within, what cannot be planned is the fault of the file."""
@@ -311,10 +277,6 @@ def _blaming(path: Path, method: Method = "dp") -> Iterator[None]:
         raise InputError(path, str(error), "see docs/formats.md") from None
     except ValueError as error:
         raise InputError(path, str(error), "correct the file") from None
-
-
-def _text(content: Mapping[str, Any]) -> str:
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def checkpoint_commands(app: typer.Typer) -> None:

@@ -7,7 +7,7 @@ import importlib
 import inspect
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -32,7 +32,7 @@ _RESULTS = (
     *("parts", "power", "read", "writers", "yields"),
 )
 CODE = (
-    *("_version.py", "units.py", "model", "inputs", "engine", "periods", "policy"),
+    *("_version.py", "units.py", "model", "inputs", "engine", "periods", "carbon", "policy"),
     *(f"results/{name}.py" for name in _RESULTS),
     *("campaign/load.py", "campaign/materials.py", "campaign/run.py"),
 )
@@ -122,18 +122,29 @@ class Cell:
 @cache
 def code_digest(optimum: bool = False) -> str:
     """SHA-256 of the version, of the sources that determine a run's figures and of the packages that do so, too."""
-    root = Path(batwatt.__file__).parent
-    sources: dict[str, Path] = {}
-    for name in CODE_OF_OPTIMUM if optimum else CODE:
-        path = root / name
-        found = path.rglob("*") if path.is_dir() else [path] if path.is_file() else []
-        sources.update((file.relative_to(root).as_posix(), file) for file in found if file.suffix in SUFFIXES)
+    sources = sources_of(CODE_OF_OPTIMUM if optimum else CODE)
     # the folder lies outside src/ in a checkout
     schedulers = Path(next(iter(importlib.import_module("batwatt.schedulers").__path__)))
     sources.update((f"schedulers/{file.name}", file) for file in schedulers.glob("*.py"))
+    return digest_of_sources(sources, PACKAGES_OF_OPTIMUM if optimum else PACKAGES)
+
+
+def sources_of(names: Iterable[str]) -> dict[str, Path]:
+    """The sources of batwatt, and the data that come with them, in some files and folders of the package."""
+    root = Path(batwatt.__file__).parent
+    sources: dict[str, Path] = {}
+    for name in names:
+        path = root / name
+        found = path.rglob("*") if path.is_dir() else [path] if path.is_file() else []
+        sources.update((file.relative_to(root).as_posix(), file) for file in found if file.suffix in SUFFIXES)
+    return sources
+
+
+def digest_of_sources(sources: Mapping[str, Path], packages: Iterable[str]) -> str:
+    """SHA-256 of the version, of sources and of the versions of packages."""
     parts = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sources.items()}
-    packages = {name: _version(name) for name in (PACKAGES_OF_OPTIMUM if optimum else PACKAGES)}
-    return hashlib.sha256(canonical([__version__, parts, packages]).encode()).hexdigest()
+    versions = {name: _version(name) for name in packages}
+    return hashlib.sha256(canonical([__version__, parts, versions]).encode()).hexdigest()
 
 
 def _version(package: str) -> str | None:

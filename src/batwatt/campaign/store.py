@@ -46,10 +46,11 @@ class Record(BaseModel):
 
 
 class Store:
-    """Reads and writes the folder of a campaign."""
+    """Reads and writes the folder of a campaign; `resume` is the command that goes on with it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, resume: str | None = None) -> None:
         self.folder = folder
+        self.resume = resume or f"batwatt campaign resume {folder}"
         self.cells = folder / "cells"
         self.runs = folder / "runs"
         self.scratch = folder / ".scratch"
@@ -101,7 +102,7 @@ class Store:
         if not self.folder.is_dir():
             return CampaignStopped(f"{problem}; give another place with --results")
         first = "make room" if error.errno in FULL else "mend that"
-        hint = f"{first}, then: batwatt campaign resume {self.folder}"
+        hint = f"{first}, then: {self.resume}"
         return CampaignStopped(f"{problem}; nothing finished is lost; {hint}")
 
     def provide(self, inputs: Iterable[InputFile]) -> None:

@@ -1,0 +1,165 @@
+"""What a study of shifted jobs declares: all permutations of made jobs in phases, when they arrive, and a signal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from batwatt.campaign.declared import Declared, wrong
+from batwatt.campaign.spec import NAME, checked_name
+from batwatt.errors import InputError
+from batwatt.model.phases import Array, Phase, PhaseModel
+from batwatt.units import HOUR_S
+
+MINUTE_S = 60.0
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Natural = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+MOST_ARRIVALS = 100_000
+
+
+class SignalPart(Declared):
+    """The file of the signal (relative to the YAML file), the date of 0 s, and its column and zone if need be."""
+
+    file: str
+    begin: str | None = None
+    column: str | None = None
+    zone: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _path(cls, given: Any) -> Any:
+        return {"file": given} if isinstance(given, str) else given
+
+
+class Arrivals(Declared):
+    """Every job arrives at `first_h` h and every `every_h` h after that, in the first `days` days."""
+
+    every_h: Positive
+    days: Positive
+    first_h: Natural = 0.0
+
+    @model_validator(mode="after")
+    def _some(self) -> Arrivals:
+        count = (self.days * 24.0 - self.first_h) / self.every_h
+        if not 0.0 < count <= MOST_ARRIVALS:
+            raise wrong(f"must be 1 to {MOST_ARRIVALS} arrivals, got {max(count, 0.0):.0f}")
+        return self
+
+    @property
+    def dates_s(self) -> Array:
+        """When, in s."""
+        return np.arange(self.first_h, self.days * 24.0, self.every_h, dtype=np.float64) * HOUR_S
+
+
+class Pattern(Declared):
+    """Work that alternates: `high_min` min at `high_w` W, then `low_min` min at `low_w` W, and so on."""
+
+    high_w: Natural
+    high_min: Positive
+    low_w: Natural
+    low_min: Positive
+
+    @model_validator(mode="after")
+    def _order(self) -> Pattern:
+        if not self.high_w >= self.low_w:
+            raise wrong(f"high_w must be >= low_w, got {self.high_w:g} and {self.low_w:g}")
+        return self
+
+    def phases(self, length_s: float) -> Iterator[Phase]:
+        """Phases that last `length_s` together; the last is cut there."""
+        begin_s, high = 0.0, True
+        while begin_s < length_s:
+            lasts_s = MINUTE_S * (self.high_min if high else self.low_min)
+            end_s = min(begin_s + lasts_s, length_s)
+            yield Phase("high" if high else "low", end_s - begin_s, self.high_w if high else self.low_w)
+            begin_s, high = end_s, not high
+
+
+@dataclass(frozen=True)
+class Permutation:
+    """One made job, and its room: `work_s` of a pattern, a start-up (0 s at 0 W: none), and how long it may wait, s."""
+
+    study: str
+    pattern: str
+    length_h: float
+    startup_s: float
+    startup_w: float
+    wait_s: float
+    model: PhaseModel
+
+    @property
+    def deadline_h(self) -> float:
+        """Hours from arrival to completion, at most."""
+        return (self.wait_s + self.model.length_s) / HOUR_S
+
+
+class Study(Declared):
+    """All combinations of its lists; jobs finish within `deadline_h` h of their arrival, or wait `wait_h` h at most.
+
+    `length_h` is the length of the work; the start-up comes on top, and counts for the deadline. A start-up of 0 s is
+    one job whatever its power.
+    """
+
+    patterns: dict[str, Pattern] = Field(min_length=1)
+    length_h: list[Positive] = Field(min_length=1)
+    startup_s: list[Natural] = Field([0.0], min_length=1)
+    startup_w: list[Natural] = Field([0.0], min_length=1)
+    deadline_h: list[Positive] | None = Field(None, min_length=1)
+    wait_h: list[Natural] | None = Field(None, min_length=1)
+    arrivals: Arrivals | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Study:
+        if (self.deadline_h is None) == (self.wait_h is None):
+            raise wrong("must have one of `deadline_h` and `wait_h`")
+        for name in ("length_h", "startup_s", "startup_w", "deadline_h", "wait_h"):
+            values = getattr(self, name) or []
+            if len(set(values)) < len(values):
+                raise wrong(f"{name} must be a list of different values, got {', '.join(f'{v:g}' for v in values)}")
+        for name in self.patterns:
+            if not NAME.fullmatch(name):
+                raise wrong(f"the pattern {name!r} must be called by letters, digits, '.', '_' and '-'")
+        return self
+
+    def permutations(self, study: str, where: object) -> Iterator[Permutation]:
+        """All of them, the room varying fastest. Raises InputError for a deadline that a job cannot meet."""
+        starts = [(s, w) for s, w in product(self.startup_s, self.startup_w) if s > 0.0]
+        starts = [(0.0, 0.0)] * (0.0 in self.startup_s) + starts
+        for (name, pattern), length_h, (startup_s, startup_w) in product(self.patterns.items(), self.length_h, starts):
+            startup = (Phase("start-up", startup_s, startup_w),) if startup_s > 0.0 else ()
+            model = PhaseModel(startup, tuple(pattern.phases(length_h * HOUR_S)))
+            for wait_s in self._waits(model, f"{where}: studies.{study}"):
+                yield Permutation(study, name, length_h, startup_s, startup_w, wait_s, model)
+
+    def _waits(self, model: PhaseModel, where: object) -> Iterator[float]:
+        if self.wait_h is not None:
+            yield from (hours * HOUR_S for hours in self.wait_h)
+        for hours in self.deadline_h or []:
+            wait_s = hours * HOUR_S - model.length_s
+            if not wait_s >= 0.0:
+                problem = f"a job of {model.length_s / HOUR_S:g} h (start-up included) has a deadline of {hours:g} h"
+                raise InputError(where, problem, "let deadlines be longer than all jobs")
+            yield wait_s
+
+
+class CarbonStudies(Declared):
+    """Studies under one signal; `arrivals` of those that do not say their own."""
+
+    name: str
+    signal: SignalPart
+    arrivals: Arrivals
+    studies: dict[str, Study] = Field(min_length=1)
+
+    @field_validator("name")
+    @classmethod
+    def _name(cls, name: str) -> str:
+        return checked_name(name)
+
+    def arrivals_of(self, study: str) -> Arrivals:
+        """When the jobs of a study arrive."""
+        return self.studies[study].arrivals or self.arrivals

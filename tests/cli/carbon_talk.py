@@ -1,0 +1,31 @@
+"""What the tests of `batwatt carbon` share: signals by the hour, and how commands end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parents[2]
+JOBS, JOB = ROOT / "workloads" / "carbon" / "jobs.csv", ROOT / "workloads" / "carbon" / "job.json"
+SIGNALS = ROOT / "power_profiles" / "carbon"
+CARBON, PRICE = SIGNALS / "carbon-hourly.csv", SIGNALS / "price-hourly.csv"
+MEASURED = ROOT / "power_profiles" / "measured"
+DAY = [400, 100, 400, 100, 400, 200] * 4
+
+
+def hourly(house, values=DAY, name="signal.csv", column="carbon_intensity", begin="2024-07-01T00:00"):
+    dates = pd.date_range(begin, periods=len(values), freq="h").strftime("%Y-%m-%dT%H:%MZ")
+    rows = "".join(f"{date},{value}\n" for date, value in zip(dates, values, strict=True))
+    return house.write(name, f"datetime,{column}\n{rows}")
+
+
+def content(done):
+    assert (done.code, done.err) == (0, "")
+    return json.loads(done.out)
+
+
+def good(done):
+    assert done.code == 0 and done.err == "", done.err
+    return done

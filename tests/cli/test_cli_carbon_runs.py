@@ -1,0 +1,288 @@
+"""`batwatt carbon run` and the commands around it: what they write and print, the examples, bad input in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from carbon_talk import CARBON, DAY, JOBS, MEASURED, PRICE, SIGNALS, content, good, hourly
+
+
+def run(house, *words, jobs="arrival_time,length,cpus\n0,3600,2\n", signal=None, to="x"):
+    words = (*words, "-e", house.out / to)
+    path = jobs if isinstance(jobs, Path) else house.write("jobs.csv", jobs)
+    return house.batwatt("carbon", "run", "--jobs", path, "--signal", signal or hourly(house), *words)
+
+
+# run, compare, policies ----------------------------------------------------------------------------------------------
+
+
+def test_a_run_by_hand(house):
+    """An hour on 2 cpus of 500 W: 1 kWh at 400 g, or an hour later at 100 g."""
+    done = good(run(house, "--policy", "oracle", "--watts", 500, "--wait", 3))
+    metrics = house.metrics()
+    assert {name: metrics[name] for name in ("policy", "compat", "immediate_carbon_g", "saved_share")} == {
+        "policy": "oracle", "compat": None, "immediate_carbon_g": 400, "saved_share": 0.75,
+    }  # fmt: skip
+    assert (metrics["carbon_g"], metrics["energy_j"], metrics["mean_wait_s"]) == (100, 3.6e6, 3600)
+    assert (metrics["segments"], metrics["jobs"], metrics["late_jobs"]) == (1, 1, 0)
+    assert metrics["cost"] == pytest.approx(2 * 0.0624)
+    assert metrics["inputs"]["wait"] == "3" and metrics["inputs"]["watts"] == 500
+    [row] = pd.read_csv(house.out / "x_segments.csv").to_dict("records")
+    assert (row["job"], row["begin_s"], row["end_s"], row["cpus"], row["machine"]) == (1, 3600, 7200, 2, "on-demand")
+    table = [line.split("\t") for line in done.out.splitlines()]
+    assert table[0][:3] == ["policy", "carbon g", "saved"]
+    assert table[1][:3] == ["immediate", "400.000000", "0.00%"] and table[2][:3] == ["oracle", "100.000000", "75.00%"]
+    assert done.out.splitlines()[-1] == f"files: {house.out / 'x'}_metrics.json, {house.out / 'x'}_segments.csv"
+
+
+def test_segments_of_a_suspended_job(house):
+    good(run(house, "--policy", "suspend-resume", "--wait", 2, jobs="arrival_time|length|cpus\n0|7200|1\n"))
+    rows = pd.read_csv(house.out / "x_segments.csv")
+    assert rows[["begin_s", "end_s"]].to_numpy().tolist() == [[3600, 7200], [10800, 14400]]
+    assert rows["segment"].tolist() == [0, 1] and house.metrics()["segments"] == 2
+
+
+def test_length_in_hours_a_deadline_and_a_begin(house):
+    words = ["--policy", "oracle", "--length-unit", "hours", "--deadline", 2, "--begin", "2024-07-01T04:00"]
+    good(run(house, *words, jobs="arrival_time,length,cpus\n0,1,1\n"))
+    assert house.metrics()["carbon_g"] == 0.2  # hours of 400 and 200 g/kWh
+
+
+def test_a_price_is_charged(house):
+    """At 1 g + 40 money an hour of 400 + 40 x 1 is less than one of 100 + 40 x 9."""
+    price = hourly(house, [1, 9] * 12, "price.csv", "price")
+    good(run(house, "--policy", "oracle", "--wait", 1, "--watts", 500, "--price", price))
+    assert (house.metrics()["carbon_g"], house.metrics()["cost"]) == (100, 9)
+    good(run(house, "--policy", "oracle", "--wait", 1, "--watts", 500, "--price", price, "--price-weight", 40))
+    assert (house.metrics()["carbon_g"], house.metrics()["cost"]) == (400, 1)
+
+
+def test_machine_prices_and_reserved_cpus(house):
+    """2 cpus on demand for an hour at 0.1; 2 reserved ones from 0 s to the start at 3600 s at half of that."""
+    good(run(house, "--policy", "oracle", "--wait", 1, "--machine-prices", "0.1,0.05,0.5"))
+    assert house.metrics()["cost"] == pytest.approx(0.2)
+    good(run(house, "--policy", "oracle", "--wait", 1, "--machine-prices", "0.1,0.05,0.5", "--reserved", 2))
+    assert house.metrics()["cost"] == pytest.approx(0.1)
+
+
+def test_gaps_that_no_job_reaches_do_not_matter(house):
+    signal = hourly(house, [*DAY * 12, "", *DAY])
+    good(run(house, "--policy", "oracle", signal=signal))
+    assert "values missing" in run(house, "--policy", "oracle", signal=hourly(house, [400, "", *DAY])).err
+
+
+def test_pictures(house):
+    good(run(house, "--policy", "phase-aware", "--deadline", 24, "--picture", house.out / "x.png",
+             "--savings", house.out / "s.svg", jobs=JOBS, signal=CARBON))  # fmt: skip
+    assert (house.out / "x.png").read_bytes().startswith(b"\x89PNG") and b"<svg" in (house.out / "s.svg").read_bytes()
+
+
+def test_same_seed_same_bytes(house):
+    words = ["--policy", "wait-awhile", "--forecast-error", 0.1, "--repetitions", 3, "--seed", 5]
+    for name in ("a", "b"):
+        good(run(house, *words, jobs=JOBS, signal=CARBON, to=name))
+    assert house.file("a_segments.csv") == house.file("b_segments.csv")
+    good(run(house, *words[:-1], 6, jobs=JOBS, signal=CARBON, to="c"))
+    assert house.file("a_segments.csv") != house.file("c_segments.csv")
+    assert pd.read_csv(house.out / "a_segments.csv")["repetition"].max() == 2
+
+
+def test_compare_orders_as_the_laws_have_it(house):
+    names = "immediate,oracle,suspend-resume,phase-aware"
+    file = house.out / "all.csv"
+    done = good(house.batwatt("carbon", "compare", "--jobs", JOBS, "--signal", CARBON, "--policies", names,
+                              "--deadline", 24, "-o", file))  # fmt: skip
+    table = pd.read_csv(file).set_index("policy")
+    assert table.index.tolist() == names.split(",") == [line.split("\t")[0] for line in done.out.splitlines()[1:]]
+    grams = table["carbon_g"]
+    assert grams["phase-aware"] < grams["oracle"] < grams["immediate"]
+    assert table.loc["oracle", "saved_share"] == pytest.approx(1 - grams["oracle"] / grams["immediate"])
+    assert (table["jobs"] == 8).all()
+
+
+@pytest.mark.parametrize(("compat", "some"), [(None, "phase-aware"), ("gaia", "carbon-cost"), ("lwa", "interrupting")])
+def test_policies(house, compat, some):
+    words = [] if compat is None else ["--compat", compat]
+    done = good(house.batwatt("carbon", "policies", *words))
+    rows = [line.split("\t") for line in done.out.splitlines()]
+    assert {"immediate", some} < {row[0] for row in rows} and all(
+        len(row) == 2 and row[1].endswith(".") for row in rows[1:]
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--policy", "oracel"], "no policy 'oracel'; did you mean 'oracle'?"),
+        (["--policy", "oracle", "--wait", "6x"], "--wait: '6x' is not SHORTxLONG in hours"),
+        (["--policy", "oracle", "--wait", "1x2x3"], "--wait"),
+        (["--policy", "oracle", "--wait", "-1"], "--wait"),
+        (["--policy", "oracle", "--wait", "6", "--deadline", "3"], "two ways to say how long jobs may wait"),
+        (["--policy", "oracle", "--deadline", "0"], "--deadline: must be > 0, got 0"),
+        (["--policy", "oracle", "--deadline", "0.5"], "job 1: it takes 3600 s and must finish within 0.5 h"),
+        (["--policy", "oracle", "--wait", "30"], "the signal ends at 86400 s"),
+        (["--policy", "oracle", "--constraint", "weekly"], "no constraint 'weekly'"),
+        (["--policy", "oracle", "--forecast-error", "-1"], "--forecast-error: must be >= 0"),
+        (["--policy", "oracle", "--length-unit", "days"], "no unit of time 'days'"),
+        (["--policy", "oracle", "--watts", "-3"], "--watts: must be >= 0, got -3"),
+        (["--policy", "oracle", "--machine-prices", "1,2"], "is not three numbers"),
+        (["--policy", "oracle", "--compat", "gaiaa"], "no simulator 'gaiaa'; did you mean 'gaia'?"),
+        (["--policy", "oracle", "--compat", "gaia", "--deadline", "4"], "--deadline: is not for --compat gaia"),
+        (["--policy", "oracle", "--compat", "gaia", "--averaged"], "--averaged: is not for --compat gaia"),
+        (["--policy", "phase-aware", "--compat", "gaia"], "no policy of GAIA 'phase-aware'"),
+        (["--policy", "interrupting", "--compat", "lwa", "--wait", "6"], "--wait: is not for --compat lwa"),
+        (["--policy", "oracle", "--picture", "x.doc"], "is not a kind of figure"),
+    ],
+)
+def test_bad_runs(house, words, expected):
+    done = run(house, *words)
+    assert done.code == 2 and expected in done.line and done.out == "" and house.left == []
+
+
+def test_no_policy_to_compare(house):
+    done = house.batwatt("carbon", "compare", "--jobs", JOBS, "--signal", CARBON, "--policies", " , ")
+    assert done.code == 2 and "--policies: names none" in done.line
+
+
+# peers ---------------------------------------------------------------------------------------------------------------
+
+
+def test_gaia_by_hand(house):
+    """An hour on 2 cpus of 1 W, 0.002 kWh: 400 g/kWh at once, 100 an hour later; the gap is beyond its 720 hours."""
+    signal = hourly(house, [*DAY * 30, "", *DAY])
+    for name, carbon_g in (("immediate", 0.8), ("oracle", 0.2), ("suspend-resume", 0.2), ("cst_average", 0.2)):
+        good(run(house, "--policy", name, "--compat", "gaia", "--wait", "6x24", signal=signal))
+        assert house.metrics()["carbon_g"] == pytest.approx(carbon_g, rel=1e-12)
+        assert house.metrics()["compat"] == "gaia"
+
+
+def test_gaia_counts_rows_whatever_their_dates(house):
+    """Rows of 400, 400, 100, 400, nothing, 400, ... on odd dates: the third row is the third hour."""
+    dates = ["2024-07-01T05:00Z", "2024-07-01T00:00Z", "2024-07-03T00:00Z", *["2024-07-01T01:00Z"] * 2]
+    head, tail = (
+        [400, 400, 100, 400, ""],
+        pd.date_range("2024-08-01", periods=715, freq="h").strftime("%Y-%m-%dT%H:%MZ"),
+    )
+    rows = [*zip(dates, head, strict=True), *((date, 400) for date in tail)]
+    signal = house.write("odd.csv", "datetime,carbon_intensity\n" + "".join(f"{a},{b}\n" for a, b in rows))
+    done = run(house, "--policy", "oracle", "--compat", "gaia", signal=signal)
+    assert done.code == 0 and house.metrics()["carbon_g"] == pytest.approx(0.2, rel=1e-12)
+    assert pd.read_csv(house.out / "x_segments.csv")["begin_s"].tolist() == [7200]
+    [line] = done.err.splitlines()
+    assert "5 of 720 rows are not an hour after the row before" in line and "1 values missing" in line
+    done = run(house, "--policy", "oracle", "--compat", "gaia", "--begin", "2024-07-03", signal=signal)
+    assert house.metrics()["immediate_carbon_g"] == pytest.approx(0.2, rel=1e-12)
+    assert (
+        "has no row of 2025-01-01"
+        in run(house, "--policy", "oracle", "--compat", "gaia", "--begin", "2025-01-01", signal=signal).line
+    )
+
+
+def test_half_hours_become_gaias_hours(house):
+    """300 and 500 in the first hour are 400, 50 and 150 in the second 100."""
+    dates = pd.date_range("2024-07-01", periods=1440, freq="30min").strftime("%Y-%m-%dT%H:%M")
+    values = np.tile([300, 500, 50, 150], 360)
+    rows = "".join(f"{date},{value}\n" for date, value in zip(dates, values, strict=True))
+    signal = house.write("half.csv", f"datetime,carbon_intensity\n{rows}")
+    good(run(house, "--policy", "oracle", "--compat", "gaia", signal=signal))
+    assert house.metrics()["carbon_g"] == pytest.approx(0.2, rel=1e-12)
+
+
+def test_gaia_draws_segments(house):
+    words = ["--policy", "suspend-resume", "--compat", "gaia", "--wait", 2, "--picture", house.out / "g.png"]
+    good(run(house, *words, jobs="arrival_time,length,cpus\n0,7200,1\n", signal=hourly(house, DAY * 30)))
+    rows = pd.read_csv(house.out / "x_segments.csv")
+    assert rows[["begin_s", "end_s"]].to_numpy().tolist() == [[3600, 7200], [10800, 14400]]
+    assert (house.out / "g.png").exists()
+
+
+def test_lwa_by_hand(house):
+    """Of the half hours 400 400 100 100 400 400 100 100 ... two hours of 1 W run in the hours of 100 g/kWh."""
+    jobs = "arrival_time,length,cpus\n0,7200,1\n"
+    signal = hourly(house, DAY * 7)
+    good(run(house, "--policy", "interrupting", "--compat", "lwa", "--constraint", 4, jobs=jobs, signal=signal))
+    assert house.metrics()["carbon_g"] == pytest.approx(0.2)
+    good(run(house, "--policy", "wait-awhile", "--compat", "lwa", "--constraint", 4, jobs=jobs, signal=signal))
+    assert house.metrics()["carbon_g"] == pytest.approx(0.5)
+    assert house.metrics()["immediate_carbon_g"] == pytest.approx(0.5)
+
+
+def test_lwa_needs_a_date_for_its_constraints(house):
+    signal = house.write("s.csv", "time_s,carbon_intensity\n" + "".join(f"{1800 * i},{i}\n" for i in range(200)))
+    done = run(house, "--policy", "interrupting", "--compat", "lwa", signal=signal)
+    assert done.code == 2 and "needs a date" in done.line
+
+
+def test_lwas_jobs(house):
+    done = good(house.batwatt("carbon", "jobs", "-n", 50, "--seed", 3))
+    rows = [line.split(",") for line in done.out.splitlines()]
+    assert rows[0] == ["arrival_time", "length", "cpus"] and len(rows) == 51
+    assert all(int(arrival) % 1800 == 0 and 14400 <= int(length) <= 322200 for arrival, length, _ in rows[1:])
+    assert good(house.batwatt("carbon", "jobs", "-n", 50, "--seed", 3)).out == done.out
+
+
+# engines, fits -------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_on_the_engine_emits_what_immediate_does(house):
+    workload, platform, segments = house.out / "w.json", house.out / "p.xml", house.out / "seg.csv"
+    words = ["--machines", 20, "--watts", 60, "-o", workload, "-p", platform]
+    done = good(house.batwatt("carbon", "workload", JOBS, *words))
+    assert done.out == "8 jobs; 20 machines of 5 hosts of 60 W\n"
+    good(house.batwatt("run", "-p", platform, "-w", workload, "-o", '{"response": "none"}', "-e", house.out / "e"))
+    words = ["-w", workload, "--signal", CARBON, "--price", PRICE, "--segments", segments]
+    found = content(house.batwatt("carbon", "account", house.out / "e", *words))
+    good(run(house, "--policy", "immediate", "--watts", 60, "--price", PRICE, jobs=JOBS, signal=CARBON))
+    metrics = house.metrics()
+    for name in ("carbon_g", "energy_j", "cost"):
+        assert found[name] == pytest.approx(metrics[name], rel=1e-9)
+    assert (found["segments"], found["averaged_rows"]) == (8, 0)
+    ours, theirs = (pd.read_csv(path) for path in (segments, house.out / "x_segments.csv"))
+    assert ours["carbon_g"].to_numpy() == pytest.approx(theirs["carbon_g"].to_numpy(), rel=1e-9)
+
+
+def test_a_platform_that_would_be_too_wide(house):
+    words = ["--machines", 20, "-o", house.out / "w.json", "-p", house.out / "p.xml"]
+    done = house.batwatt("carbon", "workload", JOBS, *words)
+    assert done.code == 2 and "powers from 1 to 300 W" in done.line and house.left == []
+
+
+def test_a_fit_gives_a_job_that_can_be_planned(house):
+    model, picture = house.out / "model.json", house.out / "fit.png"
+    words = ["-o", model, "--picture", picture, "--interrupted", MEASURED / "suspended"]
+    found = content(house.batwatt("carbon", "fit", MEASURED / "straight", *words))
+    assert found["runs"] == 10 and found["energy_j"] == pytest.approx(12970, abs=40)
+    assert {"model", "per_phase", "per_run", "interrupted", "rmse_power_w", "rmse_energy_j"} < set(found)
+    assert found["model"] == json.loads(model.read_text()) and picture.read_bytes().startswith(b"\x89PNG")
+    planned = content(house.batwatt("carbon", "plan", model, "--signal", CARBON, "--deadline", 600, "--slot-s", 1))
+    assert planned["energy_j"] == pytest.approx(found["energy_j"], rel=1e-9)
+
+
+def test_bad_measurements(house):
+    done = house.batwatt("carbon", "fit", house.folder)
+    assert done.code == 2 and "no file NAME-events.csv in this folder" in done.line
+    done = house.batwatt("carbon", "fit", MEASURED / "straight", "--startup-until", "trainin")
+    assert done.code == 2 and "no event 'trainin'; did you mean 'training'?" in done.line
+
+
+# examples and help ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", ["80", "120"])
+@pytest.mark.parametrize("command", ["", "run", "plan", "compare", "policies", "fit", "jobs", "workload", "account"])
+def test_help_names_an_example(house, command, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", width)
+    done = good(house.batwatt("carbon", *command.split(), "--help"))
+    assert f"batwatt carbon {command}".strip() in done.out.partition("Example:")[2]
+    assert max(map(len, done.out.splitlines())) <= int(width)
+
+
+def test_the_shipped_signals_are_what_their_script_makes(monkeypatch):
+    monkeypatch.syspath_prepend(str(SIGNALS))
+    from make_signal import texts
+
+    assert {name: (SIGNALS / name).read_text() for name in texts()} == texts()
