@@ -189,6 +189,61 @@ class TestByHand:
         assert found.slot_s == 1.0
         assert found.rounded
 
+    def test_checkpoints_within_slots(self):
+        """Two epochs of 40 s; free in the first two slots, cheap in the last three, of which the restart takes all.
+
+        It takes 15 s + 40 s, planned as a slot of start-up, one from the checkpoint to the end of its slot, and one.
+        """
+        model = PhaseModel((Phase("s", 15.0, 1.0),), (Phase("w", 40.0, 36.0, True), Phase("w", 40.0, 36.0, True)))
+        found = plan(model, course_of([0, 0, 90, 90, 90, 1, 1, 1]), 0.0, 480.0, slot_s=SLOT_S, checkpoints=True)
+        assert [(s.begin_s, s.from_s, s.to_s) for s in found.segments] == [(0.0, 0.0, 40.0), (300.0, 40.0, 80.0)]
+
+    def test_a_checkpoint_in_every_slot_is_not_the_end_of_it(self):
+        epochs = tuple(Phase("w", 50.0, 36.0, True) for _ in range(4))
+        found = plan(
+            PhaseModel((), epochs), course_of([1, 90, 90, 1, 90, 1, 1]), 0.0, 420.0, slot_s=SLOT_S, checkpoints=True
+        )
+        assert {s.from_s % 50.0 for s in found.segments} == {0.0}
+        assert len(found.segments) > 1
+
+    def test_a_job_that_cannot_wait_needs_no_slots(self):
+        """In slots of a microsecond there are too many states, and longer ones do not fit into the window."""
+        model = PhaseModel((Phase("s", 10.5, 60.0),), (Phase("w", 3600.123456, 200.0), Phase("v", 99.0, 3.0)))
+        found = plan(model, Course.regular([100.0, 200.0, 300.0]), 1.234567, 1.234567 + model.length_s)
+        assert found.rounded
+        (segment,) = found.segments
+        assert (segment.begin_s, segment.to_s) == (1.234567, model.work_s)
+
+
+class TestInTheJobsOwnTimes:
+    @settings(max_examples=200, deadline=None, derandomize=True)
+    @given(st.data())
+    def test_whatever_the_slots_the_plan_can_be_carried_out(self, data):
+        length = st.floats(0.1, 4.0)
+        startup = tuple(Phase("s", data.draw(length), 50.0) for _ in range(data.draw(st.integers(0, 2))))
+        marked = data.draw(
+            st.lists(st.tuples(length, st.sampled_from((0.0, 90.0)), st.booleans()), min_size=1, max_size=8)
+        )
+        model = PhaseModel(startup, tuple(Phase("w", *phase) for phase in marked))
+        signal = Course.regular(data.draw(st.lists(st.integers(0, 9), min_size=60, max_size=60)), 0.7)
+        checkpoints, deadline_s = data.draw(st.booleans()), min(42.0, model.length_s + data.draw(st.floats(0.0, 12.0)))
+        assume(deadline_s >= model.length_s)
+        try:
+            found = plan(
+                model,
+                signal,
+                0.0,
+                deadline_s,
+                slot_s=data.draw(st.sampled_from((0.3, 1.0, 1.7))),
+                checkpoints=checkpoints,
+            )
+        except NoPlanError:
+            return
+        done = carry_out(ShiftJob("1", 0.0, model), found.intervals, checkpoints=checkpoints, apart=True)
+        assert [s.to_s for s in done.segments] == pytest.approx([s.to_s for s in found.segments])
+        assert done.emitted(signal) == pytest.approx(found.carbon)
+        assert done.end_s <= deadline_s + 1e-9
+
 
 class TestRefused:
     def test_a_deadline_shorter_than_the_job(self):

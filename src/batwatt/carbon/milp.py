@@ -17,6 +17,7 @@ import pulp
 
 from batwatt.carbon.course import Course
 from batwatt.carbon.optimum import Grid, NoPlanError, Plan, grid_of, plan_of
+from batwatt.errors import InputError
 from batwatt.model.phases import PhaseModel
 
 
@@ -41,6 +42,9 @@ def plan_milp(
     Raises NoPlanError and InputError as `plan` does.
     """
     grid = grid_of(model, course, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked)
+    if grid.extra:
+        told = f"slots of {grid.slot_s:g} s do not end with the checkpoints"
+        raise InputError("the MILP", told, "take slots that do, or the dynamic programme")
     problem, work = _formulated(grid, max_starts, checkpoints)
     limits = {} if time_limit_s is None else {"timeLimit": time_limit_s}
     # with the usual tolerance of 1e-6 a big M lets it "prove" schedules that are not optimal

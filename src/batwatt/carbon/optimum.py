@@ -13,6 +13,7 @@ import numpy.typing as npt
 from batwatt.carbon.course import Course
 from batwatt.carbon.execution import DATE_S, Execution, Interval, Segment, ShiftJob
 from batwatt.carbon.optimum_kernel import NOISE, fill
+from batwatt.carbon.starts import ahead, candidates, emitted, first_least
 from batwatt.errors import InputError
 from batwatt.model.phases import WATT_S_PER_KWH, Array, PhaseModel
 
@@ -26,13 +27,20 @@ class NoPlanError(ValueError):
     """No schedule finishes by the deadline."""
 
 
+class _NoSlotError(InputError):
+    """Slots in which the job fits into the window are too many, and it does not fit into longer ones."""
+
+
 @dataclass(frozen=True)
 class Grid:
     """A window cut into slots, and a job in them; W and costs are those of slots.
 
     `work_w` [W]: mean power of each slot of work. `cost` [T]: what 1 W costs in each slot. `starts` [T - S + 1]: what a
-    start-up that begins with a slot costs. `rows`: after how many slots of work the job may be suspended, ascending.
-    `barred` [T]: slots in which it must not run. `exact`: the job and the signal change at ends of slots only.
+    start-up that begins with a slot costs. `rows`: after how many slots of work the job may be suspended, ascending;
+    `progress_s` [W + 1]: how far it is by then. `extra`: slots that a restart takes beyond a start-up, to get from a
+    checkpoint within a slot to the end of the slot. `restarts`: what a restart costs after which work goes on as after
+    such a start-up. `barred` [T]: slots in which it must not run. `exact`: the job and the signal change at ends of
+    slots only.
     """
 
     model: PhaseModel
@@ -42,7 +50,10 @@ class Grid:
     work_w: Array
     cost: Array
     starts: Array
+    restarts: Array
+    extra: int
     rows: npt.NDArray[np.int64]
+    progress_s: Array
     barred: npt.NDArray[np.bool_]
     exact: bool
 
@@ -59,15 +70,7 @@ class Grid:
     def segment(self, start: int, worked: int, until: int) -> Segment:
         """A run from slot `start` in which work goes on from `worked` slots until `until`, in the job's own times."""
         begin = self.begin_s + start * self.slot_s
-        return Segment(begin, self.model.startup_s, self._progress(worked), self._progress(until))
-
-    def _progress(self, worked: int) -> float:
-        if worked == len(self.work_w):
-            return self.model.work_s
-        progress = worked * self.slot_s
-        # one that may be suspended at checkpoints only is suspended there, not at the end of that slot
-        marks = [at for at in self.model.checkpoints_s if progress - self.slot_s < at < progress - DATE_S]
-        return marks[-1] if marks and len(self.rows) < len(self.work_w) - 1 else progress
+        return Segment(begin, self.model.startup_s, float(self.progress_s[worked]), float(self.progress_s[until]))
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,23 @@ def plan(
     `checkpoints` the job is suspended at the ends of its checkpoint phases only (elsewhere work would be lost, which
     never pays under a signal >= 0). In slots that are `blocked` [T] it must not run. Raises NoPlanError, InputError.
     """
-    grid = grid_of(model, course, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked)
+    try:
+        grid = grid_of(model, course, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked)
+    except _NoSlotError:
+        return _in_one_piece(model, course, begin_s, deadline_s)
     segments = tuple(grid.segment(*piece) for piece in _solved(grid, max_starts))
     return plan_of(grid, segments, course)
+
+
+def _in_one_piece(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> Plan:
+    """The best run without a suspension, of a job that can hardly wait; as if the window were one slot."""
+    window_s = deadline_s - begin_s
+    part = ahead(course, begin_s, deadline_s)
+    starts = candidates(model.steps, part, max(window_s - model.length_s, 0.0))
+    carbon = emitted(starts, model.steps, part)
+    best = first_least(carbon)
+    segment = Segment(begin_s + float(starts[best]), model.startup_s, 0.0, model.work_s)
+    return Plan(model, (segment,), float(carbon[best]), window_s, 1, True)
 
 
 def plan_of(grid: Grid, segments: tuple[Segment, ...], course: Course) -> Plan:
@@ -160,15 +177,25 @@ def grid_of(
         raise ValueError(f"blocked must tell of {slots} slots, has the shape {blocked.shape}")
     dates: Array = begin_s + np.arange(slots + 1, dtype=np.float64) * slot_s
     ends: Array = np.minimum(np.arange(work + 1, dtype=np.float64) * slot_s, model.work_s)
+    ends[-1] = model.work_s
     starts = course.of_steps(dates[: slots - startup + 1], model.startup_steps)
     barred = np.zeros(slots, dtype=np.bool_) if blocked is None else blocked
     if startup:
         within = np.concatenate([(0,), np.cumsum(barred)])
         starts[within[startup:] > within[: slots - startup + 1]] = np.inf
-    rows = np.arange(1, work)
+    rows, progress = np.arange(1, work), ends
     if checkpoints:
-        rows = np.unique([math.ceil(at / slot_s - DATE_S) for at in model.checkpoints_s]).astype(np.int64)
-        rows = rows[rows < work]
+        # of several in one slot the last counts
+        marks = {math.ceil(at / slot_s - DATE_S): at for at in model.checkpoints_s}
+        marks = {row: at for row, at in marks.items() if row < work}
+        rows, progress = np.array(list(marks), dtype=np.int64), ends.copy()
+        progress[rows] = list(marks.values())
+    lag_s = float(np.max(ends - progress))
+    extra = math.ceil((model.startup_s + lag_s) / slot_s - DATE_S) - startup
+    restarts = starts
+    if extra:
+        restarts = np.concatenate([np.full(extra, np.inf), starts[:-extra]])
+        restarts[extra:][barred[startup : len(restarts) - extra + startup]] = np.inf
     return Grid(
         model=model,
         begin_s=begin_s,
@@ -177,7 +204,10 @@ def grid_of(
         work_w=np.diff(model.work_steps.energy_until(ends)) / slot_s,
         cost=np.diff(course.integral(dates)) / WATT_S_PER_KWH,
         starts=starts,
+        restarts=restarts,
+        extra=extra,
         rows=rows,
+        progress_s=progress,
         barred=barred,
         exact=_divides(slot_s, fitting_s),
     )
@@ -194,17 +224,24 @@ def _solved(grid: Grid, max_starts: int | None) -> list[tuple[int, int, int]]:
     flags = np.empty((2, layers, len(grid.rows), (width + 7) // 8), dtype=np.uint8)
     barred = np.where(grid.barred, np.inf, 0.0)
     chained = max_starts is not None
-    fill(grid.work_w, grid.cost, barred, grid.starts, row_of, startup, chained, on, np.empty_like(on), *flags)
+    gap = max(startup + grid.extra, 1)
+    fill(grid.work_w, grid.cost, barred, grid.restarts, row_of, startup, gap, chained, on, np.empty_like(on), *flags)
     best = float(on.min())
     if best == math.inf:
         raise NoPlanError("the slots in which the job may run are too few before the deadline")
     # the fewest starts, then the earliest end, of what is equal but for rounding
     layer, late = np.argwhere(on <= best + NOISE * abs(best))[0]
-    return _traced(flags, row_of, int(layer), int(late), max(startup, 1), chained)
+    return _traced(flags, row_of, int(layer), int(late), gap, grid.extra, chained)
 
 
 def _traced(
-    flags: npt.NDArray[np.uint8], row_of: npt.NDArray[np.int64], layer: int, late: int, gap: int, chained: bool
+    flags: npt.NDArray[np.uint8],
+    row_of: npt.NDArray[np.int64],
+    layer: int,
+    late: int,
+    gap: int,
+    extra: int,
+    chained: bool,
 ) -> list[tuple[int, int, int]]:
     """Go back from the row in which the job finishes to its first start."""
     fresh, better = flags
@@ -214,7 +251,7 @@ def _traced(
         row = row_of[worked]
         if row < 0 or not fresh[layer, row, late >> 3] >> (late & 7) & 1:
             continue
-        found.append((late + worked, worked, until))
+        found.append((late + worked - extra, worked, until))
         until = worked
         layer -= chained
         late -= gap
@@ -229,7 +266,7 @@ def _counts(model: PhaseModel, window_s: float, slot_s: float) -> tuple[int, int
     return (
         math.floor(window_s / slot_s + DATE_S),
         math.ceil(model.startup_s / slot_s - DATE_S),
-        math.ceil(model.work_s / slot_s - DATE_S),
+        max(1, math.ceil(model.work_s / slot_s - DATE_S)),
     )
 
 
@@ -245,9 +282,8 @@ def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, layers: int)
             break
         if _cells(slots, startup, work, layers) <= MOST_CELLS:
             return slot_s
-    raise InputError(
-        "the optimum", f"the window of {window_s:g} s and the job have too many slots", "give a longer slot"
-    )
+    problem = f"the window of {window_s:g} s has too many slots, and no longer slots fit the job"
+    raise _NoSlotError("the optimum", problem, "give a slot, or a later deadline")
 
 
 def _fitting_s(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> float:

@@ -20,9 +20,10 @@ def fill(
     work_w: Any,
     cost: Any,
     barred: Any,
-    starts: Any,
+    restarts: Any,
     row_of: Any,
     startup: int,
+    gap: int,
     chained: bool,
     on: Any,
     off: Any,
@@ -32,14 +33,14 @@ def fill(
     """Compute all columns; at the end `on[k, d]` is the least cost of having finished in row d.
 
     `work_w` float64[W], W of each work slot; `cost` float64[T], of 1 W in each slot; `barred` float64[T], 0 or inf;
-    `starts` float64[T - S + 1], cost of a start-up that begins in a slot; `row_of` int64[W + 1], the row of the flags
-    of a column in which the job may be suspended, else -1. `on` float64[K, D + 1] has the first column, of one start;
-    `off` is room of that shape. With `chained` layer k is reached by a restart from layer k - 1 only, so K bounds the
-    starts. Flags uint8[K, rows, ceil((D + 1) / 8)], a bit per cell: `fresh`, the job has just been started again;
+    `restarts` float64[T - S + 1], cost of a restart, of `gap` >= S slots (and >= 1), after which work goes on S slots
+    after a slot; `row_of` int64[W + 1], the row of the flags of a column in which the job may be suspended, else -1.
+    `on` float64[K, D + 1] has the first column, of one start; `off` is room of that shape. With `chained` layer k is
+    reached by a restart from layer k - 1 only, so K bounds the starts. Flags uint8[K, rows, ceil((D + 1) / 8)], a bit
+    per cell: `fresh`, the job has just been started again;
     `better`, no earlier suspension in this column is as good.
     """
     layers, width = on.shape
-    gap = max(startup, 1)
     for j in range(1, len(work_w) + 1):
         watts, first, row = work_w[j - 1], startup + j - 1, row_of[j]
         for k in range(layers):
@@ -61,7 +62,7 @@ def fill(
                         lower |= 1 << bit
                     resting[d] = best
                     if d >= gap and source >= 0:
-                        again = off[source, d - gap] + starts[d + j]
+                        again = off[source, d - gap] + restarts[d + j]
                         if again < value and value - again > NOISE * abs(again):
                             value = again
                             started |= 1 << bit

@@ -237,7 +237,12 @@ def phase_aware(job: ShiftJob, window: Window, course: Course, known: Known) -> 
 
 @_policy("phase-aware-checkpoints", interrupting=True, checkpoints=True, exact=True)
 def phase_aware_checkpoints(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
-    """The same exact optimum where jobs can be suspended at the ends of their checkpoint phases only."""
+    """The same exact optimum where jobs can be suspended at the ends of their checkpoint phases only.
+
+    A job without one needs no slots: for it oracle is the optimum.
+    """
+    if not job.model.checkpoints_s and known.slot_s is None:
+        return oracle(job, window, course, Known())
     return _optimum(job, window, course, known, True)
 
 
