@@ -107,16 +107,17 @@ def plan(
     max_starts: int | None = None,
     checkpoints: bool = False,
     blocked: npt.NDArray[np.bool_] | None = None,
+    most_cells: int = MOST_CELLS,
 ) -> Plan:
     """The schedule in [begin, deadline] that emits least under the signal.
 
     Every start pays the whole start-up, work is kept while suspended. `slot_s` None: the longest slot that fits the job
-    and the signal, as far as that leaves at most MOST_CELLS states. `max_starts` bounds the number of starts. With
+    and the signal, as far as that leaves at most `most_cells` states. `max_starts` bounds the number of starts. With
     `checkpoints` the job is suspended at the ends of its checkpoint phases only (elsewhere work would be lost, which
     never pays under a signal >= 0). In slots that are `blocked` [T] it must not run. Raises NoPlanError, InputError.
     """
     try:
-        grid = grid_of(model, course, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked)
+        grid = grid_of(model, course, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked, most_cells)
     except _NoSlotError:
         return _in_one_piece(model, course, begin_s, deadline_s)
     segments = tuple(grid.segment(*piece) for piece in _solved(grid, max_starts))
@@ -149,6 +150,7 @@ def grid_of(
     max_starts: int | None = None,
     checkpoints: bool = False,
     blocked: npt.NDArray[np.bool_] | None = None,
+    most_cells: int = MOST_CELLS,
 ) -> Grid:
     """The slots of a window. Raises NoPlanError, InputError."""
     window_s = deadline_s - begin_s
@@ -162,7 +164,7 @@ def grid_of(
     layers = 1 if max_starts is None else max_starts
     fitting_s = _fitting_s(model, course, begin_s, deadline_s)
     if slot_s is None:
-        slot_s = _chosen_s(model, window_s, fitting_s, layers)
+        slot_s = _chosen_s(model, window_s, fitting_s, layers, most_cells)
     elif not 0.0 < slot_s < math.inf:
         raise ValueError(f"slot_s must be > 0 s and finite, got {slot_s!r}")
     slots, startup, work = _counts(model, window_s, slot_s)
@@ -274,13 +276,13 @@ def _cells(slots: int, startup: int, work: int, layers: int) -> int:
     return (slots - startup - work + 1) * work * layers
 
 
-def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, layers: int) -> float:
+def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, layers: int, most_cells: int) -> float:
     """The slot that fits all, or else the shortest usual one with which the states are not too many."""
     for slot_s in (fitting_s, *(length for length in _SLOTS_S if length > fitting_s)):
         slots, startup, work = _counts(model, window_s, slot_s)
         if startup + work > slots:
             break
-        if _cells(slots, startup, work, layers) <= MOST_CELLS:
+        if _cells(slots, startup, work, layers) <= most_cells:
             return slot_s
     problem = f"the window of {window_s:g} s has too many slots, and no longer slots fit the job"
     raise _NoSlotError("the optimum", problem, "give a slot, or a later deadline")

@@ -24,6 +24,8 @@ from batwatt.units import HOUR_S
 DAY_S = 24 * HOUR_S
 QUANTILE = 0.3
 """Of the next day, of `suspend-resume-threshold`."""
+MOST_CELLS = 5_000_000
+"""States of an optimum, one of many: some hundredths of a second."""
 STEP_S = 1800.0
 """The steps of Let's Wait Awhile."""
 
@@ -225,8 +227,9 @@ def wait_awhile_interrupting(job: ShiftJob, window: Window, course: Course, know
 def phase_aware(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
     """Run and suspend so that least is emitted with every start-up counted: the exact optimum (dynamic programming).
 
-    Section 5.3.3 of the carbon thesis. Slots are the longest that fit the job and the signal, or those given. A job of
-    one power without a start-up needs no slots: for it suspend-resume is the optimum.
+    Section 5.3.3 of the carbon thesis. Slots are those given, or the longest that fit the job and the signal, as far as
+    that leaves MOST_CELLS states, else a little longer. A job of one power without a start-up needs no slots: for it
+    suspend-resume is the optimum.
     """
     plain = not job.model.startup and len(job.model.work_steps.watts) == 1
     if plain and known.max_starts is None and known.slot_s is None:
@@ -255,6 +258,7 @@ def _optimum(job: ShiftJob, window: Window, course: Course, known: Known, checkp
         slot_s=known.slot_s,
         max_starts=known.max_starts,
         checkpoints=checkpoints,
+        most_cells=MOST_CELLS,
     ).intervals
 
 
