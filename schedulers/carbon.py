@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -27,20 +27,22 @@ class CarbonOptions(SchedulerOptions):
 
     signal: str | Path | Course | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
     price: str | Path | Course | None = Field(None, description="CSV file of the price of a kWh")
-    begin: str | None = Field(None, description="date of 0 s in both; by default their first row")
+    begin: str | None = Field(None, description="date of 0 s in both; by default the first row of signal")
     days: float | None = Field(
         None, gt=0.0, allow_inf_nan=False, description="how many days of both are read; by default all"
     )
     carbon_weight: float = Field(1.0, ge=0.0, allow_inf_nan=False, description="weight of a g in plans")
     price_weight: float = Field(0.0, ge=0.0, allow_inf_nan=False, description="weight of a unit of money in plans")
     policy: str = Field("phase-aware", description="a policy of `batwatt carbon policies`")
-    wait_h: list[float] = Field([6.0, 24.0], min_length=1, max_length=2, description="hours that jobs may wait")
+    wait_h: list[Annotated[float, Field(ge=0.0, allow_inf_nan=False)]] = Field(
+        [6.0, 24.0], min_length=1, max_length=2, description="hours >= 0 that short and long jobs may wait, or one for all"
+    )
     deadline_h: float | None = Field(
         None, gt=0.0, allow_inf_nan=False, description="hours from arrival to completion, in place of wait_h"
     )
     constraint: str | None = Field(None, description="next-workday or semi-weekly, in place of wait_h")
     max_starts: int | None = Field(None, ge=1, description="most starts of a job")
-    slot_s: float = Field(60.0, gt=0.0, allow_inf_nan=False, description="length in s of the slots of shared plans")
+    slot_s: float = Field(60.0, ge=0.1, allow_inf_nan=False, description="length in s of the slots of shared plans")
     capacity: str | Path | Series | None = Field(None, description="file of the machines that there are, by time")
     envelope: str | Path | Series | None = Field(None, description="CSV file of the power that there is, by time")
 
@@ -53,9 +55,14 @@ class Carbon(ShiftingScheduler):
     def make_plans(self, machines: int) -> None:
         """Read the signals, and what machines and power there are."""
         chosen: CarbonOptions = self.settings
-        carbon = self._course("signal", chosen.signal)
+        carbon = self._course("signal", chosen.signal, chosen.begin)
+        if not chosen.carbon_weight + chosen.price_weight > 0.0:
+            raise InputError("options", "carbon_weight and price_weight are both 0", "give one of them")
+        if chosen.deadline_h is not None and chosen.constraint is not None:
+            raise InputError("options", "have both deadline_h and constraint", "give one of them")
         if chosen.price is not None:
-            carbon = carbon.plus(self._course("price", chosen.price), chosen.carbon_weight, chosen.price_weight)
+            price = self._course("price", chosen.price, carbon.begin or chosen.begin)
+            carbon = carbon.plus(price, chosen.carbon_weight, chosen.price_weight)
         elif chosen.price_weight > 0.0:
             raise InputError("option 'price_weight'", "there is no price", "give the option price")
         given = chosen.capacity
@@ -81,12 +88,12 @@ class Carbon(ShiftingScheduler):
             return by_constraint(job, chosen.constraint, self.cluster.course)
         return by_class(job, chosen.wait_h)
 
-    def _course(self, name: str, given: str | Path | Course | None) -> Course:
+    def _course(self, name: str, given: str | Path | Course | None, begin: str | None) -> Course:
         if given is None or given == "":
             raise InputError(f"option {name!r}", "the scheduler needs it", "give a CSV file")
         if isinstance(given, Course):
             return given
-        return Course.of(read_signal(SignalFile(Path(given), begin=self.settings.begin, days=self.settings.days)))
+        return Course.of(read_signal(SignalFile(Path(given), begin=begin, days=self.settings.days)))
 
     def _capacity(self, given: str | Path | Series, machines: int) -> Series:
         capacity = given if isinstance(given, Series) else read_capacity(given, None)

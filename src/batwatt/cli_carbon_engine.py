@@ -20,9 +20,9 @@ from batwatt.cli_carbon_options import (
     SignalPath,
     Watts,
     Zone,
-    number_of,
     price_course,
     signal_file,
+    watts_of,
 )
 from batwatt.cli_inputs import Output, Seed, deliver
 from batwatt.cli_results import unit_of
@@ -49,9 +49,10 @@ def workload_command(
     [bold]Example:[/]
     batwatt carbon workload workloads/carbon/jobs.csv --watts 60
       --machines 20 -o out/w.json -p out/p.xml
-    batwatt run -p out/p.xml -w out/w.json -s powercap -e out/x
+    batwatt run -p out/p.xml -w out/w.json -e out/x
+      -s powercap -o '{"response": "none"}'
     """
-    read = read_phase_jobs(jobs, unit_of(length_unit), number_of("--watts", 1.0 if watts is None else watts))
+    read = read_phase_jobs(jobs, unit_of(length_unit), watts_of(watts))
     found, content = phase_workload(read, machines)
     write_json(output, content)
     with whole_file(platform) as out:

@@ -16,7 +16,7 @@ from batwatt.carbon.files import by_steps, read_course, rows_as_hours
 from batwatt.carbon.gaia_rules import HOURS
 from batwatt.carbon.outcome import Outcome
 from batwatt.carbon.simulate import ShiftOptions, described, simulate
-from batwatt.cli_carbon_options import number_of, price_course, signal_file, weights_of
+from batwatt.cli_carbon_options import number_of, price_course, signal_file, watts_of, weights_of
 from batwatt.cli_results import unit_of
 from batwatt.cli_shared import one_of
 from batwatt.errors import InputError
@@ -187,8 +187,7 @@ def _lwa(asked: Asked) -> Mode:
 
 
 def _jobs(asked: Asked) -> list[ShiftJob]:
-    watts = 1.0 if asked.watts is None else number_of("--watts", asked.watts)
-    return read_phase_jobs(asked.jobs, unit_of(asked.length_unit), watts)
+    return read_phase_jobs(asked.jobs, unit_of(asked.length_unit), watts_of(asked.watts))
 
 
 def wait_of(text: str) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ from batwatt.carbon.course import Course
 from batwatt.carbon.files import read_course
 from batwatt.cli_shared import one_of
 from batwatt.errors import InputError
+from batwatt.inputs.phase_jobs import MOST_W
 from batwatt.inputs.signal_csv import Kind, SignalFile
 from batwatt.units import finite
 
@@ -161,6 +162,14 @@ def weights_of(carbon: float | None, price: float | None, priced: bool) -> tuple
     if not sum(weights) > 0.0:
         raise InputError("--carbon-weight, --price-weight", "are both 0", "let one of them be > 0")
     return weights
+
+
+def watts_of(watts: float | None) -> float:
+    """The power of a cpu of jobs that say none, W. Raises InputError."""
+    found = 1.0 if watts is None else number_of("--watts", watts)
+    if not found <= MOST_W:
+        raise InputError("--watts", f"must be <= {MOST_W:g} W, got {found:g}", "correct it")
+    return found
 
 
 def number_of(option: str, value: object, *, above: bool = False) -> float:

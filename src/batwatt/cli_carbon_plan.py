@@ -33,6 +33,7 @@ from batwatt.cli_carbon_options import (
     number_of,
     price_course,
     signal_file,
+    watts_of,
     weights_of,
 )
 from batwatt.cli_inputs import Output, deliver
@@ -41,7 +42,7 @@ from batwatt.errors import BatwattError, InputError
 from batwatt.files import write_json
 from batwatt.inputs.measurements import read_runs
 from batwatt.inputs.phase_jobs import read_model
-from batwatt.model.phases import PhaseModel, ShiftJob
+from batwatt.model.phases import MOST_CPUS, PhaseModel, ShiftJob
 from batwatt.results.carbon_gantt import plot_gantt
 from batwatt.results.fit_chart import plot_fit
 
@@ -64,7 +65,7 @@ def plan_command(
             "--method", help="dp: dynamic programming; milp: a solver, for comparison.", rich_help_panel=PLANNING
         ),
     ] = "dp",
-    cpus: Annotated[int, typer.Option("--cpus", help="Cpus of the job.", min=1)] = 1,
+    cpus: Annotated[int, typer.Option("--cpus", help="Cpus of the job.", min=1, max=MOST_CPUS)] = 1,
     watts: Watts = None,
     begin: Begin = None,
     zone: Zone = None,
@@ -90,7 +91,7 @@ def plan_command(
     weights = weights_of(carbon_weight, price_weight, price is not None)
     if slot_s is not None:
         number_of("--slot-s", slot_s, above=True)
-    model = read_model(job, number_of("--watts", 1.0 if watts is None else watts))
+    model = read_model(job, watts_of(watts))
     file = signal_file(signal, begin, zone, column, tz, kind)
     until = _until(deadline)
     course = read_course(file, until)

@@ -214,6 +214,14 @@ class TestByHand:
         (segment,) = found.segments
         assert (segment.begin_s, segment.to_s) == (1.234567, model.work_s)
 
+    def test_rounding_never_costs_more_than_one_piece_at_any_moment(self):
+        """In slots of 5 s it would begin 1.55 s away from where its 200 W fit the valley best."""
+        model = PhaseModel((Phase("s", 23.45, 60.0),), (Phase("w", 3600.0, 200.0),))
+        signal = Course.regular([300.0, 300.0, 100.0, 300.0, 300.0, 300.0])
+        found = plan(model, signal, 0.0, 6 * 3600.0, most_cells=10_000_000)
+        assert (found.rounded, found.slot_s) == (True, 5.0)
+        assert [segment.begin_s for segment in found.segments] == [7200.0 - 23.45]
+
 
 class TestInTheJobsOwnTimes:
     @settings(max_examples=200, deadline=None, derandomize=True)

@@ -184,6 +184,7 @@ def test_as_users_run_it(tmp_path):
     spec = RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "carbon", options, tmp_path / "out" / "x")
     metrics = run(spec).metrics
     assert metrics.energy_j > 3 * TRAINING.energy_j - 1.0
+    assert (metrics.jobs_finished, metrics.killed_power, metrics.jobs_failed) == (3, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -193,6 +194,9 @@ def test_as_users_run_it(tmp_path):
         ({"policy": "orakle"}, "did you mean 'oracle'"),
         ({"price_weight": 1.0}, "option 'price_weight': there is no price; give the option price"),
         ({"wait_h": [300.0]}, "the signal ends at"),
+        ({"wait_h": [-1.0]}, "option 'wait_h': -1.0 is not a list as"),
+        ({"deadline_h": 9.0, "constraint": "semi-weekly"}, "both deadline_h and constraint"),
+        ({"carbon_weight": 0.0}, "carbon_weight and price_weight are both 0"),
     ],
 )
 def test_what_is_refused(tmp_path, options, message):

@@ -7,7 +7,7 @@ import random
 import pytest
 from test_classes import found, job, killed, moved, ran, refused, workload  # noqa: F401 (found is a fixture)
 
-from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, RECOVERY, WINDOW_OVER
+from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.results.classes import classes_of
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.goodput import Window
@@ -278,3 +278,17 @@ def test_second_by_second(found, seed):  # noqa: F811
     assert metrics.min_yield == pytest.approx(min(yields)) and 0.0 <= metrics.min_yield <= metrics.mean_yield <= 1.0
     assert metrics.mean_wait_s == (pytest.approx(sum(waits) / completed) if completed else None)
     assert sum(row.terminations for row in classes_of(ledger)) == kills
+
+
+def test_a_suspended_run_and_its_pieces_are_one_job(found):  # noqa: F811
+    """20 s, suspended for 10 s, then two pieces of 10 s each: 50 s from submission to completion, 40 at work."""
+    rows = [
+        ran("a", 110, 110, 130, 2, KILLED, SUSPENDED),
+        ran("a#1", 140, 140, 150, 2, SUCCESSFUL, PIECE),
+        ran("a#2", 150, 150, 160, 2),
+    ]
+    metrics, _ = found(rows, workload(job("a", 110, 40, 2)))
+    assert (metrics.jobs_finished, metrics.killed_power, metrics.jobs_failed, metrics.terminations) == (1, 0, 0, 0)
+    assert (metrics.useful_core_s, metrics.aborted_core_s, metrics.job_failure_rate) == (80, 0, 0)
+    assert (metrics.mean_slowdown, metrics.mean_stretch, metrics.mean_wait_s) == (50 / 40, 50 / 40, 0)
+    assert metrics.completed_fraction == 1

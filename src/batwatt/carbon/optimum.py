@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +19,8 @@ from batwatt.model.phases import WATT_S_PER_KWH, Array, PhaseModel
 
 MOST_CELLS = 1_000_000_000
 """More states are not computed: the slots become longer, or the user is told to make them so."""
+MOST_SLOTS = 20_000_000
+"""Nor are more slots looked at, for the same reason: some numbers are kept of each."""
 _MICRO = 1_000_000
 _SLOTS_S = tuple(base * 10.0**power for power in range(-3, 7) for base in (1.0, 2.0, 5.0))
 
@@ -120,12 +122,15 @@ def plan(
         grid = grid_of(model, course, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked, most_cells)
     except _NoSlotError:
         return _in_one_piece(model, course, begin_s, deadline_s)
-    segments = tuple(grid.segment(*piece) for piece in _solved(grid, max_starts))
-    return plan_of(grid, segments, course)
+    found = plan_of(grid, tuple(grid.segment(*piece) for piece in _solved(grid, max_starts)), course)
+    if grid.exact or slot_s is not None:
+        return found
+    whole = _in_one_piece(model, course, begin_s, deadline_s)
+    return replace(found, segments=whole.segments, carbon=whole.carbon) if whole.carbon < found.carbon else found
 
 
 def _in_one_piece(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> Plan:
-    """The best run without a suspension, of a job that can hardly wait; as if the window were one slot."""
+    """The best run without a suspension, at any moment; as if the window were one slot."""
     window_s = deadline_s - begin_s
     part = ahead(course, begin_s, deadline_s)
     starts = candidates(model.steps, part, max(window_s - model.length_s, 0.0))
@@ -167,14 +172,17 @@ def grid_of(
         slot_s = _chosen_s(model, window_s, fitting_s, layers, most_cells)
     elif not 0.0 < slot_s < math.inf:
         raise ValueError(f"slot_s must be > 0 s and finite, got {slot_s!r}")
+    problem = f"slots of {slot_s:g} s make more than {MOST_CELLS} states, or more than {MOST_SLOTS} slots"
+    too_many = InputError("the optimum", problem, "take longer slots, a nearer deadline or fewer starts")
+    if not window_s / slot_s <= MOST_SLOTS:
+        raise too_many
     slots, startup, work = _counts(model, window_s, slot_s)
     if slots < startup + work:
         raise NoPlanError(
             f"the job takes {startup} + {work} slots of {slot_s:g} s and there are {slots} until the deadline"
         )
     if _cells(slots, startup, work, layers) > MOST_CELLS:
-        problem = f"slots of {slot_s:g} s make more than {MOST_CELLS} states"
-        raise InputError("the optimum", problem, "take longer slots, a nearer deadline or fewer starts")
+        raise too_many
     if blocked is not None and blocked.shape != (slots,):
         raise ValueError(f"blocked must tell of {slots} slots, has the shape {blocked.shape}")
     dates: Array = begin_s + np.arange(slots + 1, dtype=np.float64) * slot_s
@@ -282,7 +290,7 @@ def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, layers: int,
         slots, startup, work = _counts(model, window_s, slot_s)
         if startup + work > slots:
             break
-        if _cells(slots, startup, work, layers) <= most_cells:
+        if slots <= MOST_SLOTS and _cells(slots, startup, work, layers) <= most_cells:
             return slot_s
     problem = f"the window of {window_s:g} s has too many slots, and no longer slots fit the job"
     raise _NoSlotError("the optimum", problem, "give a slot, or a later deadline")
@@ -290,7 +298,8 @@ def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, layers: int,
 
 def _fitting_s(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> float:
     """The longest slot in s, in whole microseconds, at whose ends alone the job, the signal and the window change."""
-    return math.gcd(*(round(abs(length) * _MICRO) for length in _lengths(model, course, begin_s, deadline_s))) / _MICRO
+    lengths = (round(abs(length) * _MICRO) for length in _lengths(model, course, begin_s, deadline_s))
+    return (math.gcd(*lengths) or 1) / _MICRO
 
 
 def _lengths(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> Iterator[float]:

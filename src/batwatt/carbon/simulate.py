@@ -83,6 +83,7 @@ class ShiftOptions:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
                 raise InputError(_WHERE, f"{name} must be a whole number >= {least}, got {value!r}", "correct it")
+        policy_named(self.carbon_policy)
         if self.deadline_h is not None and self.constraint is not None:
             raise InputError(_WHERE, "has both deadline_h and constraint", "give one of them")
         if self.price_weight > 0.0 and self.price is None:

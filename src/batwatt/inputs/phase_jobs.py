@@ -137,14 +137,14 @@ def read_phase_jobs(path: Path | str, unit: TimeUnit = "s", watts: float = 1.0) 
             jobs.append(ShiftJob(row.id, row.submit_s, model, row.cpus))
         except ValueError as error:
             raise InputError(path, str(error), "correct the line") from None
+    if not jobs:
+        raise InputError(path, "has no jobs", "give lines arrival_time,length,cpus with a length and cpus > 0")
     if left_out:
         _log.warning("%s: %d jobs without a length or cpus left out", path, left_out)
     if differing:
         name, ours, theirs = differing[0]
         told = "%s: the phases of %d jobs do not last as long as their length; phases rule (job %s: %g s, not %g s)"
         _log.warning(told, path, len(differing), name, ours, theirs)
-    if not jobs:
-        raise InputError(path, "has no jobs", "give lines arrival_time,length,cpus with a length > 0")
     return jobs
 
 
@@ -325,6 +325,8 @@ def _told(where: object, model: type[_Row], error: dict[str, Any]) -> InputError
         fields, key = (_WorkPhase if key == "work" else _StartPhase).model_fields, rest[1]
     if error["type"] == "extra_forbidden":
         return UnknownNameError(place, "key", key, fields, HINT)
+    if key not in fields:
+        return InputError(place, f"keys must be texts, got {key!r}", HINT)
     if error["type"] == "missing":
         return InputError(place, f"{key!r} is missing", f"add {fields[key].description}; {HINT}")
     value = error["input"]

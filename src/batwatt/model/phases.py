@@ -18,6 +18,8 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 WATT_S_PER_KWH = 3.6e6
 """J in a kWh: signals are in g/kWh, or in money per kWh."""
+MOST_CPUS = 1_000_000_000
+"""A job of more is refused: a mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +162,8 @@ class ShiftJob:
     def __post_init__(self) -> None:
         if not self.arrival_s >= 0.0:
             raise ValueError(f"job {self.id}: it must arrive at >= 0 s, got {self.arrival_s!r}")
-        if not self.cpus >= 1:
-            raise ValueError(f"job {self.id}: it must have >= 1 cpus, got {self.cpus!r}")
+        if not 1 <= self.cpus <= MOST_CPUS:
+            raise ValueError(f"job {self.id}: it must have 1 to {MOST_CPUS} cpus, got {self.cpus!r}")
 
     @property
     def length_s(self) -> float:

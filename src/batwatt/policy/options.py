@@ -89,6 +89,8 @@ def _wanted(model: type[SchedulerOptions], name: str) -> str:
     if name in KINDS:
         article = "an" if name[0] in "aeiou" else "a"
         return f'the name of {article} {name}, or an object with its "name" and parameters; see `batwatt policies`'
+    if get_origin(field.annotation) is list:
+        return f"a list as {json.dumps(field.default)} ({field.description})"
     kinds = (field.annotation, *get_args(field.annotation))
     for kind in kinds:
         if get_origin(kind) is Literal:

@@ -186,17 +186,16 @@ def ledger_of(
         (jobs["final_state"] == state).to_numpy(dtype=np.bool_) for state in (SUCCESSFUL, KILLED, REJECTED)
     )
     run = ~kinds.overhead
-    completed, killed, saved, migrated = (
-        inside & rows for rows in (succeeded & run, kinds.lost, kinds.saved, kinds.migrated)
-    )
+    whole = succeeded & run & ~kinds.saved
+    completed, killed, saved, migrated = (inside & rows for rows in (whole, kinds.lost, kinds.saved, kinds.migrated))
     going = run & (start <= span.end_s) & span.after(finish)
     _, beyond = unfinished(jobs, window)
     lives = (completed | beyond | kinds.saved)[chains.last]
-    neither = (inside & ~completed & ~stopped)[chains.last]
+    neither = (inside & ~completed & ~stopped & ~saved)[chains.last]
     lasted_s = np.minimum(finish, span.end_s) - np.maximum(start, span.begin_s)
     declared = declared_of(workload)
     completed_s = np.full(len(workload.jobs), math.nan)
-    rows = np.flatnonzero(succeeded & run & origins.known)
+    rows = np.flatnonzero(whole & origins.known)
     np.fmax.at(completed_s, origins.job[rows], finish[rows])
     failed = run & ~beyond & np.where(rejected, origins.itself, ~succeeded & ~stopped)
     out = np.zeros(len(workload.jobs), dtype=np.bool_)

@@ -202,7 +202,7 @@ def measured(
     kinds = kinds_of(jobs, origins, beyond)
     chains = chains_of(jobs, origins, kinds)
     state = jobs["final_state"]
-    successful = (state == SUCCESSFUL).to_numpy() & ~beyond & ~kinds.overhead
+    successful = (state == SUCCESSFUL).to_numpy() & ~(beyond | kinds.saved | kinds.overhead)
     makespan_s = float(jobs["finish_time"].max()) if jobs["finish_time"].notna().any() else 0.0
     count = state[~(beyond | kinds.migrated | kinds.saved | kinds.overhead)].value_counts()
     figures: dict[str, float | int | None] = dict.fromkeys(

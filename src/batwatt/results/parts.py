@@ -8,7 +8,9 @@ A *saved* run was killed to be checkpointed (metadata `CHECKPOINTED`); its work 
 is not if the checkpoint, the next row of its job, was killed or failed: then the run was killed like any other. Once
 something is saved, a kill without a checkpoint costs the run since then only: all others are a chain, from the first
 that was saved to the one that completes, and each that was killed is one of its own. What checkpoints and recoveries
-took is *overhead* (metadata `CHECKPOINT`, `RECOVERY`): no run of the job, whatever its state.
+took is *overhead* (metadata `CHECKPOINT`, `RECOVERY`): no run of the job, whatever its state. A *suspended* run
+(metadata `SUSPENDED`) is one that was saved without a checkpoint, and so is each piece that completed but for the last
+(metadata `PIECE`).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, MIGRATED, RECOVERY
+from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, MIGRATED, PIECE, RECOVERY, SUSPENDED
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.origins import Origins
 
@@ -60,8 +62,9 @@ class Chains:
 
 def kinds_of(jobs: pd.DataFrame, origins: Origins, beyond: Mask) -> Kinds:
     """The kind of each row of `jobs.csv`; those `beyond` tell of later than the end of the window, and lost nothing."""
-    checkpoint, recovery, migrated, saved = (
-        (jobs["metadata"] == text).to_numpy(dtype=np.bool_) for text in (CHECKPOINT, RECOVERY, MIGRATED, CHECKPOINTED)
+    checkpoint, recovery, migrated, saved, suspended, piece = (
+        (jobs["metadata"] == text).to_numpy(dtype=np.bool_)
+        for text in (CHECKPOINT, RECOVERY, MIGRATED, CHECKPOINTED, SUSPENDED, PIECE)
     )
     killed = (jobs["final_state"] == KILLED).to_numpy(dtype=np.bool_)
     saved, migrated = saved & killed, migrated & killed
@@ -69,6 +72,7 @@ def kinds_of(jobs: pd.DataFrame, origins: Origins, beyond: Mask) -> Kinds:
         broken = checkpoint & ~beyond & (jobs["final_state"] != SUCCESSFUL).to_numpy(dtype=np.bool_)
         order, fresh = _by_job(jobs, origins, origins.known)
         saved[order[:-1]] &= ~(broken[order[1:]] & ~fresh[1:])
+    saved |= (suspended & killed) | (piece & (jobs["final_state"] == SUCCESSFUL).to_numpy(dtype=np.bool_))
     lost = killed & ~(beyond | migrated | saved | checkpoint | recovery)
     return Kinds(migrated, saved, lost, checkpoint, recovery)
 
