@@ -35,7 +35,10 @@ class CarbonOptions(SchedulerOptions):
     price_weight: float = Field(0.0, ge=0.0, allow_inf_nan=False, description="weight of a unit of money in plans")
     policy: str = Field("phase-aware", description="a policy of `batwatt carbon policies`")
     wait_h: list[Annotated[float, Field(ge=0.0, allow_inf_nan=False)]] = Field(
-        [6.0, 24.0], min_length=1, max_length=2, description="hours >= 0 that short and long jobs may wait, or one for all"
+        [6.0, 24.0],
+        min_length=1,
+        max_length=2,
+        description="hours >= 0 that short and long jobs may wait, or one for all",
     )
     deadline_h: float | None = Field(
         None, gt=0.0, allow_inf_nan=False, description="hours from arrival to completion, in place of wait_h"

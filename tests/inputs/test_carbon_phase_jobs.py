@@ -154,6 +154,8 @@ def test_the_example_has_every_type_but_an_alias():
         ("0|10|1|phases|{'work': []}", ("work must be a list of one or more phases, got 0 phases",)),
         ("0|10|1|phase|{}", ("no type of job 'phase'; did you mean 'phases'?",)),
         ("0|10|1|constant|-5", ("power must be a number of W from 0 to 1e+09, got -5",)),
+        ("0|10|1|constant|{1: 2}", ("job 1: keys must be texts, got 1",)),
+        ("0|10|2000000000|constant|5", ("job 1: it must have 1 to 1000000000 cpus",)),
         ("0|10|1|constant|true", ("must be an object with power, got True",)),
         ("0|10|1|constant|{'watts': 5}", ("no key 'watts'",)),
         ("0|10|1|ml|{'epochs': 5}", ("'start_duration' is missing",)),
