@@ -94,7 +94,7 @@ def account_command(
 
 
 def jobs_command(
-    n: Annotated[int, typer.Option("-n", "--jobs", help="How many.", min=1)] = 3387,
+    n: Annotated[int, typer.Option("-n", "--jobs", help="How many.", min=1, max=1_000_000)] = 3387,
     seed: Seed = 0,
     output: Output = None,
 ) -> None:

@@ -90,11 +90,12 @@ def offset_s(option: str, text: str, course: Course, file: SignalFile) -> float:
 
 
 def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mapping[str, Any]) -> None:
-    """One row for each segment as CSV, then the figures as JSON, after what is said `about` them; each file whole."""
+    """Rows of segments as CSV, and the figures as JSON after what is said `about` them; both files or none."""
     rows = outcome.segments.replace(np.inf, np.nan)
     with whole_file(segments) as out:
         rows.to_csv(out, index=False, lineterminator="\n")
-    write_json(metrics, {"policy": outcome.policy, **about, **outcome.metrics()})
+        # if this fails, the segments do not appear either
+        write_json(metrics, {"policy": outcome.policy, **about, **outcome.metrics()})
 
 
 @dataclass(frozen=True)
