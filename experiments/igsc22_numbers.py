@@ -17,13 +17,13 @@ from batwatt.errors import InputError
 from batwatt.report import igsc22
 from batwatt.report.grid import write_csv
 from batwatt.report.table import KILLS, SLOWDOWN, VIOLATIONS, WORK, Campaign, Measure
+from batwatt.units import J_PER_KWH
 
 SUMMARY, INSTANCES = "summary.csv", "instances.csv"
 ALL = "all"
 """In place of an envelope: the mean over all of them."""
 OPTIMUM = "Optimum"
 """The label of the optimum in igsc22.yaml."""
-J_PER_KWH = 3.6e6
 ENERGY = Measure("energy_kwh", "energy", "kWh", "energy of the servers", decimals=1)
 MEANS = (SLOWDOWN.name, "killed_power", "killed_walltime", KILLS.name, VIOLATIONS.name, WORK.name, ENERGY.name)
 COUNTS = ("killed_power", "killed_walltime", "violations")

@@ -12,8 +12,7 @@ from batwatt.carbon.course import Course
 from batwatt.carbon.execution import Execution, Segment
 from batwatt.carbon.files import Charged, offset_s, read_course
 from batwatt.carbon.fit import CHECKPOINTS, STARTUP_UNTIL, beside, fit_runs, model_json
-from batwatt.carbon.milp import UnprovenError, plan_milp
-from batwatt.carbon.optimum import NoPlanError, Plan, plan
+from batwatt.carbon.optimum import NoPlanError, Plan, UnprovenError, plan
 from batwatt.cli_carbon_options import (
     PLANNING,
     Begin,
@@ -147,7 +146,12 @@ def _planned(
 ) -> Plan:
     """The plan; what cannot be planned is one line."""
     try:
-        return (plan if method == "dp" else plan_milp)(model, course, start_s, deadline_s, **asked)
+        if method == "dp":
+            return plan(model, course, start_s, deadline_s, **asked)
+        # no other command needs a solver, and loading one takes time
+        from batwatt.carbon.milp import plan_milp
+
+        return plan_milp(model, course, start_s, deadline_s, **asked)
     except NoPlanError as error:
         raise InputError("--deadline", str(error), "give a later one") from None
     except UnprovenError as error:

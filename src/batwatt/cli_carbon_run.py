@@ -51,7 +51,7 @@ from batwatt.errors import InputError
 from batwatt.results.carbon_charts import plot_saved_cdf
 from batwatt.results.carbon_gantt import plot_gantt
 from batwatt.results.writers import file_of
-from batwatt.units import HOUR_S
+from batwatt.units import HOUR_S, J_PER_KWH
 
 BASE = "immediate"
 """The policy that savings are measured against."""
@@ -205,7 +205,7 @@ def _show(table: pd.DataFrame) -> None:
             row["policy"],
             f"{row['carbon_g']:.6f}",
             f"{row['saved_share']:.2%}",
-            f"{row['energy_j'] / 3.6e6:.4f}",
+            f"{row['energy_j'] / J_PER_KWH:.4f}",
             f"{row['cost']:.4f}",
             f"{row['mean_wait_s'] / HOUR_S:.3f}",
             f"{row['segments']:g}",

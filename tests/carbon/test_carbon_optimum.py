@@ -16,7 +16,8 @@ from batwatt.carbon.execution import ShiftJob, carry_out
 from batwatt.carbon.milp import plan_milp
 from batwatt.carbon.optimum import NoPlanError, plan
 from batwatt.errors import InputError
-from batwatt.model.phases import WATT_S_PER_KWH, Phase, PhaseModel
+from batwatt.model.phases import Phase, PhaseModel
+from batwatt.units import J_PER_KWH
 
 SLOT_S = 60.0
 
@@ -36,7 +37,7 @@ def course_of(signal: Sequence[float]) -> Course:
 
 def in_slots(carbon: float) -> float:
     """g of one cpu -> sum of power x signal over slots."""
-    return carbon * WATT_S_PER_KWH / SLOT_S
+    return carbon * J_PER_KWH / SLOT_S
 
 
 @st.composite
@@ -177,7 +178,7 @@ class TestByHand:
         assert found.rounded
         (segment,) = found.segments
         assert (segment.begin_s, segment.end_s) == (120.0, 310.0)
-        assert found.carbon * WATT_S_PER_KWH == pytest.approx(90 * 10 + 100 * 36)
+        assert found.carbon * J_PER_KWH == pytest.approx(90 * 10 + 100 * 36)
 
     def test_the_slot_that_fits_is_the_common_divisor(self):
         model = PhaseModel((Phase("s", 90.0, 10.0),), (Phase("w", 600.0, 36.0),))

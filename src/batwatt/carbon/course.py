@@ -10,7 +10,8 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.inputs.signal import Signal
-from batwatt.model.phases import WATT_S_PER_KWH, Array, Steps
+from batwatt.model.phases import Array, Steps
+from batwatt.units import J_PER_KWH
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,12 @@ class Course:
 
     def per_watt(self, begin_s: Array | float, end_s: Array | float) -> Array:
         """What 1 W between two times emits (g) or costs."""
-        return (self.integral(end_s) - self.integral(begin_s)) / WATT_S_PER_KWH
+        return (self.integral(end_s) - self.integral(begin_s)) / J_PER_KWH
 
     def of_steps(self, begin_s: Array | float, steps: Steps) -> Array:
         """What a step function of power emits or costs, on one cpu, that begins at some dates; same shape as those."""
         dates = np.asarray(begin_s, dtype=np.float64)[..., None] + steps.edges_s
-        return np.diff(self.integral(dates), axis=-1) @ steps.watts / WATT_S_PER_KWH
+        return np.diff(self.integral(dates), axis=-1) @ steps.watts / J_PER_KWH
 
     def covers(self, end_s: float, whose: object) -> None:
         """Raise InputError unless the signal is known until `end_s`."""

@@ -17,8 +17,8 @@ from batwatt.carbon.outcome import ON_DEMAND, Outcome
 from batwatt.carbon.windows import CONSTRAINTS
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.seeds import rng_of
-from batwatt.model.phases import WATT_S_PER_KWH, Array
-from batwatt.units import finite
+from batwatt.model.phases import Array
+from batwatt.units import J_PER_KWH, finite
 
 logger = logging.getLogger(__name__)
 STEP_S = 1800.0
@@ -194,7 +194,7 @@ def _rows(stepped: Sequence[_Stepped], slots: Sequence[Ints], signal: Array) -> 
             "startup_s": 0.0,
             "work_s": steps * STEP_S,
             "energy_j": watts * steps * STEP_S,
-            "carbon_g": watts * charged * (STEP_S / WATT_S_PER_KWH),
+            "carbon_g": watts * charged * (STEP_S / J_PER_KWH),
             "cost": 0.0,
             "machine": ON_DEMAND,
             "deadline_s": np.array([item.deadline for item in stepped])[of] * STEP_S,

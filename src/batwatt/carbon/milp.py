@@ -16,13 +16,9 @@ import numpy.typing as npt
 import pulp
 
 from batwatt.carbon.course import Course
-from batwatt.carbon.optimum import Grid, NoPlanError, Plan, grid_of, plan_of
+from batwatt.carbon.optimum import Grid, NoPlanError, Plan, UnprovenError, grid_of, plan_of
 from batwatt.errors import InputError
 from batwatt.model.phases import PhaseModel
-
-
-class UnprovenError(RuntimeError):
-    """The solver found no proof within its time."""
 
 
 def plan_milp(
@@ -109,9 +105,14 @@ def _barred(grid: Grid, t: int) -> bool:
     return bool(np.isinf(grid.starts[t - grid.startup]))
 
 
+def _most(grid: Grid) -> int:
+    """The big M: no progress is larger; the least is what solvers like best."""
+    return len(grid.work_w) + 1
+
+
 def _by_phase(problem: pulp.LpProblem, grid: Grid, work: list[Any], progress: list[Any]) -> list[Any]:
     """Equation 5.1: what each phase emits in each slot, if it is active there."""
-    most = len(grid.work_w) + 1  # no progress is larger: the least M, which solvers like best
+    most = _most(grid)
     costs, first = [], 0
     for number, (watts, group) in enumerate(groupby(grid.work_w.tolist())):
         last = first + len(list(group)) - 1
@@ -132,7 +133,7 @@ def _by_phase(problem: pulp.LpProblem, grid: Grid, work: list[Any], progress: li
 def _suspend_at(problem: pulp.LpProblem, grid: Grid, work: list[Any], progress: list[Any]) -> None:
     """Work ends only where a checkpoint has, or with the job."""
     marks = [*grid.rows.tolist(), len(grid.work_w)]
-    most = len(grid.work_w) + 1  # no progress is larger: the least M, which solvers like best
+    most = _most(grid)
     for t in range(grid.slots):
         after = work[t + 1] if t + 1 < grid.slots else 0
         at = [_binary(problem, f"at_{mark}_{t}") for mark in marks]

@@ -15,7 +15,8 @@ from batwatt.carbon.execution import DATE_S, Execution, Interval, Segment, Shift
 from batwatt.carbon.optimum_kernel import NOISE, fill
 from batwatt.carbon.starts import ahead, candidates, emitted, first_least
 from batwatt.errors import InputError
-from batwatt.model.phases import WATT_S_PER_KWH, Array, PhaseModel
+from batwatt.model.phases import Array, PhaseModel
+from batwatt.units import J_PER_KWH
 
 MOST_CELLS = 1_000_000_000
 """More states are not computed: the slots become longer, or the user is told to make them so."""
@@ -27,6 +28,10 @@ _SLOTS_S = tuple(base * 10.0**power for power in range(-3, 7) for base in (1.0, 
 
 class NoPlanError(ValueError):
     """No schedule finishes by the deadline."""
+
+
+class UnprovenError(RuntimeError):
+    """A solver found no proof within its time."""
 
 
 class _NoSlotError(InputError):
@@ -212,7 +217,7 @@ def grid_of(
         slot_s=slot_s,
         startup=startup,
         work_w=np.diff(model.work_steps.energy_until(ends)) / slot_s,
-        cost=np.diff(course.integral(dates)) / WATT_S_PER_KWH,
+        cost=np.diff(course.integral(dates)) / J_PER_KWH,
         starts=starts,
         restarts=restarts,
         extra=extra,

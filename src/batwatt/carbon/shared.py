@@ -37,12 +37,12 @@ class SharedCluster:
     def place(self, job: ShiftJob, window: Window, known: Known) -> Execution | None:
         """When the job runs, which is held from now on; None if it never fits. Raises InputError."""
         ledger, policy = self.ledger, self.policy
-        found: Execution | None = self._alone(job, window, known)
-        assert found is not None
-        if not ledger.fits(ledger.need(found)):
+        alone = self._alone(job, window, known)
+        found: Execution | None = alone
+        if not ledger.fits(ledger.need(alone)):
             best = policy.exact or policy.choose is oracle
             among = self._among_others(job, window, known) if best else None
-            found = among or self._delayed(self._at_once(job, window, known) if best else found)
+            found = among or self._delayed(self._at_once(job, window, known) if best else alone)
         if found is not None:
             ledger.take(ledger.need(found))
         return found

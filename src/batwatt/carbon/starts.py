@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from batwatt.carbon.course import Course
-from batwatt.model.phases import WATT_S_PER_KWH, Array, Steps
+from batwatt.model.phases import Array, Steps
+from batwatt.units import J_PER_KWH
 
 NOISE = 1e-12
 """Values that differ by this share of the largest are equal: their sums differ in their order alone."""
@@ -48,7 +49,7 @@ def _emitted(starts_s: Array, steps: Steps, course: Course) -> Array:
         return course.of_steps(starts_s, steps)
     # the same sum over the steps of the signal: the energy that falls into each
     reached = steps.energy_until(course.edges_s - starts_s[:, None])
-    found: Array = np.diff(reached, axis=-1) @ course.values / WATT_S_PER_KWH
+    found: Array = np.diff(reached, axis=-1) @ course.values / J_PER_KWH
     return found
 
 

@@ -16,8 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-WATT_S_PER_KWH = 3.6e6
-"""J in a kWh: signals are in g/kWh, or in money per kWh."""
 MOST_CPUS = 1_000_000_000
 """A job of more is refused: a mistake."""
 

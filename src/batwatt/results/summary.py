@@ -13,8 +13,8 @@ from rich.text import Text
 
 from batwatt.results.classes import S_PER_H
 from batwatt.results.metrics import Metrics
+from batwatt.units import J_PER_KWH
 
-J_PER_KWH = 3.6e6
 NOTHING = "-"
 DIGITS = 4
 """Significant digits of the largest energy in a column; all of the column has as many decimals."""
