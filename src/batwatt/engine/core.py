@@ -20,6 +20,7 @@ from batwatt.engine.machines import COMPUTING, IDLE, UNAVAILABLE, Machines
 from batwatt.engine.switching import Switching
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
 from batwatt.inputs.events import ExternalEvent
+from batwatt.model import hostset
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record
 from batwatt.model.workload import Job, Workload
@@ -80,6 +81,9 @@ class Engine:
             "SET_JOB_METADATA": self._set_job_metadata,
             "TO_JOB_MSG": self._to_job_msg,
         }
+        first = [load.jobs[0].submit_time_s for load in self.workloads if load.jobs]
+        if first:
+            self.kernel.at(min(first), ARRIVAL, self._first_submission, None)
         if events:
             self._plan(self._external, NO_MORE_EVENTS, [event.time_s for event in events], events)
         for workload in self.workloads:
@@ -110,9 +114,10 @@ class Engine:
         self._byes.append({"timestamp": self.kernel.date, "type": "NOTIFY", "data": {"type": bye}})
         self._bye_mark = len(self._pending)
 
+    def _first_submission(self, _: None) -> None:
+        self.journal.first_submission(self.kernel.clock)
+
     def _submit(self, job: Job) -> None:
-        if not self._unfinished:
-            self.journal.submission(self.kernel.clock)
         job_id = job.id
         self.jobs[job_id] = job
         self.state[job_id] = SUBMITTED
@@ -133,7 +138,7 @@ class Engine:
         machines, now = self.machines, self.kernel.clock
         if mask & ~machines.everyone:
             raise InputError("events", f"{event.kind} at {now:g} s names a host beyond {len(machines.hosts) - 1}")
-        self._emit("NOTIFY", {"type": f"event_{event.kind}", "resources": str(event.raw["resources"])})
+        self._emit("NOTIFY", {"type": f"event_{event.kind}", "resources": hostset.to_text(mask)})
         # the server hears of it after the jobs that end at this date have freed their hosts
         self.kernel.at(now, AFTER, self._change_availability, event)
 

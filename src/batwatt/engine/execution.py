@@ -164,10 +164,8 @@ class Execution:
         the other hosts pay its load for them too, back to when Batsim last looked at all hosts.
         """
         journal, slept = self._journal, isinstance(run.leaf, Delay)
-        if self._meter is not None:
-            self._meter.look([hostset.ids(run.mask)[0]] if slept else [host for host, _ in run.work()], now)
-        else:
-            journal.integrate(now)
+        journal.look(run.mask & -run.mask if slept else run.executor_mask(), now)
+        if self._meter is None:
             run.charge(now)
         if not run.advance(now):
             return False

@@ -6,7 +6,7 @@ from batwatt import __version__
 from batwatt.engine.machines import Machines
 from batwatt.engine.sharing import Meter
 from batwatt.engine.tasks import Run
-from batwatt.model.hostset import HostSet, to_text
+from batwatt.model import hostset
 from batwatt.model.record import Record
 from batwatt.model.workload import NO_WALLTIME, Job
 
@@ -28,15 +28,15 @@ class Journal:
         self._updated_s = 0.0
         self.observed_s = 0.0
         self._last_row: tuple[float, float] = (0.0, 0.0)
-        self._first_submission_j: float | None = None
+        self._first_submission_j = -1.0
         self._last_end_j = -1.0
         self.fresh_rows: dict[str, int] = {}
         self._switches = 0
         self._switch_requests = 0
-        hosts = machines.hosts
+        hosts = machines.hosts if energy else ()
         for index in sorted({host.initial_pstate for host in hosts}):
             members = [host.id for host in hosts if host.initial_pstate == index]
-            self.record.pstate_changes.append((0.0, str(HostSet.of(members)), index))
+            self.record.pstate_changes.append((0.0, str(hostset.HostSet.of(members)), index))
 
     def update(self, now: float) -> None:
         """Integrate the power up to `now`; to be called before anything that Batsim observes changes it."""
@@ -45,23 +45,30 @@ class Journal:
             self.meter.look(hosts, now)
             self.energy_j = self.meter.total(hosts)
             return
-        self.observed_s = now
-        self.integrate(now)
+        self._integrate(now)
+        if now > self.observed_s:
+            self.observed_s = now
+            if self._machines.unsettled:
+                self._machines.settle(self._machines.everyone)
 
-    def integrate(self, now: float) -> None:
-        """The same before a change inside a job, at which Batsim does not look at the hosts (see `Execution`)."""
-        machines = self._machines
+    def look(self, mask: int, now: float) -> None:
+        """The same before a change at which SimGrid looks at some hosts only (see `Execution`)."""
+        if self.meter is not None:
+            self.meter.look(hostset.ids(mask), now)
+            return
+        self._integrate(now)
+        if self._machines.unsettled and now > self.observed_s:
+            self._machines.settle(mask)
+
+    def _integrate(self, now: float) -> None:
         if now > self._updated_s:
-            self.energy_j += (now - self._updated_s) * (machines.base_w + self.extra_w)
+            self.energy_j += (now - self._updated_s) * (self._machines.base_w + self.extra_w)
             self._updated_s = now
-            if machines.unsettled:
-                machines.settle_base()
 
-    def submission(self, now: float) -> None:
-        """Note the energy at the first submission."""
-        if self._first_submission_j is None:
-            self.update(now)
-            self._first_submission_j = self.energy_j
+    def first_submission(self, now: float) -> None:
+        """Note the energy at the first submission of a workload's job."""
+        self.update(now)
+        self._first_submission_j = self.energy_j
 
     def energy_row(self, now: float, kind: str) -> None:
         """A row of consumed_energy; `kind`: s (job start), e (job end), p (p-state request or completion)."""
@@ -109,7 +116,7 @@ class Journal:
         self.record.jobs.append(
             (
                 name, workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), int(success), state,
-                start, runtime, start + runtime, waiting, turnaround, turnaround / runtime, to_text(run.mask),
+                start, runtime, start + runtime, waiting, turnaround, turnaround / runtime, hostset.to_text(run.mask),
                 run.energy_j if self.energy else -1.0, metadata,
             )
         )  # fmt: skip
@@ -133,8 +140,7 @@ class Journal:
         success = sum(int(row[6]) for row in rows)
         count, finished = max(1, len(rows)), len(ran)
         finish, waiting, turnaround, stretch = ([row[column] for row in ran] for column in (10, 11, 12, 13))
-        first = -1.0 if self._first_submission_j is None else self._first_submission_j
-        consumed = self._last_end_j - first if self.energy else 0.0
+        consumed = self._last_end_j - self._first_submission_j if self.energy else 0.0
         times = self._machines.times_in_state()
         self.record.schedule = {
             "batsim_version": ENGINE_VERSION,

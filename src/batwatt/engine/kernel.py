@@ -17,8 +17,12 @@ FIRST, ARRIVAL, END, AFTER, ACKNOWLEDGE, SOLVE, LATE = range(7)
 
 
 def _rounded(clock: float) -> float:
-    """To 1e-6 s; four times as fast as `round`, which works on decimal digits."""
-    return int(clock * 1e6 + 0.5) / 1e6
+    """To 1e-6 s as `%.6f` prints it; `round`, which works on decimal digits, only where a product may hide a tie."""
+    scaled = clock * 1e6
+    nearest = int(scaled + 0.5)
+    if -0.49 < scaled - nearest < 0.49 and scaled < 1e14:
+        return nearest / 1e6
+    return round(clock, 6)
 
 
 class Kernel:

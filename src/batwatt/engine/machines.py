@@ -82,21 +82,15 @@ class Machines:
         return mode
 
     def _recount(self) -> None:
-        self.true_base_w = sum(mode.mask.bit_count() * mode.base_w for mode in self.modes)
+        self.base_w = sum(mode.mask.bit_count() * mode.base_w for mode in self.modes)
         self.epsilon_w = sum(mode.mask.bit_count() * mode.pstate.epsilon_w for mode in self.modes)
-        self.base_w = self.true_base_w
         if self.unsettled:
             for mode in self.modes:
                 for host in hostset.ids(mode.mask & self.unsettled):
                     self.base_w += self.hosts[host].pstates[0].idle_w - mode.base_w
 
-    def settle_base(self) -> None:
-        """Charge what the hosts' p-states draw from now on."""
-        self.unsettled = 0
-        self.base_w = self.true_base_w
-
     def settle(self, mask: int) -> None:
-        """The same for some hosts."""
+        """Charge what the p-states of some hosts draw from now on."""
         if self.unsettled & mask:
             self.unsettled &= ~mask
             self._recount()

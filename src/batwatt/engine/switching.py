@@ -38,10 +38,6 @@ class Switching:
         if not mask or mask & ~machines.everyone:
             raise IllegalDecisionError(what, f"hosts are 0-{len(machines.hosts) - 1}")
         first = machines.hosts[(mask & -mask).bit_length() - 1]
-        for kind, members in enumerate(machines.kind_mask):
-            if members & mask and not 0 <= target < len(machines.kind_host[kind].pstates):
-                name = machines.kind_host[kind].name
-                raise IllegalDecisionError(what, f"{name} has p-states 0..{len(machines.kind_host[kind].pstates) - 1}")
         kinds = {**dict.fromkeys(first.virtual, IGNORED), **dict.fromkeys(first.sleep_of, TO_SLEEP)}
         shown = kinds.get(target, TO_COMPUTE)
         text = hostset.to_text(mask)
@@ -69,12 +65,19 @@ class Switching:
             host, current = machines.kind_host[mode.kind], mode.index
             first = machines.hosts[(members & -members).bit_length() - 1].name
             if current in host.virtual:
-                continue  # Batsim logs an error and ignores it
+                continue  # Batsim logs an error and ignores it, whatever the target
+            known = 0 <= target < len(host.pstates)
             if current in host.sleep_of:
                 if target in host.sleep_of or target in host.virtual:
                     raise IllegalDecisionError(what, f"{first} sleeps; it can only be woken to a computation p-state")
                 key = (host.sleep_of[current].switch_on, True)
                 groups[key] = groups.get(key, 0) | members
+                if not known:
+                    # Batsim finds out when the first of them has booted
+                    boot_s = host.pstates[host.sleep_of[current].switch_on].duration_s
+                    self._kernel.at(now + boot_s, END, self._unknown, (what, members))
+            elif not known:
+                self._unknown((what, members))
             elif target in host.virtual:
                 continue  # the same
             elif target in host.sleep_of:
@@ -99,6 +102,11 @@ class Switching:
             self._execution.refresh(instant, now)
         return instant
 
+    def _unknown(self, asked: tuple[str, int]) -> None:
+        what, members = asked
+        host = self._machines.hosts[(members & -members).bit_length() - 1]
+        raise IllegalDecisionError(what, f"{host.name} has p-states 0..{len(host.pstates) - 1}")
+
     def _by_duration(self, mask: int, virtual: int) -> list[tuple[float, int]]:
         parts: dict[float, int] = {}
         for kind, members in enumerate(self._machines.kind_mask):
@@ -110,7 +118,7 @@ class Switching:
     def _arrived(self, arrival: tuple[int, int, int]) -> None:
         members, target, middle = arrival
         machines, now = self._machines, self._kernel.clock
-        self._journal.update(now)
+        self._journal.look(members, now)
         machines.set_pstate(members, target)
         self._execution.refresh(members, now)
         machines.move(members, IDLE if middle == SWITCHING_ON else SLEEPING, now)
@@ -139,6 +147,7 @@ class Switching:
     def _acknowledge(self, mask: int, target: int, switched: bool) -> None:
         now, journal = self._kernel.clock, self._journal
         text = hostset.to_text(mask)
+        journal.update(now)
         journal.pstate_row(now, text, target)
         journal.energy_row(now, "p")
         if switched:

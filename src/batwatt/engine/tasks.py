@@ -132,6 +132,13 @@ class Run:
             for index, work in enumerate(flops)
         ]
 
+    def executor_mask(self) -> int:
+        """The hosts that have an executor."""
+        if self.executors is None:
+            return self.mask
+        hosts = hostset.ids(self.mask)
+        return hostset.HostSet.of(hosts[index] for index in self.executors).mask
+
     # rate and power, when no other job shares the hosts -------------------------------------------------------
 
     def retime(self, machines: Machines, now: float) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
+from batwatt.inputs.hash_order import kept_parts
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
 
 MAX_INT = 2**31 - 1
@@ -177,6 +178,7 @@ def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True
         if width is not None and width != job.hosts:
             problem = f"'res' is {job.hosts} but its profile {job.profile!r} describes {width} hosts"
             raise InputError(f"{where}: job {job.id!r}", problem, "make the number of 'cpu' values equal to 'res'")
+    profiles.keep_parts()
     return Workload(
         name=name,
         jobs=tuple(sorted(jobs.values(), key=lambda job: (job.submit_time_s, job.id))),
@@ -221,6 +223,17 @@ class _Profiles:
                 self.parsed[name] = profile
             several = isinstance(profile, Parallel) and profile.flops is not None
             self.widths[name] = len(profile.flops) if several else None  # type: ignore[union-attr, arg-type]
+
+    def keep_parts(self) -> None:
+        """Take in the parts of unused composed profiles that Batsim keeps."""
+        parts = {
+            name: _composed(raw, f"{self.where}: profile {name!r}", 0).sequence
+            for name, raw in self.raw.items()
+            if name not in self.widths and isinstance(raw, dict) and raw.get("type") == "composed"
+        }
+        self.simulate = False
+        for name in kept_parts(parts, self.raw):
+            self.use(name, f"{self.where}: a composed profile")
 
     def _parse(self, name: str, user: str, place: str) -> Profile | None:
         if name not in self.raw:

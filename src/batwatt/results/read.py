@@ -65,7 +65,13 @@ def machine_states(prefix: Path | str) -> pd.DataFrame:
 
 
 def pstate_changes(prefix: Path | str) -> pd.DataFrame:
-    """The requests to change p-states and their effects; `machine_id` is a text such as `0-3 5`. Raises InputError."""
+    """The requests to change p-states and their effects; `machine_id` is a text such as `0-3 5`. Raises InputError.
+
+    Without energy no p-state changes, and Batsim writes no file of it.
+    """
+    stems = ("pstate_changes", "consumed_energy")
+    if not any(file_of(prefix, stem).exists() for stem in stems):
+        return pd.DataFrame(columns=[column.name for column in FILES[stems[0]]])
     frame = table(prefix, "pstate_changes")
     _complete(frame, file_of(prefix, "pstate_changes"), ["time"])
     return frame

@@ -48,14 +48,14 @@ def _lines(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Itera
 
 
 def write_record(record: Record, prefix: Path | str) -> list[Path]:
-    """Batsim's files under `prefix`; returns their paths (no energy file for a run without energy)."""
+    """Batsim's files under `prefix`; returns their paths (those of p-states and energy only for a run with energy)."""
     tables: dict[str, Iterable[Sequence[object]]] = {
         "jobs": record.jobs,
         "schedule": [[record.schedule[column.name] for column in FILES["schedule"]]],
         "machine_states": record.machine_states,
-        "pstate_changes": record.pstate_changes,
     }
     if record.energy:
+        tables["pstate_changes"] = record.pstate_changes
         tables["consumed_energy"] = record.consumed_energy
     written = []
     for stem, rows in tables.items():
