@@ -19,7 +19,8 @@ from batwatt.engine.embedded import simulate
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import InputError
 from batwatt.inputs import phase_workload as module
-from batwatt.inputs.batsim_json import parse_workload, wire_floats
+from batwatt.inputs.batsim_json import parse_workload
+from batwatt.inputs.batsim_numbers import wire_floats
 from batwatt.inputs.machines import machines_platform, machines_xml
 from batwatt.inputs.phase_workload import PhaseMachines, machines_told, model_told, phase_workload, phases_json
 from batwatt.inputs.platform_xml import read_platform

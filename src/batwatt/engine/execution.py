@@ -11,7 +11,7 @@ from batwatt.engine.kernel import END, FIRST, LATE, SOLVE, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, SLEEPING, STATE_NAMES, UNAVAILABLE, Machines
 from batwatt.engine.sharing import Meter, rebalance
 from batwatt.engine.tasks import TIMEOUT, Run
-from batwatt.errors import IllegalDecisionError
+from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model import hostset
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile
 
@@ -35,7 +35,9 @@ class Execution:
         self._machines = machines
         self._journal = journal
         self._sharing = sharing
-        self._meter = Meter(machines) if sharing else None
+        # SimGrid charges a host p-state 0 until it first looks at it: what begins in another is metered host by host
+        odd = any(host.initial_pstate != 0 for host in machines.hosts)
+        self._meter = Meter(machines) if sharing or odd else None
         journal.meter = self._meter
         self._unsolved = False
         self._emit = emit
@@ -67,22 +69,20 @@ class Execution:
         if self._meter is not None:
             run.energy_at_s = self._meter.total(hostset.ids(mask))
         run.enter(job.profile, now)
-        if machines.unsettled or self._meter is not None:
-            self._wake_meter(run)
+        if self._meter is not None:
+            self._wake_meter(run, self._meter)
         self._retime(run, now)
 
-    def _wake_meter(self, run: Run) -> None:
+    def _wake_meter(self, run: Run, meter: Meter) -> None:
         """SimGrid looks at the host when a task of one executor starts (which matters at date 0 only)."""
         if isinstance(run.leaf, Parallel) and run.count == 1:
             host = hostset.ids(run.mask)[0 if run.executors is None else run.executors[0]]
-            self._machines.settle(1 << host)
-            if self._meter is not None:
-                self._meter.look([host], self._kernel.clock)
-                self._meter.note_pstate([host])
+            meter.look([host], self._kernel.clock)
+            meter.note_pstate([host])
 
     def _retime(self, run: Run, now: float) -> None:
         """Set the rate, the power and the end of a run after something changed for it."""
-        if self._sharing:
+        if self._meter is not None:
             if isinstance(run.leaf, Delay):
                 run.retime(self._machines, now)
                 self._schedule_end(run)
@@ -123,8 +123,7 @@ class Execution:
 
     def refresh(self, mask: int, now: float) -> None:
         """Adapt the running jobs on some hosts to new p-states (the journal's energy must be up to date)."""
-        if self._sharing:
-            assert self._meter is not None
+        if self._meter is not None:
             self._meter.note_pstate(hostset.ids(mask))
             self._solve_later()
             return
@@ -152,9 +151,13 @@ class Execution:
             self._end(run, "COMPLETED_SUCCESSFULLY", 0)
         elif code > 0:
             self._end(run, "COMPLETED_FAILED", code)
+        elif code == -1:
+            # Batsim's own code for the walltime
+            self._end(run, "COMPLETED_WALLTIME_REACHED", -1)
         else:
-            # Batsim reads -1 and -2 as its own codes for walltime and kill
-            self._end(run, "COMPLETED_WALLTIME_REACHED" if code == -1 else "COMPLETED_KILLED", code)
+            # -2 is its own code for a kill, so that it waits for the killer to tell of the end; others are unknown to it
+            problem = f"its profile returns {code}, on which Batsim {'never ends' if code == -2 else 'aborts'}"
+            raise InputError(f"job {run.job.id}", problem, "let 'ret' be 0, or > 0 for a failure")
 
     def _next_leaf(self, run: Run, now: float) -> bool:
         """Go on with the run's profile; False if there is nothing left of it.
@@ -171,9 +174,10 @@ class Execution:
             return False
         if not slept:
             run.unseen_s = now
-        self._wake_meter(run)
+        if self._meter is not None:
+            self._wake_meter(run, self._meter)
         self._retime(run, now)
-        if slept and isinstance(run.leaf, Parallel) and not self._sharing:
+        if slept and isinstance(run.leaf, Parallel) and self._meter is None:
             # once all that happens at this date has happened: the end of another job is a look at all hosts
             self._kernel.at(now, SOLVE, self._arrears, (run, run.leaf))
         return True
@@ -195,7 +199,7 @@ class Execution:
     def _end(self, run: Run, state: str, code: int) -> None:
         now = self._kernel.clock
         journal, machines, job = self._journal, self._machines, run.job
-        if not self._sharing:
+        if self._meter is None:
             run.charge(now)
         del self.runs[job.id]
         freed = run.mask & ~machines.mask[UNAVAILABLE]

@@ -45,11 +45,8 @@ class Journal:
             self.meter.look(hosts, now)
             self.energy_j = self.meter.total(hosts)
             return
+        self.observed_s = now
         self._integrate(now)
-        if now > self.observed_s:
-            self.observed_s = now
-            if self._machines.unsettled:
-                self._machines.settle(self._machines.everyone)
 
     def look(self, mask: int, now: float) -> None:
         """The same before a change at which SimGrid looks at some hosts only (see `Execution`)."""
@@ -57,8 +54,6 @@ class Journal:
             self.meter.look(hostset.ids(mask), now)
             return
         self._integrate(now)
-        if self._machines.unsettled and now > self.observed_s:
-            self._machines.settle(mask)
 
     def _integrate(self, now: float) -> None:
         if now > self._updated_s:
@@ -108,15 +103,16 @@ class Journal:
         workload, _, name = job.id.partition("!")
         start = run.start_s
         runtime = now - start
+        finish = now
         if not runtime > 0.0:
             runtime = NULL_RUNTIME_S
-        waiting = start - job.submit_time_s
-        turnaround = waiting + runtime
+            finish = start + runtime
+        turnaround = finish - job.submit_time_s
         success = state == "COMPLETED_SUCCESSFULLY"
         self.record.jobs.append(
             (
                 name, workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), int(success), state,
-                start, runtime, start + runtime, waiting, turnaround, turnaround / runtime, hostset.to_text(run.mask),
+                start, runtime, finish, start - job.submit_time_s, turnaround, turnaround / runtime, hostset.to_text(run.mask),
                 run.energy_j if self.energy else -1.0, metadata,
             )
         )  # fmt: skip

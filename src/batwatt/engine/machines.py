@@ -58,8 +58,6 @@ class Machines:
         self._modes: dict[tuple[int, int], Mode] = {}
         self.modes: list[Mode] = []
         self.pstate = [host.initial_pstate for host in self.hosts]
-        # Batsim charges pstate 0 until something updates the energy for the first time (a quirk of SimGrid).
-        self.unsettled = sum(1 << host.id for host in self.hosts if host.initial_pstate != 0)
         self.epsilon_w = 0.0
         for host, kind in zip(self.hosts, platform.kinds, strict=True):
             self._mode(kind, host.initial_pstate).mask |= 1 << host.id
@@ -84,16 +82,6 @@ class Machines:
     def _recount(self) -> None:
         self.base_w = sum(mode.mask.bit_count() * mode.base_w for mode in self.modes)
         self.epsilon_w = sum(mode.mask.bit_count() * mode.pstate.epsilon_w for mode in self.modes)
-        if self.unsettled:
-            for mode in self.modes:
-                for host in hostset.ids(mode.mask & self.unsettled):
-                    self.base_w += self.hosts[host].pstates[0].idle_w - mode.base_w
-
-    def settle(self, mask: int) -> None:
-        """Charge what the p-states of some hosts draw from now on."""
-        if self.unsettled & mask:
-            self.unsettled &= ~mask
-            self._recount()
 
     # p-states -----------------------------------------------------------------------------------------------------
 
@@ -109,7 +97,6 @@ class Machines:
             self.pstate[host] = index
         self.modes = [mode for mode in self._modes.values() if mode.mask]
         # recomputed from the counts, so that no rounding error piles up
-        self.unsettled &= ~mask
         self._recount()
 
     def modes_of(self, mask: int) -> list[tuple[Mode, int]]:

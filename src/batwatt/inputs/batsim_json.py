@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
+from batwatt.inputs.batsim_numbers import TOO_DEEP, batsim_float, batsim_number, wire, wire_floats
 from batwatt.inputs.hash_order import kept_parts
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
 
 MAX_INT = 2**31 - 1
 """Batsim keeps counts and return codes in 32 bits."""
-MAX_DEPTH = 100
-"""How deep lists and objects may be nested in a job, a profile or an event."""
 
 NOT_SIMULATED = (
     "parallel_homogeneous_pfs",
@@ -28,7 +27,6 @@ NOT_SIMULATED = (
 """Profile types of Batsim 4.x that the embedded engine does not model."""
 
 _REAL_BATSIM = "run it on the real Batsim with `--engine batsim`"
-_TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 
 
 def read_bytes(path: Path | str) -> bytes:
@@ -63,7 +61,7 @@ def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:
     except UnicodeEncodeError:
         raise InputError(where, "holds half of a surrogate pair (\\ud...)", "write the character itself") from None
     except RecursionError:
-        raise InputError(where, _TOO_DEEP, "flatten the JSON") from None
+        raise InputError(where, TOO_DEEP, "flatten the JSON") from None
     except ValueError as error:
         raise InputError(where, f"is not JSON ({error})", "write finite numbers of a usual length") from None
     return value
@@ -81,11 +79,6 @@ def once(where: object) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
         return found
 
     return hook
-
-
-def wire_floats(obj: Any) -> Any:
-    """A copy with every float rounded to 6 decimals, as Batsim's JSON has them; RecursionError beyond MAX_DEPTH."""
-    return _wire(obj, 0)
 
 
 def parse_profile(raw: Any, where: object) -> Profile:
@@ -130,14 +123,14 @@ def parse_job(raw: Any, workload_name: str, where: object) -> Job:
         place = f"{where} (id {raw['id']!r})"
         raise InputError(place, f"'walltime' must be > 0 s, got {shown(walltime)}", "leave it out for no limit (or -1)")
     try:
-        sent = {key: value if type(value) in (int, str) else _wire(value, 1) for key, value in raw.items()}
+        sent = {key: value if _plain(value) else wire(value, 1) for key, value in raw.items()}
         sent["id"] = full_id
-        limit = None if walltime == -1 else float(walltime)
-        return Job(full_id, float(submit), hosts, profile, limit, sent)
+        limit = None if walltime == -1 else batsim_number(walltime)
+        return Job(full_id, batsim_number(submit), hosts, profile, limit, sent)
     except RecursionError:
-        raise InputError(where, _TOO_DEEP, "flatten the job") from None
-    except OverflowError:
-        raise InputError(where, "a time is too large for a number", "give seconds") from None
+        raise InputError(where, TOO_DEEP, "flatten the job") from None
+    except (OverflowError, ValueError):
+        raise InputError(where, "a number is too large for a double", "give seconds") from None
 
 
 def read_workload(path: Path | str, name: str = "w0", *, simulate: bool = True) -> Workload:
@@ -146,7 +139,8 @@ def read_workload(path: Path | str, name: str = "w0", *, simulate: bool = True) 
     With `simulate=False` (the real Batsim runs it) profiles that only Batsim models are accepted; they are in
     `raw_profiles` but not in `profiles`. Raises InputError.
     """
-    return parse_workload(load_json(read_text(path), path), name, path, simulate=simulate)
+    data = load_json(read_text(path), path, parse_float=batsim_float)
+    return parse_workload(data, name, path, simulate=simulate)
 
 
 def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True) -> Workload:
@@ -248,7 +242,7 @@ class _Profiles:
         try:
             self.sent[name] = wire_floats(raw)
         except RecursionError:
-            raise InputError(place, _TOO_DEEP, "flatten the profile") from None
+            raise InputError(place, TOO_DEEP, "flatten the profile") from None
         return profile
 
     def _close(self, name: str, profile: Composed) -> None:
@@ -325,6 +319,10 @@ def _refuse_communication(com: float, where: object) -> None:
         raise UnsupportedError(where, problem, f"set it to 0, or {_REAL_BATSIM}")
 
 
+def _plain(value: Any) -> bool:
+    return type(value) is str or (type(value) is int and value <= MAX_INT)
+
+
 def _full_id(raw_id: Any, workload: str, where: object) -> str:
     """The full id `w0!3` of a job, by Batsim's rule that an id which holds the workload's name is full already."""
     if type(raw_id) is int:
@@ -352,8 +350,8 @@ def _number(value: Any, name: str, where: object) -> float:
     """A finite number >= 0."""
     try:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < math.inf:
-            return float(value)
-    except OverflowError:
+            return batsim_number(value)
+    except (OverflowError, ValueError):
         pass
     raise InputError(where, f"{name!r} must be a finite number >= 0, got {shown(value)}", "correct the value")
 
@@ -362,18 +360,6 @@ def _integer(value: Any, name: str, where: object, low: int) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= MAX_INT:
         return value
     raise InputError(where, f"{name!r} must be an integer in {low}..{MAX_INT}, got {shown(value)}", "correct the value")
-
-
-def _wire(obj: Any, depth: int) -> Any:
-    if isinstance(obj, float):
-        return round(obj, 6)
-    if isinstance(obj, (dict, list, tuple)):
-        if depth >= MAX_DEPTH:
-            raise RecursionError(_TOO_DEEP)
-        if isinstance(obj, dict):
-            return {key: _wire(value, depth + 1) for key, value in obj.items()}
-        return [_wire(value, depth + 1) for value in obj]
-    return obj
 
 
 def shown(value: Any) -> str:

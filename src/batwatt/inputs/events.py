@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.batsim_json import load_json, read_text, wire_floats
+from batwatt.inputs.batsim_json import load_json, read_text
+from batwatt.inputs.batsim_numbers import batsim_float, batsim_number, wire_floats
 from batwatt.model.hostset import from_text
 from batwatt.model.series import Series
 
@@ -43,7 +44,7 @@ def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = 
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
             place = f"{path}: line {number}"
-            events.append(_event(load_json(line, place), place, forward_unknown, nb_hosts))
+            events.append(_event(load_json(line, place, parse_float=batsim_float), place, forward_unknown, nb_hosts))
     return tuple(sorted(events, key=lambda event: (event.time_s, _RANK[event.kind])))
 
 
@@ -82,8 +83,8 @@ def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) ->
 def _time(value: Any, place: str) -> float:
     try:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < math.inf:
-            return float(value)
-    except OverflowError:
+            return batsim_number(value)
+    except (OverflowError, ValueError):
         pass
     text = repr(value)
     raise InputError(place, f"'timestamp' must be a number of seconds >= 0, got {text[:60]}", _EXAMPLE)
