@@ -64,6 +64,7 @@ class Engine:
         self._bye_mark = 0
         self._over: list[str] = []
         self._begun = False
+        self._answered = False
         self._thinking = False
         self._kill_asked: set[str] = set()
         self._job_sources = len(self.workloads)
@@ -80,6 +81,7 @@ class Engine:
             "REGISTER_JOB": self._register_job,
             "SET_JOB_METADATA": self._set_job_metadata,
             "TO_JOB_MSG": self._to_job_msg,
+            "CHANGE_JOB_STATE": self._change_job_state,
         }
         first = [load.jobs[0].submit_time_s for load in self.workloads if load.jobs]
         if first:
@@ -222,9 +224,12 @@ class Engine:
     def _end_or_deadlock(self) -> None:
         left = self._unfinished
         if left or self.catalogue.open:
-            what = (
-                f"{left} submitted jobs were neither started nor rejected" if left else "registration was not finished"
-            )
+            declared = sum(state == RUNNING for state in self.state.values())
+            what = f"{left - declared} submitted jobs were neither started nor rejected"
+            if not left:
+                what = "registration was not finished"
+            elif declared:
+                what = f"{declared} jobs were declared running by CHANGE_JOB_STATE, which nothing ends"
             raise DeadlockError(f"nothing can happen any more at {self.kernel.clock:g} s, but {what}")
         self.ended = True
         self._emit("SIMULATION_ENDS", {})
@@ -266,6 +271,10 @@ class Engine:
             return
         if now > kernel.clock + 1e-6:
             self._thinking = True
+        if not self._answered:
+            self._answered = True
+            if events:
+                self._check_first(events[0])
         if not events:
             self.catalogue.settle()
             if now > kernel.clock:
@@ -290,6 +299,14 @@ class Engine:
         if now > kernel.clock:
             kernel.run_due(now)
 
+    def _check_first(self, event: Mapping[str, Any]) -> None:
+        """A job registered at once is there before Batsim goes through the jobs of its workload's file."""
+        if event["type"] == "REGISTER_JOB":
+            job_id = event["data"]["job_id"]
+            if any(job_id.startswith(f"{load.name}!") for load in self.workloads):
+                problem = "as the very first decision it is submitted with the jobs of its workload's file once more"
+                raise IllegalDecisionError(f"REGISTER_JOB {job_id}", f"{problem}, and Batsim never ends")
+
     def _job(self, what: str, job_id: str, *, submitted: bool = False) -> Job:
         job = self.jobs.get(job_id)
         if job is None:
@@ -313,6 +330,8 @@ class Engine:
             job = self._job("KILL_JOB", job_id)
             if self.state[job_id] == SUBMITTED:
                 raise IllegalDecisionError(f"KILL_JOB {job.id}", "the job was never started")
+            if self.state[job_id] == RUNNING and job_id not in self.execution.runs:
+                raise IllegalDecisionError(f"KILL_JOB {job.id}", "the job was declared running, but never started")
             if job_id not in self._kill_asked:
                 self._kill_asked.add(job_id)
                 fresh.append(job_id)
@@ -371,6 +390,14 @@ class Engine:
     def _to_job_msg(self, data: dict[str, Any]) -> None:
         """Accepted; no profile that the embedded engine models listens."""
         self._job("TO_JOB_MSG", data["job_id"])
+
+    def _change_job_state(self, data: dict[str, Any]) -> None:
+        """Batsim 4.2.1 lets a waiting job be declared running; nothing ends it, other changes abort."""
+        job_id, state = data["job_id"], data["job_state"]
+        self._job("CHANGE_JOB_STATE", job_id, submitted=True)
+        if state != "RUNNING":
+            raise IllegalDecisionError(f"CHANGE_JOB_STATE {job_id} -> {state}", "only RUNNING can be given to a job")
+        self.state[job_id] = RUNNING
 
     def close(self) -> Record:
         """The rows and totals, once the simulation is over."""

@@ -65,8 +65,8 @@ class Machines:
         # a host that begins in a sleep p-state is idle to Batsim
         self.odd_starts = any(host.initial_pstate not in host.compute for host in self.hosts)
         self._recount()
-        self._entered = [0.0] * 6
-        self._left = [0.0] * 6
+        self._spent_s = [0.0] * 6
+        self._counted_s = [0.0] * 6
         self._touched_s = np.zeros(len(self.hosts))
 
     def _mode(self, kind: int, index: int) -> Mode:
@@ -134,25 +134,27 @@ class Machines:
         else:
             for low, high in hostset.intervals(mask):
                 touched[low : high + 1] = now
+        spent, counted = self._spent_s, self._counted_s
+        spent[target] += seen[target] * (now - counted[target])
+        counted[target] = now
         source = _LIKELY[target][0]
         if masks[source] & mask == mask:
             masks[source] ^= mask
             masks[target] |= mask
+            spent[source] += seen[source] * (now - counted[source])
+            counted[source] = now
             seen[source] -= count
             seen[target] += count
-            self._left[source] += count * now
-            self._entered[target] += count * now
             return
         for source in _LIKELY[target]:
             part = masks[source] & rest
             if part:
                 count = part.bit_count()
-                moment = count * now
                 masks[source] &= ~part
+                spent[source] += seen[source] * (now - counted[source])
+                counted[source] = now
                 seen[source] -= count
                 seen[target] += count
-                self._left[source] += moment
-                self._entered[target] += moment
                 rest &= ~part
                 if not rest:
                     break
@@ -165,11 +167,11 @@ class Machines:
     def times_in_state(self) -> dict[str, float]:
         """Seconds spent in each state, summed over hosts, each host only up to its last change of state (as Batsim).
 
-        Sum of departures - sum of arrivals, plus the arrival times of the hosts that are still there.
+        The integral of the number of hosts in the state, less what the hosts that are there have spent since.
         """
-        times = [left - entered for left, entered in zip(self._left, self._entered, strict=True)]
+        times = list(self._spent_s)
         for state in range(6):
             # alike dates together, so that rounding does not depend on the order of the hosts
             dates, counts = np.unique(self._touched_s[hostset.ids(self.mask[state])], return_counts=True)
-            times[state] += float(dates @ counts)
+            times[state] -= float((self._counted_s[state] - dates) @ counts)
         return {name: max(0.0, times[state]) for state, name in enumerate(STATE_NAMES)}

@@ -41,6 +41,7 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "REGISTER_PROFILE": {"workload_name": str, "profile_name": str, "profile": dict},
     "REGISTER_JOB": {"job_id": str, "job": dict},
     "TO_JOB_MSG": {"job_id": str, "msg": object},
+    "CHANGE_JOB_STATE": {"job_id": str, "job_state": str},
 }
 """What a scheduler may ask for, with its fields."""
 _TOLD: dict[str, dict[str, type | tuple[type, ...]]] = {
