@@ -8,26 +8,27 @@ import re
 HOUR_S = 3600.0
 J_PER_KWH = 3.6e6
 
-_DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "Z": 1e21, "Y": 1e24}
-_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60}
-_SPEED = re.compile(r"^\s*([0-9.eE+-]+)\s*([kMGTPEZY]i?)?(?:f|flops)?\s*$")
+_EXPONENTS = {None: 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21, "Y": 24}
+_SPEED = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?\s*([kMGTPEZY])?(?:f|flops)?")
+_SHOWN = 60
+"""Characters of a text that an error repeats."""
 
 
 def speed_flops(text: str) -> float:
-    """Speed in flop/s of a SimGrid speed such as `38.4Gf`, `0.5f` or `1e9`.
+    """Speed in flop/s of a SimGrid speed such as `38.4Gf`, `0.5f` or `1e9`: the float nearest to what is written.
 
     Raises ValueError for anything that is not a positive, finite speed.
     """
-    match = _SPEED.match(text)
-    if not match:
-        raise ValueError(f"{text.strip()!r} is not a speed such as '38.4Gf'")
-    unit = match.group(2) or ""
-    factor = _DECIMAL.get(unit) or _BINARY.get(unit)
-    if factor is None:
-        raise ValueError(f"{text.strip()!r} has an unknown unit")
-    value = float(match.group(1)) * factor
+    text = text.strip()
+    shown = repr(text[:_SHOWN])
+    match = _SPEED.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{shown} is not a speed such as '38.4Gf'")
+    number, exponent, prefix = match.groups()
+    # 16.56 * 1e9 rounds twice, and gives 16559999999.999998
+    value = float(f"{number}e{int(exponent or 0) + _EXPONENTS[prefix]}")
     if not (value > 0.0 and math.isfinite(value)):
-        raise ValueError(f"a speed must be positive and finite, got {text.strip()!r}")
+        raise ValueError(f"a speed must be positive and finite, got {shown}")
     return value
 
 
@@ -38,13 +39,23 @@ def finite(text: object) -> float:
     try:
         value = float(text)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise ValueError(f"{text!r} is not a number") from None
+        raise ValueError(f"{_short(text)} is not a number") from None
+    except OverflowError:  # a whole number of hundreds of digits
+        value = math.inf
     if not math.isfinite(value):
-        raise ValueError(f"{text!r} is not a finite number")
+        raise ValueError(f"{_short(text)} is not a finite number")
     return value
+
+
+def _short(text: object) -> str:
+    try:
+        shown = repr(text)
+    except ValueError:  # Python writes out no whole number of more than 4300 digits
+        return "a number of thousands of digits"
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
 
 
 def microseconds(time_s: float) -> float:
     """A time in s to the microsecond, which is all that Batsim tells a scheduler."""
     # rounding takes ten times as long as looking
-    return time_s if time_s.is_integer() else round(time_s, 6)
+    return round(time_s, 6) if time_s % 1 else time_s

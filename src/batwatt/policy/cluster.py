@@ -14,6 +14,7 @@ from typing import Any
 from batwatt.model import hostset
 from batwatt.model.platform import Platform
 from batwatt.policy.queue import Ends, Queue, Waiting
+from batwatt.units import microseconds
 
 
 class Running:
@@ -33,7 +34,7 @@ class Running:
         self.hosts = waiting.hosts
         self.walltime_s = waiting.walltime_s
         self.start_s = now_s
-        self.deadline_s = now_s + waiting.walltime_s
+        self.deadline_s = microseconds(now_s + waiting.walltime_s)
         self.since_s = now_s
         self.ticket: Any = None
 

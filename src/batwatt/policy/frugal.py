@@ -14,6 +14,7 @@ from batwatt.policy.cluster import Running
 from batwatt.policy.plan import Plan
 from batwatt.policy.registry import register
 from batwatt.policy.responses import Response
+from batwatt.policy.ties import at_least, merged
 
 
 @register("response", "frugal")
@@ -104,7 +105,7 @@ class Frugal(Response):
         wanted = sum(run.hosts for run in plan.running) + sum(asked) + self._widest
         limit_w = min(((1.0 - self.headroom) * cap_w, *plan.foretold_w))
         lacking = max(asked, default=0) - count
-        help_wanted = sum(asked) >= self.backlog * len(watts.efficient)
+        help_wanted = at_least(sum(asked), self.backlog * len(watts.efficient))
         stay: list[int] = []
         wake: list[int] = []
         for rank, server in enumerate(sorted(idle, key=lambda server: (-watts.merit[server], server))):
@@ -142,12 +143,12 @@ class _Watts:
             if host.sleeps:
                 self.sleep[host.id] = host.pstates[host.sleeps[0].sleep].full_w
                 self.off[host.id] = host.falling_w(host.sleeps[0])
-        self.merit = [
+        best = [
             max((host.pstates[d].speed_flops / max(host.pstates[d].full_w, NOISE_W) for d in host.compute), default=0.0)
             for host in hosts
         ]
-        best = max(self.merit, default=0.0)
-        self.efficient = {server for server in self.ids if self.merit[server] >= share * best}
+        self.merit = merged(best)
+        self.efficient = {server for server in self.ids if at_least(self.merit[server], share * max(best))}
 
 
 def _changeable(plan: Plan) -> list[Running]:
@@ -184,13 +185,15 @@ def _slow_down(plan: Plan) -> None:
 def _victims(runs: list[Running], freed_w: dict[str, float], excess_w: float, now_s: float) -> list[Running]:
     """F5: the jobs to kill so that `excess_w` is freed, in order; all of them if that is not enough."""
     left = list(runs)
+    wasted = dict(zip(left, merged([_wasted_flops(run, now_s) for run in left]), strict=True))
+    freed = dict(zip(left, merged([freed_w[run.job.id] for run in left], NOISE_W), strict=True))
     victims: list[Running] = []
     while left and excess_w > NOISE_W:
         enough = [run for run in left if freed_w[run.job.id] >= excess_w - NOISE_W]
         if enough:
-            victim = min(enough, key=lambda run: (_wasted_flops(run, now_s), run.serial))
+            victim = min(enough, key=lambda run: (wasted[run], run.serial))
         else:
-            victim = min(left, key=lambda run: (-freed_w[run.job.id], _wasted_flops(run, now_s), run.serial))
+            victim = min(left, key=lambda run: (-freed[run], wasted[run], run.serial))
         victims.append(victim)
         left.remove(victim)
         excess_w -= freed_w[victim.job.id]
@@ -245,7 +248,8 @@ def _kill_ahead(plan: Plan, watts: _Watts, next_w: float) -> None:
     if len(then) <= len(now) and math.fsum(then_w[run.job.id] for run in then) >= excess_w - NOISE_W:
         return
     # as late as can be: who is killed then still draws the power of on->off
-    late = sorted(now, key=lambda run: (-_progress(run, plan.now_s), run.serial))
+    progress = dict(zip(now, merged([_progress(run, plan.now_s) for run in now]), strict=True))
+    late = sorted(now, key=lambda run: (-progress[run], run.serial))
     freed_w = math.fsum(then_w[run.job.id] for run in late)
     while late and freed_w < excess_w - NOISE_W:
         run = late.pop()
@@ -265,17 +269,19 @@ def _speed_up(plan: Plan, cap_w: float) -> None:
     for run in sorted(runs, key=lambda run: (run.deadline_s, run.serial)):
         needed = left_flops[run.job.id] / max(run.deadline_s - plan.now_s, 1e-9)
         speeds = _speeds(plan, run)
-        if needed > speeds[0]:
-            _raise(plan, run, [s for s in speeds if s < needed] + [s for s in speeds if s >= needed][:1], cap_w)
-    for run in sorted(runs, key=lambda run: (-left_flops[run.job.id] * run.hosts, run.serial)):
+        enough = [speed for speed in speeds if at_least(speed, needed)]
+        if len(enough) < len(speeds):
+            _raise(plan, run, speeds[: len(speeds) - len(enough)] + enough[:1], cap_w)
+    left = dict(zip(runs, merged([left_flops[run.job.id] * run.hosts for run in runs]), strict=True))
+    for run in sorted(runs, key=lambda run: (-left[run], run.serial)):
         _raise(plan, run, _speeds(plan, run), cap_w)
 
 
 def _raise(plan: Plan, run: Running, speeds: list[float], cap_w: float) -> None:
     """The fastest of these speeds that the power left pays for."""
-    left_w = cap_w - plan.power_w + sum(plan.power_of(server) for server in hostset.ids(run.mask))
+    left_w = cap_w - plan.power_w + math.fsum(plan.power_of(server) for server in hostset.ids(run.mask))
     for speed in reversed(speeds):
         states = _states(plan, run, speed)
-        if sum(plan.state_power_w(server, state) for server, state in states.items()) <= left_w + NOISE_W:
+        if math.fsum(plan.state_power_w(server, state) for server, state in states.items()) <= left_w + NOISE_W:
             plan.put_all(states)
             return

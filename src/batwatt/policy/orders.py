@@ -1,7 +1,8 @@
 """Queue orders: which waiting job has priority (powercap paper, section V-B).
 
 An order is one formula over submission date (s), walltime (s) and number of hosts; the smallest key goes first, ties
-go to the earlier submission. Jobs may be numbers or vectors: write formulas that work for both.
+go to the earlier submission. Jobs may be numbers or vectors: write formulas that work for both. Formulas take times as
+whole microseconds, which are exact, so that equal keys are equal floats.
 """
 
 from __future__ import annotations
@@ -9,10 +10,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+import numpy as np
+
 from batwatt.policy.queue import Columns, Waiting
 from batwatt.policy.registry import register
 
 Jobs = Columns | Waiting
+
+
+def _walltime(jobs: Jobs) -> Any:
+    """Walltimes in whole microseconds, at least 1; infinite ones stay so."""
+    with np.errstate(over="ignore"):
+        return np.maximum(np.rint(jobs.walltime_s * 1e6), 1.0)
 
 
 class Order(ABC):
@@ -49,8 +58,8 @@ class Ascending(Order):
     """Ascending size: least requested servers x walltime first (smallest area first)."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Area in host-seconds."""
-        return jobs.hosts * jobs.walltime_s
+        """Area in host-microseconds."""
+        return jobs.hosts * _walltime(jobs)
 
 
 @register("order", "desc", "descending", "largest-area")
@@ -58,8 +67,8 @@ class Descending(Order):
     """Descending size: most requested servers x walltime first (largest area first)."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Minus the area in host-seconds."""
-        return -(jobs.hosts * jobs.walltime_s)
+        """Minus the area in host-microseconds."""
+        return -(jobs.hosts * _walltime(jobs))
 
 
 @register("order", "slowdown", "slow", "desc_slowdown")
@@ -70,7 +79,7 @@ class Slowdown(Order):
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
         """Minus the slowdown if the job started now and used its walltime; 1 without walltime."""
-        return -(1.0 + (now_s - jobs.submit_s) / jobs.walltime_s)
+        return -(1.0 + np.rint((now_s - jobs.submit_s) * 1e6) / _walltime(jobs))
 
 
 @register("order", "asc_walltime")

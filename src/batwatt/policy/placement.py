@@ -15,6 +15,7 @@ from batwatt.model import hostset
 from batwatt.policy.cluster import Cluster
 from batwatt.policy.queue import Waiting
 from batwatt.policy.registry import register
+from batwatt.units import microseconds
 
 
 class Start(NamedTuple):
@@ -92,7 +93,7 @@ class EasyBackfilling(Placement):
             # only submissions since the last pass: who was refused then is refused now, as the window shrinks
             if queue.fresh:
                 queue.fresh.sort(key=_sort_key)
-                self._backfill(starts, queue.fresh, free, last[2] - now_s, last[3])
+                self._backfill(starts, queue.fresh, free, microseconds(last[2] - now_s), last[3])
             return starts
         if head.hosts <= count:
             for waiting in queue.ordered(now_s) if len(queue.rows) > 1 else (head,):
@@ -108,7 +109,7 @@ class EasyBackfilling(Placement):
         shadow_s, extra = (
             self._shadow(cluster, head.hosts, count, starts) if starts else cluster.ends.shadow(head.hosts, count)
         )
-        window_s = shadow_s - now_s
+        window_s = microseconds(shadow_s - now_s)
         # the head is too wide to be among them
         candidates = queue.fitting(now_s, count, window_s, extra)
         if starts:
@@ -139,7 +140,8 @@ class EasyBackfilling(Placement):
     def _shadow(cluster: Cluster, needed: int, free: int, starts: list[Start]) -> tuple[float, int]:
         """Shadow time and spare hosts, counting the jobs that are about to start."""
         ends, now_s = cluster.ends, cluster.now_s
-        tickets = [ends.add(now_s + s.waiting.walltime_s, s.waiting.serial, s.waiting.hosts) for s in starts]
+        rows = [start.waiting for start in starts]
+        tickets = [ends.add(microseconds(now_s + row.walltime_s), row.serial, row.hosts) for row in rows]
         try:
             return ends.shadow(needed, free)
         finally:

@@ -16,6 +16,7 @@ P is the power at full load (the paper's P_{s,d}), whether the server has a job 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -68,7 +69,7 @@ class Plan:
         self.killed: list[Running] = []
         self._job_of: dict[int, Running] = {i: run for run in self.running for i in hostset.ids(run.mask)}
         self._power = [self._power_of(host, self.state[host.id]) for host in self.hosts]
-        self.power_w = sum(self._power)
+        self.power_w = math.fsum(self._power)
 
     # facts ----------------------------------------------------------------------------------------------------------
 
@@ -157,7 +158,7 @@ class Plan:
             self.state[server] = state
             self._power[server] = self._power_of(self.hosts[server], state)
         # summed anew: increments would pile up rounding errors
-        self.power_w = sum(self._power)
+        self.power_w = math.fsum(self._power)
 
     def kill(self, run: Running) -> None:
         """Give up a job; its servers are idle from then on."""

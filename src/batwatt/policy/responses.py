@@ -15,6 +15,7 @@ from batwatt.model.platform import NOISE_W
 from batwatt.policy.cluster import Running
 from batwatt.policy.plan import Plan
 from batwatt.policy.registry import register
+from batwatt.policy.ties import at_least, merged
 
 
 class Response(ABC):
@@ -153,8 +154,9 @@ class HighestFlopsLowestDeadline(Response):
 
     - Lines 3, 6, 10, 15, 25 compare with = and <, though Eq. 1 allows equality: so does this (equal within 1e-6 W).
     - `more_power` (line 7): among all (server, faster state) with an increment of power within what is left, the one
-      with the highest increment of flop/s; ties: least increment of power, then lowest id. A sleeping server has 0
-      flop/s and pays max(P_on, P_d) (Eq. 2). Whether a job runs there does not matter to the text, nor here.
+      with the highest increment of flop/s; ties (equal within `ties.SAME`): least increment of power, then lowest id. A
+      sleeping server has 0 flop/s and pays max(P_on, P_d) (Eq. 2). Whether a job runs there does not matter to the
+      text, nor here.
     - `put_idle_servers_sleep` (line 9) puts all idle servers to sleep, not just enough of them.
     - A job's deadline is start + walltime; highest first, ties by arrival. A job without walltime comes first.
     - `minimal_state` (line 14): on each of the job's servers the slowest state of Eq. 7, even if that is faster than
@@ -207,7 +209,7 @@ class HighestFlopsLowestDeadline(Response):
             alike.setdefault(_alike(plan, server), []).append(server)
         while True:
             left_w = cap_w - plan.power_w
-            best: tuple[float, float, int, int] | None = None
+            choices: list[tuple[float, float, int, int]] = []
             # servers that are alike have the same choices; the last of their list has the lowest id
             for servers in alike.values():
                 server = servers[-1]
@@ -218,17 +220,16 @@ class HighestFlopsLowestDeadline(Response):
                     gain_flops = host.cores * (host.pstates[faster].speed_flops - now_flops)
                     cost_w = plan.state_power_w(server, faster) - now_w
                     if gain_flops > 0.0 and cost_w <= left_w + NOISE_W:
-                        candidate = (-gain_flops, cost_w, server, faster)
-                        if best is None or candidate < best:
-                            best = candidate
-            if best is None:
+                        choices.append((-gain_flops, cost_w, server, faster))
+            if not choices:
                 return
-            server = best[2]
+            gains, costs, changed, states = zip(*choices, strict=True)
+            _, _, server, faster = min(zip(merged(gains), merged(costs, NOISE_W), changed, states, strict=True))
             left = alike[_alike(plan, server)]
             left.pop()
             if not left:
                 del alike[_alike(plan, server)]
-            plan.put(server, best[3])
+            plan.put(server, faster)
             # kept in falling order of ids
             insort(alike.setdefault(_alike(plan, server), []), server, key=neg)
 
@@ -245,7 +246,7 @@ class HighestFlopsLowestDeadline(Response):
         left_flops = run.work_flops - run.done_by(plan.now_s)
         for server in hostset.ids(run.mask):
             host = plan.hosts[server]
-            enough = [state for state in host.compute if left_s * host.pstates[state].speed_flops >= left_flops]
+            enough = [state for state in host.compute if at_least(left_s * host.pstates[state].speed_flops, left_flops)]
             plan.put(server, enough[-1] if enough else host.compute[0])
 
     @staticmethod
