@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from batwatt import __version__
 from batwatt.campaign.load import blaming, make_scheduler, scheduler_class
 from batwatt.campaign.materials import capacity_named, capacity_of, is_trace, kept_trace, machines_of, platform_of
 from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
+from batwatt.cli_batsim import HOSTS, BatsimWords, batsim_options
 from batwatt.cli_campaign import campaign_commands
 from batwatt.cli_capacity import capacity_commands
 from batwatt.cli_carbon import carbon_commands
@@ -27,14 +29,10 @@ from batwatt.cli_inputs import generate, inputs_commands, read_options
 from batwatt.cli_optimum import optimum_commands
 from batwatt.cli_options import (
     ENGINE,
-    Acknowledge,
     CapacityText,
     CoreCount,
-    Dynamic,
-    Energy,
     EnvelopeFile,
     EventsFile,
-    Forward,
     Jobs,
     LengthUnit,
     LongS,
@@ -43,13 +41,9 @@ from batwatt.cli_options import (
     OptionsJson,
     PlatformFile,
     Prefix,
-    Reuse,
     SchedulerName,
-    Sharing,
     Timeout,
-    Unknown,
     WindowText,
-    WorkloadFile,
 )
 from batwatt.cli_results import (
     capacity_of_words,
@@ -60,10 +54,10 @@ from batwatt.cli_results import (
     unit_of,
     window_of,
 )
-from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import listen
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import read_workload
+from batwatt.inputs.host_choice import HostChoice
 from batwatt.inputs.series_csv import read_series
 from batwatt.model.series import Series
 from batwatt.results.plots import plot_power
@@ -142,7 +136,9 @@ def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
 
 
 @app.command("run", rich_help_panel="Simulate")
+@batsim_options()
 def run_command(
+    words: BatsimWords,
     workload: Jobs,
     platform: OptionalPlatform = None,
     scheduler: SchedulerName = "powercap",
@@ -171,13 +167,6 @@ def run_command(
         list[str] | None,
         typer.Option("--batsim-arg", help="Passed to the real Batsim; repeatable.", rich_help_panel=ENGINE),
     ] = None,
-    energy: Energy = None,
-    sharing: Sharing = False,
-    dynamic: Dynamic = False,
-    acknowledge: Acknowledge = False,
-    reuse: Reuse = False,
-    forward: Forward = False,
-    unknown: Unknown = False,
     timeout: Timeout = 300.0,
 ) -> None:
     """Run one scheduler on one workload and write Batsim's files, the metrics and the power series under a prefix.
@@ -196,14 +185,14 @@ def run_command(
         raise InputError("--engine", f"{engine!r} is not an engine", "use embedded, wire or batsim")
     spec = RunSpec(
         platform=platform_of_words(platform, machines, cores),
-        workload=workload,
+        workload=workload[0],
         scheduler=scheduler,
         options=read_options(options),
         prefix=export,
         envelope=envelope,
         events=events,
         engine=engine,  # type: ignore[arg-type]
-        config=EngineConfig(energy, sharing, dynamic, acknowledge, reuse, forward, unknown),
+        config=words.config,
         batsim=batsim,
         batsim_args=tuple(batsim_arg or ()),
         patience_s=_patience(timeout),
@@ -211,6 +200,8 @@ def run_command(
         window=window_of(window),
         length_unit=unit_of(length_unit),
         long_s=long_of(long),
+        more_workloads=tuple(workload[1:]),
+        hosts=words.hosts,
     )
     _run_all([(_label(spec), spec)])
 
@@ -240,15 +231,18 @@ def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]
 def _jobs_of(spec: RunSpec) -> int:
     """How many jobs will run, for the bar."""
     if not is_trace(spec.workload):
-        return len(read_workload(spec.workload, simulate=False).jobs)
+        return sum(len(read_workload(path, simulate=False).jobs) for path in spec.workloads)
     # kept for the run
-    return len(kept_trace(spec.workload, spec.window, len(platform_of(spec.platform)), spec.length_unit).jobs)
+    platform = spec.hosts.of(platform_of(spec.platform, spec.hosts.master))
+    return len(kept_trace(spec.workload, spec.window, len(platform), spec.length_unit).jobs)
 
 
 @app.command("compare", rich_help_panel="Simulate")
+@batsim_options(*HOSTS)
 def compare_command(
+    words: BatsimWords,
     platform: PlatformFile,
-    workload: WorkloadFile,
+    workload: Jobs,
     envelope: Annotated[Path, typer.Option("--envelope", help="Power envelope (CSV time_s,power_w).")],
     case: Annotated[
         list[str], typer.Option("-c", "--case", help="LABEL=OPTIONS (JSON): one run of the comparison; repeatable.")
@@ -274,10 +268,12 @@ def compare_command(
             problem = f"{label.strip()!r} gives no file name of its own ({prefix}_*)"
             raise InputError("--case", problem, "choose another label")
         chosen = read_options(options, f"--case {label.strip()}")
-        specs.append((label.strip(), RunSpec(platform, workload, scheduler, chosen, prefix, envelope)))
+        spec = RunSpec(platform, workload[0], scheduler, chosen, prefix, envelope)
+        specs.append((label.strip(), replace(spec, more_workloads=tuple(workload[1:]), hosts=words.hosts)))
+    read = platform_of(platform, words.master_host)
     for _, spec in specs:
         # what is wrong with a later case is said before the first one runs
-        make_scheduler(scheduler, spec.scheduler_options())
+        make_scheduler(scheduler, {**spec.scheduler_options(), "platform": spec.options.get("platform", read)})
     results = _run_all(specs)
     series = read_series(envelope)
     picture = file_of(export, "power", ".png")
@@ -292,7 +288,9 @@ def compare_command(
 
 
 @app.command("serve", rich_help_panel="Real Batsim")
+@batsim_options("master_host", "mmax")
 def serve_command(
+    words: BatsimWords,
     scheduler: SchedulerName = "powercap",
     options: OptionsJson = "{}",
     platform: Annotated[
@@ -312,11 +310,11 @@ def serve_command(
     """
     chosen = read_options(options)
     if platform is not None:
-        chosen.setdefault("platform", str(platform))
+        chosen.setdefault("platform", words.hosts.of(platform_of(platform, words.master_host)))
     if envelope is not None:
         chosen.setdefault("envelope", str(envelope))
     if capacity is not None:
-        chosen.setdefault("capacity", _served_capacity(capacity, platform))
+        chosen.setdefault("capacity", _served_capacity(capacity, platform, words.hosts))
     patience_s = _patience(timeout)
 
     def ready(endpoint: str) -> None:
@@ -333,32 +331,27 @@ def serve_command(
             ready_file.unlink(missing_ok=True)
 
 
-def _served_capacity(text: str, platform: Path | None) -> str | Series:
+def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Series:
     """The capacity for a scheduler that does not know how long the workload is: a file, or what is made of a text."""
     given = capacity_named(text)
     if isinstance(given, Path):
         return text
     if platform is None:
         raise InputError("--capacity", f"{text!r} is made for a number of machines", "give --platform, too, or a file")
-    return capacity_of(given, len(machines_of(platform_of(platform))))
+    return capacity_of(given, len(machines_of(hosts.of(platform_of(platform, hosts.master)))))
 
 
 @app.command("engine", rich_help_panel="Real Batsim")
+@batsim_options()
 def engine_command(
+    words: BatsimWords,
     platform: PlatformFile,
-    workload: WorkloadFile,
+    workload: Jobs,
     socket: Annotated[
         str, typer.Option("-s", "--socket-endpoint", help="Where the scheduler listens.")
     ] = DEFAULT_ENDPOINT,
     export: Prefix = Path("out/engine"),
     events: EventsFile = None,
-    energy: Energy = None,
-    sharing: Sharing = False,
-    dynamic: Dynamic = False,
-    acknowledge: Acknowledge = False,
-    reuse: Reuse = False,
-    forward: Forward = False,
-    unknown: Unknown = False,
     timeout: Timeout = 0.0,
 ) -> None:
     """Play Batsim on the wire for a scheduler in any language, without Batsim: the embedded engine behind a socket.
@@ -367,8 +360,16 @@ def engine_command(
     batwatt serve -o '{"response": "none"}' &
     batwatt engine -p platforms/small.xml -w workloads/small.json -e out/x
     """
-    config = EngineConfig(energy, sharing, dynamic, acknowledge, reuse, forward, unknown)
-    spec = RunSpec(platform, workload, prefix=export, events=events, config=config, patience_s=_patience(timeout))
+    spec = RunSpec(
+        platform,
+        workload[0],
+        prefix=export,
+        events=events,
+        config=words.config,
+        patience_s=_patience(timeout),
+        more_workloads=tuple(workload[1:]),
+        hosts=words.hosts,
+    )
     run_engine(spec, socket, lambda: print(f"asking the scheduler at {socket}", file=sys.stderr, flush=True))
 
 

@@ -9,16 +9,15 @@ import typer
 
 from batwatt.model.workload import LONG_S
 
-SWITCHES = "Batsim's switches"
 ENGINE = "Engine"
 PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
-WorkloadFile = Annotated[Path, typer.Option("-w", "--workload", help="Batsim workload (.json), or a trace of jobs.")]
 Jobs = Annotated[
-    Path,
+    list[Path],
     typer.Option(
         "-w",
         "--workload",
-        help="Batsim workload (.json), or a trace: .swf, .csv, or lines `id release length cores` (.txt).",
+        help="Batsim workload (.json), repeatable: w0, w1, ...; or a trace: .swf, .csv, or lines "
+        "`id release length cores` (.txt).",
     ),
 ]
 OptionalPlatform = Annotated[
@@ -82,38 +81,6 @@ OptionsJson = Annotated[
     ),
 ]
 Prefix = Annotated[Path, typer.Option("-e", "--export", help="Prefix of the output files (folders are made).")]
-Energy = Annotated[
-    bool | None,
-    typer.Option(
-        "--energy/--no-energy",
-        help="Account for energy.",
-        show_default="if the platform has watts",
-        rich_help_panel=ENGINE,
-    ),
-]
-Sharing = Annotated[
-    bool,
-    typer.Option("--enable-compute-sharing", help="Jobs may share a host.", rich_help_panel=SWITCHES),
-]
-Dynamic = Annotated[
-    bool, typer.Option("--enable-dynamic-jobs", help="The scheduler adds jobs.", rich_help_panel=SWITCHES)
-]
-Acknowledge = Annotated[
-    bool,
-    typer.Option("--acknowledge-dynamic-jobs", help="Announce added jobs.", rich_help_panel=SWITCHES),
-]
-Reuse = Annotated[
-    bool,
-    typer.Option("--enable-profile-reuse", help="Keep unused profiles.", rich_help_panel=SWITCHES),
-]
-Forward = Annotated[
-    bool,
-    typer.Option("--forward-profiles-on-submission", help="Send profiles with jobs.", rich_help_panel=SWITCHES),
-]
-Unknown = Annotated[
-    bool,
-    typer.Option("--forward-unknown-events", help="Pass all events on.", rich_help_panel=SWITCHES),
-]
 Timeout = Annotated[
     float,
     typer.Option(

@@ -15,6 +15,7 @@ from rich.console import Console
 from batwatt.campaign.load import describe_options, describe_schedulers
 from batwatt.campaign.materials import capacity_named, gather
 from batwatt.campaign.run import RunSpec, write_results
+from batwatt.cli_batsim import HOSTS, BatsimWords, batsim_options
 from batwatt.cli_options import (
     CapacityText,
     CoreCount,
@@ -125,7 +126,9 @@ def _print_sections(console: Console, width: int, sections: Mapping[str, Sequenc
             print(textwrap.fill(line, width, initial_indent=f"  {name:<{longest}}  ", subsequent_indent=margin))
 
 
+@batsim_options(*HOSTS)
 def metrics(
+    words: BatsimWords,
     prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left.")],
     workload: Jobs,
     platform: OptionalPlatform = None,
@@ -153,7 +156,7 @@ def metrics(
     """
     spec = RunSpec(
         platform_of_words(platform, machines, cores),
-        workload,
+        workload[0],
         # a real Batsim runs profiles that ours does not
         engine="batsim",
         capacity=capacity_of_words(capacity),
@@ -161,12 +164,16 @@ def metrics(
         length_unit=unit_of(length_unit),
         long_s=long_of(long),
         in_flops=slowed,
+        more_workloads=tuple(workload[1:]),
+        hosts=words.hosts,
     )
     found = write_results(prefix, gather(spec, envelope))
     print_summary([(prefix.name, found)])
 
 
+@batsim_options("master_host", "mmax")
 def gantt(
+    words: BatsimWords,
     prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left, ours or a real Batsim's.")],
     platform: Annotated[Path, typer.Option("-p", "--platform", help="The platform of that run.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")],
@@ -179,7 +186,7 @@ def gantt(
     batwatt gantt out/x -p platforms/grid5000.xml --envelope power_profiles/profile3.csv -o out/x.svg
     """
     series = read_series(envelope) if envelope is not None else None
-    print(plot_gantt(prefix, read_platform(platform), series, output, title))
+    print(plot_gantt(prefix, words.hosts.of(read_platform(platform, words.master_host)), series, output, title))
 
 
 def report(

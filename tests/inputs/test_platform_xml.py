@@ -105,7 +105,7 @@ def test_master_by_option_and_by_role(read):
     both = '<platform version="4.1"><host id="m" speed="1f">{}</host><host id="h" speed="1f"/></platform>'
     assert [host.name for host in read(both.format(""), whole=True, master="m").hosts] == ["h"]
     assert [host.name for host in read(both.format(props(role="master")), whole=True).hosts] == ["h"]
-    with pytest.raises(InputError, match="found none"):
+    with pytest.raises(InputError, match="no host is called 'master_host' or has the role"):
         read(both.format(""), whole=True)
 
 
@@ -158,8 +158,6 @@ def host(attributes: str = 'speed="1Gf"', **properties: str) -> str:
         (host('speed="1Gf" core="1.5"'), "core: '1.5'"),
         (host('speed="1Gf" pstate="1"'), "initial p-state 1"),
         (host('speed="1Gf" pstate="-1"'), "pstate: '-1'"),
-        (host(wattage_per_state="1:2,3:4"), "2 entries for 1 p-states"),
-        (host('speed="1Gf,2Gf"', wattage_per_state="1:2"), "1 entries for 2 p-states"),
         (host(wattage_per_state="1"), "not two or three powers"),
         (host(wattage_per_state="1:2:3:4"), "not two or three powers"),
         (host(wattage_per_state="1:nan"), "not a finite number"),
@@ -177,7 +175,8 @@ def host(attributes: str = 'speed="1Gf"', **properties: str) -> str:
         (host(role="master"), "found 'master_host', 'h'"),
         ('<host id="h" speed="1f"><prop id="x"/></host>', "<prop> has no attribute 'value'"),
         ('<peer id="h" speed="1f"/>', "<peer> is not read"),
-        ('<cabinet id="h"/>', "<cabinet> is not read"),
+        ('<include file="x.xml"/>', "<include> is not read"),
+        ('<cabinet id="h"/>', "<cabinet> has no attribute 'prefix'"),
         ('<cluster id="c" prefix="n" suffix="" speed="1f"/>', "cluster 'c': <cluster> has no attribute 'radical'"),
         ('<cluster id="c" prefix="n" suffix="" radical="3-1" speed="1f"/>', "radical '3-1'"),
         ('<cluster id="c" prefix="n" suffix="" radical="" speed="1f"/>', "radical ''"),

@@ -238,14 +238,16 @@ def _last_words(declared: Declaration, text: str, records: dict[str, Record]) ->
 def check_inputs(cells: Sequence[Cell]) -> None:
     """What is wrong with inputs and options is said before the first run: InputError."""
     tried: set[object] = set()
-    slots: dict[str, int] = {}
+    slots: dict[object, int] = {}
     for cell in cells:
         platform = cell.platform
-        if platform.sha256 not in slots:
-            made = platform_of(platform.machines if isinstance(platform, MadePlatform) else platform.path)
+        place = (platform.sha256, platform.hosts)
+        if place not in slots:
+            file = platform.machines if isinstance(platform, MadePlatform) else platform.path
+            made = platform.hosts.of(platform_of(file, platform.hosts.master))
             if cell.events:
                 read_events(cell.events.path, cell.engine_options.forward_unknown_events, len(made))
-            slots[platform.sha256] = len(machines_of(made))
+            slots[place] = len(machines_of(made))
         workload = cell.workload
         if (workload.sha256, workload.window) not in tried:
             tried.add((workload.sha256, workload.window))
@@ -258,9 +260,9 @@ def check_inputs(cells: Sequence[Cell]) -> None:
         if cell.envelope is not None and cell.envelope.sha256 not in tried:
             tried.add(cell.envelope.sha256)
             read_series(cell.envelope.path)
-        if cell.capacity is not None and (cell.capacity.sha256, slots[platform.sha256]) not in tried:
-            tried.add((cell.capacity.sha256, slots[platform.sha256]))
-            _check_capacity(cell, slots[platform.sha256])
+        if cell.capacity is not None and (cell.capacity.sha256, slots[place]) not in tried:
+            tried.add((cell.capacity.sha256, slots[place]))
+            _check_capacity(cell, slots[place])
         options = {name: value for name, value in cell.run_options.items() if name not in cell.given}
         reference = cell.reference
         if reference is not None and reference.text is None and reference.sha256 not in tried:

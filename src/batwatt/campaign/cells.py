@@ -8,7 +8,7 @@ import inspect
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import product
@@ -20,7 +20,15 @@ from batwatt import __version__
 from batwatt.campaign.load import scheduler_class
 from batwatt.campaign.made import MadeCapacity
 from batwatt.campaign.run import EngineName
-from batwatt.campaign.sources import CapacityFile, InputFile, MadePlatform, MissingFileError, Sources, WorkloadFile
+from batwatt.campaign.sources import (
+    CapacityFile,
+    InputFile,
+    MadePlatform,
+    MissingFileError,
+    PlatformFile,
+    Sources,
+    WorkloadFile,
+)
 from batwatt.campaign.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.policy.base import Scheduler
@@ -51,7 +59,7 @@ class Cell:
 
     study: str
     label: str
-    platform: InputFile | MadePlatform
+    platform: PlatformFile | MadePlatform
     workload: WorkloadFile
     envelope: InputFile | None
     scheduler: str
@@ -106,6 +114,7 @@ class Cell:
         return {
             "format": FORMAT,
             "platform": self.platform.sha256,
+            "hosts": asdict(self.platform.hosts),
             "workload": self.workload.sha256,
             **{name: file.sha256 if file else None for name, file in optional.items()},
             "window": [window.begin_s, window.end_s] if window else None,

@@ -82,6 +82,7 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> Task:
         capacity=cell.capacity.spec if isinstance(cell.capacity, MadeCapacity) else _path_of(cell.capacity),
         window=cell.workload.window,
         length_unit=cell.workload.length_unit,
+        hosts=cell.platform.hosts,
     )
     files = cell.inputs
     return Task(

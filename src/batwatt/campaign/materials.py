@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,18 +20,19 @@ from batwatt.inputs.google_like import to_text
 from batwatt.inputs.in_flops import json_in_flops, workload_in_flops
 from batwatt.inputs.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.machines import Machines, machines_platform, machines_xml
-from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.platform_xml import MASTER_HOST, read_platform
 from batwatt.inputs.series_csv import read_series
 from batwatt.inputs.window import window_json, window_workload
 from batwatt.model.platform import MACHINE, Platform
 from batwatt.model.series import Series
-from batwatt.model.workload import LONG_S, Workload
+from batwatt.model.workload import LONG_S, Workload, merged
 from batwatt.results.goodput import Window
 from batwatt.results.writers import file_of
 
 if TYPE_CHECKING:
     from batwatt.campaign.run import RunSpec
 
+_log = logging.getLogger(__name__)
 BEYOND_S = 30 * 86_400.0
 """How long after twice the last submission a capacity that is made ends, in s; its last value holds from there on."""
 
@@ -50,6 +52,17 @@ class Materials:
     window: Window | None
     long_s: float = LONG_S
     simulated: Workload | None = None
+    others: tuple[Workload, ...] = ()
+
+    @property
+    def run(self) -> list[Workload]:
+        """What the engine runs."""
+        return [self.simulated or self.workload, *self.others]
+
+    @property
+    def measured(self) -> Workload:
+        """All jobs, to measure the run by."""
+        return merged([self.workload, *self.others])
 
 
 def is_trace(workload: Path) -> bool:
@@ -66,24 +79,43 @@ def capacity_named(text: str | Path) -> Path | CapacitySpec:
 
 def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
     """Read everything that a run needs. Raises InputError."""
-    platform = platform_of(spec.platform)
+    everything = platform_of(spec.platform, spec.hosts.master)
+    loads = _json_workloads(spec)
+    platform = spec.hosts.of(everything, max((load.nb_res for load in loads), default=None))
+    for ignored in platform.not_simulated if spec.engine != "batsim" else ():
+        _log.warning("%s: the embedded engine ignores %s", platform.source, ignored)
     machines = machines_of(platform)
     cores = max(machines.values())
     if is_trace(spec.workload):
         # what is handed to somebody else's scheduler may come back changed
         ours = spec.scheduler in dict(our_schedulers())
-        workload = (kept_trace if ours else windowed)(spec.workload, spec.window, len(platform), spec.length_unit)
+        loads = [(kept_trace if ours else windowed)(spec.workload, spec.window, len(platform), spec.length_unit)]
     elif SECONDS[spec.length_unit] != 1.0:
         raise InputError("--length-unit", "is for traces of jobs: Batsim's JSON is in s", "leave it out")
-    else:
-        workload = read_workload(spec.workload, simulate=spec.engine != "batsim")
+    workload, *others = loads
     capacity = None
     if spec.capacity is not None:
-        last_s = max((job.submit_time_s for job in workload.jobs), default=0.0)
+        last_s = max((job.submit_time_s for load in loads for job in load.jobs), default=0.0)
         capacity = capacity_of(spec.capacity, len(machines), last_s)
     series = read_series(envelope) if envelope is not None else None
     simulated = workload_in_flops(workload, nominal_flops(platform)) if spec.in_flops else None
-    return Materials(platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated)
+    return Materials(platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others))
+
+
+def _json_workloads(spec: RunSpec) -> list[Workload]:
+    """The workloads w0, w1, ... of Batsim's files; none if there is one file and that is a trace. Raises InputError."""
+    paths = spec.workloads
+    traces = [path for path in paths if is_trace(path)]
+    if traces and len(paths) > 1:
+        problem = "is a trace: several workloads must be Batsim's JSON"
+        raise InputError(traces[0], problem, "convert it with `batwatt convert`, or give it alone")
+    if len(paths) > 1 and spec.in_flops:
+        problem = f"{len(paths)} workloads, but the delays of one only become flops for a scheduler that changes speeds"
+        raise InputError("--workload", problem, "give one")
+    if traces and spec.hosts.mmax_workload:
+        raise InputError("--mmax-workload", f"the trace {traces[0]} has no 'nb_res'", "use --mmax")
+    simulate = spec.engine != "batsim"
+    return [] if traces else [read_workload(path, f"w{i}", simulate=simulate) for i, path in enumerate(paths)]
 
 
 def capacity_of(given: Path | CapacitySpec, machines: int, last_submission_s: float = 0.0) -> Series:
@@ -112,7 +144,7 @@ def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
         else:
             data = load_json(read_text(workload), workload)
         if spec.in_flops:
-            data = json_in_flops(data, nominal_flops(platform_of(spec.platform)))
+            data = json_in_flops(data, nominal_flops(platform_of(spec.platform, spec.hosts.master)))
         workload = _write(file_of(prefix, "workload", ".json"), to_text(data))
     return replace(spec, platform=platform, workload=workload, length_unit="s")
 
@@ -123,9 +155,9 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def platform_of(given: Path | Machines) -> Platform:
+def platform_of(given: Path | Machines, master: str = MASTER_HOST) -> Platform:
     """A platform of a file, or of like machines, which this process makes once. Raises InputError."""
-    return _made(given) if isinstance(given, Machines) else read_platform(given)
+    return _made(given) if isinstance(given, Machines) else read_platform(given, master)
 
 
 @lru_cache(maxsize=4)

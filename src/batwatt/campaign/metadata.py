@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s: float) -> None:
     """PREFIX_metadata.json: what made these files (inputs by content, options, versions) and how long it took."""
     inputs = {"workload": spec.workload, "events": spec.events}
+    inputs |= {f"workload w{number}": path for number, path in enumerate(spec.more_workloads, 1)}
     if isinstance(spec.capacity, CapacitySpec):
         inputs |= {f"capacity {path.name}": path for path in spec.capacity.files()}
     else:
@@ -47,6 +48,7 @@ def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s:
         "inputs": {
             name: {"path": str(path), "sha256": _sha256(path)} for name, path in inputs.items() if path is not None
         },
+        "hosts": asdict(spec.hosts),
         "machines": asdict(spec.platform) if isinstance(spec.platform, Machines) else None,
         "window_s": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
         "length_unit": spec.length_unit,

@@ -68,7 +68,8 @@ def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> OptimumResult
     """
     budget, envelope = check_optimum(spec)
     assert isinstance(spec.platform, Path)
-    platform, workload = read_platform(spec.platform), read_workload(spec.workload)
+    platform = spec.hosts.of(read_platform(spec.platform, spec.hosts.master))
+    workload = read_workload(spec.workload)
     problem = make_problem(platform, workload, envelope)
     orders = _orders(problem, platform, workload, envelope)
     solution = optimise(problem, budget, orders, report)

@@ -23,6 +23,7 @@ from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.inputs.capacity_spec import CapacitySpec
 from batwatt.inputs.events import read_events
+from batwatt.inputs.host_choice import HostChoice
 from batwatt.inputs.jobs_csv import TimeUnit
 from batwatt.inputs.machines import Machines, SpeedMachines
 from batwatt.model.platform import Platform
@@ -55,6 +56,7 @@ class RunSpec:
     A workload that is not JSON is a trace of jobs, its times in `length_unit` if it is CSV, cut to the window if there
     is one. A capacity is a file, or made when the run starts. Jobs of more than `long_s` s are long; unless told apart,
     for the scheduler as for the figures. With `in_flops` delays run as flops that last as long at the nominal speed.
+    With `more_workloads` they are called w0, w1, ..., as in Batsim. `hosts` chooses among those of a platform file.
     """
 
     platform: Path | Machines
@@ -74,10 +76,17 @@ class RunSpec:
     length_unit: TimeUnit = "s"
     long_s: float = LONG_S
     in_flops: bool = False
+    more_workloads: tuple[Path, ...] = ()
+    hosts: HostChoice = field(default_factory=HostChoice)
 
     def __post_init__(self) -> None:
         if not 0.0 < self.long_s < math.inf:
             raise ValueError(f"long_s must be > 0 s and finite, got {self.long_s!r}")
+
+    @property
+    def workloads(self) -> tuple[Path, ...]:
+        """All files of jobs."""
+        return (self.workload, *self.more_workloads)
 
     def scheduler_options(self) -> dict[str, Any]:
         """The scheduler's options with the run's own platform, envelope, capacity and end, unless they name others.
@@ -142,8 +151,8 @@ def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
     materials = gather(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
     platform, envelope = materials.platform, materials.envelope
     options = spec.scheduler_options()
-    if isinstance(spec.platform, Machines):
-        options.setdefault("platform", platform)
+    if "platform" not in spec.options:
+        options["platform"] = platform
     if isinstance(spec.capacity, CapacitySpec):
         options["capacity"] = materials.capacity
     if "long_s" in _options_of(found):
@@ -161,7 +170,7 @@ def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
     deadlock: DeadlockError | None = None
     with staging(spec.prefix) as inner:
         if spec.engine == "embedded":
-            engine = Engine(platform, [materials.simulated or materials.workload], config, events)
+            engine = Engine(platform, materials.run, config, events)
             watch = (lambda link: _Watched(link, progress)) if progress else None
             try:
                 with blaming(spec.scheduler, type(scheduler)):
@@ -236,7 +245,7 @@ def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda:
     materials = gather(spec, None)
     hosts = len(materials.platform)
     events = read_events(spec.events, spec.config.forward_unknown_events, hosts) if spec.events else ()
-    engine = Engine(materials.platform, [materials.workload], spec.config, events)
+    engine = Engine(materials.platform, materials.run, spec.config, events)
     with staging(spec.prefix) as inner:
         ready()
         write_record(serve(engine, endpoint, spec.patience_s), inner)
@@ -325,8 +334,8 @@ def _run_apart(spec: RunSpec, scheduler: Any, config: EngineConfig, prefix: Path
             raise InputError(
                 "--batsim", f"{spec.batsim!r} is not an executable on PATH", "install Batsim 4.x or give its path"
             )
-        args = [*config.batsim_args(), "--disable-schedule-tracing", *spec.batsim_args]
-        command = batsim_command(binary, spec.platform, [spec.workload], prefix, spec.events, args)
+        args = [*config.batsim_args(), *spec.hosts.batsim_args(), "--disable-schedule-tracing", *spec.batsim_args]
+        command = batsim_command(binary, spec.platform, spec.workloads, prefix, spec.events, args)
         name = "Batsim"
     else:
         command = _engine_command(spec, config, prefix)
@@ -342,7 +351,9 @@ def _engine_command(spec: RunSpec, config: EngineConfig, prefix: Path) -> Callab
     """Command line of `batwatt engine` as a function of the scheduler's endpoint."""
 
     def command(endpoint: str) -> list[str]:
-        line: list[Any] = [sys.executable, "-m", "batwatt", "engine", "-p", spec.platform, "-w", spec.workload]
+        line: list[Any] = [sys.executable, "-m", "batwatt", "engine", "-p", spec.platform, *spec.hosts.batsim_args()]
+        for workload in spec.workloads:
+            line += ["-w", workload]
         line += ["-s", endpoint, "-e", prefix, "--energy" if config.energy else "--no-energy"]
         line += [flag for flag in config.batsim_args() if flag != "-E"]
         if spec.events is not None:
@@ -356,7 +367,7 @@ def write_results(prefix: Path, materials: Materials) -> Metrics:
     """Work out what Batsim's files under a prefix tell; write PREFIX_metrics.json, _power.csv and _classes.csv."""
     metrics, ledger = measured(
         prefix,
-        materials.workload,
+        materials.measured,
         materials.envelope,
         materials.platform.fastest_flops,
         capacity=materials.capacity,

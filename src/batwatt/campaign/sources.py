@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,11 @@ from batwatt.files import whole_file
 from batwatt.inputs.capacity import to_csv
 from batwatt.inputs.capacity_walk import Walk, random_walk
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
+from batwatt.inputs.host_choice import HostChoice
 from batwatt.inputs.jobs_csv import TimeUnit
 from batwatt.inputs.machines import Machines
 from batwatt.inputs.platform_gen import number_text
+from batwatt.inputs.platform_xml import MASTER_HOST
 from batwatt.inputs.pmbs_synthetic import Synthetic, synthetic
 from batwatt.inputs.riskaware_text import to_riskaware
 from batwatt.inputs.varcap_synthetic import VarcapLike, varcap_table
@@ -78,10 +80,18 @@ class CapacityFile(InputFile):
 
 
 @dataclass(frozen=True)
+class PlatformFile(InputFile):
+    """A platform, and which of its hosts run jobs."""
+
+    hosts: HostChoice = field(default_factory=HostChoice)
+
+
+@dataclass(frozen=True)
 class MadePlatform:
     """Like machines without a file; its digest is that of their parameters."""
 
     machines: Machines
+    hosts: HostChoice = field(default_factory=HostChoice)
 
     @property
     def name(self) -> str:
@@ -141,12 +151,13 @@ class Sources:
         _distinct(found, where)
         return found
 
-    def platforms(self, declared: Sequence[Platforms], where: str) -> list[InputFile | MadePlatform]:
+    def platforms(self, declared: Sequence[Platforms], where: str) -> list[PlatformFile | MadePlatform]:
         """Platform files and machines in their order. Raises InputError."""
-        found: list[InputFile | MadePlatform] = []
+        found: list[PlatformFile | MadePlatform] = []
         for number, entry in enumerate(declared):
             if entry.files:
-                found += self.files([entry.files], where)
+                hosts = HostChoice(entry.master_host or MASTER_HOST, entry.mmax)
+                found += [_as(PlatformFile, file, hosts=hosts) for file in self.files([entry.files], where)]
             else:
                 made = _made(f"{where}[{number}]", Machines, machines=entry.machines, cores=entry.cores)
                 found.append(MadePlatform(made))

@@ -49,11 +49,16 @@ EXAMPLES = {
 
 
 class Platforms(Declared):
-    """Platform files (a path or a glob), or like machines that are made without a file."""
+    """Platform files (a path or a glob), or like machines that are made without a file.
+
+    Of a file, `master_host` runs no job, and of the others the first `mmax` do (0: all), as with Batsim's options.
+    """
 
     files: str | None = None
     machines: int | None = None
     cores: int | None = None
+    master_host: str | None = None
+    mmax: int = Field(0, ge=0)
 
     @model_validator(mode="before")
     @classmethod
@@ -65,6 +70,8 @@ class Platforms(Declared):
         given = [value is not None for value in (self.files, self.machines, self.cores)]
         if given not in ([True, False, False], [False, True, True]):
             raise wrong("must be a path, or `machines` and `cores`")
+        if self.files is None and (self.master_host is not None or self.mmax):
+            raise wrong("`master_host` and `mmax` go with `files` only")
         return self
 
 

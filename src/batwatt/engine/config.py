@@ -45,4 +45,5 @@ class EngineConfig:
             "--forward-profiles-on-submission": self.forward_profiles,
             "--forward-unknown-events": self.forward_unknown_events,
         }
-        return [flag for flag, wanted in flags.items() if wanted]
+        config = [f"--sched-cfg={self.sched_config}"] if self.sched_config else []
+        return [flag for flag, wanted in flags.items() if wanted] + config

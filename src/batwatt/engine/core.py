@@ -46,8 +46,7 @@ class Engine:
         self.ended = False
         energy = platform.has_power if self.config.energy is None else self.config.energy
         if energy and not platform.has_power:
-            poor = next(host.name for host in platform.hosts if not host.has_power)
-            raise InputError(platform.source, f"host {poor!r} has no wattage_per_state", "add it or run without energy")
+            raise InputError(platform.source, platform.power_problem, "correct it or run without energy")
         self.kernel = Kernel()
         self.machines = Machines(platform)
         self.journal = Journal(self.machines, energy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,11 +21,15 @@ from batwatt.units import finite, speed_flops
 
 MAX_HOSTS = 1_000_000
 """More hosts than this in one file are taken for a typing error in a radical."""
+MASTER_HOST = "master_host"
+"""Name of the host that runs the resource manager and no job, unless another is chosen (Batsim's `-m`)."""
 WATTS = ("wattage_per_state", "watt_per_state")
 """Names of the property with the power of each p-state, the newer first."""
 
 _ZONES = ("zone", "AS")
-_OTHER_HOSTS = ("cabinet", "peer", "include")
+_GROUPS = ("cluster", "cabinet")
+_OTHER_HOSTS = ("peer", "include")
+_LATENCIES = ("latency", "lat", "bb_lat", "loopback_lat")
 _TIME_VARYING = ("availability_file", "state_file", "speed_file")
 _ROLES = ("", "compute_node", "storage", "master")
 _WATTS_HINT = "write 'idle:full' or 'idle:epsilon:full' per p-state, separated by commas"
@@ -55,12 +60,13 @@ class _Node:
     """Properties of the zones around the host, outermost first; complete only when the file is read."""
 
 
-def read_platform(path: Path | str, master: str = "master_host") -> Platform:
+def read_platform(path: Path | str, master: str = MASTER_HOST) -> Platform:
     """The compute hosts of a SimGrid platform file, numbered as Batsim numbers them.
 
-    The host named `master` (or of role `master`) and storage hosts are left out. Raises InputError.
+    The host named `master` (or of role `master`) and storage hosts are left out. A host that has not as many powers as
+    p-states has neither watts nor sleep p-states, as in a Batsim without `-E`. Raises InputError.
     """
-    nodes = _read_nodes(path)
+    nodes, latencies = _read_nodes(path)
     seen: dict[str, int] = {}
     for node in nodes:
         if node.name in seen:
@@ -72,15 +78,26 @@ def read_platform(path: Path | str, master: str = "master_host") -> Platform:
         raise InputError(path, "no compute host", "add <host> or <cluster> elements besides the master")
     reader = _HostReader(path)
     ordered = sorted(compute, key=lambda node: node.name)
-    return Platform(tuple(reader.host(index, node) for index, node in enumerate(ordered)), source=str(path))
+    hosts = tuple(reader.host(index, node) for index, node in enumerate(ordered))
+    useless = [host for host in hosts if host.no_power]
+    if useless:
+        text = "%s: no energy is accounted for: %d of %d hosts have not one power per p-state (host %r: %s)"
+        _log.warning(text, path, len(useless), len(hosts), useless[0].name, useless[0].no_power)
+    ignored = []
+    if latencies:
+        ignored.append(f"latency ({len(latencies)} elements, the first: {latencies[0]}): times differ from Batsim's")
+    if storage := [node.name for node in nodes if node.properties.get("role", "").strip() == "storage"]:
+        ignored.append(f"storage hosts ({len(storage)}, the first: {storage[0]!r})")
+    return Platform(hosts, source=str(path), not_simulated=tuple(ignored))
 
 
-def _read_nodes(path: Path | str) -> list[_Node]:
+def _read_nodes(path: Path | str) -> tuple[list[_Node], list[str]]:
+    """The hosts of a file, and the elements that have latency."""
     builder = _Builder(path)
     parser = XMLParser(target=builder, forbid_dtd=False, forbid_entities=True, forbid_external=True)
     builder.parser = parser.parser
     try:
-        parser.feed(read_bytes(path))
+        parser.feed(_declared_first(read_bytes(path)))
         parser.close()
     except DefusedXmlException as error:
         what = type(error).__name__
@@ -89,7 +106,17 @@ def _read_nodes(path: Path | str) -> list[_Node]:
         raise InputError(path, f"is not well-formed XML ({error})", "correct the file there") from None
     except (ValueError, LookupError) as error:
         raise InputError(path, f"is not XML in a known encoding ({error})", "save the file as UTF-8") from None
-    return builder.nodes
+    return builder.nodes, builder.latencies
+
+
+def _declared_first(data: bytes) -> bytes:
+    """The file with blank lines in front of its XML declaration moved behind it, where XML allows them."""
+    text = data.lstrip()
+    blanks = data[: len(data) - len(text)]
+    if not (blanks and text.startswith(b"<?xml")):
+        return data
+    declaration, end, rest = text.partition(b"?>")
+    return declaration + end + blanks + rest
 
 
 def _without_services(nodes: list[_Node], master: str, path: Path | str) -> list[_Node]:
@@ -106,10 +133,20 @@ def _without_services(nodes: list[_Node], master: str, path: Path | str) -> list
         elif role != "storage":
             compute.append(node)
     if len(masters) != 1:
-        names = ", ".join(repr(node.name) for node in masters[:5]) or "none"
-        problem = f"one host must be the master, which runs the resource manager and no job; found {names}"
-        raise InputError(path, problem, f'name one {master!r} or give one <prop id="role" value="master"/>')
+        raise _no_one_master(path, master, masters, compute)
     return compute
+
+
+def _no_one_master(path: Path | str, master: str, masters: list[_Node], compute: list[_Node]) -> InputError:
+    if masters:
+        names = ", ".join(repr(node.name) for node in masters[:5])
+        problem = f"one host must be the master, which runs the resource manager and no job; found {names}"
+        return InputError(path, problem, "name one of them with -m/--master-host, and give no other the role")
+    near = difflib.get_close_matches(master, (node.name for node in compute), n=1)
+    example = near or [node.name for node in compute[:1]]
+    problem = f"no host is called {master!r} or has the role 'master': none would run the resource manager"
+    such = f" such as --master-host {example[0]}" if example else ""
+    return InputError(path, problem, f"choose a host, which then runs no job,{such}")
 
 
 class _Builder:
@@ -119,6 +156,7 @@ class _Builder:
         self.path = path
         self.parser: Any = None
         self.nodes: list[_Node] = []
+        self.latencies: list[str] = []
         self._open: list[_Frame] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -130,6 +168,7 @@ class _Builder:
             self._open[-1].properties[self._attribute(frame, "id")] = self._attribute(frame, "value")
         elif tag in _OTHER_HOSTS:
             raise InputError(self._place(frame), f"<{tag}> is not read", "write <host> or <cluster> instead")
+        self._note_latency(frame)
         self._open.append(frame)
 
     def end(self, tag: str) -> None:
@@ -137,9 +176,10 @@ class _Builder:
         frame = self._open.pop()
         if tag == "host":
             self._add(frame, self._attribute(frame, "id"), self._zones())
-        elif tag == "cluster":
+        elif tag in _GROUPS:
             prefix, suffix = self._attribute(frame, "prefix"), self._attribute(frame, "suffix")
-            zones = (*self._zones(), frame.properties)
+            # a cluster is a zone, a cabinet is only a part of one
+            zones = (*self._zones(), frame.properties) if tag == "cluster" else self._zones()
             for number in self._radical(frame):
                 self._add(frame, f"{prefix}{number}{suffix}", zones)
 
@@ -151,6 +191,14 @@ class _Builder:
 
     def _zones(self) -> tuple[dict[str, str], ...]:
         return tuple(frame.properties for frame in self._open if frame.tag in _ZONES)
+
+    def _note_latency(self, frame: _Frame) -> None:
+        for key in _LATENCIES:
+            text = frame.attributes.get(key, "")
+            # the unit does not matter: `0`, `0us` and `0.0` are none
+            if text.strip(" .0abcdefghijklmnopqrstuvwxyz"):
+                self.latencies.append(f"<{frame.tag}> {frame.attributes.get('id', '')!r} on line {frame.line}: {text}")
+                return
 
     def _add(self, frame: _Frame, name: str, zones: tuple[dict[str, str], ...]) -> None:
         if not (name and name.isprintable()):
@@ -209,10 +257,14 @@ class _HostReader:
         for zone in node.zones:
             zone_properties.update(zone)
         watts = next((properties[key] for key in WATTS if key in properties), None)
-        pstates = self._states(node.attributes["speed"], watts, place)
+        speeds = node.attributes["speed"]
+        problem = _unlike(speeds, watts)
+        if problem:
+            watts = None
+        pstates = self._states(speeds, watts, place)
         cores = _index(node.attributes.get("core", "1"), f"{place}: core")
         initial = _index(node.attributes.get("pstate", "0"), f"{place}: pstate")
-        sleeps = _sleeps(properties.get("sleep_pstates"), len(pstates), place)
+        sleeps = () if problem else _sleeps(properties.get("sleep_pstates"), len(pstates), place)
         try:
             return Host(
                 id=index,
@@ -222,12 +274,13 @@ class _HostReader:
                 initial_pstate=initial,
                 sleeps=sleeps,
                 has_power=watts is not None,
+                no_power=problem,
                 properties=MappingProxyType(properties),
                 zone_properties=MappingProxyType(zone_properties),
             )
         except ValueError as error:
-            problem = str(error).removeprefix(f"host {node.name!r}: ")
-            raise InputError(place, problem, "correct the host") from None
+            wrong = str(error).removeprefix(f"host {node.name!r}: ")
+            raise InputError(place, wrong, "correct the host") from None
 
     def _states(self, speeds: str, watts: str | None, place: str) -> tuple[PState, ...]:
         known = self._pstates.get((speeds, watts))
@@ -239,14 +292,18 @@ class _HostReader:
             raise InputError(place, f"speed: {error}", "write one speed per p-state, as in '38.4Gf, 19.2Gf'") from None
         powers = [(0.0, 0.0, 0.0)] * len(flops)
         if watts is not None:
-            entries = watts.split(",")
-            if len(entries) != len(flops):
-                problem = f"wattage_per_state has {len(entries)} entries for {len(flops)} p-states"
-                raise InputError(place, problem, _WATTS_HINT)
-            powers = [_power(entry, place) for entry in entries]
+            powers = [_power(entry, place) for entry in watts.split(",")]
         states = tuple(PState(speed, *power) for speed, power in zip(flops, powers, strict=True))
         self._pstates[speeds, watts] = states
         return states
+
+
+def _unlike(speeds: str, watts: str | None) -> str:
+    """Why the powers of a host are of no use, as Batsim says with `-E` only: not one per p-state."""
+    powers, pstates = len((watts or "").split(",")), len(speeds.split(","))
+    if watts is None or powers == pstates:
+        return ""
+    return f"wattage_per_state has {powers} entries for {pstates} p-states"
 
 
 def _power(entry: str, place: str) -> tuple[float, float, float]:

@@ -56,7 +56,10 @@ class Sleep:
 
 @dataclass(frozen=True)
 class Host:
-    """A compute host as Batsim numbers it. `pstates` are in the order of the platform file."""
+    """A compute host as Batsim numbers it. `pstates` are in the order of the platform file.
+
+    `no_power` says why the watts that the file gives are of no use.
+    """
 
     id: int
     name: str
@@ -65,6 +68,7 @@ class Host:
     initial_pstate: int = 0
     sleeps: tuple[Sleep, ...] = ()
     has_power: bool = False
+    no_power: str = ""
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     zone_properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -110,10 +114,14 @@ class Host:
 
 @dataclass(frozen=True)
 class Platform:
-    """The compute hosts in Batsim's order; `hosts[i].id == i`."""
+    """The compute hosts in Batsim's order; `hosts[i].id == i`.
+
+    `not_simulated` names what else the file has and a real Batsim only would simulate.
+    """
 
     hosts: tuple[Host, ...]
     source: str = "<memory>"
+    not_simulated: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.hosts:
@@ -128,6 +136,12 @@ class Platform:
     def has_power(self) -> bool:
         """Whether every host says what it draws, which energy accounting needs."""
         return all(host.has_power for host in self.hosts)
+
+    @property
+    def power_problem(self) -> str:
+        """Which host does not say what it draws, and why; empty if all do."""
+        poor = next((host for host in self.hosts if not host.has_power), None)
+        return "" if poor is None else f"host {poor.name!r}: {poor.no_power or 'has no wattage_per_state'}"
 
     @cached_property
     def kinds(self) -> tuple[int, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -118,3 +118,24 @@ class Workload:
     raw_profiles: Mapping[str, Mapping[str, Any]]
     nb_res: int
     source: str = "<memory>"
+
+
+def merged(workloads: Sequence[Workload]) -> Workload:
+    """All jobs of several workloads as one; profiles are called `w1!NAME`, so that equal names do not meet."""
+    if len(workloads) == 1:
+        return workloads[0]
+    jobs = [replace(job, profile=f"{job.workload}!{job.profile}") for load in workloads for job in load.jobs]
+    profiles: dict[str, Profile] = {}
+    for load in workloads:
+        for name, profile in load.profiles.items():
+            if isinstance(profile, Composed):
+                profile = replace(profile, sequence=tuple(f"{load.name}!{part}" for part in profile.sequence))
+            profiles[f"{load.name}!{name}"] = profile
+    return Workload(
+        name=",".join(load.name for load in workloads),
+        jobs=tuple(sorted(jobs, key=lambda job: (job.submit_time_s, job.id))),
+        profiles=profiles,
+        raw_profiles={f"{load.name}!{name}": raw for load in workloads for name, raw in load.raw_profiles.items()},
+        nb_res=max(load.nb_res for load in workloads),
+        source=", ".join(load.source for load in workloads),
+    )

@@ -133,7 +133,8 @@ class Problem:
 def make_problem(platform: Platform, workload: Workload, envelope: Series) -> Problem:
     """The problem of a platform, a workload and an envelope in W; InputError names a job that can never run."""
     if not platform.has_power:
-        raise InputError(platform.source, "planning needs the watts of every host", "add wattage_per_state")
+        problem = f"planning needs the watts of every host; {platform.power_problem}"
+        raise InputError(platform.source, problem, "correct it")
     if not workload.jobs:
         raise InputError(workload.source, "has no jobs", "there is nothing to plan")
     kinds = tuple(_kinds(platform))

@@ -76,7 +76,7 @@ class EnvelopeScheduler(Scheduler):
             raise InputError("option 'platform'", f"the response {self.the_response.name!r} needs it", hint)
         if not self.platform.has_power:
             problem = f"the response {self.the_response.name!r} needs the watts of every host"
-            raise InputError(self.platform.source, problem, "add wattage_per_state")
+            raise InputError(self.platform.source, f"{problem}; {self.platform.power_problem}", "correct it")
         if given == EVENTS:
             return EventInjector()
         return FileInjector(given if isinstance(given, Series) else read_series(given))

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from batwatt.inputs.platform_xml import read_platform
 from batwatt.report import data, interactive, pictures, pictures_compared
 from batwatt.report.grid import slug
-from batwatt.report.kept import envelope_of, input_of
+from batwatt.report.kept import envelope_of, platform_of
 from batwatt.report.outline import Outline, best_first
 from batwatt.report.pictures_boxes import READING, Boxes, boxes, boxes_figure
 from batwatt.report.pmbs23 import GOODPUT, MEASURES, RANGE, Sweep
@@ -182,11 +181,10 @@ def _gantts(campaign: Campaign, outline: Outline, zoom: data.Zoom | None) -> Ite
     drawn = 0
     for label in dict.fromkeys(wanted):
         row = kept[kept["label"] == label].iloc[0] if label in rated else None
-        source = None if row is None else input_of(campaign.prefix(row["key"]), "platform")
-        if row is None or source is None:
+        platform = None if row is None else platform_of(campaign.prefix(row["key"]))
+        if row is None or platform is None:
             continue
         prefix = campaign.prefix(row["key"])
-        platform = read_platform(source)
         timeline = read_timeline(prefix, platform)
         if not timeline.runs:
             continue

@@ -9,7 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from batwatt.errors import InputError
+from batwatt.inputs.host_choice import HostChoice
+from batwatt.inputs.platform_xml import read_platform
 from batwatt.inputs.series_csv import read_series
+from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.results import read
 from batwatt.results.writers import file_of
@@ -24,6 +27,16 @@ def input_of(prefix: Path, name: str) -> Path | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return path if same else None
+
+
+def platform_of(prefix: Path) -> Platform | None:
+    """The hosts of the platform file on which a kept run ran, if it is there and still the same."""
+    path = input_of(prefix, "platform")
+    if path is None:
+        return None
+    given = json.loads(file_of(prefix, "metadata", ".json").read_text(encoding="utf-8")).get("hosts", {})
+    hosts = HostChoice(**given)
+    return hosts.of(read_platform(path, hosts.master))
 
 
 def envelope_of(prefix: Path) -> Series | None:
