@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from batwatt.errors import BatwattError
+from batwatt.repeats import Repeats
 
 
 def exit_code_of(command: Callable[[], Any]) -> int:
@@ -21,6 +22,7 @@ def exit_code_of(command: Callable[[], Any]) -> int:
             stream.reconfigure(errors="backslashreplace")
     with _signals() as caught:
         code = _guarded(command)
+        _tell_warnings()
         if caught:
             # whatever another library made of the interrupt
             code = _complain(f"ended by {signal.Signals(caught[-1]).name}", None, 128 + caught[-1])
@@ -36,12 +38,35 @@ class _Stopped(KeyboardInterrupt):
 
 
 class Warnings(logging.StreamHandler[Any]):
-    """One line a message, on what is stderr at that time (a progress bar may stand in front of it)."""
+    """One line a message, on what is stderr at that time (a progress bar may stand in front of it).
+
+    Warnings wait for the end of the command: there may be thousands of a kind, which then make one line with a count.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._repeats = Repeats()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a message."""
+        """Write a message, or keep it."""
+        if record.levelno == logging.WARNING:
+            self._repeats.add(record)
+            return
         self.stream = sys.stderr
         super().emit(record)
+
+    def tell(self) -> None:
+        """Write what was kept."""
+        self.stream = sys.stderr
+        for record, line in self._repeats.take():
+            record.msg, record.args = line, ()
+            super().emit(record)
+
+
+def _tell_warnings() -> None:
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, Warnings):
+            handler.tell()
 
 
 @contextmanager
@@ -89,6 +114,7 @@ def _guarded(command: Callable[[], Any]) -> int:
 
 
 def _complain(text: str, error: BaseException | None, code: int) -> int:
+    _tell_warnings()
     if error is not None and logging.getLogger().isEnabledFor(logging.INFO):
         traceback.print_exception(error)
     print("batwatt: " + " ".join(text.split()), file=sys.stderr)

@@ -25,6 +25,7 @@ from batwatt.campaign.run import RunSpec, run
 from batwatt.campaign.sources import InputFile, MadePlatform, digest_of
 from batwatt.campaign.spec import OPTIMUM
 from batwatt.errors import BatwattError
+from batwatt.repeats import Repeats
 from batwatt.results.metrics import Metrics
 
 BOUNDS = ("lower_bound", "gap", "proven_optimal")
@@ -134,7 +135,7 @@ def execute_quietly(task: Task) -> Outcome:
             outcome = execute(task)
     finally:
         logger.removeHandler(handler)
-    return replace(outcome, notes=tuple(handler.notes))
+    return replace(outcome, notes=tuple(line for _, line in handler.repeats.take()[:MAX_NOTES]))
 
 
 @cache
@@ -151,15 +152,14 @@ def _end_with(parent: int) -> None:
 
 
 class _Notes(logging.Handler):
-    """Remembers the first warnings."""
+    """Remembers warnings."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.notes: list[str] = []
+        self.repeats = Repeats()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if len(self.notes) < MAX_NOTES:
-            self.notes.append(" ".join(record.getMessage().split()))
+        self.repeats.add(record)
 
 
 def _attempt(task: Task, folder: Path) -> Outcome:

@@ -1,0 +1,38 @@
+"""Messages that repeat, gathered: one line for each kind, with how many more there were."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+_PLACEHOLDER = re.compile(r"%[-+ #0]*[\d.]*[a-zA-Z%]")
+
+
+class Repeats:
+    """Log records by kind: those of one logger and one text before its values are filled in.
+
+    A kind is told by its first message; the very same message again is not counted.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[object, tuple[logging.LogRecord, set[int]]] = {}
+
+    def add(self, record: logging.LogRecord) -> None:
+        """Take a message."""
+        text = str(record.msg)
+        message = record.getMessage()
+        # of a text that is nothing but values each message is a kind of its own
+        worded = any(character.isalpha() for character in _PLACEHOLDER.sub("", text))
+        kind = (record.name, record.levelno, text if worded else message)
+        self._first.setdefault(kind, (record, set()))[1].add(hash(message))
+
+    def take(self) -> list[tuple[logging.LogRecord, str]]:
+        """The first record of each kind, in order, with its line; forgets them."""
+        taken = [(record, _line(record, len(messages) - 1)) for record, messages in self._first.values()]
+        self._first.clear()
+        return taken
+
+
+def _line(record: logging.LogRecord, more: int) -> str:
+    text = " ".join(record.getMessage().split())
+    return f"{text} (and {more:,} more like this)" if more else text
