@@ -47,6 +47,20 @@ def test_table2_by_hand(tmp_path):
     assert list(grid.frame["label"]) == ["Optimum", A] and grid.named == 2
 
 
+def test_what_speeds_cost_stands_behind_the_slowdown(tmp_path):
+    full = [column.name for column in table(tmp_path / "full", TWO)[0].columns]
+    slow = [TWO[0] | {"mean_run_time_stretch": 1.5, "mean_slowdown_full_speed": 4.5}, TWO[1], *TWO[2:]]
+    grid, *_ = table(tmp_path / "slow", slow)
+    added = ["mean_run_time_stretch", "mean_slowdown_full_speed"]
+    names = [column.name for column in grid.columns]
+    assert names[: names.index("killed_power")] == ["label", "instances", "mean_slowdown", *added]
+    assert [name for name in names if name not in added] == full
+    assert (line(grid)[added[0]], line(grid)[added[1]]) == ((1.5 + 1.0) / 2, (4.5 + 1.0) / 2)
+    own = study_tables(*table(tmp_path / "own", [*TWO, *further(), slow[0] | {"study": "slowed"}])[1:])
+    shown = {grid.name: [column.name for column in grid.columns] for grid in own}
+    assert added[0] in shown["study-slowed"] and added[0] not in shown["study-own"]
+
+
 def test_unproven_optimum_is_labelled_so(tmp_path):
     grid, *_ = table(tmp_path, [*TWO[:3], TWO[3] | {"proven_optimal": False, "gap": 0.25}])
     found = line(grid)

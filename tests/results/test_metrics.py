@@ -77,6 +77,9 @@ def test_a_run_by_hand(run):
     metrics = measure(prefix, jobs, Series((0.0, 10.0, 20.0), (200.0, 200.0, 90.0)), REFERENCE)
     assert metrics == Metrics(
         mean_slowdown=(1 + 3 + 3) / 3,
+        # 4 s at full speed: they took 10, 5 and 10 s, and were there for 10, 15 and 30 s
+        mean_run_time_stretch=25 / 4 / 3,
+        mean_slowdown_full_speed=55 / 4 / 3,
         jobs_finished=3,
         killed_power=1,
         killed_walltime=1,
@@ -194,6 +197,43 @@ def test_every_figure_is_declared_once():
     assert all(metric.meaning and metric.better in ("", "lower", "higher") for metric in METRICS)
 
 
+@pytest.mark.parametrize(
+    ("profile", "hosts", "full_s"),
+    # p has 4e9 flops on each host, total 6e9 on all, nap lasts 5 s at any speed; both is three times p and nap
+    [("p", 2, 4.0), ("total", 3, 2.0), ("nap", 2, 5.0), ("both", 2, 3 * 9.0), ("nested", 2, 2 * (3 * 9.0 + 3.0))],
+)
+def test_run_time_at_full_speed(run, profile, hosts, full_s):
+    metrics = measure(run([row("1", 10, 70, 135)]), workload(("1", 10, hosts, profile)), None, REFERENCE)
+    assert metrics.mean_run_time_stretch == 135 / full_s
+    assert metrics.mean_slowdown_full_speed == (70 - 10 + 135) / full_s
+
+
+def test_uneven_tasks_wait_for_the_longest(run):
+    profiles = {"p": {"type": "parallel", "cpu": [1e9, 4e9, 2e9], "com": [0] * 9}}
+    jobs = [{"id": "1", "subtime": 0, "res": 3, "profile": "p"}]
+    uneven = parse_workload({"nb_res": 3, "jobs": jobs, "profiles": profiles}, "w0", "memory")
+    assert measure(run([row("1", 0, 0, 6)]), uneven, None, REFERENCE).mean_run_time_stretch == 1.5
+
+
+def test_what_began_before_its_window_runs_whole_when_it_is_submitted_again(run):
+    raw = {"id": "1", "subtime": 0, "res": 1, "profile": "nap", "release_s": 0, "length_s": 20}
+    profiles = {"nap": {"type": "delay", "delay": 5}}
+    jobs = parse_workload({"nb_res": 1, "jobs": [raw], "profiles": profiles}, "w0", "memory")
+    rows = [row("1", 0, 0, 3, "COMPLETED_KILLED"), row("1#1", 3, 10, 20)]
+    metrics = measure(run(rows), jobs, None, REFERENCE)
+    assert (metrics.mean_run_time_stretch, metrics.mean_slowdown_full_speed) == (1.0, 30 / 20)
+
+
+def test_full_speed_is_told_where_it_differs(run):
+    jobs = workload(("1", 0, 1, "p"))
+    full = measure(run([row("1", 0, 1, 4)]), jobs, None, REFERENCE)
+    assert (full.mean_run_time_stretch, full.mean_slowdown_full_speed) == (1.0, 1.25)
+    half = dataclasses.replace(full, mean_run_time_stretch=2.0, mean_slowdown_full_speed=2.25)
+    assert "full" not in summary_text([("a", full)]) and "2.25" in summary_text([("a", full), ("b", half)])
+    nothing = measure(run([row("1", 0, 0, 0, "REJECTED")]), jobs, None, REFERENCE)
+    assert nothing.mean_run_time_stretch is None and "full" not in summary_text([("a", nothing)])
+
+
 def test_figures_are_finite(run):
     metrics = measure(run([]), workload(("1", 0, 1, "p")), None, REFERENCE)
     with pytest.raises(ValueError, match="energy_j must be finite or None"):
@@ -207,8 +247,8 @@ def test_summary(run):
     bare = dataclasses.replace(full, energy_j=None, violations=None, killed_power=12, mean_slowdown=None)
     text = summary_text([("easy [red]", full), ("none", bare)])
     lines = text.splitlines()
-    assert " ".join(lines[-2].split()) == "easy [red] 1.50 1 0 + 0 0 100.0 2.000 0 0.083"
-    assert " ".join(lines[-1].split()) == "none - 1 12 + 0 - 100.0 - 0 0.083"
+    assert " ".join(lines[-2].split()) == "easy [red] 1.50 2.50 3.75 1 0 + 0 0 100.0 2.000 0 0.083"
+    assert " ".join(lines[-1].split()) == "none - 2.50 3.75 1 12 + 0 - 100.0 - 0 0.083"
     assert all(line == line.rstrip() for line in lines)
     assert summary_table([]).row_count == 0
     # figures are never cut, however narrow the page

@@ -37,7 +37,7 @@ FORMAT = 1
 """Version of what a key is made of and of the files of cells."""
 _RESULTS = (
     *("classes", "columns", "goodput", "ledger", "metrics", "origins"),
-    *("parts", "power", "read", "writers", "yields"),
+    *("parts", "power", "read", "work", "writers", "yields"),
 )
 CODE = (
     *("_version.py", "units.py", "model", "inputs", "engine", "periods", "carbon", "policy"),

@@ -98,7 +98,8 @@ def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
         last_s = max((job.submit_time_s for load in loads for job in load.jobs), default=0.0)
         capacity = capacity_of(spec.capacity, len(machines), last_s)
     series = read_series(envelope) if envelope is not None else None
-    simulated = workload_in_flops(workload, nominal_flops(platform)) if spec.in_flops else None
+    speed_flops = reference_flops(spec, platform)
+    simulated = None if speed_flops is None else workload_in_flops(workload, speed_flops)
     return Materials(platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others))
 
 
@@ -138,13 +139,14 @@ def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
     platform, workload = spec.platform, spec.workload
     if isinstance(platform, Machines):
         platform = _write(file_of(prefix, "platform", ".xml"), machines_xml(platform))
-    if is_trace(workload) or spec.in_flops:
+    speed_flops = reference_flops(spec, spec.hosts.of(platform_of(spec.platform, spec.hosts.master)))
+    if is_trace(workload) or speed_flops is not None:
         if is_trace(workload):
             data = window_json(read_trace(workload, spec.length_unit), *_bounds(spec.window), hosts, workload)
         else:
             data = load_json(read_text(workload), workload)
-        if spec.in_flops:
-            data = json_in_flops(data, nominal_flops(platform_of(spec.platform, spec.hosts.master)))
+        if speed_flops is not None:
+            data = json_in_flops(data, speed_flops)
         workload = _write(file_of(prefix, "workload", ".json"), to_text(data))
     return replace(spec, platform=platform, workload=workload, length_unit="s")
 
@@ -165,10 +167,15 @@ def _made(machines: Machines) -> Platform:
     return machines_platform(machines, f"{machines.machines} machines of {machines.cores} cores")
 
 
-def nominal_flops(platform: Platform) -> float:
-    """The speed of the first host in the p-state in which it begins, flop/s."""
-    host = platform.hosts[0]
-    return host.pstates[host.initial_pstate].speed_flops
+def reference_flops(spec: RunSpec, platform: Platform) -> float | None:
+    """The speed in flop/s at which delays are turned into work, None if they stay delays; see `RunSpec.in_flops`."""
+    if spec.in_flops:
+        host = platform.hosts[0]
+        return host.pstates[host.initial_pstate].speed_flops
+    under_power = spec.envelope or spec.options.get("envelope")
+    if spec.in_flops is None and is_trace(spec.workload) and (under_power or not platform.one_speed):
+        return platform.fastest_flops
+    return None
 
 
 def machines_of(platform: Platform) -> dict[str, int]:

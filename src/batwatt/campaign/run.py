@@ -55,8 +55,12 @@ class RunSpec:
 
     A workload that is not JSON is a trace of jobs, its times in `length_unit` if it is CSV, cut to the window if there
     is one. A capacity is a file, or made when the run starts. Jobs of more than `long_s` s are long; unless told apart,
-    for the scheduler as for the figures. With `in_flops` delays run as flops that last as long at the nominal speed.
-    With `more_workloads` they are called w0, w1, ..., as in Batsim. `hosts` chooses among those of a platform file.
+    for the scheduler as for the figures. With `more_workloads` they are called w0, w1, ..., as in Batsim. `hosts` chooses
+    among those of a platform file.
+
+    With `in_flops` delays run as flops that last as long at the nominal speed, that of the first host as it begins;
+    without, as delays. None: those of a trace run as flops that last as long at the platform's fastest speed if it has
+    several or an envelope is given, unless the scheduler follows a capacity in machines, and needs their lengths.
     """
 
     platform: Path | Machines
@@ -75,7 +79,7 @@ class RunSpec:
     window: Window | None = None
     length_unit: TimeUnit = "s"
     long_s: float = LONG_S
-    in_flops: bool = False
+    in_flops: bool | None = None
     more_workloads: tuple[Path, ...] = ()
     hosts: HostChoice = field(default_factory=HostChoice)
 
@@ -200,7 +204,7 @@ def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
 def _with_speeds(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
     """The same run with jobs and machines that can be slowed down, if the scheduler does that. Raises InputError."""
     if not (issubclass(scheduler, Scheduler) and scheduler.needs_speeds):
-        return spec
+        return replace(spec, in_flops=False) if "capacity" in _options_of(scheduler) else spec
     if spec.config.energy is False:
         problem = f"the scheduler {spec.scheduler!r} changes speeds, which Batsim does with energy accounting only"
         raise InputError("--no-energy", problem, "leave it out")

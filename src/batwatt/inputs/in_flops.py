@@ -12,7 +12,7 @@ from batwatt.model.workload import Delay, Parallel, Workload
 def workload_in_flops(workload: Workload, speed_flops: float) -> Workload:
     """The same workload, its delays as flops that last as long on cores of `speed_flops` flop/s."""
     profiles = {
-        name: Parallel(per_host_flops=profile.duration_s * speed_flops, return_code=profile.return_code)
+        name: Parallel(per_host_flops=_work(profile.duration_s, speed_flops), return_code=profile.return_code)
         if isinstance(profile, Delay)
         else profile
         for name, profile in workload.profiles.items()
@@ -31,4 +31,9 @@ def _in_flops(raw: Mapping[str, Any], speed_flops: float) -> Mapping[str, Any]:
     if raw.get("type") != "delay":
         return raw
     others = {name: value for name, value in raw.items() if name not in ("type", "delay")}
-    return {"type": "parallel_homogeneous", "cpu": raw["delay"] * speed_flops, "com": 0, **others}
+    return {"type": "parallel_homogeneous", "cpu": _work(raw["delay"], speed_flops), "com": 0, **others}
+
+
+def _work(duration_s: float, speed_flops: float) -> float:
+    """Flops as Batsim's JSON has them, so that those sent are those that run."""
+    return round(duration_s * speed_flops, 6)

@@ -153,3 +153,9 @@ class Platform:
     def fastest_flops(self) -> float:
         """Speed per core of the fastest computation p-state of all hosts, flop/s."""
         return max(host.pstates[host.compute[0]].speed_flops for host in self.hosts if host.compute)
+
+    @cached_property
+    def one_speed(self) -> bool:
+        """Whether all computation p-states of all hosts are equally fast."""
+        speeds = {host.kind: {host.pstates[state].speed_flops for state in host.compute} for host in self.hosts}
+        return len(set().union(*speeds.values())) <= 1

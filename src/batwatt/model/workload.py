@@ -46,6 +46,10 @@ class Delay:
         """Flops of the same occupation on `hosts` hosts of `reference_flops` flop/s."""
         return self.duration_s * hosts * reference_flops
 
+    def run_s(self, hosts: int, speed_flops: float) -> float:
+        """How long it takes, at whatever speed, in s."""
+        return self.duration_s
+
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
@@ -72,6 +76,11 @@ class Parallel:
             return sum(self.flops)
         each = self.each_flops(hosts)
         return 0.0 if each is None else each * hosts
+
+    def run_s(self, hosts: int, speed_flops: float) -> float:
+        """How long it takes on `hosts` hosts of `speed_flops` flop/s, in s."""
+        each = max(self.flops) if self.flops else self.each_flops(hosts)
+        return (each or 0.0) / speed_flops
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,8 @@ class EnvelopeScheduler(Scheduler):
         self._registration_over = False
         self._to_sleep: dict[int, int] = {}
         self._killing: set[str] = set()
+        self._delays = 0
+        self._first_delay = ""
 
     def _make_injector(self) -> Injector | None:
         given = self.settings.envelope
@@ -142,6 +144,15 @@ class EnvelopeScheduler(Scheduler):
         low, high = nodeid
         self.cluster.arrived(hostset.span(low, high))
         self._settled = False
+
+    def onSimulationEnds(self) -> None:
+        """Tell how many jobs no change of speed could touch."""
+        if self._delays:
+            text = (
+                "the response %r met %d delays (first: %s): speeds do not slow them, they draw what idle servers do; "
+                "give them as parallel_homogeneous flops (docs/powercap.md)"
+            )
+            self.logger.warning(text, self.the_response.name, self._delays, self._first_delay)
 
     def onNoMoreJobsInWorkloads(self) -> None:
         """The queue is all there will be."""
@@ -276,6 +287,9 @@ class EnvelopeScheduler(Scheduler):
             run = cluster.start(start.waiting, start.mask)
             if cluster.platform is not None:
                 run.work_flops = self._work_flops(run)
+                if self.injector is not None and (job.profile_dict or {}).get("type") == "delay":
+                    self._first_delay = self._first_delay or job.id
+                    self._delays += 1
             job.allocation = HostSet(start.mask)
             self.bs.execute_job(job)
         self._placed = cluster.epoch

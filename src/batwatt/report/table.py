@@ -27,7 +27,8 @@ LATER_METRICS = ("job_failure_rate", "mean_wait_s", "terminations", "migrations"
     f"{name}_{length}{unit}" for name, unit in (
         ("goodput", ""), ("job_failure_rate", ""), ("mean_wait", "_s"), ("terminations", ""))
     for length in ("short", "long")
-), "checkpoint_volume", "recovery_volume", "checkpoints", "recoveries", "min_yield", "mean_yield")  # fmt: skip
+), "checkpoint_volume", "recovery_volume", "checkpoints", "recoveries", "min_yield", "mean_yield",
+    "mean_run_time_stretch", "mean_slowdown_full_speed")  # fmt: skip
 LATER = ("capacity", "strategy", "cap_structure", *VARIES, *LATER_METRICS)
 """Columns that tables of older versions lack: empty there."""
 TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "placement", "order", "response", "strategy",
@@ -57,6 +58,8 @@ class Measure:
 _MEANING = {metric.name: metric.meaning for metric in METRICS}
 
 SLOWDOWN = Measure("mean_slowdown", "slowdown", "", _MEANING["mean_slowdown"])
+RUN_TIME = Measure("mean_run_time_stretch", "run time / at full speed", "", _MEANING["mean_run_time_stretch"])
+FULL_SPEED = Measure("mean_slowdown_full_speed", "slowdown of full speed", "", _MEANING["mean_slowdown_full_speed"])
 KILLED_POWER = Measure("killed_power", "kills for power", "jobs", _MEANING["killed_power"], decimals=1)
 KILLED_WALLTIME = Measure("killed_walltime", "kills at the walltime", "jobs", _MEANING["killed_walltime"], decimals=1)
 KILLS = Measure("kills", "kills", "jobs", "kills for power + kills at the walltime", decimals=1)

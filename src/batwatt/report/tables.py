@@ -12,16 +12,20 @@ from batwatt.report.outline import Outline, places
 from batwatt.report.table import (
     COMPARED,
     DONE,
+    FULL_SPEED,
     INSTANCE,
     KILLED_POWER,
     KILLED_WALLTIME,
     KILLS,
+    RUN_TIME,
     SLOWDOWN,
     VIOLATIONS,
     WORK,
     Campaign,
+    Measure,
 )
 from batwatt.results.metrics import METRICS
+from batwatt.results.summary import runs_at_other_speeds
 
 SHOWN = (SLOWDOWN, KILLED_POWER, KILLED_WALLTIME, KILLS, VIOLATIONS, WORK)
 QUARTERS = ("+++", "++", "+", "")
@@ -46,7 +50,7 @@ def table2(campaign: Campaign, outline: Outline) -> Grid:
     found = pd.DataFrame(index=labels)
     by_label = frame.groupby("label", sort=False)
     found["instances"] = by_label.size()
-    for measure in SHOWN:
+    for measure in _with_speeds(SHOWN, frame):
         found[measure.name] = by_label[measure.name].mean()
         unit = f" ({measure.unit})" if measure.unit else ""
         columns.append(GridColumn(measure.name, measure.title + unit, "mean", measure.meaning, measure.decimals))
@@ -65,6 +69,16 @@ def table2(campaign: Campaign, outline: Outline) -> Grid:
     named = sum(label in outline.highlighted or label == outline.reference for label in labels)
     title = "Table II: the algorithms and the optimum" if outline.printed else "The algorithms"
     return Grid("table2", title, tuple(columns), found.rename_axis("label").reset_index(), named, tuple(notes))
+
+
+def _with_speeds(measures: Sequence[Measure], frame: pd.DataFrame) -> tuple[Measure, ...]:
+    """The measures, and how much longer jobs ran than at full speed behind the slowdown, if they did in some run."""
+    others = frame[RUN_TIME.name].map(runs_at_other_speeds).any()
+    return tuple(
+        shown
+        for measure in measures
+        for shown in ((measure, RUN_TIME, FULL_SPEED) if others and measure is SLOWDOWN else (measure,))
+    )
 
 
 def is_proven(campaign: Campaign, study: str) -> bool:
@@ -191,7 +205,7 @@ def _study_table(campaign: Campaign, outline: Outline, study: str, name: str) ->
     parts = [(f"_{value}", value or "none", frame[frame[apart] == value]) for value in kinds.get(apart or "", ())]
     parts.append(("", "all", frame))
     columns, found = [GridColumn("label", "algorithm")], {}
-    for measure in FURTHER:
+    for measure in _with_speeds(FURTHER, frame):
         for suffix, heading, part in parts:
             column = f"{measure.name}{suffix}"
             found[column] = part.groupby("label")[measure.name].mean()

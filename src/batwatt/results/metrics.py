@@ -14,7 +14,7 @@ import numpy as np
 from batwatt.errors import InputError
 from batwatt.files import write_json
 from batwatt.model.series import Series
-from batwatt.model.workload import LONG_S, Composed, Delay, Workload
+from batwatt.model.workload import LONG_S, Workload
 from batwatt.results import read
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.goodput import goodput_figures
@@ -22,6 +22,7 @@ from batwatt.results.ledger import Ledger, Window, ledger_of, unfinished
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.parts import Chains, Floats, Mask, chains_of, kinds_of
 from batwatt.results.power import compare, power_series, step_starts
+from batwatt.results.work import flops_of, full_speed_s
 from batwatt.results.writers import file_of
 
 _NEEDED = (
@@ -45,6 +46,8 @@ class Metric:
 
 METRICS = (
     Metric("mean_slowdown", "", "mean of (waiting + execution) / execution over the successful jobs", "lower"),
+    Metric("mean_run_time_stretch", "", "mean of run time / run time at full speed over the successful jobs", "lower"),
+    Metric("mean_slowdown_full_speed", "", "mean of (end - submission) / run time at full speed over them", "lower"),
     Metric("jobs_finished", "jobs", "jobs that completed successfully", "higher"),
     Metric("killed_power", "jobs", "runs of a job that the scheduler killed (for lack of power)", "lower"),
     Metric("killed_walltime", "jobs", "runs of a job that reached their walltime", "lower"),
@@ -98,6 +101,8 @@ class Metrics:
     """The figures of a run as `METRICS` declares them; None where one has no meaning (no jobs, no envelope, ...)."""
 
     mean_slowdown: float | None
+    mean_run_time_stretch: float | None = None
+    mean_slowdown_full_speed: float | None = None
     jobs_finished: int
     killed_power: int
     killed_walltime: int
@@ -189,7 +194,7 @@ def measured(
 ) -> tuple[Metrics, Ledger | None]:
     """The figures of the run whose files are under `prefix`, and what became of its rows if it had a capacity.
 
-    `envelope` is the cap in W, `reference_flops` the speed in flop/s at which the work of a delay is counted,
+    `envelope` is the cap in W, `reference_flops` the full speed in flop/s, at which the work of a delay is counted,
     `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long; `slowed` as in
     `Ledger`. Without a file of energies all that follows from power is None, without a capacity all of `goodput.py`. A
     job that was resubmitted waits from its first submission. A run that ends after the window is unfinished, whatever
@@ -214,8 +219,12 @@ def measured(
     if capacity is not None:
         ledger = ledger_of(jobs, origins, kinds, chains, workload, window, slowed)
         figures.update(goodput_figures(ledger, capacity, cores, long_s))
+    if not (reference_flops > 0.0 and math.isfinite(reference_flops)):
+        raise ValueError(f"reference_flops must be > 0 and finite, got {reference_flops!r}")
+    run_s, finish_s = full_speed_s(workload, reference_flops, origins, chains), jobs["finish_time"].to_numpy()
+    figures.update(_full_speed(run_s, finish_s, chains, origins, successful))
     metrics = Metrics(
-        mean_slowdown=_mean_slowdown(jobs["finish_time"].to_numpy(), chains, origins, successful),
+        mean_slowdown=_mean_slowdown(finish_s, chains, origins, successful),
         jobs_finished=int(successful.sum()),
         killed_power=int(count.get(KILLED, 0)),
         killed_walltime=int(count.get("COMPLETED_WALLTIME_REACHED", 0)),
@@ -253,44 +262,28 @@ def _mean_slowdown(finish_s: Floats, chains: Chains, origins: Origins, successfu
     return float(np.mean((waiting[ran] + execution[ran]) / execution[ran])) if ran.any() else None
 
 
+def _full_speed(
+    run_s: Floats, finish_s: Floats, chains: Chains, origins: Origins, successful: Mask
+) -> dict[str, float]:
+    """The figures that compare the successful jobs with runs at full speed, of `run_s` s; nothing without jobs."""
+    rows = successful & (run_s > 0.0)
+    if not rows.any():
+        return {}
+    run_s = run_s[rows]
+    return {
+        "mean_run_time_stretch": float(np.mean(chains.execution_s[rows] / run_s)),
+        "mean_slowdown_full_speed": float(np.mean((finish_s - origins.submit_s)[rows] / run_s)),
+    }
+
+
 def _work_fraction(
     workload: Workload, origins: Origins, successful: np.ndarray, reference_flops: float
 ) -> float | None:
     """Share of the workload's flops that successful jobs did; None if it has none or a profile is not known."""
     done = np.unique(origins.job[successful & origins.known])
-    work = _Work(workload, reference_flops)
-    delays = {name: profile.duration_s for name, profile in workload.profiles.items() if isinstance(profile, Delay)}
-    jobs = workload.jobs
-    flops = np.array([delays.get(job.profile, math.nan) * job.hosts for job in jobs]) * reference_flops
-    try:
-        for index in np.flatnonzero(np.isnan(flops)).tolist():
-            flops[index] = work.flops(jobs[index].profile, jobs[index].hosts)
-    except KeyError:
-        return None
+    flops = flops_of(workload, reference_flops)
     total = math.fsum(flops.tolist())
     return min(1.0, math.fsum(flops[done].tolist()) / total) if total > 0.0 else None
-
-
-class _Work:
-    """Flops of profiles, each worked out once per number of hosts."""
-
-    def __init__(self, workload: Workload, reference_flops: float) -> None:
-        if not (reference_flops > 0.0 and math.isfinite(reference_flops)):
-            raise ValueError(f"reference_flops must be > 0 and finite, got {reference_flops!r}")
-        self.profiles = workload.profiles
-        self.reference_flops = reference_flops
-        self.known: dict[tuple[str, int], float] = {}
-
-    def flops(self, name: str, hosts: int) -> float:
-        """Flops of profile `name` on `hosts` hosts; KeyError if the profile is not simulated."""
-        key = (name, hosts)
-        if key not in self.known:
-            profile = self.profiles[name]
-            if isinstance(profile, Composed):
-                self.known[key] = profile.repeat * math.fsum(self.flops(part, hosts) for part in profile.sequence)
-            else:
-                self.known[key] = profile.work_flops(hosts, self.reference_flops)
-        return self.known[key]
 
 
 def _energy(prefix: Path | str, envelope: Series | None, end_s: float) -> dict[str, float | int | None]:

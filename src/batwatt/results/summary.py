@@ -66,6 +66,11 @@ _UNDER_POWER: _Columns = (
     ("above\ncap\nkWh", _energies(lambda m: m.energy_above_cap_j)),
     ("unused\nkWh", _energies(lambda m: m.unused_j)),
 )
+_AT_OTHER_SPEEDS: _Columns = (
+    ("stretch\nof run\ntime", _numbers(lambda m: m.mean_run_time_stretch, 2)),
+    ("slowdown\n/ full\nspeed", _numbers(lambda m: m.mean_slowdown_full_speed, 2)),
+)
+"""What is shown beside the slowdown if jobs of a run did not run at full speed."""
 _UNDER_CAPACITY: _Columns = (
     ("goodput\n%", _numbers(lambda m: _scaled(m.goodput, 100.0), 2)),
     ("failed\nruns\n%", _numbers(lambda m: _scaled(m.job_failure_rate, 100.0), 2)),
@@ -86,13 +91,21 @@ _OF_CHECKPOINTS: _Columns = (
 """What is shown too if one of them took checkpoints."""
 
 
+def runs_at_other_speeds(stretch: float | None) -> bool:
+    """Whether a `mean_run_time_stretch` is another than 1 as it is shown, with 2 decimals; None is not."""
+    return stretch is not None and abs(stretch - 1.0) >= 0.005
+
+
 def summary_table(rows: Rows) -> Table:
     """A table with one line per run (label, metrics); `-` where a figure has no meaning.
 
-    If a run had a capacity in machines, goodput, failures and stretches stand in place of what is about power; what
-    checkpoints cost is told if there were any.
+    If jobs did not run at full speed, how much longer they took stands beside the slowdown. If a run had a capacity in
+    machines, goodput, failures and stretches stand in place of what is about power; what checkpoints cost is told if
+    there were any.
     """
     shown = _UNDER_CAPACITY if any(metrics.capacity_core_s is not None for _, metrics in rows) else _UNDER_POWER
+    if shown is _UNDER_POWER and any(runs_at_other_speeds(metrics.mean_run_time_stretch) for _, metrics in rows):
+        shown = (shown[0], *_AT_OTHER_SPEEDS, *shown[1:])
     if any(metrics.checkpoints or metrics.recoveries for _, metrics in rows):
         shown += _OF_CHECKPOINTS
     table = Table(box=box.SIMPLE_HEAD, padding=0)

@@ -1,0 +1,102 @@
+"""Numbers as Batsim's JSON library (RapidJSON) reads them, and as Batsim writes them again."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+MAX_DEPTH = 100
+"""How deep lists and objects may be nested in a job, a profile or an event."""
+TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+
+_NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?")
+_EXACT_CHARS = 16
+"""A decimal fraction of at most so many characters is read exactly by anybody."""
+_LONGEST_EXACT = 2**53 - 1
+_UNSIGNED, _SIGNED = 2**64 - 1, 2**63
+_POWERS = [float(f"1e{exponent}") for exponent in range(309)]
+
+
+def batsim_float(text: str) -> float:
+    """The double that Batsim takes a JSON number with a point or an exponent, or of many digits, to be.
+
+    RapidJSON reads up to 17 digits and divides once, so that the last bit may differ from the nearest double.
+    Raises ValueError if the number is too large for one.
+    """
+    if len(text) <= _EXACT_CHARS and "e" not in text and "E" not in text:
+        return float(text)
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text[:40]!r} is not a number")
+    minus, whole, fraction, exponent = match.groups("")
+    value, digits, shift = _whole(whole, _SIGNED if minus else _UNSIGNED), len(whole) - 1, 0
+    if isinstance(value, int):
+        for place, digit in enumerate(fraction):
+            if value > _LONGEST_EXACT:
+                fraction = fraction[place:]
+                break
+            value = value * 10 + int(digit)
+            shift -= 1
+            digits += value != 0
+        else:
+            fraction = ""
+        value = float(value)
+    for digit in fraction[: max(0, 17 - digits)]:
+        value = value * 10.0 + int(digit)
+        shift -= 1
+    power = int(exponent or 0)
+    if power > 308 - shift:
+        raise ValueError(f"{text[:40]} is too large")
+    power = max(power, -(10**6)) + shift
+    if power >= 0:
+        value *= _POWERS[power]
+    elif power >= -308:
+        value /= _POWERS[-power]
+    else:
+        value = value / _POWERS[308] / _POWERS[-power - 308] if power >= -616 else 0.0
+    if math.isinf(value):
+        raise ValueError(f"{text[:40]} is too large")
+    return -value if minus else value
+
+
+def _whole(text: str, limit: int) -> int | float:
+    """The digits before the point: an integer, or a double summed up digit by digit where that is too large."""
+    if int(text[:20]) <= limit and len(text) <= 20:
+        return int(text)
+    exact = 19 if int(text[:20]) > limit else 20
+    while int(text[:exact]) > limit:
+        exact -= 1
+    value = float(int(text[:exact]))
+    for digit in text[exact:]:
+        value = value * 10.0 + int(digit)
+    return value
+
+
+def batsim_number(value: float) -> float:
+    """The double that Batsim takes a number to be that Python has read from JSON."""
+    return batsim_float(str(value)) if type(value) is int and value > _UNSIGNED else float(value)
+
+
+def wire_floats(obj: Any) -> Any:
+    """A copy with every float rounded to 6 decimals, as Batsim's JSON has them; RecursionError beyond MAX_DEPTH."""
+    return wire(obj, 0)
+
+
+def wire(obj: Any, depth: int) -> Any:
+    """The same for an object that is `depth` levels deep in another."""
+    if isinstance(obj, float):
+        sent = round(obj, 6)
+        if abs(obj - sent) > 4.8e-7 or 1e8 < abs(obj) < math.inf:
+            # near a tie it tells that Batsim has written and read it once more
+            sent = round(batsim_float(repr(obj)), 6)
+        return sent
+    if isinstance(obj, (dict, list, tuple)):
+        if depth >= MAX_DEPTH:
+            raise RecursionError(TOO_DEEP)
+        if isinstance(obj, dict):
+            return {key: wire(value, depth + 1) for key, value in obj.items()}
+        return [wire(value, depth + 1) for value in obj]
+    if isinstance(obj, int) and not -_SIGNED <= obj <= _UNSIGNED:
+        return batsim_float(str(obj))
+    return obj
