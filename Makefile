@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# where there is no such command only pytest's own limits hold
+LIMIT := $(if $(shell command -v timeout),timeout -k 10 2400)
 MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope power_profiles/profile3.csv
 
 .PHONY: help run test lint wheel bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
@@ -26,7 +28,7 @@ run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD beside no configura
 	  -c 'EASY Slowdown no configuration={"placement": "easy", "order": "slowdown", "response": "none"}'
 
 test: $(BIN)/batwatt  ## all tests
-	$(BIN)/python -m pytest -q -n 2
+	$(LIMIT) $(BIN)/python -m pytest -q -n 2
 
 lint: $(VENV)/dev  ## style, types, import contract
 	$(BIN)/ruff check src schedulers tests bench experiments power_profiles docker

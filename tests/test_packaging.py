@@ -141,6 +141,14 @@ def test_ci_runs_the_script_and_the_compose_file():
     assert any(f"{prefix.lstrip('/')}_$stem.csv" in line for line in runs["real-batsim"])
 
 
+def test_what_hangs_ends(request):
+    """Each test, and all of them, have a time limit that is in force."""
+    assert request.config.pluginmanager.hasplugin("timeout")
+    assert 0.0 < float(request.config.getini("timeout")) <= 300.0
+    assert 0.0 < float(request.config.getini("session_timeout")) <= 3600.0
+    assert "$(LIMIT) $(BIN)/python -m pytest" in (ROOT / "Makefile").read_text()
+
+
 def test_citation():
     data = load(ROOT / "CITATION.cff")
     assert (data["cff-version"], data["title"], data["license"]) == ("1.2.0", "batwatt", "Apache-2.0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from batwatt.campaign.campaign import Declaration, Report, State, Way, carry_out, declared_in, declared_of
+from batwatt.campaign.pools import WORKERLESS_S
 from batwatt.cli_results import report
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import read_text
@@ -41,16 +43,30 @@ JobQueueFile = Annotated[
     Path | None,
     typer.Option("--dask-jobqueue", help="Run on Dask workers that a batch system starts, as this YAML file says."),
 ]
+WorkerTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--worker-timeout",
+        help="End if the Dask cluster is without workers for so many s (0: never).",
+        show_default=f"{WORKERLESS_S:g}",
+    ),
+]
 Only = Annotated[str | None, typer.Option("--only", metavar="STUDY", help="Run just one of its studies.")]
 RESULTS = Path("results")
 
 
-def _way(jobs: int | None, dask: str | None, job_queue: Path | None) -> Way:
+def _way(jobs: int | None, dask: str | None, job_queue: Path | None, workerless_s: float | None) -> Way:
     if dask is not None and job_queue is not None:
         raise InputError("--dask-jobqueue", "there is --dask, too", "give one of them")
     if jobs is not None and (dask is not None or job_queue is not None):
         raise InputError("--jobs", "is for runs on this machine", "leave it out: the Dask cluster has its own number")
-    return Way(jobs or Way.jobs, dask, job_queue)
+    if workerless_s is None:
+        return Way(jobs or Way.jobs, dask, job_queue)
+    if dask is None and job_queue is None:
+        raise InputError("--worker-timeout", "is for a Dask cluster", "leave it out, or give --dask")
+    if not 0.0 <= workerless_s < math.inf:
+        raise InputError("--worker-timeout", f"{workerless_s:g} is not a number of s >= 0", "0 waits for ever")
+    return Way(dask=dask, job_queue=job_queue, workerless_s=workerless_s or None)
 
 
 def _find(known: Path, results: Path, name: str | None) -> Declaration:
@@ -123,13 +139,14 @@ def run_command(
     jobs: Jobs = None,
     dask: DaskAddress = None,
     dask_jobqueue: JobQueueFile = None,
+    worker_timeout: WorkerTimeout = None,
     only: Only = None,
 ) -> int:
     """Run what is not done yet of a declared campaign, and write its table; failed runs are tried again.
 
     [bold]Example:[/] batwatt campaign run experiments/igsc22.yaml
     """
-    return _carry_out(declared_in(declared, results, name), _way(jobs, dask, dask_jobqueue), only)
+    return _carry_out(declared_in(declared, results, name), _way(jobs, dask, dask_jobqueue, worker_timeout), only)
 
 
 @campaign.command("resume")
@@ -140,6 +157,7 @@ def resume_command(
     jobs: Jobs = None,
     dask: DaskAddress = None,
     dask_jobqueue: JobQueueFile = None,
+    worker_timeout: WorkerTimeout = None,
     only: Only = None,
 ) -> int:
     """Complete a campaign that was interrupted: a folder as it was declared then, a YAML file as it is now.
@@ -152,7 +170,7 @@ def resume_command(
     if known.is_dir() and found.origin.is_file() and read_text(found.origin) != found.text:
         text = f"{found.origin} has changed since; this completes the campaign as it was run"
         print(f"batwatt: {text} (`batwatt campaign run {found.origin}` takes the changes)", file=sys.stderr)
-    return _carry_out(found, _way(jobs, dask, dask_jobqueue), only)
+    return _carry_out(found, _way(jobs, dask, dask_jobqueue, worker_timeout), only)
 
 
 @campaign.command("status")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ import threading
 import pytest
 from cli.conftest import wait_for
 
+from batwatt.campaign import pools
 from batwatt.campaign.pools import job_queue_cluster
 
 distributed = pytest.importorskip("distributed")
@@ -67,6 +69,66 @@ def test_a_run_that_kills_each_worker(small, cluster):
     assert on_dask(small, cluster).code == 1
     assert [row["status"] for row in small.rows()] == ["done", "failed"]
     assert "each worker that ran it died" in small.rows()[1]["error"]
+
+
+def test_all_workers_vanish(small):
+    """It does not wait for ever, and what was done is not done again."""
+    awake = small.folder / "awake"
+    scheduler = small.slow(f"0 if Path({str(awake)!r}).exists() else 0.3")
+    yaml = small.declare(scheduler=scheduler, grid=GRID)
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options, silence_logs=50) as cluster:
+
+        def vanish() -> None:
+            wait_for(lambda: len(small.cells()) >= 2)
+            cluster.scale(0)
+
+        thread = threading.Thread(target=vanish)
+        thread.start()
+        ended = on_dask(small, cluster, "--worker-timeout", 0.5)
+        thread.join()
+        assert ended.code == 1 and "there has been no Dask worker for 0.5 s (--worker-timeout)" in ended.line
+        assert ended.line.endswith(f"then: batwatt campaign resume {small.out}")
+        assert 2 <= len(small.rows()) < 12
+        awake.touch()
+        cluster.scale(1)
+        ended = small.campaign("resume", small.out, "--dask", cluster.scheduler_address)
+    assert ended.code == 0, ended.err
+    assert small.done_in_log() == 12
+    assert small.bytes() == small.undisturbed(yaml)
+
+
+def test_the_scheduler_vanishes(small, monkeypatch):
+    small.declare()
+    scheduler = "import distributed.cli.dask_scheduler as it; it.main()"
+    file = small.folder / "scheduler.json"
+    options = ("--port", 0, "--no-dashboard", "--scheduler-file", file)
+    process = small.house.start(*options, program=("-c", scheduler))
+    wait_for(file.exists)
+    look = pools._without_workers
+
+    def vanish(client):
+        process.kill()
+        return look(client)
+
+    monkeypatch.setattr(pools, "_without_workers", vanish)
+    address = json.loads(file.read_text())["address"]
+    ended = small.campaign("run", small.folder / "tiny.yaml", "--dask", address, "--worker-timeout", 2)
+    assert ended.code == 1 and "the Dask scheduler " in ended.line
+    assert ended.line.endswith(f"then: batwatt campaign resume {small.out}")
+
+
+@pytest.mark.parametrize(
+    "args, told",
+    [
+        (("--worker-timeout", 1), "--worker-timeout: is for a Dask cluster"),
+        (("--worker-timeout", -1, "--dask", "tcp://127.0.0.1:9"), "-1 is not a number of s >= 0"),
+        (("--worker-timeout", "inf", "--dask", "tcp://127.0.0.1:9"), "inf is not a number of s >= 0"),
+    ],
+)
+def test_wrong_worker_timeouts(small, args, told):
+    ended = small.campaign("run", small.declare(), *args)
+    assert ended.code == 2 and told in ended.line
 
 
 def test_no_scheduler_there(small, monkeypatch):

@@ -137,7 +137,7 @@ def endpoint() -> str:
         return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
 
 
-def wait_for(condition, within_s: float = 15.0) -> None:
+def wait_for(condition, within_s: float = 60.0) -> None:
     end = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < end, "waited in vain"

@@ -20,7 +20,7 @@ from batwatt.campaign.execute import Outcome, Task, task_of
 from batwatt.campaign.load import SchedulerError, make_scheduler
 from batwatt.campaign.made import MadeCapacity
 from batwatt.campaign.materials import BEYOND_S, is_trace, machines_of, platform_of, windowed
-from batwatt.campaign.pools import check_dask, dask_client, run_here, run_on_dask
+from batwatt.campaign.pools import WORKERLESS_S, check_dask, dask_client, run_here, run_on_dask
 from batwatt.campaign.sources import MadePlatform
 from batwatt.campaign.spec import OPTIMUM, Campaign, checked_name
 from batwatt.campaign.store import COPY, CampaignStopped, Record, Store
@@ -52,6 +52,8 @@ class Way:
     jobs: int = cpu_count()
     dask: str | None = None
     job_queue: Path | None = None
+    # how long a cluster may be without any worker; None: for ever
+    workerless_s: float | None = WORKERLESS_S
 
     @property
     def remote(self) -> bool:
@@ -63,13 +65,13 @@ class Way:
         if self.remote:
             check_dask(self.dask, self.job_queue)
 
-    def outcomes(self, tasks: Sequence[Task], note: Callable[[str], None]) -> Iterator[Outcome]:
-        """Carry out cells; `note` gets lines for the log."""
+    def outcomes(self, tasks: Sequence[Task], note: Callable[[str], None], resume: str) -> Iterator[Outcome]:
+        """Carry out cells; `note` gets lines for the log, `resume` is the command that goes on."""
         if not self.remote:
             yield from run_here(tasks, self.jobs, note)
             return
         with dask_client(self.dask, self.job_queue) as client:
-            yield from run_on_dask(tasks, client)
+            yield from run_on_dask(tasks, client, self.workerless_s, self.job_queue is not None, resume)
 
 
 @dataclass(frozen=True)
@@ -210,7 +212,7 @@ def _outcomes(declared: Declaration, left: Iterable[Cell], way: Way) -> Generato
     scratch = None if way.remote else declared.store.scratch.resolve()
     if ordered:
         tasks = [task_of(cell, cell.key in declared.keeping, scratch) for cell in ordered]
-        yield from way.outcomes(tasks, declared.store.log)
+        yield from way.outcomes(tasks, declared.store.log, declared.store.resume)
 
 
 def _save(store: Store, cell: Cell, outcome: Outcome) -> None:

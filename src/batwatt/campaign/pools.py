@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import logging
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
 from joblib import Parallel, delayed
@@ -23,6 +25,12 @@ from batwatt.errors import InputError
 DEATHS = 3
 """How often the process that runs a cell may die before the cell counts as failed."""
 CONNECT_S = 20.0
+WORKERLESS_S = 60.0
+"""How long a campaign waits by default for a Dask cluster that has no worker (any more)."""
+LOOK_S = 1.0
+"""How often it looks for workers while no run ends."""
+ANSWER_S = 5.0
+"""How long the scheduler of a cluster may take to say which workers it has."""
 SECURE = ("tls", "wss")
 """Schemes of addresses that need certificates."""
 
@@ -106,29 +114,57 @@ class JobQueue(Declared):
     options: dict[str, JsonValue] = Field({})
 
 
-def run_on_dask(tasks: Sequence[Task], client: Any) -> Iterator[Outcome]:
-    """Run cells on the workers of a Dask cluster; it restarts what a dead worker had."""
+def run_on_dask(
+    tasks: Sequence[Task], client: Any, workerless_s: float | None, queued: bool, resume: str
+) -> Iterator[Outcome]:
+    """Run cells on the workers of a Dask cluster; it restarts what a dead worker had.
+
+    Raises CampaignStopped, which says how to `resume`, if its scheduler goes away, or if it has no worker or does not
+    answer for `workerless_s` (None: waits for ever). Workers that are `queued` in a batch system may take any time to
+    come, but not to come back.
+    """
     distributed = _dask("distributed")
+    ready: SimpleQueue[Any] = SimpleQueue()
     futures = {client.submit(execute, task, key=f"cell-{task.key}", pure=False): task.key for task in tasks}
     try:
-        with client.as_current():
-            ready = distributed.as_completed(list(futures))
-        for future in ready:
+        for future in futures:
+            future.add_done_callback(ready.put)
+        seen_s = None if queued else time.monotonic()
+        while futures:
+            try:
+                future = ready.get(timeout=LOOK_S if workerless_s is None else min(LOOK_S, workerless_s))
+            except Empty:
+                problem = _without_workers(client)
+                if problem is None:
+                    seen_s = time.monotonic()
+                elif workerless_s is not None and seen_s is not None and time.monotonic() - seen_s >= workerless_s:
+                    text = f"{problem} for {workerless_s:g} s (--worker-timeout); nothing finished is lost"
+                    raise CampaignStopped(f"{text}; start workers again, then: {resume}") from None
+                continue
             key = futures.pop(future)
-            yield _arrived(distributed, future, key)
+            yield _arrived(distributed, future, key, resume)
             future.release()
     finally:
         if futures:
             client.cancel(list(futures), force=True)
 
 
-def _arrived(distributed: Any, future: Any, key: str) -> Outcome:
+def _without_workers(client: Any) -> str | None:
+    """What is wrong with a cluster on which nothing can run at present."""
+    try:
+        workers = client.nthreads(callback_timeout=ANSWER_S)
+    except Exception as error:  # of sockets, of time, or whatever it is for a client that is being closed
+        return f"the Dask scheduler does not answer ({type(error).__name__})"
+    return None if workers else "there has been no Dask worker"
+
+
+def _arrived(distributed: Any, future: Any, key: str, resume: str) -> Outcome:
     if future.status == "finished":
         outcome: Outcome = future.result()
         return outcome
     if future.status != "error":
         problem = f"the Dask scheduler went away (a run was {future.status})"
-        raise CampaignStopped(f"{problem}; start it again, then: batwatt campaign resume")
+        raise CampaignStopped(f"{problem}; nothing finished is lost; start it again, then: {resume}")
     error = future.exception()
     if isinstance(error, distributed.KilledWorker):
         return Outcome(key, "failed", "each worker that ran it died (killed from outside, out of memory, or a crash)")
@@ -158,7 +194,8 @@ def check_dask(address: str | None, job_queue: Path | None) -> None:
 def dask_client(address: str | None, job_queue: Path | None) -> Iterator[Any]:
     """A client of the cluster at an address, or of one that a batch system starts. Raises InputError."""
     distributed = _dask("distributed")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it logs tracebacks of what is told in one line here
+    for name in ("distributed", "distributed.client"):  # they log tracebacks of what is told in one line here
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if job_queue is None:
         try:
             client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
