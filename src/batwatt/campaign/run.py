@@ -55,8 +55,8 @@ class RunSpec:
 
     A workload that is not JSON is a trace of jobs, its times in `length_unit` if it is CSV, cut to the window if there
     is one. A capacity is a file, or made when the run starts. Jobs of more than `long_s` s are long; unless told apart,
-    for the scheduler as for the figures. With `more_workloads` they are called w0, w1, ..., as in Batsim. `hosts` chooses
-    among those of a platform file.
+    for the scheduler as for the figures. With `more_workloads` they are called w0, w1, ..., as in Batsim.
+    `hosts` chooses among those of a platform file.
 
     With `in_flops` delays run as flops that last as long at the nominal speed, that of the first host as it begins;
     without, as delays. None: those of a trace run as flops that last as long at the platform's fastest speed if it has
