@@ -15,7 +15,7 @@ from batwatt.engine.catalogue import Catalogue
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.execution import Execution
 from batwatt.engine.journal import Journal
-from batwatt.engine.kernel import AFTER, ARRIVAL, Kernel
+from batwatt.engine.kernel import AFTER, ARRIVAL, LATE, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, UNAVAILABLE, Machines
 from batwatt.engine.switching import Switching
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
@@ -59,7 +59,7 @@ class Engine:
         self.jobs: dict[str, Job] = {}
         self.state: dict[str, int] = {}
         self._pending: list[dict[str, Any]] = []
-        self._byes: list[dict[str, Any]] = []
+        self._byes = 0
         self._bye_mark = 0
         self._over: list[str] = []
         self._begun = False
@@ -112,8 +112,12 @@ class Engine:
             self._job_sources -= 1
             if self._job_sources:
                 return  # only the last of several workloads says that there are no more jobs
-        self._byes.append({"timestamp": self.kernel.date, "type": "NOTIFY", "data": {"type": bye}})
         self._bye_mark = len(self._pending)
+        self.kernel.at(self.kernel.clock, LATE, self._say_bye, bye)
+
+    def _say_bye(self, bye: str) -> None:
+        self._byes += 1
+        self._emit("NOTIFY", {"type": bye})
 
     def _first_submission(self, _: None) -> None:
         self.journal.first_submission(self.kernel.clock)
@@ -187,7 +191,7 @@ class Engine:
             return message
         if kernel.is_due():
             kernel.run_due(kernel.clock)
-        while not (self._pending or self._byes):
+        while not self._pending:
             date = kernel.next_date()
             if date is None:
                 self._end_or_deadlock()
@@ -199,12 +203,11 @@ class Engine:
     def _flush(self) -> dict[str, Any]:
         """The pending events; a source's last words wait for the next message if it alone had something to say."""
         pending = self._pending
-        if self._byes:
-            last_words = len(self._byes) == 1 and len(pending) == self._bye_mark
-            if not pending or self._thinking or not last_words:
-                pending.extend(self._byes)
-                self._byes = []
         self._pending = []
+        if self._byes:
+            if self._byes == 1 and len(pending) - 1 == self._bye_mark > 0 and not self._thinking:
+                self._pending = [pending.pop()]
+            self._byes = 0
         self._thinking = False
         if self._over:
             for job_id in self._over:
@@ -274,6 +277,8 @@ class Engine:
             self._answered = True
             if events:
                 self._check_first(events[0])
+            else:
+                self._thinking = False
         if not events:
             self.catalogue.settle()
             if now > kernel.clock:

@@ -155,7 +155,7 @@ class Execution:
             # Batsim's own code for the walltime
             self._end(run, "COMPLETED_WALLTIME_REACHED", -1)
         else:
-            # -2 is its own code for a kill, so that it waits for the killer to tell of the end; others are unknown to it
+            # -2 is its own code for a kill, of which the killer would have to tell
             problem = f"its profile returns {code}, on which Batsim {'never ends' if code == -2 else 'aborts'}"
             raise InputError(f"job {run.job.id}", problem, "let 'ret' be 0, or > 0 for a failure")
 

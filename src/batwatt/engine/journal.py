@@ -112,8 +112,8 @@ class Journal:
         self.record.jobs.append(
             (
                 name, workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), int(success), state,
-                start, runtime, finish, start - job.submit_time_s, turnaround, turnaround / runtime, hostset.to_text(run.mask),
-                run.energy_j if self.energy else -1.0, metadata,
+                start, runtime, finish, start - job.submit_time_s, turnaround, turnaround / runtime,
+                hostset.to_text(run.mask), run.energy_j if self.energy else -1.0, metadata,
             )
         )  # fmt: skip
         self.fresh_rows[job.id] = len(self.record.jobs) - 1
@@ -141,10 +141,10 @@ class Journal:
         self.record.schedule = {
             "batsim_version": ENGINE_VERSION,
             "consumed_joules": consumed,
-            "makespan": max(finish, default=0.0),
-            "max_slowdown": max(stretch, default=0.0),
-            "max_turnaround_time": max(turnaround, default=0.0),
-            "max_waiting_time": max(waiting, default=0.0),
+            "makespan": max([0.0, *finish]),
+            "max_slowdown": max([0.0, *stretch]),
+            "max_turnaround_time": max([0.0, *turnaround]),
+            "max_waiting_time": max([0.0, *waiting]),
             "mean_slowdown": sum(stretch) / count,
             "mean_turnaround_time": sum(turnaround) / count,
             "mean_waiting_time": sum(waiting) / count,

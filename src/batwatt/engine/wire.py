@@ -117,8 +117,8 @@ def check_answer(answer: Any) -> dict[str, Any]:
             raise ProtocolError(f"{where}: 'data' has {len(data)} members")
         if kind == "CALL_ME_LATER" and not _number(data["timestamp"]):
             raise ProtocolError(f"{where}: 'timestamp' is not a finite number")
-        if kind == "KILL_JOB" and not all(isinstance(job_id, str) for job_id in data["job_ids"]):
-            raise ProtocolError(f"{where}: 'job_ids' must be strings")
+        if kind == "KILL_JOB" and not (data["job_ids"] and all(isinstance(job_id, str) for job_id in data["job_ids"])):
+            raise ProtocolError(f"{where}: 'job_ids' must be strings, at least one")
     return answer
 
 
