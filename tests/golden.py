@@ -1,14 +1,22 @@
-"""Replaying dialogues recorded from a real Batsim against the embedded engine, and comparing what both wrote."""
+"""Replaying dialogues recorded from a real Batsim against the embedded engine, and comparing what both wrote.
+
+The recordings are packed (tests/data/README.md): `python tests/golden.py unpack FOLDER`, `pack FOLDER`.
+"""
 
 from __future__ import annotations
 
+import atexit
 import csv
+import io
 import json
 import math
+import shutil
+import sys
+import tarfile
+import tempfile
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
@@ -16,21 +24,39 @@ from batwatt.inputs.batsim_json import read_workload
 from batwatt.inputs.events import read_events
 from batwatt.inputs.platform_xml import read_platform
 
-ROOT = Path(__file__).resolve().parents[1]
-SHARED = ROOT.parent / "shared" / "data"
-GOLDEN = SHARED / "batsim-golden"
-OWN = ROOT / "tests" / "data" / "dialogues"
-needs_golden = pytest.mark.skipif(
-    not GOLDEN.is_dir(), reason="the recordings of the real Batsim are not beside the project"
-)
+ARCHIVE = Path(__file__).parent / "data" / "dialogues.tar.xz"
 
 
-def scenarios(base: Path, kind: str) -> list[Path]:
-    folder = base / kind if kind else base
-    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+@cache
+def recordings() -> Path:
+    """The unpacked recordings, in a folder of this process."""
+    folder = Path(tempfile.mkdtemp(prefix="dialogues"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    unpack(folder)
+    return folder
 
 
-def engine_of(folder: Path, scenario: dict, exact_name: bool = True) -> Engine:
+def scenarios(*kinds: str) -> list[Path]:
+    """The recordings of some kinds (folders of the archive)."""
+    return sorted(path for kind in kinds for path in (recordings() / kind).iterdir())
+
+
+def unpack(folder: Path) -> None:
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(folder, filter="data")
+
+
+def pack(folder: Path) -> None:
+    """Alike files together, which packs them smaller; nothing of the machine in it."""
+    with tarfile.open(ARCHIVE, "w:xz", preset=9) as archive:
+        for path in sorted((p for p in folder.glob("*/*/*") if p.is_file()), key=lambda p: (p.name, p)):
+            entry = tarfile.TarInfo(str(path.relative_to(folder)))
+            data = path.read_bytes()
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+
+
+def engine_of(folder: Path, scenario: dict) -> Engine:
     args = scenario.get("batsim_args", [])
     config = EngineConfig(
         energy=scenario.get("energy", True),
@@ -44,11 +70,13 @@ def engine_of(folder: Path, scenario: dict, exact_name: bool = True) -> Engine:
     events = ()
     if (folder / "events.txt").exists():
         events = read_events(folder / "events.txt", forward_unknown=config.forward_unknown_events)
-    return Engine(read_platform(folder / "platform.xml"), [read_workload(folder / "workload.json")], config, events)
+    files = enumerate(sorted(folder.glob("workload*.json")))
+    workloads = [read_workload(path, f"w{number}") for number, path in files]
+    return Engine(read_platform(folder / "platform.xml"), workloads, config, events)
 
 
 def dialogue(folder: Path) -> list[tuple[str, str]]:
-    lines = (folder / "messages.txt").read_text().splitlines()
+    lines = (folder / "messages.txt").read_text(encoding="utf-8").split("\n")
     return [(line[0], line[3:]) for line in lines if line]
 
 
@@ -101,15 +129,15 @@ WALL_CLOCK = {"batsim_version", "scheduling_time", "simulation_time"}
 TIME_COLUMN = {"machine_states": "time", "pstate_changes": "time", "consumed_energy": "time", "jobs": "finish_time"}
 
 
-def assert_same_files(
-    ours: Path, theirs: Path, stems=("jobs", "schedule", "machine_states", "pstate_changes", "consumed_energy")
-):
+def assert_same_files(ours: Path, theirs: Path) -> None:
     """Files equal but for the order of rows of one date; `ours` is a prefix, `theirs` a folder.
 
     Of several rows at one date, machine_states and consumed_energy show the counts and power between two events of
     that date, which depend on the order of these events: only the last one and the number of rows are compared there.
     """
-    for stem in stems:
+    stems = {path.stem for path in theirs.glob("*.csv")}
+    assert {path.stem.removeprefix(f"{ours.name}_") for path in ours.parent.glob(f"{ours.name}_*.csv")} == stems
+    for stem in sorted(stems):
         mine = rows_of(ours.with_name(f"{ours.name}_{stem}.csv"))
         real = rows_of(theirs / f"{stem}.csv")
         assert [list(row) for row in mine[:1]] == [list(row) for row in real[:1]], stem
@@ -144,3 +172,7 @@ def grouped(rows: list[dict[str, str]], column: str | None) -> list[list[dict[st
         else:
             groups.append([row])
     return groups
+
+
+if __name__ == "__main__":
+    {"pack": pack, "unpack": unpack}[sys.argv[1]](Path(sys.argv[2]))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from golden import GOLDEN, assert_same_files, engine_of, needs_golden, rows_of, scenarios
+from golden import assert_same_files, engine_of, rows_of, scenarios
 
 from batwatt.engine.embedded import simulate
 from batwatt.model.hostset import HostSet
@@ -50,8 +50,7 @@ class RecordedOrder(dict):
         del self[item]
 
 
-@needs_golden
-@pytest.mark.parametrize("folder", scenarios(GOLDEN, "runs"), ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", scenarios("runs"), ids=lambda path: path.name)
 def test_run_of_the_real_batsim(folder, tmp_path):
     scenario = json.loads((folder / "scenario.json").read_text())
     engine = engine_of(folder, scenario)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from golden import scenarios
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,8 +17,6 @@ from batwatt.inputs.batsim_json import MAX_INT, parse_job, parse_profile, parse_
 from batwatt.inputs.batsim_numbers import wire_floats
 from batwatt.model.workload import Composed, Delay, Parallel
 
-ROOT = Path(__file__).resolve().parents[2]
-GOLDEN = ROOT.parent / "shared" / "data" / "batsim-golden"
 
 PROFILES = {
     "d": {"type": "delay", "delay": 20.2},
@@ -47,11 +46,7 @@ def parse(*jobs: object, simulate: bool = True, **fields: object):
 
 
 def test_golden_workloads_are_sent_as_batsim_sends_them():
-    if not GOLDEN.is_dir():
-        pytest.skip("recorded Batsim dialogues are not beside the repository (../shared/data/batsim-golden)")
-    folders = sorted(path.parent for path in GOLDEN.glob("*/*/messages.txt"))
-    assert folders
-    for folder in folders:
+    for folder in scenarios("golden", "own"):
         ours = read_workload(folder / "workload.json")
         jobs = {item.id: item.raw for item in ours.jobs}
         seen: list[str] = []

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from golden import scenarios
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,8 +14,6 @@ from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.events import ExternalEvent, envelope_events, read_events
 from batwatt.model.series import Series
 
-ROOT = Path(__file__).resolve().parents[2]
-GOLDEN = ROOT.parent / "shared" / "data" / "batsim-golden"
 
 
 @pytest.fixture
@@ -33,13 +32,11 @@ def machine(timestamp: object, kind: str = "machine_unavailable", resources: obj
 
 
 def test_golden_events():
-    files = sorted(GOLDEN.glob("*/*/events.txt"))
-    if not files:
-        pytest.skip("recorded Batsim dialogues are not beside the repository (../shared/data/batsim-golden)")
-    for path in files:
+    files = [folder / "events.txt" for folder in scenarios("golden", "own", "random")]
+    for path in filter(Path.exists, files):
         expected = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        assert sorted(event.time_s for event in read_events(path, True, 12)) == sorted(
-            event["timestamp"] for event in expected
+        assert [event.time_s for event in read_events(path, True, 12)] == pytest.approx(
+            sorted(event["timestamp"] for event in expected)
         )
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from xml.sax.saxutils import quoteattr
 
 import pytest
+from golden import scenarios
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,8 +16,6 @@ from batwatt.errors import InputError
 from batwatt.inputs.platform_xml import read_platform
 from batwatt.model.platform import Platform, Sleep
 
-ROOT = Path(__file__).resolve().parents[2]
-DIALOGUES = ROOT.parent / "shared" / "data" / "batsim-golden" / "dialogues"
 DOCTYPE = '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">'
 MASTER = '<host id="master_host" speed="1Gf"/>'
 
@@ -39,12 +38,8 @@ def props(**values: str) -> str:
 
 
 def test_same_hosts_as_batsim():
-    if not DIALOGUES.is_dir():
-        pytest.skip("recorded Batsim dialogues are not beside the repository (../shared/data/batsim-golden)")
-    folders = sorted(path.parent for path in DIALOGUES.glob("*/platform.xml"))
-    assert folders
-    for folder in folders:
-        first = (folder / "messages.txt").read_text(encoding="utf-8").splitlines()[0]
+    for folder in scenarios("golden", "own", "random"):
+        first = (folder / "messages.txt").read_text(encoding="utf-8").split("\n")[0]
         begins = json.loads(first.removeprefix("B> "))["events"][0]["data"]
         platform = read_platform(folder / "platform.xml")
         ours = [
