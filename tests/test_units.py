@@ -1,0 +1,92 @@
+"""Numbers with units: what is written is what is read."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batwatt.units import finite, microseconds, speed_flops
+
+EXPONENTS = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21, "Y": 24}
+
+
+@pytest.mark.parametrize(
+    ("text", "flops"),
+    [
+        ("16.56Gf", 16560000000.0),  # 16.56 * 1e9 is 16559999999.999998
+        ("34.56Gf", 34560000000.0),
+        ("1e-9Mf", 1e-3),
+        ("1Ef", 1e18),
+        ("1E9", 1e9),
+        (" 38.4 Gflops ", 38.4e9),
+        (".5f", 0.5),
+        ("5.", 5.0),
+        ("1.5e2kf", 150e3),
+    ],
+)
+def test_speeds(text, flops):
+    assert speed_flops(text) == flops
+
+
+@given(st.integers(1, 10**17), st.integers(0, 20), st.integers(-30, 30), st.sampled_from(sorted(EXPONENTS)))
+def test_a_speed_is_the_float_nearest_to_what_is_written(digits, decimals, exponent, prefix):
+    padded = f"{digits:0{decimals + 1}d}"
+    number = f"{padded[: len(padded) - decimals]}.{padded[len(padded) - decimals :]}"
+    exact = Fraction(digits) * Fraction(10) ** (exponent - decimals + EXPONENTS[prefix])
+    assert speed_flops(f"{number}e{exponent}{prefix}f") == float(exact)
+
+
+HOSTILE = {
+    "huge exponent": "1e999999999Gf",
+    "tiny exponent": "1e-999999999Gf",
+    "exponent of ten digits": "1e9999999999Gf",
+    "400 digits": "9" * 400 + "Gf",
+    "100,000 digits": "1" * 100_000 + "x",
+    "100,000 spaces": "1" + " " * 100_000 + "x",
+    "negative": "-1Gf",
+    "zero": "0Gf",
+    "nothing": "",
+    "a unit": "Gf",
+    "a point": ".f",
+    "no exponent": "1eGf",
+    "underscore": "1_000f",
+    "infinite": "inff",
+    "two numbers": "1 0f",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_what_is_no_speed_is_refused_at_once_and_in_few_words(text):
+    began = time.process_time()
+    with pytest.raises(ValueError, match=r"is not a speed|must be positive and finite") as caught:
+        speed_flops(text)
+    assert len(str(caught.value)) < 150
+    assert time.process_time() - began < 5.0
+
+
+NO_NUMBERS = {
+    "whole": 10**400,
+    "longer": 10**5000,
+    "text": "9" * 400,
+    "x": "x" * 1000,
+    "nan": "nan",
+    "": "",
+    "none": None,
+}
+
+
+@pytest.mark.parametrize("number", NO_NUMBERS.values(), ids=NO_NUMBERS)
+def test_what_is_no_finite_number_is_refused_in_few_words(number):
+    with pytest.raises(ValueError, match="number") as caught:
+        finite(number)
+    assert len(str(caught.value)) < 150
+
+
+def test_microseconds():
+    assert microseconds(0.1 + 0.2) == 0.3
+    assert microseconds(3) == 3
+    assert microseconds(float("inf")) == float("inf")
