@@ -38,7 +38,10 @@ class RiskawareOptions(MachineOptions):
     low: float = Field(0.80, ge=0.0, le=1.0, allow_inf_nan=False, description="utilisation below which M_use shrinks")
     high: float = Field(0.95, ge=0.0, le=1.0, allow_inf_nan=False, description="utilisation above which M_use grows")
     usable: int | None = Field(
-        None, ge=1, le=MANY, description="M_use at first; by default half way from always to those alive"
+        None,
+        ge=1,
+        le=MANY,
+        description="M_use at first; by default half way from always to those alive, or always if not as_published",
     )
     pack: int = Field(5, ge=1, le=MANY, description="machines of a pack of packed-target-asap")
     limit: float | None = Field(
@@ -51,16 +54,21 @@ class RiskawareOptions(MachineOptions):
     reference: str | Path | None = Field(
         None, description="jobs (riskaware text) or CSV length_s,area_core_s for the categories; by default a Borg week"
     )
-    quantiles: int = Field(1000, ge=0, le=1_000_000, description="area-weighted quantiles of the reference, 0 for none")
+    quantiles: int | None = Field(
+        None,
+        ge=0,
+        le=1_000_000,
+        description="area-weighted quantiles of the reference, 0 for none; by default 1000, or 0 if not as_published",
+    )
     longest_s: float = Field(
         604_800.0, gt=0.0, allow_inf_nan=False, description="length in s at which jobs of a reference are capped"
     )
     as_published: bool = Field(
-        True, description="keep three peculiarities of the authors' program that the paper does not have"
+        True, description="do as the authors' program does, not as the paper says, where they differ"
     )
     longest_as_shortest: bool | None = Field(
         None,
-        description="the third of them: jobs as long as the last quantile count as shortest; by default as_published",
+        description="jobs as long as the last quantile count as shortest; by default as as_published",
     )
 
 
@@ -68,6 +76,11 @@ class Riskaware(MachineScheduler):
     """Risk-aware mapping of jobs to machines that come and go (riskaware paper, section 4)."""
 
     Options: ClassVar[type[RiskawareOptions]] = RiskawareOptions
+
+    @property
+    def remainder_only(self) -> bool:
+        """As published it does."""
+        return bool(self.settings.as_published)
 
     def make_planner(self, machines: int, cores: int) -> MachinePlanner:
         """The planner of the chosen strategy."""
@@ -90,6 +103,9 @@ class Riskaware(MachineScheduler):
             high=chosen.high,
             usable=chosen.usable,
             take_empty=chosen.take_empty,
+            drop=chosen.as_published,
+            paper=not chosen.as_published,
         )
         third = chosen.as_published if chosen.longest_as_shortest is None else chosen.longest_as_shortest
-        return Targets(machines, cores, settings, Categories(reference, chosen.quantiles, third))
+        quantiles = (1000 if chosen.as_published else 0) if chosen.quantiles is None else chosen.quantiles
+        return Targets(machines, cores, settings, Categories(reference, quantiles, third))

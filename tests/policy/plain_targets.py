@@ -57,11 +57,13 @@ class PlainTargets:
         self.begun = False
         self.worst_stretch = 1.0
         self.told: list[int] = []
+        self.ghost = False  # a job that was dropped waits on machine 0 until the machine is cleared
 
     def advance(self, date_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> list[int]:
         self.told = []
         if alive is not None and not self.begun:
-            first = (alive + self.rules.always) // 2 if self.rules.usable is None else self.rules.usable
+            between = self.rules.always if self.rules.paper else (alive + self.rules.always) // 2
+            first = between if self.rules.usable is None else self.rules.usable
             self.begun, self.alive, self.usable = True, alive, min(max(1, first), alive)
         self.happen(date_s)
         if alive is not None and alive != self.alive:
@@ -70,7 +72,7 @@ class PlainTargets:
             known = Known(job.number, job.release_s, job.length_s, job.run_s, job.cores, self.category(job.length_s))
             self.jobs.append(known)
             if known.run_s < known.length_s:
-                self.map(known, 0, self.alive, date_s)
+                self.map(known, 0, self.alive, date_s, drop=self.rules.drop)
             else:
                 self.map(known, self.target(known), self.rules.distance, date_s)
             self.happen(date_s)
@@ -80,6 +82,8 @@ class PlainTargets:
         self.told = []
         job = self.jobs[number]
         job.state = OVER
+        self.ghost = self.ghost and job.machine != 0
+        self.stretch(job, date_s)
         waiting = [other for other in self.on(job.machine) if other.state == WAITS]
         for other in waiting:
             other.state = "is planned anew"
@@ -108,18 +112,27 @@ class PlainTargets:
 
     def plan(self, job: Known, machine: int, start_s: float) -> None:
         job.state, job.machine, job.start_s, job.end_s = WAITS, machine, start_s, start_s + job.run_s
-        self.worst_stretch = max(self.worst_stretch, (job.end_s - job.release_s) / job.length_s)
+        if not self.rules.paper:
+            self.stretch(job, job.end_s)
+
+    def stretch(self, job: Known, end_s: float) -> None:
+        self.worst_stretch = max(self.worst_stretch, (end_s - job.release_s) / job.length_s)
 
     # mapping --------------------------------------------------------------------------------------------------
 
     def target(self, job: Known) -> int:
+        if self.rules.paper:
+            machine = self.usable - 1 if job.category == 1.0 else math.floor(job.category * self.usable)
+            packs = range(0, max(1, self.usable), self.rules.pack)
+            return min(packs, key=lambda first: (abs(first - machine), -first))
         choices = max(1, self.usable // self.rules.pack)
         choice = choices - 1 if job.category == 1.0 else math.floor(job.category * choices)
         return choice * self.rules.pack
 
-    def map(self, job: Known, target: int, distance: int, now_s: float) -> None:
+    def map(self, job: Known, target: int, distance: int, now_s: float, drop: bool = False) -> None:
         job.state, job.machine, job.start_s, job.end_s = WAITS, -1, math.inf, math.inf
         if not self.usable:
+            job.state = OVER if drop else WAITS
             return
         order = [target] + [target + sign * away for away in range(1, distance + 1) for sign in (1, -1)]
         limit = (self.rules.limit or self.worst_stretch) * (1.0 + 1e-9)
@@ -129,10 +142,22 @@ class PlainTargets:
                 continue
             start_s = self.earliest(job, machine, now_s)
             stretch = (start_s + job.run_s - job.release_s) / job.length_s
-            if stretch <= limit or (self.rules.take_empty and not self.on(machine)):
+            if self.rules.paper:
+                good = start_s == now_s or (machine == target and stretch <= limit)
+            else:
+                good = stretch <= limit or (self.rules.take_empty and not self.on(machine))
+            if good:
                 self.plan(job, machine, start_s)
                 return
             seen.append((start_s, machine != target, machine))
+        if drop:
+            job.state = OVER
+            self.ghost = True
+            return
+        own_s = self.earliest(job, target, now_s)
+        if self.rules.paper and (own_s + job.run_s - job.release_s) / job.length_s <= self.worst_stretch * (1 + 1e-9):
+            self.plan(job, target, own_s)
+            return
         start_s, _, machine = min(seen)
         self.plan(job, machine, start_s)
 
@@ -141,7 +166,7 @@ class PlainTargets:
     def utilisation(self, usable: int) -> float:
         total = 0
         for machine in range(usable):
-            waits = any(job.planned for job in self.on(machine))
+            waits = any(job.planned for job in self.on(machine)) or (self.ghost and machine == 0)
             total += self.cores if waits else self.in_use[machine]
         return total / (usable * self.cores)
 
@@ -180,6 +205,7 @@ class PlainTargets:
             job = self.jobs[number]
             if kind == END:
                 job.state = OVER
+                self.stretch(job, date_s)
             elif job.again is not None:
                 job.again = None
             else:
@@ -188,10 +214,14 @@ class PlainTargets:
             self.look(machine, date_s)
 
     def change(self, now_s: float, alive: int) -> None:
-        grows, self.alive = alive > self.alive, alive
+        before, grows, self.alive = self.alive, alive > self.alive, alive
+        full = self.usable == before and before and self.utilisation(self.usable) > self.rules.high
+        if grows and before and self.rules.paper and not full:
+            return
         if grows:
             self.update()
         self.usable = min(max(self.usable, 1), alive)
+        self.ghost = False
         waiting = []
         for job in self.jobs:
             if job.state == RUNS and job.machine < alive:

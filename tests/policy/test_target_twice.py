@@ -30,6 +30,8 @@ def instances(draw):
         high=high,
         usable=draw(st.none() | st.integers(1, machines)),
         take_empty=draw(st.booleans()),
+        drop=draw(st.booleans()),
+        paper=draw(st.booleans()),
     )
     job = st.tuples(lengths, st.integers(1, cores), st.none() | st.floats(0.0, 1.0))
     step = st.tuples(

@@ -11,7 +11,7 @@ import pytest
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import parse_workload
 from batwatt.model.series import Series
-from batwatt.model.workload import WINDOW_OVER, Workload
+from batwatt.model.workload import REMAINDER, WINDOW_OVER, Workload
 from batwatt.results.columns import JOBS, KILLED, SUCCESSFUL
 from batwatt.results.goodput import Window, capacity_core_s
 from batwatt.results.metrics import METRICS, Metrics, measure
@@ -25,11 +25,12 @@ NAMES = [metric.name for metric in METRICS]
 FIGURES = tuple(NAMES[NAMES.index("goodput") : NAMES.index("aborted_core_s") + 1])
 
 
-def ran(job, submit, start, end, cores=1, state=SUCCESSFUL):
+def ran(job, submit, start, end, cores=1, state=SUCCESSFUL, metadata=""):
     """A row of a run of `cores` cores from `start` to `end`."""
     dates = (start, end - start, end, start - submit, end - submit, 1.0)
     numbers = ",".join(f"{value:.6f}" for value in dates)
-    return f'{job},w0,p,{submit:.6f},{cores},-1.000000,{int(state == SUCCESSFUL)},{state},{numbers},0,-1.000000,""\n'
+    tail = f'{numbers},0,-1.000000,"{metadata}"\n'
+    return f"{job},w0,p,{submit:.6f},{cores},-1.000000,{int(state == SUCCESSFUL)},{state},{tail}"
 
 
 def refused(job, submit, metadata=""):
@@ -102,6 +103,32 @@ def test_a_window_by_hand(figures):
     assert metrics.mean_slowdown == (1 + (20 + 20) / 20) / 2
     # flops are cores x s: of a b out of a to g
     assert metrics.finished_work_fraction == pytest.approx((20 + 80) / (20 + 80 + 100 + 10 + 10 + 31.5 + 10))
+
+
+def test_a_job_that_had_run_before_counts_with_its_remainder_once_it_starts_again_as_published(figures):
+    # a has run since 60 and 10 s are left; it is killed after 5 of them, and runs again from zero, all 50 s
+    # b has run since 90 and 30 s are left; it is killed after 5, and again after 20; then it runs on at the end
+    jobs = workload(
+        job("a", 100, 10, 2, release_s=60, length_s=50), job("b", 100, 30, release_s=90, length_s=40), job("c", 160, 10)
+    )
+
+    def rows(told):
+        return [
+            ran("a", 100, 100, 105, 2, KILLED),
+            ran("a#1", 105, 110, 160, 2, metadata=told),
+            ran("b", 100, 100, 105, 1, KILLED),
+            ran("b#1", 105, 140, 160, 1, KILLED, told),
+            ran("b#2", 160, 170, 201, 1, KILLED, told),
+            ran("c", 160, 160, 170, 1),
+        ]
+
+    whole, left = figures(rows(""), jobs), figures(rows(REMAINDER), jobs)
+    assert whole.useful_core_s == 100 + 30 + 10
+    assert left.useful_core_s == 20 + 30 + 10
+    assert left.goodput == 60 / 600
+    # nothing else is of less
+    assert left.aborted_core_s == whole.aborted_core_s == 10 + 5 + 20
+    assert left.max_stretch == whole.max_stretch == (160 - 60) / 50
 
 
 def test_without_a_window_it_is_the_whole_run(figures):

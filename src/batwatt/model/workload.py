@@ -26,6 +26,8 @@ CHECKPOINT, RECOVERY = "checkpoint", "recovery"
 """Metadata of what runs for a job on its hosts and is no work of it: saving the job, and loading it again."""
 SUSPENDED, PIECE = "suspended", "piece"
 """Metadata of a run that was killed to be resumed later, and of each later piece of its job but the last."""
+REMAINDER = "remainder"
+"""Metadata of a whole run that counts as no more work than was left of its job when the window began."""
 MEMORY, ESTIMATE, DEPENDS, USE = "memory", "estimate_s", "depends_on", "use"
 """Fields of a job: the memory of all of it, in the unit of its machines'; its user's estimate of the run time, in s;
 the ids of jobs of its workload that must complete first; the mean share of its cores that it uses, in ]0, 1]."""

@@ -18,10 +18,11 @@ class FirstFit(MachinePlanner):
     ones (FirstFitUnaware); the lowest that are off come back first. What ran on a machine that goes waits again and
     starts from zero.
 
-    `as_published` does two things as the authors' program does them, not as the paper says. An arriving job that needs
-    all the cores that are free on the emptiest machine does not start before the next end or change (there it waits for
-    ever if nothing runs: here it starts then). And with `rng` the order in which machines are looked at is shuffled
-    once, while those with the highest indices go first.
+    `as_published` does three things as the authors' program does them, not as the paper says. An arriving job that
+    needs all the cores that are free on the emptiest machine does not start before the next end or change (there it
+    waits for ever if nothing runs: here it starts then). A job from before the window that cannot start when it arrives
+    never does. And with `rng` the order in which machines are looked at is shuffled once, while those with the highest
+    indices go first.
     """
 
     def __init__(self, machines: int, cores: int, rng: np.random.Generator | None = None, as_published: bool = True):
@@ -30,7 +31,7 @@ class FirstFit(MachinePlanner):
         shuffled = rng is not None and as_published
         self._rank = rng.permutation(machines).tolist() if rng is not None and shuffled else list(range(machines))
         self._rng = None if shuffled else rng
-        self._late = as_published
+        self._published = as_published
         self._alive: list[int] = []
         self._looked_at: list[int] = []
         self._jobs: list[MachineJob] = []
@@ -42,10 +43,11 @@ class FirstFit(MachinePlanner):
         # by width, so that the first that fits is found without looking at those that do not
         self._waiting: dict[int, list[tuple[float, int]]] = {}
         self._told: list[int] = []
+        self._dropped: list[int] = []
 
     def advance(self, date_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
         """See `MachinePlanner`."""
-        self._told = []
+        self._told, self._dropped = [], []
         self._happen(date_s)
         if alive is not None and alive != len(self._alive):
             self._change(alive)
@@ -56,11 +58,18 @@ class FirstFit(MachinePlanner):
             self._machine.append(-1)
             self._end_s.append(0.0)
             most = max((self._free[m] for m in self._alive), default=0)
-            if job.cores < most or (job.cores == most and not (self._late and self._running)):
+            before = job.run_s < job.length_s
+            if job.cores < most or (job.cores == most and (before or not (self._published and self._running))):
                 self._start(job, date_s)
+            elif before and self._published:
+                self._dropped.append(job.number)
             else:
                 self._wait(job)
         return self._told
+
+    def dropped(self) -> Sequence[int]:
+        """See `MachinePlanner`."""
+        return self._dropped
 
     def ended(self, number: int, date_s: float) -> Sequence[int]:
         """See `MachinePlanner`."""

@@ -39,6 +39,10 @@ class MachinePlanner(ABC):
     def ended(self, number: int, date_s: float) -> Sequence[int]:
         """A job ended before it was planned to, or though it was killed (then it waits for nothing any more)."""
 
+    def dropped(self) -> Sequence[int]:
+        """Which of the jobs that arrived in the last `advance` are never to start."""
+        return ()
+
     @abstractmethod
     def machine_of(self, number: int) -> int:
         """The machine on which a job runs or is planned, counted from 0."""

@@ -29,6 +29,8 @@ class Work:
     """Its id when it was submitted first."""
     dying: bool = False
     runs: int = 1
+    early: bool = False
+    """It had run before it was submitted."""
 
 
 class Machine:

@@ -18,7 +18,7 @@ from typing import Any
 from batwatt.inputs.capacity import checked_capacity
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
-from batwatt.model.workload import LAG_S, RELEASE
+from batwatt.model.workload import LAG_S, RELEASE, REMAINDER
 from batwatt.policy.base import Job
 from batwatt.policy.capacity import CapacityScheduler
 from batwatt.policy.machine_planner import MachineJob, MachinePlanner
@@ -38,10 +38,16 @@ class MachineScheduler(CapacityScheduler):
         self._due: set[int] = set()
         self._switching: set[int] = set()
         self._too_wide: list[str] = []
+        self._dropped = 0
 
     @abstractmethod
     def make_planner(self, machines: int, cores: int) -> MachinePlanner:
         """The planner for that many machines of that many cores."""
+
+    @property
+    def remainder_only(self) -> bool:
+        """Whether a job from before the window that starts again counts with what was left of it (REMAINDER)."""
+        return False
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
@@ -103,6 +109,8 @@ class MachineScheduler(CapacityScheduler):
         # what ran before it was submitted has a profile of what was left of it
         before = RELEASE in (old.json_dict or {})
         work.job = self._register(new_id, old, work.plan.length_s if before else None)
+        if work.early and self.remainder_only:
+            self.bs.set_job_metadata(new_id, REMAINDER)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state; a machine has when all of its hosts have."""
@@ -121,6 +129,9 @@ class MachineScheduler(CapacityScheduler):
         if len(self._too_wide) > 1:
             text = "%d jobs were wider than a machine (%d cores) and rejected"
             self.logger.warning(text, len(self._too_wide), self.cores)
+        if self._dropped:
+            text = "%d jobs from before the window found no room at its begin and were left out (as_published)"
+            self.logger.warning(text, self._dropped)
         remark = self.planner.remark()
         if remark:
             self.logger.warning("%s", remark)
@@ -133,6 +144,7 @@ class MachineScheduler(CapacityScheduler):
     def _go_on(self, now_s: float) -> None:
         """Hand over, date by date, the steps and the jobs of this message, after the ends before them."""
         told: list[int] = []
+        dropped: list[int] = []
         until_s = 0.0
         for number, date_s in self._ended:
             end_s = self.planner.end_s(number)
@@ -158,14 +170,26 @@ class MachineScheduler(CapacityScheduler):
                 batch.append(self._take(arrived[position]))
                 position += 1
             told += self.planner.advance(max(date_s, until_s), alive, batch)
+            dropped += self.planner.dropped()
             if alive is not None:
                 self._want_alive()
         self._hear(told)
+        self._drop(dropped)
+
+    def _drop(self, dropped: list[int]) -> None:
+        """Reject what the planner will never start."""
+        jobs = [self._by_number[number].job for number in dropped]
+        for job in jobs:
+            del self._works[job.id]
+        self._live -= len(jobs)
+        self._dropped += len(jobs)
+        if jobs:
+            self.bs.reject_jobs(jobs)
 
     def _take(self, row: tuple[float, Any, Job, float, float, float]) -> MachineJob:
         release_s, _, job, length_s, run_s, _ = row
         plan = MachineJob(len(self._by_number), release_s, length_s, run_s, job.requested_resources)
-        work = self._works[job.id] = Work(plan, job, first_name=job.id)
+        work = self._works[job.id] = Work(plan, job, first_name=job.id, early=run_s < length_s)
         self._by_number.append(work)
         self._live += 1
         return plan

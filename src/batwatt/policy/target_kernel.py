@@ -13,6 +13,7 @@ from batwatt.policy.target_tables import (
     ALWAYS,
     CORES,
     DISTANCE,
+    DROP,
     EMPTY,
     END,
     EVENTS,
@@ -23,6 +24,7 @@ from batwatt.policy.target_tables import (
     LOWEST,
     OVER,
     PACK,
+    PAPER,
     PLANNED,
     RESTATED,
     RUNNING,
@@ -49,6 +51,15 @@ SLACK = 1.0 + 1e-9
 
 
 @inlined
+def _in_use(tables: Tables, usable: int) -> int:
+    """Cores in use on the first machines; all of a machine on which a job waits."""
+    total = 0
+    for m in range(usable):
+        total += tables.settings[CORES] if tables.waiting[m] > 0 else tables.load[m]
+    return total
+
+
+@inlined
 def _adapt(tables: Tables) -> None:
     """Let M_use shrink to the machines that are always alive, or grow to those alive, by its utilisation."""
     counts, settings, reals = tables.counts, tables.settings, tables.reals
@@ -57,9 +68,7 @@ def _adapt(tables: Tables) -> None:
     if usable == 0:
         return
     fewest = max(1, settings[ALWAYS])
-    total = 0
-    for m in range(usable):
-        total += cores if tables.waiting[m] > 0 else tables.load[m]
+    total = _in_use(tables, usable)
     direction = 0
     while True:
         utilisation = total / (usable * cores)
@@ -83,6 +92,10 @@ def _adapt(tables: Tables) -> None:
 def _target(tables: Tables, job: int) -> int:
     """The machine of Eq. 1 counted from 0, or the first machine of the pack."""
     usable, pack = tables.counts[USABLE], tables.settings[PACK]
+    if tables.settings[PAPER] != 0:
+        # section 4.5: of Eq. 1, the nearest multiple, that of a usable machine
+        near = (min(int(np.floor(tables.category[job] * usable)), usable - 1) + pack // 2) // pack * pack
+        return near if near < usable else near - pack
     choices = max(1, usable // pack)
     return min(int(np.floor(tables.category[job] * choices)), choices - 1) * pack
 
@@ -96,36 +109,62 @@ def _plan(tables: Tables, job: int, m: int, k: int, start_s: float) -> None:
     tables.waiting[m] += 1
     add(tables, start_s, START, m, job)
     add(tables, end_s, END, m, job)
+    if tables.settings[PAPER] == 0:
+        _stretched(tables, job, end_s)
+
+
+@inlined
+def _stretched(tables: Tables, job: int, end_s: float) -> None:
+    """Let S+ know that a job ends then."""
     stretch = (end_s - tables.release_s[job]) / tables.length_s[job]
     tables.reals[WORST] = max(tables.reals[WORST], stretch)
 
 
 @inlined
-def _map(tables: Tables, job: int, target: int, distance: int, now_s: float) -> None:
-    """Choose a machine for the job: the first within the limit, else the one of least stretch of those probed."""
+def _map(tables: Tables, job: int, target: int, distance: int, now_s: float, drop: bool) -> None:
+    """Choose a machine for the job: the first within the limit, else the one of least stretch of those probed.
+
+    With `PAPER`: the target if the job starts now or is within the limit there, else the nearest where it starts now,
+    else the target within S+, else the one of least stretch. With `drop` a job without a first choice is over.
+    """
     reals, settings = tables.reals, tables.settings
     usable = tables.counts[USABLE]
     if usable == 0:
         # planned nowhere until a machine comes
-        tables.machine[job], tables.state[job] = -1, PLANNED
+        tables.machine[job], tables.state[job] = -1, OVER if drop else PLANNED
         return
-    limit = (reals[LIMIT] if reals[LIMIT] > 0.0 else reals[WORST]) * SLACK
+    limit = reals[LIMIT] if reals[LIMIT] > 0.0 else reals[WORST]
     run_s, cores = tables.run_s[job], tables.cores[job]
     # of one job the stretch is least where the start is earliest
-    latest_s = tables.release_s[job] + limit * tables.length_s[job] - run_s
+    latest_s = tables.release_s[job] + limit * SLACK * tables.length_s[job] - run_s
     best, least_s, place = target, np.inf, 0
+    own_s, own_place, found = np.inf, 0, False
     for probe in range(2 * distance + 1):
         step = (probe + 1) // 2
         m = target + step if probe % 2 else target - step
         if m < 0 or m >= usable:
             continue
         start_s, k = earliest(tables, m, now_s, run_s, cores, least_s)
-        if start_s <= latest_s or (settings[EMPTY] != 0 and tables.first[m] == tables.last[m]):
+        if settings[PAPER] != 0:
+            found = start_s <= now_s or (probe == 0 and start_s <= latest_s)
+        else:
+            found = start_s <= latest_s or (settings[EMPTY] != 0 and tables.first[m] == tables.last[m])
+        if found:
             best, least_s, place = m, start_s, k
             break
+        if probe == 0:
+            own_s, own_place = start_s, k
         # ties go to the target, then to the lowest index
         if start_s < least_s or (start_s == least_s and best != target and m < best):
             best, least_s, place = m, start_s, k
+    if not found and drop:
+        tables.machine[job], tables.state[job] = -1, OVER
+        # as published: the first machine counts as waited for until the next change
+        tables.waiting[0] += 1
+        return
+    within_s = tables.release_s[job] + reals[WORST] * SLACK * tables.length_s[job] - run_s
+    if settings[PAPER] != 0 and not found and own_s <= within_s:
+        best, least_s, place = target, own_s, own_place
     _plan(tables, job, best, place, least_s)
 
 
@@ -157,6 +196,7 @@ def _happen(tables: Tables, until_s: float) -> None:
             tables.waiting[m] -= 1
         elif kind == END and state == RUNNING and tables.end_s[job] == date_s:
             tables.state[job] = OVER
+            _stretched(tables, job, date_s)
         else:
             continue
         trim(tables, m, date_s)
@@ -165,10 +205,17 @@ def _happen(tables: Tables, until_s: float) -> None:
 
 @inlined
 def _change(tables: Tables, alive: int, jobs: int, now_s: float) -> None:
-    """So many machines are alive from now on: kill what runs on others, map all that waits anew, by release date."""
+    """So many machines are alive from now on: kill what runs on others, map all that waits anew, by release date.
+
+    With `PAPER` nothing happens if there are more, unless all were usable and U is above the threshold.
+    """
     counts = tables.counts
-    before = counts[ALIVE]
+    before, usable = counts[ALIVE], counts[USABLE]
     counts[ALIVE] = alive
+    if alive > before > 0 and tables.settings[PAPER] != 0:
+        utilisation = _in_use(tables, usable) / (usable * tables.settings[CORES])
+        if usable < before or not utilisation > tables.reals[HIGH]:
+            return
     if alive > before:
         _adapt(tables)
     counts[USABLE] = min(max(counts[USABLE], 1), alive)
@@ -191,7 +238,7 @@ def _change(tables: Tables, alive: int, jobs: int, now_s: float) -> None:
         add(tables, tables.end_s[job], END, m, job)
     for job in range(counts[LOWEST], jobs):
         if tables.state[job] == PLANNED:
-            _map(tables, job, _target(tables, job), tables.settings[DISTANCE], now_s)
+            _map(tables, job, _target(tables, job), tables.settings[DISTANCE], now_s, False)
     arrange(tables)
     _adapt(tables)
     _happen(tables, now_s)
@@ -202,7 +249,7 @@ def advance(tables: Tables, until_s: float, change: int, known: int, jobs: int) 
     """Everything until `until_s`: starts, ends, then the change to so many machines (-1: none), then arrivals.
 
     Jobs `known` to `jobs` - 1 arrive now, in release order. One that was released earlier than it arrives has been
-    running since: it goes to the first machine that has room for it.
+    running since: it goes to the first machine that has room for it. With `DROP` it is over if it cannot start now.
     """
     counts = tables.counts
     counts[TOLD] = 0
@@ -214,9 +261,9 @@ def advance(tables: Tables, until_s: float, change: int, known: int, jobs: int) 
     for job in range(known, jobs):
         before = counts[EVENTS]
         if tables.run_s[job] < tables.length_s[job]:
-            _map(tables, job, 0, counts[ALIVE], until_s)
+            _map(tables, job, 0, counts[ALIVE], until_s, tables.settings[DROP] != 0)
         else:
-            _map(tables, job, _target(tables, job), tables.settings[DISTANCE], until_s)
+            _map(tables, job, _target(tables, job), tables.settings[DISTANCE], until_s, False)
         for event in range(before, counts[EVENTS]):
             rise(tables, event)
         _happen(tables, until_s)
@@ -229,6 +276,7 @@ def end_early(tables: Tables, job: int, jobs: int, now_s: float) -> None:
     counts[TOLD] = 0
     m = tables.machine[job]
     tables.state[job] = OVER
+    _stretched(tables, job, now_s)
     if m < 0:
         return
     # what waits there, by start and then number; nothing is told yet, so there is room for it

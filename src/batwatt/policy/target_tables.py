@@ -23,7 +23,7 @@ ALIVE, USABLE, EVENTS, TOLD, LOWEST = range(5)
 """Counts: machines alive, machines usable (M_use), events in the heap, what there is to tell, first job not over."""
 WORST, LOW, HIGH, LIMIT = range(4)
 """Reals: S+, the thresholds of M_use, the stretch within which a probed machine is taken (0: S+)."""
-ALWAYS, PACK, DISTANCE, CORES, EMPTY = range(5)
+ALWAYS, PACK, DISTANCE, CORES, EMPTY, DROP, PAPER = range(7)
 """Settings: as in `targets.TargetSettings`, and the cores of a machine."""
 
 

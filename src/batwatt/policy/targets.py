@@ -23,7 +23,9 @@ class TargetSettings:
     """`always`: machines that are always alive (M-); `distance`: D+; `limit`: a probed machine is taken if the job's
     stretch there is no larger (0: S+); `pack`: machines of a pack (1: none); `low`, `high`: the utilisations below and
     above which M_use shrinks and grows; `usable`: M_use at first (None: half way from `always` to those alive);
-    `take_empty`: a probed machine on which nothing runs or is planned is taken whatever the stretch.
+    `take_empty`: a probed machine on which nothing runs or is planned is taken whatever the stretch; `drop`: a job from
+    before the window that cannot start when it arrives never does; `paper`: the rules of the text where the authors'
+    program has others (docs/riskaware.md), and then `usable` is M- by default.
     """
 
     always: int
@@ -34,6 +36,8 @@ class TargetSettings:
     high: float = 0.95
     usable: int | None = None
     take_empty: bool = True
+    drop: bool = False
+    paper: bool = False
 
 
 class Targets(MachinePlanner):
@@ -42,7 +46,7 @@ class Targets(MachinePlanner):
     def __init__(self, machines: int, cores: int, settings: TargetSettings, categories: Categories) -> None:
         self.settings = settings
         self._categories = categories
-        self._known = 0
+        self._known = self._arrived = 0
         self._begun = False
         self._area = self._area_by_category = 0.0
         self._tables = _tables(machines, cores, settings, jobs=256, steps=64)
@@ -54,7 +58,7 @@ class Targets(MachinePlanner):
 
     @property
     def worst_stretch(self) -> float:
-        """S+, the largest stretch that was planned so far."""
+        """S+, the largest stretch so far: that was planned, with `paper` that a job had when it ended."""
         return float(self._tables.reals[at.WORST])
 
     @property
@@ -73,6 +77,7 @@ class Targets(MachinePlanner):
         known, jobs = self._known, self._known + len(arrivals)
         self._reserve(jobs)
         tables = self._tables
+        self._arrived = known
         if arrivals:
             tables.release_s[known:jobs] = [job.release_s for job in arrivals]
             tables.length_s[known:jobs] = [job.length_s for job in arrivals]
@@ -93,6 +98,12 @@ class Targets(MachinePlanner):
         tables = self._tables
         end_early(tables, number, self._known, date_s)
         return tables.told[: tables.counts[at.TOLD]].tolist()
+
+    def dropped(self) -> Sequence[int]:
+        """See `MachinePlanner`."""
+        tables = self._tables
+        new = range(self._arrived, self._known) if self.settings.drop else ()
+        return [job for job in new if tables.state[job] == at.OVER and tables.machine[job] < 0]
 
     def machine_of(self, number: int) -> int:
         """See `MachinePlanner`."""
@@ -119,7 +130,9 @@ class Targets(MachinePlanner):
 
     def _begin(self, alive: int) -> None:
         settings, counts = self.settings, self._tables.counts
-        usable = (alive + settings.always) // 2 if settings.usable is None else settings.usable
+        usable = settings.usable
+        if usable is None:
+            usable = settings.always if settings.paper else (alive + settings.always) // 2
         counts[at.ALIVE] = alive
         counts[at.USABLE] = min(max(usable, 1), alive)
         self._begun = True
@@ -169,14 +182,15 @@ def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int, step
         told=np.zeros(4 * jobs, whole),
         counts=np.zeros(5, whole),
         reals=np.zeros(4, real),
-        settings=np.zeros(5, whole),
+        settings=np.zeros(7, whole),
     )
     tables.reals[at.WORST] = 1.0
     tables.reals[at.LOW], tables.reals[at.HIGH] = settings.low, settings.high
     tables.reals[at.LIMIT] = settings.limit
     tables.settings[at.ALWAYS], tables.settings[at.PACK] = settings.always, settings.pack
     tables.settings[at.DISTANCE], tables.settings[at.CORES] = settings.distance, cores
-    tables.settings[at.EMPTY] = settings.take_empty
+    tables.settings[at.EMPTY], tables.settings[at.DROP] = settings.take_empty, settings.drop
+    tables.settings[at.PAPER] = settings.paper
     return tables
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.model.workload import LAG_S, LENGTH, RELEASE, WINDOW_OVER, Delay, Job, Workload
+from batwatt.model.workload import LAG_S, LENGTH, RELEASE, REMAINDER, WINDOW_OVER, Delay, Job, Workload
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.origins import Origins
 from batwatt.results.parts import Chains, Floats, Kinds, Mask
@@ -63,8 +63,9 @@ class Ledger:
     `completed`, `killed` and `migrated` are the runs that ended so in the window, `going` those that went on at its
     end. `useful` and `aborted` are the rows whose work is; `lasted_s` is their time in the window, `work_core_s` that
     times cores. If runs may be `slowed` down, that is no work: of one that took longer than the workload says, it is
-    less in the same ratio. Of the jobs of the workload, `due` were submitted by the end of the window, `out` were
-    refused or failed by then and never completed; `completed_s` is when the others did, whenever, NaN for never.
+    less in the same ratio. `partly` are the completed runs that count with what their job had left at first only. Of
+    the jobs of the workload, `due` were submitted by the end of the window, `out` were refused or failed by then and
+    never completed; `completed_s` is when the others did, whenever, NaN for never.
     """
 
     window: Window
@@ -84,6 +85,7 @@ class Ledger:
     due: Mask
     out: Mask
     completed_s: Floats
+    partly: Mask
     slowed: bool = False
 
     @cached_property
@@ -98,13 +100,16 @@ class Ledger:
 
     @cached_property
     def pace(self) -> Floats:
-        """Work in one second of each row, 1 unless it was slowed down."""
+        """Work in one second of each row, 1 unless it was slowed down or counts in part."""
         pace = np.ones(len(self.lasted_s))
         if self.slowed:
             # what was checkpointed may have stood still between its parts
             took_s = np.where(self.chains.saved, self.chains.execution_s, self.finish_s - self.chains.start_s)
             longer = took_s > self.told_s + LAG_S
             pace[longer] = self.told_s[longer] / took_s[longer]
+        job = self.origins.job[self.partly]
+        share = self.declared.left_s[job] / self.declared.length_s[job]
+        pace[self.partly] *= np.where(np.isnan(share), 1.0, share)
         return pace
 
     @cached_property
@@ -218,6 +223,7 @@ def ledger_of(
         due=np.full(len(workload.jobs), True) if window is None else declared.submit_s <= span.end_s,
         out=out & np.isnan(completed_s),
         completed_s=completed_s,
+        partly=completed & origins.known & (jobs["metadata"] == REMAINDER).to_numpy(dtype=np.bool_),
         slowed=slowed,
     )
 
