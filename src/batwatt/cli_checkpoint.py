@@ -178,8 +178,7 @@ def front_command(
 ) -> None:
     """Show what fairness costs: goodput and least yield.
 
-    Of a course over all periods, for each yield that is asked for; of an instance all plans of which none has more of
-    both.
+    Of a course over all periods, for each yield that is asked for; of an instance plans of which none has more of both.
 
     [bold]Example:[/] batwatt checkpoint front experiments/periods/starving.json --min-yields 0,0.25,0.5
     """
@@ -188,7 +187,7 @@ def front_command(
     drawable(picture)
     if not is_course(course):
         if min_yields is not None or prepare is not None:
-            raise InputError(course, "is one period: all its plans are looked at", "leave --min-yields, --prepare out")
+            raise InputError(course, "is one period: its whole front is shown", "leave --min-yields, --prepare out")
         _show_front(course, as_json, picture)
         return
     given = read_course(course)

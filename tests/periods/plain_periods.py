@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -18,17 +18,22 @@ Works = tuple[Fraction, ...]
 def choices(job: PeriodJob, end: Fraction, period: Fraction, refill: bool) -> Iterator[tuple[bool, bool, Fraction]]:
     """What may become of a job: if it holds its processors in [0, D[, if it does in [D, T], and its W."""
     checkpoint, recovery = Fraction(job.checkpoint_s), Fraction(job.recovery_s)
-    if job.state == "running":
-        yield True, True, _at_most(period, job)
-        if checkpoint <= end:
-            yield True, False, _at_most(end - checkpoint, job)
-        return
-    yield False, False, Fraction(0)
     # what it has to recover if it works from the beginning on
     rest = recovery if job.state == "stopped" else Fraction(job.recovering_s)
+    # by D it has ended, or it is checkpointed
+    before = end - rest - checkpoint
+    ends = rest + job.left_s <= end
+    if ends:
+        before = Fraction(job.left_s)
+    if job.state == "running":
+        yield True, True, _at_most(period, job)
+        if before >= 0:
+            yield True, False, before
+        return
+    yield False, False, Fraction(0)
     worth_it = [(False, True, period - end - recovery), (True, True, period - rest)]
-    if refill:
-        worth_it.append((True, False, end - rest - checkpoint))
+    if ends or refill:
+        worth_it.append((True, False, before))
     for first, second, work in worth_it:
         if work > 0:
             yield first, second, _at_most(work, job)
@@ -38,11 +43,32 @@ def _at_most(work: Fraction, job: PeriodJob) -> Fraction:
     return work if math.isinf(job.left_s) else min(work, Fraction(job.left_s))
 
 
-def outcomes(instance: Instance, refill: bool = False) -> Iterator[Works]:
-    """W of every job in every plan that there is."""
+def paper_dates(instance: Instance) -> set[Fraction]:
+    """The paper's D: 0, and the checkpoint times."""
+    return {Fraction(0)} | {Fraction(job.checkpoint_s) for job in instance.jobs if job.state == "running"}
+
+
+def rule_dates(instance: Instance) -> set[Fraction]:
+    """Those of the rule `fair`: the paper's, and where a job ends, or may still end."""
+    dates = paper_dates(instance)
+    for job in instance.jobs:
+        if job.left_s < math.inf:
+            rest = job.recovery_s if job.state == "stopped" else job.recovering_s
+            dates.add(Fraction(rest) + Fraction(job.left_s))
+            if job.state != "running":
+                dates.add(Fraction(instance.period_s) - Fraction(job.recovery_s) - Fraction(job.left_s))
+    return {date for date in dates if date >= 0}
+
+
+def all_dates(instance: Instance, a_second: int) -> set[Fraction]:
+    """Every D on a grid of so many steps a second."""
+    return {Fraction(step, a_second) for step in range(int(instance.period_s * a_second) + 1)}
+
+
+def outcomes(instance: Instance, refill: bool = False, dates: Set[Fraction] | None = None) -> Iterator[Works]:
+    """W of every job in every plan that there is, at some dates D (if not given, at the paper's)."""
     period, jobs = Fraction(instance.period_s), instance.jobs
-    ends = {Fraction(0)} | {Fraction(job.checkpoint_s) for job in jobs if job.state == "running"}
-    for end in sorted(end for end in ends if end <= period):
+    for end in sorted(end for end in dates or paper_dates(instance) if end <= period):
         options = [list(choices(job, end, period, refill)) for job in jobs]
 
         def together(i: int, first: int, second: int, options=options, end=end) -> Iterator[Works]:
@@ -63,15 +89,39 @@ def total(instance: Instance, works: Works) -> Fraction:
     return sum((job.processors * work for job, work in zip(instance.jobs, works, strict=True)), Fraction(0))
 
 
-def brute(instance: Instance, refill: bool = False, least: Mapping[str, float] | None = None) -> Fraction | None:
-    """The most useful work in processor s of any plan in which some jobs have a least W; None if there is none."""
-    need = [Fraction((least or {}).get(job.id, 0)) for job in instance.jobs]
-    enough = (
-        total(instance, works)
-        for works in outcomes(instance, refill)
-        if all(work >= wanted for work, wanted in zip(works, need, strict=True))
-    )
-    return max(enough, default=None)
+def brute(
+    instance: Instance,
+    refill: bool = False,
+    least: Sequence[Fraction] | None = None,
+    dates: Set[Fraction] | None = None,
+) -> Fraction | None:
+    """The most useful work in processor s of any plan in which jobs have a least W; None if there is none.
+
+    `dates` as of `outcomes`. All work must be in binary fractions.
+    """
+    period, jobs, there = Fraction(instance.period_s), instance.jobs, instance.processors
+    found = [-math.inf]
+    for end in sorted(end for end in dates or paper_dates(instance) if end <= period):
+        options = [
+            [
+                (in_first * job.processors, in_second * job.processors, float(job.processors * work))
+                for in_first, in_second, work in choices(job, end, period, refill)
+                if work >= (least[i] if least else 0)
+            ]
+            for i, job in enumerate(jobs)
+        ]
+
+        def together(i: int, first: int, second: int, works: float, options=options, end=end) -> None:
+            if second > there or (first > there and end > 0):
+                return
+            if i == len(jobs):
+                found.append(works)
+                return
+            for in_first, in_second, work in options[i]:
+                together(i + 1, first + in_first, second + in_second, works + work)
+
+        together(0, 0, 0, 0.0)
+    return Fraction(max(found)) if max(found) >= 0 else None
 
 
 def largest_subset(processors: int, widths: Sequence[int]) -> int:
@@ -145,20 +195,21 @@ def yields(instance: Instance, works: Works, past: Mapping[str, tuple[int, int]]
     return tuple(found)
 
 
-def front(instance: Instance, past: Mapping[str, tuple[int, int]], refill: bool = False) -> list[Works]:
-    """(least yield, useful work) of every plan that no other one beats, by ascending yield."""
-    best: dict[Fraction, Fraction] = {}
-    for works in outcomes(instance, refill):
-        least = min(yields(instance, works, past))
-        best[least] = max(best.get(least, Fraction(0)), total(instance, works))
-    points: list[Works] = []
-    for least in sorted(best, reverse=True):
-        if not points or best[least] > points[-1][1]:
-            points.append((least, best[least]))
-    return points[::-1]
+def needed(instance: Instance, past: Mapping[str, tuple[int, int]], asked: Fraction) -> Works:
+    """The least W of each job for a yield that is asked for."""
+    alones = [alone(instance, i, past) for i in range(len(instance.jobs))]
+    worked = [past.get(job.id, (0, 0))[0] for job in instance.jobs]
+    return tuple(max(Fraction(0), asked * there - before) for there, before in zip(alones, worked, strict=True))
 
 
-def fair(instance: Instance, past: Mapping[str, tuple[int, int]], target: Fraction) -> tuple[set[str], Fraction]:
+def most_yield(instance: Instance, past: Mapping[str, tuple[int, int]], dates: Set[Fraction], refill: bool) -> Fraction:
+    """The largest least yield of any plan at these dates."""
+    return max(min(yields(instance, works, past)) for works in outcomes(instance, refill, dates))
+
+
+def fair(
+    instance: Instance, past: Mapping[str, tuple[int, int]], target: Fraction, dates: Set[Fraction]
+) -> tuple[set[str], Fraction]:
     """The rule `fair`: the due jobs that must work, and the most useful work if they do.
 
     If they cannot all work, they are taken one by one where that can be.
@@ -169,7 +220,7 @@ def fair(instance: Instance, past: Mapping[str, tuple[int, int]], target: Fracti
     for i in sorted(due, key=lambda i: (idle[i], -alone(instance, i, past))):
         if sum(instance.jobs[j].processors for j in [*taken, i]) <= instance.processors:
             taken.append(i)
-    every = list(outcomes(instance))
+    every = list(outcomes(instance, dates=dates))
     must: list[int] = []
     for group in [taken], [[i] for i in taken]:
         for some in group:

@@ -7,7 +7,7 @@ import pytest
 
 from batwatt.periods import plan as plans
 from batwatt.periods.instance import Instance, PeriodJob
-from batwatt.periods.plan import checkpoint_ends, plan, solve
+from batwatt.periods.plan import Least, TooLargeError, checkpoint_ends, plan, solve
 
 
 def jobs_of(*rows):
@@ -54,6 +54,29 @@ def test_what_would_be_too_large_is_refused():
     # without what happens within the period there is a plan still: 1 and 9999 of 20000
     found = plan(Instance(100.0, 20_000, jobs_of(*rows)), skip_large=True)
     assert [act.decision for act in found.acts] == ["run", "wait", "recover"]
+
+
+def test_dates_for_least_work_and_for_ends():
+    jobs = jobs_of((3, 5.0, 1.0, "running"), (4, 6.0, 2.0, "checkpointed"), (7, 7.0, 3.0, "stopped", 20.0))
+    instance, least = Instance(100.0, 10, jobs), {name: Least(10.0) for name in "012"}
+    # an end adds when it comes after a recovery at 0, and when a recovery must begin for it
+    assert checkpoint_ends(instance) == [0.0, 5.0, 3.0 + 20.0, 100.0 - 3.0 - 20.0]
+    more = {5.0 + 10.0, 100.0 - 2.0 - 10.0, 100.0 - 3.0 - 10.0}
+    assert set(checkpoint_ends(instance, least)) == {0.0, 5.0, 23.0, 77.0} | more
+    assert set(checkpoint_ends(instance, least, refill=True)) == {0.0, 5.0, 23.0, 77.0, 16.0, 20.0} | more
+    # what is to work at all adds none
+    assert checkpoint_ends(instance, {"1": Least()}) == checkpoint_ends(instance)
+
+
+def test_what_would_take_too_long_is_refused(monkeypatch):
+    rows = [(2, 5.0, 1.0, "running"), (4, 5.0, 1.0, "checkpointed"), (8, 5.0, 1.0, "stopped")]
+    instance = Instance(100.0, 10, jobs_of(*rows))
+    # 3 jobs, tables of 5 x 6 cells (two processors count as one) at 2 dates, and one of 6 at 0
+    monkeypatch.setattr(plans, "MOST_STEPS", 3 * (2 * 30 + 6))
+    plan(instance, least={"0": Least(1.0)})
+    with pytest.raises(TooLargeError, match="1 plans with 4 dates each, of 3 jobs and tables of 30 cells, take more"):
+        plan(instance, least={"0": Least(1.0), "1": Least(1.0)})
+    plan(instance, least={"0": Least(1.0), "1": Least(1.0)}, skip_large=True)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from batwatt.periods.instance import Instance, PeriodJob, Plan, work_of
-from batwatt.periods.plan import NoPlanError, checkpoint_ends, meanings, plan
-
-A_LITTLE_S = math.ulp(0.0)
-"""Least work of a job that must work at all."""
+from batwatt.periods.instance import Instance, PeriodJob, Plan, ready_s, work_of
+from batwatt.periods.plan import Least, NoPlanError, check_time, checkpoint_ends, meanings, plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +32,7 @@ class Past:
 
 
 NOTHING = Past()
+TENTHS = tuple(tenth / 10.0 for tenth in range(11))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +51,40 @@ def yields(chosen: Plan, past: Mapping[str, Past]) -> dict[str, float]:
 
 
 def front(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> list[FrontPoint]:
-    """The Pareto front of goodput and least yield of one period, by ascending yield.
+    """Points of the Pareto front of goodput and least yield of one period, by ascending yield.
 
-    A point takes a dynamic programme or two, and there are at most as many points as different yields can come about.
+    Its ends, the tenths, and where a job has a yield that it can have at one of the dates of `checkpoint_ends`; between
+    two points there may be more, as D moves. Each takes a plan. Raises TooLargeError.
     """
-    candidates = _candidates(instance, past, refill)
+    candidates = sorted({*TENTHS, *_at_dates(instance, past, refill)})
+    check_time(instance, len(candidates), _least(instance, past, 1.0), refill)
     points: list[FrontPoint] = []
-    asked = 0.0
-    while True:
+    reached = -math.inf
+    for asked in candidates:
+        # rounding can leave what was reached a little under what was asked for
+        if asked <= reached:
+            continue
         try:
             found = plan_with_yield(instance, past, asked, refill=refill)
         except NoPlanError:
-            return points
-        reached = min(yields(found, past).values(), default=1.0)
-        while points and points[-1].goodput <= found.goodput:
-            points.pop()
-        points.append(FrontPoint(reached, found.goodput, found))
-        # rounding can leave what was reached a little under what was asked for
-        more = [candidate for candidate in candidates if candidate > max(asked, reached)]
-        if not more:
-            return points
-        asked = more[0]
+            break
+        _add(points, found, past)
+        reached = max(asked, points[-1].min_yield)
+    last = most_yield(instance, past, refill=refill)
+    if not math.isclose(_least_yield(last, past), points[-1].min_yield, rel_tol=1e-12):
+        _add(points, last, past)
+    return points
+
+
+def _add(points: list[FrontPoint], found: Plan, past: Mapping[str, Past]) -> None:
+    """One more point, of a plan with a larger yield; those that it beats go."""
+    while points and points[-1].goodput <= found.goodput:
+        points.pop()
+    points.append(FrontPoint(_least_yield(found, past), found.goodput, found))
+
+
+def _least_yield(found: Plan, past: Mapping[str, Past]) -> float:
+    return min(yields(found, past).values(), default=1.0)
 
 
 def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float, *, refill: bool = False) -> Plan:
@@ -81,12 +92,12 @@ def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float, 
 
     Raises NoPlanError if there is none.
     """
-    return plan(instance, least_s=_least(instance, past, least), refill=refill)
+    return plan(instance, least=_least(instance, past, least), refill=refill)
 
 
 def most_yield(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> Plan:
     """The plan with the largest least yield, and of those the one with the most goodput: max-min of one period."""
-    candidates = [0.0, *_candidates(instance, past, refill)]
+    candidates = sorted({0.0, *_at_dates(instance, past, refill), *_where_two_meet(instance, past, refill)})
     best = plan(instance, refill=refill)
     low, high = 0, len(candidates)
     while high - low > 1:
@@ -120,7 +131,7 @@ def fair(
             chosen.append(job.id)
             free -= job.processors
     try:
-        return plan(instance, least_s=dict.fromkeys(chosen, A_LITTLE_S), refill=refill, skip_large=skip_large)
+        return plan(instance, least=dict.fromkeys(chosen, Least()), refill=refill, skip_large=skip_large)
     except NoPlanError:
         # the period is too short for a checkpoint or a recovery that this takes
         return _one_by_one(instance, chosen, refill, skip_large)
@@ -135,11 +146,11 @@ def due(instance: Instance, past: Mapping[str, Past], target: float) -> list[Per
 
 def _one_by_one(instance: Instance, wanted: Collection[str], refill: bool, skip_large: bool) -> Plan:
     best = plan(instance, refill=refill, skip_large=skip_large)
-    least: dict[str, float] = {}
+    least: dict[str, Least] = {}
     for name in wanted:
         try:
-            best = plan(instance, least_s={**least, name: A_LITTLE_S}, refill=refill, skip_large=skip_large)
-            least[name] = A_LITTLE_S
+            best = plan(instance, least={**least, name: Least()}, refill=refill, skip_large=skip_large)
+            least[name] = Least()
         except NoPlanError:
             continue
     return best
@@ -158,22 +169,21 @@ def alone_in(job: PeriodJob, instance: Instance, before: Past) -> float:
     return min(instance.period_s, max(before.work_s + job.left_s - before.alone_s, 0.0))
 
 
-def _least(instance: Instance, past: Mapping[str, Past], asked: float) -> dict[str, float]:
-    """Least work in s for a yield that is asked for; rounding must not refuse what has just that yield."""
-    least: dict[str, float] = {}
+def _least(instance: Instance, past: Mapping[str, Past], asked: float) -> dict[str, Least]:
+    """Least work for a yield that is asked for; rounding must not refuse what has just that yield."""
+    least: dict[str, Least] = {}
     for job in instance.jobs:
         before = _after(job, instance, past)
         need_s = asked * before.alone_s - before.work_s
         if before.alone_s > 0.0 and before.job_yield < asked and need_s > 0.0:
-            slack_s = 4.0 * math.ulp(asked * before.alone_s)
-            least[job.id] = max(need_s - slack_s, A_LITTLE_S)
+            least[job.id] = Least(need_s, 8.0 * math.ulp(max(asked * before.alone_s, instance.period_s)))
     return least
 
 
-def _candidates(instance: Instance, past: Mapping[str, Past], refill: bool) -> list[float]:
-    """The yields that single jobs can have at the end of the period, ascending."""
+def _at_dates(instance: Instance, past: Mapping[str, Past], refill: bool) -> set[float]:
+    """The yields that single jobs can have at the dates at which their work may stop growing."""
     found: set[float] = set()
-    for end_s in checkpoint_ends(instance):
+    for end_s in checkpoint_ends(instance, refill=refill):
         meaning = meanings(end_s, refill)
         for job in instance.jobs:
             before = _after(job, instance, past)
@@ -181,4 +191,19 @@ def _candidates(instance: Instance, past: Mapping[str, Past], refill: bool) -> l
                 work_s = work_of(job, decision, end_s, instance.period_s)
                 if work_s >= 0.0:
                     found.add(before.then(work_s, 0.0).job_yield)
-    return sorted(found)
+    return found
+
+
+def _where_two_meet(instance: Instance, past: Mapping[str, Past], refill: bool) -> Iterator[float]:
+    """The yields that two jobs have at the same date D if that of one grows with D and that of the other falls."""
+    after = {job.id: _after(job, instance, past) for job in instance.jobs}
+    jobs = [job for job in instance.jobs if after[job.id].alone_s > 0.0]
+    growing = [job for job in jobs if refill or job.state == "running"]
+    falling = [job for job in jobs if job.state != "running"]
+    for one in growing:
+        for other in falling:
+            first, second = after[one.id], after[other.id]
+            # what both work, whatever D is
+            work_s = instance.period_s - ready_s(one) - one.checkpoint_s - other.recovery_s
+            if one is not other and work_s >= 0.0:
+                yield (first.work_s + second.work_s + work_s) / (first.alone_s + second.alone_s)

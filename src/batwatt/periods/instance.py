@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 State = Literal["checkpointed", "running", "stopped"]
 """What a job is just before the period: see the table in docs/checkpoint.md."""
-Decision = Literal["run", "stop", "recover-later", "checkpoint", "wait", "recover", "checkpoint-again", "fill"]
+Decision = Literal["run", "stop", "recover-later", "checkpoint", "wait", "recover", "end", "checkpoint-again", "fill"]
 """What becomes of it. The last two exist with `refill` only."""
 Kind = Literal["recovery", "work", "checkpoint"]
 """What a job does for a while."""
@@ -131,22 +131,25 @@ def acts_of(instance: Instance, decisions: Sequence[Decision], end_s: float) -> 
     return tuple(_act(job, decision, end_s, period_s) for job, decision in zip(instance.jobs, decisions, strict=True))
 
 
+def ready_s(job: PeriodJob) -> float:
+    """When a job begins to work that goes on, or recovers, at 0."""
+    return job.recovery_s if job.state == "stopped" else job.recovering_s
+
+
 def work_of(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> float:
     """W_i of a decision, <= 0 if it is not worth anything; checkpoints end at `end_s`."""
     if decision in ("stop", "wait"):
         return 0.0
-    if decision == "run":
-        work_s = period_s - job.recovering_s
-    elif decision == "recover":
-        work_s = period_s - job.recovery_s
+    if decision in ("run", "recover"):
+        work_s = period_s - ready_s(job)
     elif decision == "recover-later":
         work_s = period_s - end_s - job.recovery_s
-    elif decision == "checkpoint":
-        work_s = end_s - job.checkpoint_s
-    elif decision == "checkpoint-again":
-        work_s = end_s - job.checkpoint_s - job.recovering_s
+    elif ready_s(job) + job.left_s <= end_s:
+        work_s = job.left_s
+    elif decision == "end":
+        work_s = -math.inf
     else:
-        work_s = end_s - job.recovery_s - job.checkpoint_s
+        work_s = end_s - job.checkpoint_s - ready_s(job)
     return min(work_s, job.left_s)
 
 
@@ -154,18 +157,15 @@ def _act(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> A
     if decision in ("stop", "wait"):
         return Act(job, decision, 0.0, ())
     work_s = max(work_of(job, decision, end_s, period_s), 0.0)
-    phases: list[Phase] = []
-    at_s = end_s if decision == "recover-later" else 0.0
-    recovery_s = 0.0
-    if decision in ("recover", "recover-later", "fill"):
-        recovery_s = job.recovery_s
-    elif decision in ("run", "checkpoint-again"):
-        recovery_s = job.recovering_s
+    begin_s, recovery_s = (end_s, job.recovery_s) if decision == "recover-later" else (0.0, ready_s(job))
     # a job may still recover when the period ends
-    phases.append(Phase("recovery", at_s, min(at_s + recovery_s, period_s)))
-    at_s += recovery_s
+    phases = [Phase("recovery", begin_s, min(begin_s + recovery_s, period_s))]
+    begin_s += recovery_s
     if work_s > 0.0:
-        phases.append(Phase("work", at_s, at_s + work_s))
-    if decision in ("checkpoint", "checkpoint-again", "fill") and work_s < job.left_s:
-        phases.append(Phase("checkpoint", end_s - job.checkpoint_s, end_s))
+        phases.append(Phase("work", begin_s, begin_s + work_s))
+    if decision in ("checkpoint", "checkpoint-again", "fill"):
+        if work_s < job.left_s:
+            phases.append(Phase("checkpoint", end_s - job.checkpoint_s, end_s))
+        else:
+            decision = "end"
     return Act(job, decision, work_s, tuple(phase for phase in phases if phase.end_s > phase.begin_s))

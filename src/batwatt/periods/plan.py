@@ -10,13 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.periods.instance import Decision, Instance, PeriodJob, Plan, State, acts_of, work_of
+from batwatt.periods.instance import Decision, Instance, PeriodJob, Plan, State, acts_of, ready_s, work_of
 from batwatt.periods.period_kernel import BOTH, FIRST, NONE, SECOND, fill
 
 MOST_BYTES = 3 * 2**29
 """Room for the tables and choices of a plan."""
 AT_ONCE_BYTES = 2**28
 """Choices of all jobs are kept where they take no more."""
+MOST_STEPS = 2e12
+"""So many cells are worked out for one plan at most, or for all of a front: some ten minutes."""
 _LITTLE = 1e-12
 _IN_MEMORY_FIRST = 2**20
 
@@ -28,12 +30,13 @@ _ONE_PHASE: dict[State, dict[int, Decision]] = {
 }
 """What a choice of the knapsack means if nothing is checkpointed, or in no time: there is only the second phase."""
 _TWO_PHASES: dict[State, dict[int, Decision]] = {
-    "checkpointed": {NONE: "stop", BOTH: "run", SECOND: "recover-later"},
+    "checkpointed": {NONE: "stop", BOTH: "run", SECOND: "recover-later", FIRST: "end"},
     "running": {NONE: "checkpoint", SECOND: "run"},
-    "stopped": {NONE: "wait", BOTH: "recover", SECOND: "recover-later"},
+    "stopped": {NONE: "wait", BOTH: "recover", SECOND: "recover-later", FIRST: "end"},
 }
 _REFILLED: dict[State, dict[int, Decision]] = {"checkpointed": {FIRST: "checkpoint-again"}, "stopped": {FIRST: "fill"}}
-_RECOVERING = ("recover", "recover-later", "fill")
+_COARSER = "let processors have a common divisor (nodes instead of cores)"
+_MUST_BE_WORTH_IT = ("recover", "recover-later", "checkpoint-again", "fill")
 
 
 class NoPlanError(ValueError):
@@ -41,7 +44,19 @@ class NoPlanError(ValueError):
 
 
 class TooLargeError(ValueError):
-    """A table would take more memory than there is room for."""
+    """A table would take more memory than there is room for, or all of them too much time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """A job must work, and at least `work_s`; so much less than that is forgiven as `slack_s`, for rounding."""
+
+    work_s: float = 0.0
+    slack_s: float = 0.0
+
+    def met_by(self, work_s: float) -> bool:
+        """Whether that is enough work."""
+        return work_s > 0.0 and work_s >= self.work_s - self.slack_s
 
 
 @dataclass(frozen=True)
@@ -94,21 +109,23 @@ class Knapsack:
 def plan(
     instance: Instance,
     *,
-    least_s: Mapping[str, float] | None = None,
+    least: Mapping[str, Least] | None = None,
     refill: bool = False,
     skip_large: bool = False,
 ) -> Plan:
     """The plan with the most useful work, checkpoints after T_n ending together. Section 2 of the paper.
 
-    `least_s`: least W_i in s of some jobs, by their ids. `refill`: jobs may also work between checkpoints, see
-    docs/checkpoint.md. O(J P^2) for each different checkpoint time of the jobs that run without a checkpoint.
-    Raises NoPlanError if nothing gives the least work; TooLargeError if a table would be too large, unless
-    `skip_large`: then such dates D are left out, and the plan may not be the best.
+    `least`: what jobs must work, by their ids. `refill`: jobs may also work between checkpoints (docs/checkpoint.md).
+    O(J P^2) for each of the dates of `checkpoint_ends`.
+    Raises NoPlanError if nothing gives the least work; TooLargeError if tables would be too large, or too many, unless
+    `skip_large`: then what takes too much memory is left out, and the plan may not be the best.
     """
-    least = {} if least_s is None else least_s
+    least = {} if least is None else least
+    if not skip_large:
+        check_time(instance, 1, least, refill)
     best: Knapsack | None = None
     most = -math.inf
-    for end_s in checkpoint_ends(instance):
+    for end_s in checkpoint_ends(instance, least, refill):
         try:
             found = solve(instance, end_s, least, refill)
         except TooLargeError:
@@ -124,6 +141,19 @@ def plan(
     # what was left out could not be of use
     decisions = [chosen.get(job.id, "wait") for job in instance.jobs]
     return Plan(instance, "dp", best.end_s, acts_of(instance, decisions, best.end_s))
+
+
+def check_time(instance: Instance, plans: int, least: Mapping[str, Least], refill: bool) -> None:
+    """Raise TooLargeError if so many plans would take far too long."""
+    jobs = list(_of_use(instance, least, refill))
+    dates = checkpoint_ends(instance, least, refill)
+    unit = _unit(jobs)
+    cells = ((instance.processors - instance.held) // unit + 1) * (instance.processors // unit + 1)
+    # where checkpoints end at once, tables have one row
+    steps = plans * len(jobs) * ((len(dates) - 1) * cells + instance.processors // unit + 1)
+    if steps > MOST_STEPS:
+        problem = f"{plans} plans with {len(dates)} dates each, of {len(jobs)} jobs and tables of {cells} cells"
+        raise TooLargeError(f"{problem}, take more than {MOST_STEPS:g} steps: {_COARSER}")
 
 
 def subset_sum(instance: Instance) -> Plan:
@@ -162,10 +192,45 @@ def subset_sum(instance: Instance) -> Plan:
     return Plan(instance, "subset-sum", end_s, acts_of(instance, [decisions[job.id] for job in instance.jobs], end_s))
 
 
-def checkpoint_ends(instance: Instance) -> list[float]:
-    """The dates D to be looked at, ascending: 0, and each checkpoint time of a running job that fits in the period."""
-    times = {job.checkpoint_s for job in instance.jobs if job.state == "running"}
-    return sorted({0.0, *(time_s for time_s in times if time_s <= instance.period_s)})
+def checkpoint_ends(instance: Instance, least: Mapping[str, Least] | None = None, refill: bool = False) -> list[float]:
+    """The dates D to be looked at, ascending: 0, and those at which useful work may stop growing with D.
+
+    These are the checkpoint times of running jobs and, of jobs with an end or with a `least` work, the dates from
+    which, or up to which, they can do that. O(J).
+    """
+    period_s = instance.period_s
+    dates = {0.0}
+    for job in instance.jobs:
+        runs = job.state == "running"
+        if runs:
+            dates.add(job.checkpoint_s)
+        if math.isfinite(job.left_s):
+            dates.add(ready_s(job) + job.left_s)
+            if not runs:
+                dates.add(_latest(job, job.left_s, period_s))
+        wanted = None if least is None else least.get(job.id)
+        if wanted is not None and wanted.work_s > 0.0:
+            if runs or refill:
+                dates.add(_earliest(job, wanted.work_s))
+            if not runs:
+                dates.add(_latest(job, wanted.work_s, period_s))
+    return sorted(date for date in dates if 0.0 <= date <= period_s)
+
+
+def _earliest(job: PeriodJob, work_s: float) -> float:
+    """The first date D by which a job can work so long and be checkpointed; rounding must not miss it."""
+    end_s = ready_s(job) + job.checkpoint_s + work_s
+    while end_s - job.checkpoint_s - ready_s(job) < work_s:
+        end_s += math.ulp(end_s)
+    return end_s
+
+
+def _latest(job: PeriodJob, work_s: float, period_s: float) -> float:
+    """The last date D from which a job can recover and work so long; rounding must not miss it."""
+    end_s = period_s - job.recovery_s - work_s
+    while end_s >= 0.0 and period_s - end_s - job.recovery_s < work_s:
+        end_s -= math.ulp(period_s)
+    return end_s
 
 
 def meanings(end_s: float, refill: bool) -> Mapping[State, Mapping[int, Decision]]:
@@ -175,15 +240,15 @@ def meanings(end_s: float, refill: bool) -> Mapping[State, Mapping[int, Decision
     return {state: {**of, **(_REFILLED.get(state, {}) if refill else {})} for state, of in _TWO_PHASES.items()}
 
 
-def solve(instance: Instance, end_s: float, least_s: Mapping[str, float], refill: bool = False) -> Knapsack:
+def solve(instance: Instance, end_s: float, least: Mapping[str, Least], refill: bool = False) -> Knapsack:
     """The knapsack for checkpoints that end at `end_s`. Raises TooLargeError."""
     processors = instance.processors
     meaning = meanings(end_s, refill)
     jobs, rows = [], []
-    for job in _of_use(instance, least_s, processors, 2 if refill else 1):
+    for job in _of_use(instance, least, refill):
         worths = [-math.inf] * 4
         for choice, decision in meaning[job.state].items():
-            worths[choice] = _worth(job, decision, end_s, instance.period_s, least_s.get(job.id, 0.0))
+            worths[choice] = _worth(job, decision, end_s, instance.period_s, least.get(job.id))
         jobs.append(job)
         rows.append(worths)
     free = processors - instance.held if end_s > 0.0 else 0
@@ -191,16 +256,21 @@ def solve(instance: Instance, end_s: float, least_s: Mapping[str, float], refill
 
 
 def _packed(end_s: float, jobs: Sequence[PeriodJob], worths: Table, processors: int, free: int) -> Knapsack:
-    unit = math.gcd(*(job.processors for job in jobs)) or 1
+    unit = _unit(jobs)
     rows, columns = free // unit + 1, processors // unit + 1
     parts = _parts(len(jobs), rows * columns)
     if rows * columns * (8 * (parts + 2) + -(-len(jobs) // parts)) > MOST_BYTES:
         problem = f"{len(jobs)} jobs on {rows - 1} x {columns - 1} processors take more than {MOST_BYTES >> 20} MiB"
-        raise TooLargeError(f"{problem}: let processors have a common divisor (nodes instead of cores)")
+        raise TooLargeError(f"{problem}: {_COARSER}")
     table = np.zeros((rows, columns))
     widths = np.array([job.processors // unit for job in jobs], dtype=np.int64)
     fill(widths, worths, table, np.empty(columns), np.empty((len(jobs), 1, 1), np.uint8), False)
     return Knapsack(end_s, tuple(jobs), unit, widths, worths, table)
+
+
+def _unit(jobs: Sequence[PeriodJob]) -> int:
+    """Processors are counted in the greatest common divisor of all widths."""
+    return math.gcd(*(job.processors for job in jobs)) or 1
 
 
 def _parts(jobs: int, cells: int) -> int:
@@ -208,14 +278,15 @@ def _parts(jobs: int, cells: int) -> int:
     return 1 if jobs * cells <= AT_ONCE_BYTES else max(1, math.isqrt(jobs // 8))
 
 
-def _worth(job: PeriodJob, decision: Decision, end_s: float, period_s: float, least_s: float) -> float:
+def _worth(job: PeriodJob, decision: Decision, end_s: float, period_s: float, least: Least | None) -> float:
     """Useful processor s of a decision, -inf if it cannot be taken."""
     work_s = work_of(job, decision, end_s, period_s)
-    if decision == "run" and work_s <= 0.0 < job.recovering_s:
+    if decision == "run" and work_s <= 0.0 < job.recovering_s and least is None:
         # it still recovers when the period ends; going on with that is better than stopping
-        return job.processors * period_s * _LITTLE if least_s <= 0.0 else -math.inf
-    useless = work_s <= 0.0 and (decision in _RECOVERING or decision == "checkpoint-again")
-    if useless or work_s < max(least_s, 0.0) or (work_s < 0.0 and decision == "checkpoint"):
+        return job.processors * period_s * _LITTLE
+    if least is not None and not least.met_by(work_s):
+        return -math.inf
+    if work_s < 0.0 or (work_s == 0.0 and decision in _MUST_BE_WORTH_IT):
         return -math.inf
     return job.processors * work_s
 
@@ -226,14 +297,15 @@ def _in_order(jobs: Sequence[PeriodJob]) -> list[PeriodJob]:
     return sorted(jobs, key=lambda job: (rank[job.state], -job.processors))
 
 
-def _of_use(instance: Instance, least_s: Mapping[str, float], processors: int, rounds: int) -> Iterator[PeriodJob]:
-    """The jobs without those stopped ones of which more are alike than can run in so many rounds."""
+def _of_use(instance: Instance, least: Mapping[str, Least], refill: bool) -> Iterator[PeriodJob]:
+    """The jobs without those stopped ones of which more are alike than can run, in one phase and in the other."""
     alike: Counter[tuple[float, ...]] = Counter()
     for job in _in_order(instance.jobs):
-        if job.state == "stopped" and not least_s.get(job.id, 0.0) > 0.0:
+        if job.state == "stopped" and job.id not in least:
             left_s = min(job.left_s, instance.period_s)
             key = (job.processors, job.recovery_s, job.checkpoint_s, left_s)
             alike[key] += 1
-            if alike[key] > rounds * (processors // job.processors):
+            rounds = 2 if refill or left_s < instance.period_s else 1
+            if alike[key] > rounds * (instance.processors // job.processors):
                 continue
         yield job
