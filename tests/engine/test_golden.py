@@ -18,7 +18,6 @@ from batwatt.engine.wire import check_answer, decode, encode
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
 from batwatt.results.writers import write_record
 
-
 KINDS = ("golden", "findings", "own", "rules", "random")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from golden import scenarios
@@ -16,7 +15,6 @@ from batwatt.errors import InputError, UnknownNameError, UnsupportedError
 from batwatt.inputs.batsim_json import MAX_INT, parse_job, parse_profile, parse_workload, read_workload
 from batwatt.inputs.batsim_numbers import wire_floats
 from batwatt.model.workload import Composed, Delay, Parallel
-
 
 PROFILES = {
     "d": {"type": "delay", "delay": 20.2},

@@ -15,7 +15,6 @@ from batwatt.inputs.events import ExternalEvent, envelope_events, read_events
 from batwatt.model.series import Series
 
 
-
 @pytest.fixture
 def events(tmp_path: Path):
     def write(*lines: object, text: str | None = None) -> Path:
