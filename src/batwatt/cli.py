@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from batwatt import __version__
-from batwatt.campaign.load import blaming, make_scheduler, scheduler_class
+from batwatt.campaign.load import blaming, make_scheduler
 from batwatt.campaign.materials import capacity_named, capacity_of, is_trace, kept_trace, machines_of, platform_of
 from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
 from batwatt.cli_batsim import HOSTS, BatsimWords, batsim_options
@@ -318,14 +318,16 @@ def serve_command(
     patience_s = _patience(timeout)
 
     def ready(endpoint: str) -> None:
-        print(f"listening on {endpoint}", file=sys.stderr, flush=True)
+        until = f"for {patience_s:g} s at most" if patience_s else "for ever (--timeout)"
+        print(f"listening on {endpoint}; waiting for Batsim to connect, {until}", file=sys.stderr, flush=True)
         if ready_file is not None:
             ready_file.parent.mkdir(parents=True, exist_ok=True)
             ready_file.write_text(endpoint + "\n")
 
     try:
-        with blaming(scheduler, scheduler_class(scheduler)):
-            listen(make_scheduler(scheduler, chosen), socket, patience_s, ready)
+        made = make_scheduler(scheduler, chosen)
+        with blaming(scheduler, made):
+            listen(made, socket, patience_s, ready)
     finally:
         if ready_file is not None:
             ready_file.unlink(missing_ok=True)
@@ -370,7 +372,9 @@ def engine_command(
         more_workloads=tuple(workload[1:]),
         hosts=words.hosts,
     )
-    run_engine(spec, socket, lambda: print(f"asking the scheduler at {socket}", file=sys.stderr, flush=True))
+    until = f"{spec.patience_s:g} s at most" if spec.patience_s else "for ever (--timeout)"
+    told = f"waiting for the scheduler at {socket} to connect and answer, {until}"
+    run_engine(spec, socket, lambda: print(told, file=sys.stderr, flush=True))
 
 
 inputs_commands(app)

@@ -84,6 +84,8 @@ Prefix = Annotated[Path, typer.Option("-e", "--export", help="Prefix of the outp
 Timeout = Annotated[
     float,
     typer.Option(
-        "--timeout", help="How long the other process may be silent, in s (0: for ever).", rich_help_panel=ENGINE
+        "--timeout",
+        help="How long the other process may take to connect, and be silent, in s (0: for ever).",
+        rich_help_panel=ENGINE,
     ),
 ]

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from batwatt.campaign.load import describe_options, describe_schedulers
+from batwatt.campaign.load import describe_file, describe_options, describe_schedulers, is_file_name
 from batwatt.campaign.materials import capacity_named, gather
 from batwatt.campaign.run import RunSpec, write_results
 from batwatt.cli_batsim import HOSTS, BatsimWords, batsim_options
@@ -97,14 +97,20 @@ def long_of(seconds: float | None) -> float:
 
 
 def policies(
-    scheduler: Annotated[str | None, typer.Argument(help="One of our schedulers: list its options instead.")] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Argument(help="One of our schedulers: list its options instead; or a .py file: what it defines."),
+    ] = None,
 ) -> None:
-    """List every scheduler, order, placement and response, or the options of a scheduler, each with a description.
+    """List every scheduler, order, placement and response, the options of a scheduler, or the parts of a file.
 
     [bold]Example:[/] batwatt policies riskaware
     """
     console = Console(highlight=False)
     width = console.width if console.is_terminal else sys.maxsize
+    if scheduler is not None and is_file_name(scheduler):
+        _print_sections(console, width, describe_file(Path(scheduler)))
+        return
     if scheduler is not None:
         _print_sections(console, width, {"option": list(describe_options(scheduler))})
         return

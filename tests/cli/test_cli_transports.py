@@ -64,8 +64,12 @@ def test_serve_and_engine(house, endpoint, dark):
     server = house.start("serve", *words)
     engine = house.start("engine", "-p", SMALL, "-w", load, "-s", endpoint, "-e", house.out / "b")
     served, played = house.end(server), house.end(engine)
-    assert (served.code, served.err) == (0, f"listening on {endpoint}\n") and not ready.exists()
-    assert (played.code, played.err) == (0, f"asking the scheduler at {endpoint}\n")
+    assert (served.code, served.err) == (
+        0,
+        f"listening on {endpoint}; waiting for Batsim to connect, for ever (--timeout)\n",
+    ) and not ready.exists()
+    waiting = f"waiting for the scheduler at {endpoint} to connect and answer, for ever (--timeout)\n"
+    assert (played.code, played.err) == (0, waiting)
     for stem in CSV[:-1]:
         assert house.file(f"a_{stem}.csv") == house.file(f"b_{stem}.csv"), stem
 

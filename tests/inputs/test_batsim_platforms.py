@@ -84,10 +84,10 @@ def test_latency_and_storage_are_named(write):
         '<cluster id="c" prefix="n" suffix="" radical="0-1" speed="1f" bw="1" lat="0.0us" bb_lat="0"/>'
         '<link id="l" bandwidth="1" latency="0"/>'
     )
-    assert read_platform(write(body)).not_simulated == ("storage hosts (1, the first: 'disk')",)
+    assert read_platform(write(body)).not_simulated == ("storage hosts (first of 1: 'disk')",)
     slow = body + '<link id="m" bandwidth="1" latency="1.5E-6s"/><cabinet id="d" {} lat="1us"/>'
     slow = slow.format('prefix="d" suffix="" radical="0" speed="1f"')
-    latency = "latency (2 elements, the first: <link> 'm' on line 1: 1.5E-6s): times differ from Batsim's"
+    latency = "latency (first of 2: <link> 'm' on line 1: 1.5E-6s): times differ from Batsim's"
     assert read_platform(write(slow)).not_simulated[0] == latency
 
 

@@ -177,7 +177,7 @@ def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
             engine = Engine(platform, materials.run, config, events)
             watch = (lambda link: _Watched(link, progress)) if progress else None
             try:
-                with blaming(spec.scheduler, type(scheduler)):
+                with blaming(spec.scheduler, scheduler):
                     record = simulate(engine, scheduler, watch)
             except DeadlockError as error:
                 record, deadlock = engine.close(), error
@@ -345,7 +345,7 @@ def _run_apart(spec: RunSpec, scheduler: Any, config: EngineConfig, prefix: Path
         command = _engine_command(spec, config, prefix)
         name = "the engine process"
     watch = (lambda link: _Watched(link, progress)) if progress else (lambda link: link)
-    with blaming(spec.scheduler, type(scheduler)):
+    with blaming(spec.scheduler, scheduler):
         drive(scheduler, command, name, spec.patience_s, watch)
     if not file_of(prefix, "jobs").exists():
         raise PeerError(f"{name} ended well but wrote no {file_of(spec.prefix, 'jobs').name}")

@@ -67,6 +67,7 @@ class Engine:
         self._thinking = False
         self._kill_asked: set[str] = set()
         self._job_sources = len(self.workloads)
+        self._quiet_end_date = -1.0
         self._unfinished = 0
         self._handlers: Mapping[str, Callable[[dict[str, Any]], None]] = {
             "EXECUTE_JOB": self._execute_job,
@@ -111,7 +112,9 @@ class Engine:
         if bye == NO_MORE_JOBS:
             self._job_sources -= 1
             if self._job_sources:
-                return  # only the last of several workloads says that there are no more jobs
+                # only the last of several workloads says that there are no more jobs
+                self._quiet_end_date = self.kernel.date
+                return
         self._bye_mark = len(self._pending)
         self.kernel.at(self.kernel.clock, LATE, self._say_bye, bye)
 
@@ -205,7 +208,9 @@ class Engine:
         pending = self._pending
         self._pending = []
         if self._byes:
-            if self._byes == 1 and len(pending) - 1 == self._bye_mark > 0 and not self._thinking:
+            last_words = self._byes == 1 and len(pending) - 1 == self._bye_mark > 0
+            # of workloads that end at one date the first keeps the server busy until the last has said so
+            if last_words and not self._thinking and self._quiet_end_date != self.kernel.date:
                 self._pending = [pending.pop()]
             self._byes = 0
         self._thinking = False

@@ -159,7 +159,7 @@ def drive(
     side dies or falls silent the other is ended; raises PeerError.
     """
     with (
-        SchedulerSocket("tcp://127.0.0.1:*", first_s=patience_s, patience_s=patience_s) as socket,
+        SchedulerSocket("tcp://127.0.0.1:*", patience_s) as socket,
         _child(command(socket.endpoint), name) as child,
     ):
         socket.alive = child.death
@@ -169,8 +169,11 @@ def drive(
 
 
 def listen(scheduler: BatsimScheduler, endpoint: str, patience_s: float | None, ready: Callable[[str], None]) -> None:
-    """Serve one simulation of a Batsim that somebody else starts; `ready(endpoint)` once it can connect."""
-    with SchedulerSocket(endpoint, first_s=None, patience_s=patience_s) as socket:
+    """Serve one simulation of a Batsim that somebody else starts; `ready(endpoint)` once it can connect.
+
+    `patience_s`: how long it may take to connect, and may be silent later; None for ever.
+    """
+    with SchedulerSocket(endpoint, patience_s) as socket:
         ready(socket.endpoint)
         with _understood():
             Bs(scheduler, socket).start()

@@ -222,7 +222,8 @@ class _Socket:
             if left_s is not None and now_s - left_s >= LAST_WORDS_S:
                 raise PeerError(f"{who} closed the connection before the simulation was over")
             if now_s > limit:
-                raise PeerError(f"{who} has been silent for {patience_s:g} s")
+                never = "" if self._talking else f" and never connected{f' to {self.endpoint}' if self._bind else ''}"
+                raise PeerError(f"{who} has been silent for {patience_s:g} s{never}")
         frame: bytes = self._socket.recv()
         # on the side that listens, whoever just knocks (a readiness check) is not yet the other side
         self._talking = True
@@ -242,19 +243,16 @@ class SchedulerSocket(_Socket):
     def __init__(
         self,
         endpoint: str,
-        first_s: float | None = None,
         patience_s: float | None = None,
         alive: Callable[[], str | None] = _nobody_watches,
     ) -> None:
         super().__init__(zmq.REP, endpoint, bind=True)
-        self._patience_s = first_s
-        self._later_s = patience_s
+        self._patience_s = patience_s
         self.alive = alive
 
     def message(self) -> dict[str, Any]:
         """Wait for Batsim's next message."""
         text = self.receive(self._patience_s, self.alive, "Batsim")
-        self._patience_s = self._later_s
         return check_message(decode(text))
 
     def reply(self, answer: dict[str, Any]) -> None:

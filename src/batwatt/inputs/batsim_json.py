@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
+from batwatt.inputs.batsim5 import refuse_batsim_5
 from batwatt.inputs.batsim_numbers import TOO_DEEP, batsim_float, batsim_number, wire, wire_floats
 from batwatt.inputs.hash_order import kept_parts
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
@@ -156,6 +157,7 @@ def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True
     if not isinstance(raw_profiles, dict):
         raise InputError(where, f"'profiles' must be an object, got {shown(raw_profiles)}", "write name: profile pairs")
 
+    refuse_batsim_5(raw_profiles, where)
     jobs: dict[str, Job] = {}
     for index, raw in enumerate(raw_jobs):
         job = parse_job(raw, name, f"{where}: jobs[{index}]")

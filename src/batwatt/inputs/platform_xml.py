@@ -85,9 +85,9 @@ def read_platform(path: Path | str, master: str = MASTER_HOST) -> Platform:
         _log.warning(text, path, len(useless), len(hosts), useless[0].name, useless[0].no_power)
     ignored = []
     if latencies:
-        ignored.append(f"latency ({len(latencies)} elements, the first: {latencies[0]}): times differ from Batsim's")
+        ignored.append(f"latency (first of {len(latencies)}: {latencies[0]}): times differ from Batsim's")
     if storage := [node.name for node in nodes if node.properties.get("role", "").strip() == "storage"]:
-        ignored.append(f"storage hosts ({len(storage)}, the first: {storage[0]!r})")
+        ignored.append(f"storage hosts (first of {len(storage)}: {storage[0]!r})")
     return Platform(hosts, source=str(path), not_simulated=tuple(ignored))
 
 

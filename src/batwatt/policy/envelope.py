@@ -49,7 +49,7 @@ class EnvelopeScheduler(Scheduler):
         chosen = self.settings
         self.the_order: Order = make("order", chosen.order or type(self).order)
         self.the_placement: Placement = make("placement", chosen.placement or copy(type(self).placement))
-        self.the_response: Response = make("response", chosen.response or type(self).response)
+        self.the_response: Response = make("response", chosen.response or self._usual_response())
         self._fastest_flops = self.platform.fastest_flops if self.platform is not None else 0.0
         self.injector = self._make_injector()
         self.forecast = self._make_forecast()
@@ -65,6 +65,15 @@ class EnvelopeScheduler(Scheduler):
         self._killing: set[str] = set()
         self._delays = 0
         self._first_delay = ""
+
+    def _usual_response(self) -> Response:
+        """That of the class, or none where there is no envelope to respond to."""
+        usual = type(self).response
+        if self.settings.envelope is not None or not usual.active:
+            return usual
+        text = "no envelope is given, so no cap holds: the response is 'none' instead of %r"
+        self.logger.warning(text, usual.name)
+        return NoConfiguration()
 
     def _make_injector(self) -> Injector | None:
         given = self.settings.envelope

@@ -56,6 +56,16 @@ def names(kind: str) -> list[str]:
     return sorted(_parts[kind])
 
 
+def parts_of(kind: str) -> list[tuple[str, type]]:
+    """(name, class) of every registered part of a kind, sorted by name."""
+    return sorted(_parts[kind].items())
+
+
+def kind_of(thing: type) -> str | None:
+    """What kind of part a class can be, registered or not; None if it is none."""
+    return next((kind for kind, method in _METHODS.items() if callable(getattr(thing, method, None))), None)
+
+
 def describe() -> Iterator[tuple[str, str, str, str]]:
     """(kind, name, aliases, first line of the docstring) of every part."""
     for kind in KINDS:

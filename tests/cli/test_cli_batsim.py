@@ -1,0 +1,190 @@
+"""What users of Batsim bring: its options, its platforms, several workloads, and schedulers of their own."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from conftest import SMALL
+
+NONE = ("-o", '{"response": "none"}')
+PROFILES = {"d": {"type": "delay", "delay": 10}, "h": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}
+LISTENER = """
+from batsim.batsim import BatsimScheduler
+from procset import ProcSet
+
+class Listener(BatsimScheduler):
+    def onSimulationBegins(self):
+        names = [host["name"] for host in self.bs.compute_resources.values()]
+        print("heard", self.bs.batconf["sched-config"], names, {n: sorted(p) for n, p in self.bs.profiles.items()})
+    def onJobSubmission(self, job):
+        print("heard", self.bs.time(), job.id, job.profile_dict["type"])
+        job.allocation = ProcSet(0 if job.id.startswith("w0") else 1)
+        self.bs.execute_jobs([job])
+    def onNoMoreJobsInWorkloads(self):
+        print("heard the last at", self.bs.time())
+"""
+
+
+def two(house):
+    """Jobs 1 and 2 at 0 s and 30 s, and another job 1 at 30 s, whose profiles have the same names."""
+
+    def write(name: str, nb_res: int, profiles: dict[str, object], *jobs: tuple[object, int, str]):
+        rows = [{"id": id, "subtime": at, "res": 1, "profile": profile} for id, at, profile in jobs]
+        return house.write(name, json.dumps({"nb_res": nb_res, "jobs": rows, "profiles": profiles}))
+
+    swapped = {"d": PROFILES["h"], "h": {"type": "composed", "repeat": 2, "seq": ["d"]}}
+    return write("a.json", 2, PROFILES, (1, 0, "d"), (2, 30, "h")), write("b.json", 3, swapped, ("1", 30, "h"))
+
+
+def platform(house, names=("n1", "n10", "n2", "boss")):
+    hosts = "".join(f'<host id="{name}" speed="1Gf"/>' for name in names)
+    return house.write(
+        "p.xml", f'\n<?xml version="1.0"?><platform version="4.1"><zone id="z">{hosts}</zone></platform>'
+    )
+
+
+@pytest.mark.parametrize("engine", ["embedded", "wire"])
+def test_several_workloads(house, engine):
+    """w0!1 runs from 0 to 10 s, w0!2 from 30 to 31 s, w1!1 (twice a profile d, 1 s each) from 30 to 32 s."""
+    scheduler = house.write("listener.py", LISTENER)
+    first, second = two(house)
+    given = ("-m", "boss", "--mmax", 2, "--sched-cfg", 'a "b"', "-s", scheduler, "--engine", engine)
+    done = house.batwatt("run", "-p", platform(house), "-w", first, "-w", second, "-e", house.out / "x", *given)
+    assert done.code == 0, done.err
+    assert [line for line in done.out.splitlines() if line.startswith("heard")] == [
+        "heard a \"b\" ['n1', 'n10'] {'w0': ['d', 'h'], 'w1': ['d', 'h']}",
+        "heard 0.0 w0!1 delay",
+        "heard 30.0 w0!2 parallel_homogeneous",
+        "heard 30.0 w1!1 composed",
+        "heard the last at 30.0",
+    ]
+    rows = [line.split(",") for line in house.file("x_jobs.csv").decode().splitlines()]
+    assert [(row[0], row[1], row[2], row[8], row[9]) for row in rows] == [
+        ("job_id", "workload_name", "profile", "starting_time", "execution_time"),
+        ("1", "w0", "d", "0.000000", "10.000000"),
+        ("2", "w0", "h", "30.000000", "1.000000"),
+        ("1", "w1", "h", "30.000000", "2.000000"),
+    ]
+    figures = house.metrics()
+    assert (figures["jobs_total"], figures["jobs_finished"], figures["finished_work_fraction"]) == (3, 3, 1.0)
+    again = house.batwatt(
+        "metrics", house.out / "x", "-p", house.folder / "p.xml", "-m", "boss", "-w", first, "-w", second
+    )
+    assert again.code == 0 and house.metrics() == figures
+    metadata = json.loads(house.file("x_metadata.json"))
+    assert metadata["hosts"] == {"master": "boss", "mmax": 2, "mmax_workload": False}
+    assert metadata["inputs"]["workload w1"]["path"] == str(second)
+
+
+def test_hosts_as_the_workloads_say(house):
+    first, second = two(house)
+    where = platform(house)
+    both = ("run", "-p", where, "-w", first, "-w", second, "-e", house.out / "x", *NONE)
+    assert house.batwatt(*both, "-m", "boss", "--mmax-workload", "--sched-cfg-file", where).code == 0
+    [totals] = csv.DictReader(house.file("x_schedule.csv").decode().splitlines())
+    assert (totals["nb_computing_machines"], totals["nb_jobs_success"]) == ("3", "3")
+    assert json.loads(house.file("x_metadata.json"))["engine_config"]["sched_config"] == where.read_text()
+    for words, expected in (
+        (("-m", "boss", "--mmax", 4), "--mmax asks for 4 hosts but the platform has 3"),
+        (("-m", "bos"), "choose a host, which then runs no job, such as --master-host boss"),
+        (("-m", "boss", "--sched-cfg", "a", "--sched-cfg-file", where), "both are given"),
+        (
+            ("-m", "boss", "-w", house.write("t.csv", "a\n")),
+            "t.csv: is a trace: several workloads must be Batsim's JSON",
+        ),
+    ):
+        done = house.batwatt(*both, *words)
+        assert done.code == 2 and expected in done.line, (words, done.err)
+
+
+def test_several_workloads_compared(house):
+    first, second = two(house)
+    given = ("--envelope", house.envelope, "-c", 'a={"response":"none"}', "-m", "master_host", "--mmax", 3)
+    done = house.batwatt("compare", "-p", SMALL, "-w", first, "-w", second, "-e", house.out / "c", *given)
+    assert done.code == 0 and json.loads(house.file("c-a_metrics.json"))["jobs_finished"] == 3
+    head = done.out.splitlines()[:3]
+    assert any("rejected" in line for line in head)
+
+
+def test_a_workload_of_batsim_5(house):
+    jobs = {"id": 1, "subtime": 0, "res": 1, "profile": "nap"}
+    done = house.run(*NONE, workload=house.workload(jobs, nap={"type": "DelayProfile", "delay": 5}))
+    assert done.code == 2 and "w.json: is a workload of Batsim 5 (profile 'nap' is a DelayProfile)" in done.line
+    assert "DelayProfile is delay" in done.line and len(done.line) < 500
+
+
+def test_latency_is_told_once(house):
+    link = '<link id="l" bandwidth="1Gbps" latency="15us"/>'
+    where = platform(house)
+    where.write_text(where.read_text().replace("</zone>", link + "</zone>"))
+    jobs = house.workload({"id": 1, "subtime": 0, "res": 1, "profile": "nap"})
+    for engine in ("embedded", "wire"):
+        done = house.run(*NONE, "-m", "boss", "--engine", engine, platform=where, workload=jobs)
+        assert (done.code, done.err) == (
+            0,
+            f"WARNING: {where}: the embedded engine ignores latency (first of 1: <link> 'l' on line 2: 15us): "
+            "times differ from Batsim's\n",
+        )
+
+
+def test_no_envelope_is_no_cap(house):
+    """The default response needs an envelope; without one it is `none`, which is said in one line."""
+    done = house.run()
+    told = "WARNING: no envelope is given, so no cap holds: the response is 'none' instead of 'hfld'\n"
+    assert (done.code, done.err) == (0, told)
+    figures = house.metrics()
+    assert house.run(*NONE).code == 0 and house.metrics() == figures
+    done = house.run("-o", '{"response": "hfld"}')
+    assert done.code == 2 and "the response 'hfld' needs one" in done.line
+
+
+ORDER = """
+from batwatt.policy.envelope import EnvelopeScheduler
+from batwatt.policy.orders import Order
+from batwatt.policy.registry import register
+
+
+@register("order", "picky")
+class Picky(Order):
+    \"\"\"By a field that not every job has.\"\"\"
+
+    def key(self, waiting, now_s):
+        return waiting.job.json_dict["wish"]
+
+
+class Mine(EnvelopeScheduler):
+    \"\"\"Picky jobs first.\"\"\"
+
+    order = Picky()
+"""
+
+
+def test_a_part_that_fails_is_named_with_the_time(house):
+    path = house.write("mine.py", ORDER)
+    jobs = [
+        {"id": i, "subtime": 2.5 * i, "res": 4, "profile": "nap", **({"wish": 1} if i < 2 else {})} for i in range(3)
+    ]
+    done = house.run("-s", path, workload=house.workload(*jobs))
+    assert done.code == 1
+    assert done.line == (
+        f"batwatt: order Picky of the scheduler 'mine' raised KeyError: 'wish' ({path}:12, in key) at 5 s of the "
+        "simulation; `batwatt -v ...` shows the traceback"
+    )
+    assert house.left == []
+
+
+def test_the_parts_of_a_file(house):
+    done = house.batwatt("policies", house.write("mine.py", ORDER))
+    lines = [line.strip() for line in done.out.splitlines()]
+    assert (
+        done.code == 0
+        and lines[0] == "orders"
+        and lines[1].split(None, 1) == ["picky", "By a field that not every job has."]
+    )
+    at = lines.index("schedulers")
+    assert lines[at + 1].split(None, 1) == ["Mine", "Picky jobs first."]
+    assert any(line.startswith("on_kill ") for line in lines[lines.index("options") :])
+    assert house.batwatt("policies", house.folder / "none.py").line.endswith("names: `batwatt policies`")
+    assert "defines no scheduler, order" in house.batwatt("policies", house.write("x.py", "y = 1\n")).line
