@@ -22,6 +22,8 @@ class Listener(BatsimScheduler):
         print("heard", self.bs.time(), job.id, job.profile_dict["type"])
         job.allocation = ProcSet(0 if job.id.startswith("w0") else 1)
         self.bs.execute_jobs([job])
+    def onJobCompletion(self, job):
+        pass
     def onNoMoreJobsInWorkloads(self):
         print("heard the last at", self.bs.time())
 """
@@ -56,8 +58,8 @@ def test_several_workloads(house, engine):
     assert [line for line in done.out.splitlines() if line.startswith("heard")] == [
         "heard a \"b\" ['n1', 'n10'] {'w0': ['d', 'h'], 'w1': ['d', 'h']}",
         "heard 0.0 w0!1 delay",
-        "heard 30.0 w0!2 parallel_homogeneous",
         "heard 30.0 w1!1 composed",
+        "heard 30.0 w0!2 parallel_homogeneous",
         "heard the last at 30.0",
     ]
     rows = [line.split(",") for line in house.file("x_jobs.csv").decode().splitlines()]
