@@ -26,7 +26,7 @@ def cluster_of(fast=2, slow=0, states=None, jobs=(), now=0.0, work=None):
     cluster = Cluster(fast + slow, Queue(Fcfs()), machine(fast, slow))
     for name, mask, start, walltime in jobs:
         cluster.queue.add(Job(name, mask.bit_count(), walltime))
-        waiting = cluster.queue.ordered(start)[-1]
+        waiting = list(cluster.queue.ordered(start))[-1]
         cluster.queue.remove(waiting)
         cluster.now_s = start
         run = cluster.start(waiting, mask)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from bisect import bisect_right
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.results import read
-from batwatt.results.power import PowerTrace, compare, power_series, step_starts, write_power
+from batwatt.results.power import PowerTrace, compare, power_series, step_bounds, write_power
 
 HEADER = "time,energy,event_type,wattmin,epower\n"
 
@@ -177,9 +179,43 @@ series = st.builds(
 )
 
 
-@given(series, st.floats(0.0, 900.0))
-def test_steps_are_those_of_the_series(envelope, end_s):
-    assert step_starts(envelope, end_s).tolist() == [start for start, _, _ in envelope.steps(0.0, end_s)]
+@given(series, st.floats(0.0, 900.0), st.lists(st.floats(0.0, 1.0), max_size=3))
+def test_steps_are_those_of_the_series(envelope, end_s, shares):
+    starts = [start for start, _, _ in envelope.steps(0.0, end_s)]
+    times = np.array(sorted({0.0, *(share * end_s for share in shares)}))
+    found, numbers, count = step_bounds(envelope, end_s, times[times < end_s])
+    assert count == len(starts) and found.tolist() == [starts[number] for number in numbers.tolist()]
+    kept = set(numbers.tolist())
+    for time_s in times[times < end_s].tolist():
+        own = bisect_right(starts, time_s) - 1
+        assert own in kept and (own + 1 in kept or own + 1 == count)
+    assert all(start in found for start in starts if start in envelope.times_s)
+    assert count == 0 or count - 1 in kept
+
+
+@settings(deadline=None, max_examples=30)
+@given(series, st.lists(st.tuples(st.floats(0.5, 2e4), numbers), min_size=1, max_size=5))
+def test_whole_steps_together_count_as_one_by_one(envelope, spans):
+    ends = np.cumsum([span for span, _ in spans])
+    trace = PowerTrace(np.append(0.0, ends[:-1]), np.array([power for _, power in spans]), float(ends[-1]))
+    pieces = compare(trace, envelope)
+    guilty, above_j = 0, 0.0
+    for begin, end, cap in envelope.steps(0.0, trace.end_s):
+        bounds = [begin, *(time for time in trace.times_s.tolist() if begin < time < end), end]
+        drawn = [float(trace.power_w[bisect_right(trace.times_s, low) - 1]) for low in bounds[:-1]]
+        guilty += any(p > cap + 1e-3 and b - a > 1e-3 for p, a, b in zip(drawn, bounds, bounds[1:], strict=False))
+        above_j += sum(max(0.0, p - cap) * (b - a) for p, a, b in zip(drawn, bounds, bounds[1:], strict=False))
+    assert pieces.violations == guilty
+    assert pieces.above_j == pytest.approx(above_j, rel=1e-9, abs=1e-6)
+    assert len(pieces.start_s) <= 10 * (len(spans) + len(envelope))
+
+
+def test_a_run_of_thirty_thousand_years():
+    trace = PowerTrace(np.array([0.0, 1e12 - 50.0]), np.array([150.0, 300.0]), 1e12)
+    pieces = compare(trace, Series((0.0, 300.0), (200.0, 100.0)))
+    assert pieces.steps == math.ceil(1e12 / 300) and len(pieces.start_s) < 10
+    assert pieces.violations == pieces.steps - 1 and pieces.step[-1] == pieces.steps - 1
+    assert pieces.above_j == pytest.approx((1e12 - 350) * 50 + 50 * 200)
 
 
 @settings(deadline=None)
@@ -200,7 +236,7 @@ def test_energy_is_conserved(tmp_path_factory, steps, envelope, share):
     assert pieces.unused_j - pieces.above_j == pytest.approx(allowed - trace.energy_j, rel=1e-9, abs=1e-6)
     below = float(np.minimum(pieces.power_w, pieces.cap_w) @ (pieces.end_s - pieces.start_s))
     assert below + pieces.above_j == pytest.approx(trace.energy_j, rel=1e-9, abs=1e-6)
-    assert 0 <= pieces.violations <= pieces.steps == len(step_starts(envelope, trace.end_s))
+    assert 0 <= pieces.violations <= pieces.steps == step_bounds(envelope, trace.end_s)[2]
 
 
 def test_many_rows_are_fast(run):

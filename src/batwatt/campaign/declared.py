@@ -16,6 +16,8 @@ from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.batsim_json import read_text
 
 HINT = "see docs/campaigns.md"
+MAX_VALUES = 100_000
+"""So many values may be in a file: a few aliases of aliases would fill the memory."""
 
 
 class Declared(BaseModel):
@@ -54,6 +56,9 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Any] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                problem = "a key must be a text, not a list or a mapping"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} is there twice", key.start_mark)
             seen.add(key.value)
@@ -80,6 +85,7 @@ def parse_declared(text: str, where: object, model: type[Model]) -> Model:
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
+        _bounded(node, {})
         data = loader.construct_document(node) if node is not None else None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -93,6 +99,24 @@ def parse_declared(text: str, where: object, model: type[Model]) -> Model:
         return model.model_validate(data)
     except ValidationError as errors:
         raise _told(where, node, dict(errors.errors(include_url=False)[0])) from None
+
+
+def _bounded(node: yaml.Node | None, sizes: dict[yaml.Node, int]) -> int:
+    """The number of values in a node once all aliases are written out; ConstructorError if it has too many or no end.
+
+    `sizes` are those of the nodes counted so far, 0 while one is being counted.
+    """
+    if not isinstance(node, yaml.CollectionNode):
+        return 1
+    if node not in sizes:
+        sizes[node] = 0
+        pairs = isinstance(node, yaml.MappingNode)
+        parts = [part for pair in node.value for part in pair] if pairs else node.value
+        sizes[node] = 1 + sum(_bounded(part, sizes) for part in parts)
+    if not 0 < sizes[node] <= MAX_VALUES:
+        problem = f"has more than {MAX_VALUES} values, aliases written out" if sizes[node] else "contains itself"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+    return sizes[node]
 
 
 def _told(where: object, node: Any, error: dict[str, Any]) -> InputError:

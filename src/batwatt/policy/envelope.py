@@ -34,6 +34,8 @@ from batwatt.policy.registry import make
 from batwatt.policy.responses import NoConfiguration, Response
 
 EVENTS = "events"
+MAX_IDLE_STEPS = 1_000_000
+"""Of 5 minutes each, 9.5 years."""
 
 
 class EnvelopeScheduler(Scheduler):
@@ -56,7 +58,8 @@ class EnvelopeScheduler(Scheduler):
         self._estimate = chosen.work_estimate or self.the_response.work_estimate
         self._more_jobs = True
         self._calls: set[float] = set()
-        self._settled = False
+        self._settled = self._paused = self._steady = False
+        self._idle_steps = 0
         self._placed = -1
         self._resubmits = self.needs_dynamic_jobs
         self._awaited = 0
@@ -127,12 +130,12 @@ class EnvelopeScheduler(Scheduler):
         if job.metadata is not None:
             self._awaited -= 1  # one of our own, acknowledged
         self.queue.add(job)
-        self._settled = False
+        self._changed()
 
     def onJobCompletion(self, job: Job) -> None:
         """Free its hosts; resubmit it if it was killed for power and the options say so."""
         run = self.cluster.end(job.id)
-        self._settled = False
+        self._changed()
         if run is not None and self.platform is not None and job.job_state is Job.State.COMPLETED_SUCCESSFULLY:
             self.cluster.now_s = self.bs.time()
             self.cluster.learn(run, self._fastest_flops)
@@ -152,7 +155,7 @@ class EnvelopeScheduler(Scheduler):
         """Hosts arrived in a p-state."""
         low, high = nodeid
         self.cluster.arrived(hostset.span(low, high))
-        self._settled = False
+        self._changed()
 
     def onSimulationEnds(self) -> None:
         """Tell how many jobs no change of speed could touch."""
@@ -179,12 +182,14 @@ class EnvelopeScheduler(Scheduler):
 
     def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
         """Hosts went away; their jobs go on."""
+        if self.cluster.running:
+            self._changed()
         self.cluster.set_available(HostSet.of(machines).mask, False)
 
     def onNotifyEventMachineAvailable(self, machines: Any) -> None:
         """Hosts came back."""
         self.cluster.set_available(HostSet.of(machines).mask, True)
-        self._settled = False
+        self._changed()
 
     def onNoMoreEvents(self) -> None:
         """Decide, once everything that a message says is known."""
@@ -197,6 +202,8 @@ class EnvelopeScheduler(Scheduler):
             if self.queue.rows:
                 self._place()
         else:
+            if self._paused:
+                injector.catch_up(now_s)
             acted = self._sleep_drained()
             # once all work is over nothing is changed any more, however long the envelope
             stepped = injector.due(now_s) and not self._done()
@@ -238,6 +245,7 @@ class EnvelopeScheduler(Scheduler):
         if kills:
             self._killing.update(job.id for job in kills)
             self.bs.kill_jobs(kills)
+        self._steady = not acted and self.the_response.steady(plan, injector.cap_w)
         return acted
 
     def _set_pstate(self, decision: SetPState, doomed: int) -> None:
@@ -322,24 +330,41 @@ class EnvelopeScheduler(Scheduler):
 
     # steps --------------------------------------------------------------------------------------------------------
 
+    def _changed(self) -> None:
+        """Something happened: the next step may be other than the last one."""
+        self._settled = False
+        self._idle_steps = 0
+
     def _call_next_step(self, now_s: float, idle_step: bool) -> None:
         """Ask to be woken at the next step, as long as there is something to wait for."""
         injector, cluster = self.injector, self.cluster
         assert injector is not None
         changing = cluster.waking | cluster.falling | cluster.draining
         at_rest = not cluster.running and not changing and not self._killing
-        if injector.over and at_rest and idle_step:
-            # the cap holds for ever, nothing runs or changes, and neither part could do anything
-            self._settled = True
+        if injector.over and idle_step and not changing and not self._killing:
+            # the cap holds for ever, and neither part could do anything: nor can they later, unless time alone matters
+            waits = len(self.queue) and not (self.queue.static and self.the_placement.timeless)
+            self._settled = at_rest or (self._steady and not waits)
+            self._count_idle_step()
         hopeless = not cluster.unavailable or self.bs.no_more_external_events
-        if self._settled and len(self.queue) and not self._more_jobs and hopeless:
+        if self._settled and at_rest and len(self.queue) and not self._more_jobs and hopeless:
             self._give_up()
         if self._settled or self._done():
+            self._paused = not at_rest
             return
+        self._paused = False
         call_s = injector.next_call_s(now_s)
         if call_s is not None and call_s > now_s and call_s not in self._calls:
             self._calls = {call for call in self._calls if call > now_s} | {call_s}
             self.bs.wake_me_up_at(call_s)
+
+    def _count_idle_step(self) -> None:
+        """Raise InputError if steps without end pass while nothing changes."""
+        self._idle_steps += 1
+        if self._idle_steps > MAX_IDLE_STEPS and not self._settled:
+            first = min(self.cluster.running)
+            problem = f"nothing has changed for {MAX_IDLE_STEPS} steps after its end, while {first} runs"
+            raise InputError("the envelope", problem, "correct the length of that job, or let the last step be longer")
 
     def _give_up(self) -> None:
         assert self.injector is not None

@@ -31,6 +31,10 @@ class Injector(ABC):
         """Whether a new step begins now; then `cap_w` is its cap."""
 
     @abstractmethod
+    def catch_up(self, now_s: float) -> None:
+        """Let the steps go by that began before now, in which there was nothing to do."""
+
+    @abstractmethod
     def next_call_s(self, now_s: float) -> float | None:
         """When to be woken for the next step; None if an external event will tell."""
 
@@ -53,6 +57,10 @@ class FileInjector(Injector):
         self.over = begin_s >= self.series.times_s[-1]
         return not slept_through
 
+    def catch_up(self, now_s: float) -> None:
+        """The next step is that which begins now or later."""
+        self._next_s = max(self._next_s, self.series.step_after(now_s - EARLY_S))
+
     def next_call_s(self, now_s: float) -> float | None:
         """The beginning of the next step."""
         return self._next_s
@@ -66,6 +74,7 @@ class EventInjector(Injector):
         self._last_s: float | None = None
         self._length_s = DEFAULT_STEP_S
         self._next_s: float | None = None
+        self._own: Series | None = None
 
     def take(self, event: Mapping[str, Any], now_s: float) -> None:
         """A forwarded event; those of other types are ignored, a malformed one is an InputError."""
@@ -83,17 +92,23 @@ class EventInjector(Injector):
     def no_more(self, now_s: float) -> None:
         """No event will follow: steps of the last length go on from the last one."""
         self.over = True
-        self._next_s = (now_s if self._last_s is None else self._last_s) + self._length_s
+        last_s = now_s if self._last_s is None else self._last_s
+        self._own = Series((last_s - self._length_s, last_s), (0.0, 0.0))
+        self._next_s = last_s + self._length_s
 
     def due(self, now_s: float) -> bool:
         """After an event, or at a step of one's own once there are no more."""
-        if self.over and self._next_s is not None and now_s >= self._next_s - EARLY_S:
+        if self._own is not None and self._next_s is not None and now_s >= self._next_s - EARLY_S:
             slept_through = now_s > self._next_s + EARLY_S
-            while self._next_s <= now_s + EARLY_S:
-                self._next_s += self._length_s
+            self._next_s = self._own.step_after(now_s + EARLY_S)
             return self.cap_w is not None and not slept_through
         due, self._due = self._due, False
         return due
+
+    def catch_up(self, now_s: float) -> None:
+        """The next step of one's own is that which begins now or later."""
+        if self._own is not None and self._next_s is not None:
+            self._next_s = max(self._next_s, self._own.step_after(now_s - EARLY_S))
 
     def next_call_s(self, now_s: float) -> float | None:
         """The next step of one's own, once there are no more events."""

@@ -7,7 +7,7 @@ their ids. Asleep, switching, draining and unavailable hosts are not available.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -58,10 +58,12 @@ class FirstFit(Placement):
         free = cluster.free
         if not free or not len(cluster.queue):
             return starts
-        for waiting in cluster.queue.fitting(cluster.now_s, free.bit_count()):
-            if waiting.hosts <= free.bit_count():
+        count = free.bit_count()
+        for waiting in cluster.queue.fitting(cluster.now_s, count):
+            if waiting.hosts <= count:
                 free = _take(starts, waiting, free)
-                if not free:
+                count -= waiting.hosts
+                if not count:
                     break
         return starts
 
@@ -84,8 +86,8 @@ class EasyBackfilling(Placement):
         """Heads that fit, then backfilled jobs, in order of the queue."""
         starts: list[Start] = []
         queue, now_s, free = cluster.queue, cluster.now_s, cluster.free
-        head = queue.rows[0] if queue.static and queue.rows else queue.head(now_s)
-        if head is None or not free:
+        head = queue.head(now_s) if free else None
+        if head is None:
             return starts
         count = free.bit_count()
         last = self._last
@@ -96,7 +98,7 @@ class EasyBackfilling(Placement):
                 self._backfill(starts, queue.fresh, free, microseconds(last[2] - now_s), last[3])
             return starts
         if head.hosts <= count:
-            for waiting in queue.ordered(now_s) if len(queue.rows) > 1 else (head,):
+            for waiting in queue.ordered(now_s):
                 if waiting.hosts > count:
                     head = waiting
                     break
@@ -114,14 +116,13 @@ class EasyBackfilling(Placement):
         candidates = queue.fitting(now_s, count, window_s, extra)
         if starts:
             chosen = {start.waiting.serial for start in starts}
-            candidates = [waiting for waiting in candidates if waiting.serial not in chosen]
-        if candidates:
-            self._backfill(starts, candidates, free, window_s, extra)
+            candidates = (waiting for waiting in candidates if waiting.serial not in chosen)
+        self._backfill(starts, candidates, free, window_s, extra)
         self._last = None if starts else (cluster.epoch, head, shadow_s, extra)
         return starts
 
     @staticmethod
-    def _backfill(starts: list[Start], candidates: Sequence[Waiting], free: int, window_s: float, extra: int) -> None:
+    def _backfill(starts: list[Start], candidates: Iterable[Waiting], free: int, window_s: float, extra: int) -> None:
         """Add the candidates that fit without delaying the head, in order."""
         count = free.bit_count()
         for waiting in candidates:

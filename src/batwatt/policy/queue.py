@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 LONG = 48
 """From this many waiting jobs on, vectors beat a loop."""
@@ -70,6 +74,7 @@ class Queue:
         self._hosts = array("q")
         self._walltime = array("d")
         self._submit = array("d")
+        self._known: tuple[float, Floats, Floats] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -79,6 +84,7 @@ class Queue:
 
     def add(self, job: Any) -> None:
         """Put a pybatsim job in the queue."""
+        self._known = None
         self._serial += 1
         row = Waiting(job, self._serial)
         if self.static:
@@ -101,6 +107,7 @@ class Queue:
 
     def remove(self, row: Waiting) -> None:
         """Take a row out."""
+        self._known = None
         index = 0 if self.rows[0] is row else bisect_left(self._keys, row.sort_key)
         del self._keys[index], self.rows[index]
         del self._hosts[index], self._walltime[index], self._submit[index]
@@ -112,39 +119,38 @@ class Queue:
             np.frombuffer(self._hosts, dtype=np.int64).copy(),
         )
 
-    def _now_keys(self, now_s: float) -> np.ndarray:
-        vectors = self._vectors()
-        return np.asarray(self._order.key(vectors, now_s), dtype=np.float64) + np.zeros(len(self.rows))
+    def _now(self, now_s: float) -> tuple[Floats, Floats]:
+        """The keys and the submissions of all rows; kept until the queue or the date changes."""
+        if self._known is None or self._known[0] != now_s:
+            vectors = self._vectors()
+            keys = np.asarray(self._order.key(vectors, now_s), dtype=np.float64) + np.zeros(len(self.rows))
+            self._known = now_s, keys, vectors.submit_s
+        return self._known[1:]
 
     def head(self, now_s: float) -> Waiting | None:
         """The first job of the order."""
-        rows = self.rows
-        if not rows:
-            return None
-        if self.static or len(rows) == 1:
-            return rows[0]
-        keys = self._now_keys(now_s)
-        best = np.flatnonzero(keys == keys.min())
-        return min((rows[i] for i in best), key=lambda row: (row.submit_s, row.serial))
+        return next(self.ordered(now_s), None)
 
-    def ordered(self, now_s: float) -> list[Waiting]:
-        """All jobs in order."""
-        if self.static:
-            return list(self.rows)
-        # lexsort is stable, and the rows are in order of arrival
-        return [self.rows[i] for i in np.lexsort((self._vectors().submit_s, self._now_keys(now_s)))]
+    def ordered(self, now_s: float) -> Iterator[Waiting]:
+        """All jobs in order, as far as they are asked for; the queue may not change meanwhile."""
+        if self.static or len(self.rows) < 2:
+            return iter(self.rows)
+        return self._sorted(now_s, np.arange(len(self.rows)))
 
-    def fitting(self, now_s: float, free: int, window_s: float = math.inf, extra: int = 0) -> list[Waiting]:
-        """In order, the jobs of at most `free` hosts that end within `window_s` or need at most `extra` hosts."""
+    def fitting(self, now_s: float, free: int, window_s: float = math.inf, extra: int = 0) -> Iterator[Waiting]:
+        """In order, the jobs of at most `free` hosts that end within `window_s` or need at most `extra` hosts.
+
+        As far as they are asked for; the queue may not change meanwhile.
+        """
         rows, count = self.rows, len(self.rows)
         if count < LONG and self.static:
-            return [
+            return (
                 row
                 for row, hosts, walltime_s in zip(rows, self._hosts, self._walltime, strict=True)
                 if hosts <= free and (hosts <= extra or walltime_s <= window_s)
-            ]
+            )
         if count == 0:
-            return []
+            return iter(())
         hosts = np.frombuffer(self._hosts, dtype=np.int64)
         fits = hosts <= free
         if window_s < math.inf:
@@ -152,11 +158,35 @@ class Queue:
         # the arrays cannot grow while a view of them exists
         del hosts
         indices = np.flatnonzero(fits)
-        if not self.static and len(indices) > 1:
-            keys = self._now_keys(now_s)[indices]
-            submit = np.frombuffer(self._submit, dtype=np.float64)[indices]
-            indices = indices[np.lexsort((submit, keys))]
-        return [rows[i] for i in indices]
+        return (rows[i] for i in indices) if self.static else self._sorted(now_s, indices)
+
+    def _sorted(self, now_s: float, indices: Indices) -> Iterator[Waiting]:
+        """The rows of rising indices in order, sorted a few at a time: seldom are more than the first ones wanted."""
+        columns = tuple(column[indices] for column in self._now(now_s))
+        done, wanted = 0, LONG
+        while done < len(indices):
+            first = _smallest(columns, wanted)
+            for i in indices[first[done:]]:
+                yield self.rows[i]
+            done, wanted = len(first), 8 * wanted
+
+
+def _smallest(columns: tuple[Floats, ...], count: int) -> Indices:
+    """The first `count` positions by the columns, then by position, in this order."""
+    kept: list[Indices] = []
+    left = np.arange(len(columns[0]))
+    for column in columns:
+        wanted = count - sum(map(len, kept))
+        if not 0 < wanted < len(left):
+            break
+        values = column[left]
+        last = np.partition(values, wanted - 1)[wanted - 1]
+        kept.append(left[values < last])
+        left = left[values == last]
+    first = np.concatenate([*kept, left[: max(0, count - sum(map(len, kept)))]])
+    first.sort()
+    # lexsort is stable
+    return first[np.lexsort(tuple(column[first] for column in reversed(columns)))]
 
 
 class Ends:

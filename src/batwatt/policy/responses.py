@@ -35,6 +35,12 @@ class Response(ABC):
     def respond(self, plan: Plan, cap_w: float) -> None:
         """Change the plan so that its power meets the cap as well as it can."""
 
+    def steady(self, plan: Plan, cap_w: float) -> bool:
+        """Whether it, having changed nothing, will not under this cap until something else changes; if so, it is spared
+        the steps until then.
+        """
+        return False
+
     def adjust(self, plan: Plan, cap_w: float) -> None:
         """Change the plan within a step, whose cap is known; only if `between_steps`."""
         # reached only by a response that sets `between_steps` and forgets this
@@ -60,6 +66,10 @@ class IdleDegradation(Response):
     """
 
     descending = True
+
+    def steady(self, plan: Plan, cap_w: float) -> bool:
+        """It does not look at the date."""
+        return True
 
     def respond(self, plan: Plan, cap_w: float) -> None:
         """Reset to the fastest states, then degrade idle servers, then running ones."""
@@ -173,6 +183,10 @@ class HighestFlopsLowestDeadline(Response):
         if not isinstance(turns, bool):
             raise ValueError(f"turns must be true or false, got {turns!r}")
         self.turns = turns
+
+    def steady(self, plan: Plan, cap_w: float) -> bool:
+        """Only Eq. 7, for what is above the cap, looks at the date."""
+        return not plan.exceeds(cap_w)
 
     def respond(self, plan: Plan, cap_w: float) -> None:
         """Algorithm 1."""

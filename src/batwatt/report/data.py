@@ -12,7 +12,7 @@ from batwatt.model.series import Series
 from batwatt.report.kept import envelope_of
 from batwatt.report.outline import Outline, best_first, places
 from batwatt.report.table import COMPARED, INSTANCE, VIOLATIONS, Campaign, Measure, instance_names
-from batwatt.results.power import PowerTrace, compare, power_series, step_starts
+from batwatt.results.power import PowerTrace, compare, power_series
 from batwatt.results.style import HOUR_S
 
 MARGIN_S = HOUR_S
@@ -106,11 +106,10 @@ def zoom(campaign: Campaign, outline: Outline) -> Zoom | None:
     if not pieces.over.any():
         return None
     worst = int(np.argmax(np.where(pieces.over, pieces.power_w - pieces.cap_w, -np.inf)))
-    starts = step_starts(envelope, float(pieces.end_s[-1]))
-    edges = np.append(starts, envelope.step_after(float(starts[-1])))
-    step = (float(edges[pieces.step[worst]]), float(edges[pieces.step[worst] + 1]))
+    begin_s = float(pieces.step_start_s[worst])
+    step = (begin_s, envelope.step_after(begin_s))
     in_step = pieces.over & (pieces.step == pieces.step[worst])
-    above = pieces.start_s[in_step].min(), pieces.end_s[in_step].max()
+    above = pieces.start_s[in_step].min(), min(pieces.end_s[in_step].max(), step[1])
     same = kept[(kept[list(INSTANCE)] == chosen[list(INSTANCE)]).all(axis=1)].set_index("label", drop=False)
     first, *rest = (*([outline.reference] if outline.reference in same.index else []), chosen["label"])
     labels = [first, *rest, *(label for label in outline.companions if label in same.index)]

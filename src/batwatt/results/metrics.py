@@ -21,7 +21,7 @@ from batwatt.results.goodput import goodput_figures
 from batwatt.results.ledger import Ledger, Window, ledger_of, unfinished
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.parts import Chains, Floats, Mask, chains_of, kinds_of
-from batwatt.results.power import compare, power_series, step_starts
+from batwatt.results.power import compare, power_series, step_bounds
 from batwatt.results.work import flops_of, full_speed_s
 from batwatt.results.writers import file_of
 
@@ -234,7 +234,7 @@ def measured(
         jobs_failed=int(count.get("COMPLETED_FAILED", 0)),
         jobs_unfinished=int(waited_or_ran.sum()),
         resubmissions=int((~origins.itself & ~kinds.overhead).sum()),
-        steps=None if envelope is None else len(step_starts(envelope, makespan_s)),
+        steps=None if envelope is None else step_bounds(envelope, makespan_s)[2],
         makespan_s=makespan_s,
         **figures,  # type: ignore[arg-type]
     )

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.results.power import Comparison, Floats, PowerTrace, compare, step_starts
+from batwatt.results.power import Comparison, Floats, PowerTrace, compare, step_bounds
 from batwatt.results.style import (
     CAP,
     HOUR_S,
@@ -109,18 +109,18 @@ def power_panel(
     shown = trace.power_w[(trace.times_s < end_s) & (edges[1:] > begin_s)]
     top_w = float(shown.max(initial=0.0))
     if envelope is not None:
-        starts = step_starts(envelope, end_s)
+        starts, _, _ = step_bounds(envelope, end_s)
         caps = np.array([envelope.at(start) for start in starts.tolist()])
         hours, cap = stairs(np.append(starts, end_s), caps)
         axes.plot(hours, cap, color=CAP, linewidth=1.0, solid_joinstyle="miter", zorder=5)
         top_w = max(top_w, float(caps[np.append(starts[1:], end_s) > begin_s].max()))
-        _violations(axes, compare(trace, envelope), envelope)
+        _violations(axes, compare(trace, envelope))
     axes.set_title(label, loc="left", fontsize=8.5, fontweight="bold", pad=4.0)
     plain(axes)
     return top_w
 
 
-def _violations(axes: Axes, pieces: Comparison, envelope: Series) -> None:
+def _violations(axes: Axes, pieces: Comparison) -> None:
     """Fill what is above the cap, mark the steps concerned at the top and count them."""
     bounds = np.column_stack((pieces.start_s, pieces.end_s)).ravel() / HOUR_S
     axes.fill_between(
@@ -135,9 +135,9 @@ def _violations(axes: Axes, pieces: Comparison, envelope: Series) -> None:
     )
     count = pieces.violations
     if pieces.steps:
-        starts = step_starts(envelope, float(pieces.end_s[-1]))
-        edges = np.append(starts, pieces.end_s[-1]) / HOUR_S
-        marks = [(edges[step], edges[step + 1] - edges[step]) for step in np.unique(pieces.step[pieces.over]).tolist()]
+        _, first = np.unique(pieces.step[pieces.over], return_index=True)
+        begins, ends = (edges[pieces.over][first] / HOUR_S for edges in (pieces.step_start_s, pieces.step_end_s))
+        marks = list(zip(begins.tolist(), (ends - begins).tolist(), strict=True))
         axes.broken_barh(
             marks, (0.97, 0.03), transform=axes.get_xaxis_transform(), color=VIOLATION, linewidth=0.8, zorder=6
         )

@@ -15,6 +15,7 @@ from batwatt.results.columns import FILES
 from batwatt.results.writers import file_of, write_rows
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 SHORTEST_S = 1e-3
 """Shorter intervals have no power of their own: energies are printed to 1e-6 J and dates to 1e-6 s."""
@@ -60,7 +61,8 @@ class Comparison:
     """A trace beside an envelope, in pieces in which both are constant.
 
     `start_s` and `end_s` bound the pieces, `over` tells which exceed the cap, `step` in which step of the envelope
-    (from 0) each is, `steps` counts them all.
+    (from 0) each begins, `alike` how many whole steps it lasts (1 if it is a step or a part of one), `step_start_s` and
+    `step_end_s` where these begin and end; `steps` counts them all.
     """
 
     start_s: Floats
@@ -68,13 +70,17 @@ class Comparison:
     power_w: Floats
     cap_w: Floats
     over: NDArray[np.bool_]
-    step: NDArray[np.intp]
+    step: Indices
+    alike: Indices
+    step_start_s: Floats
+    step_end_s: Floats
     steps: int
 
     @property
     def violations(self) -> int:
         """Number of steps in which the power is above the cap at some time (Eq. 1 of the powercap paper)."""
-        return len(np.unique(self.step[self.over]))
+        _, first = np.unique(self.step[self.over], return_index=True)
+        return int(self.alike[self.over][first].sum())
 
     @property
     def above_j(self) -> float:
@@ -163,32 +169,47 @@ def compare(trace: PowerTrace, envelope: Series) -> Comparison:
     A piece is over the cap if it lasts `SHORTEST_S` or more and exceeds it by more than `EXCESS_W` and the error that
     the trace admits.
     """
-    starts = step_starts(envelope, trace.end_s)
+    starts, numbers, steps = step_bounds(envelope, trace.end_s, trace.times_s)
     if not len(trace.times_s):
-        none = np.empty(0)
-        return Comparison(none, none, none, none, np.empty(0, np.bool_), np.empty(0, np.intp), 0)
+        none, numb = np.empty(0), np.empty(0, np.intp)
+        return Comparison(none, none, none, none, np.empty(0, np.bool_), numb, numb, none, none, 0)
     edges = np.union1d(trace.times_s, starts)
     interval = np.searchsorted(trace.times_s, edges, side="right") - 1
-    step = np.searchsorted(starts, edges, side="right") - 1
+    at = np.searchsorted(starts, edges, side="right") - 1
     row = np.searchsorted(np.asarray(envelope.times_s), starts, side="right") - 1
-    cap = np.asarray(envelope.values)[np.maximum(row, 0)][step]
+    cap = np.asarray(envelope.values)[np.maximum(row, 0)][at]
     power = trace.power_w[interval]
     error = np.broadcast_to(np.asarray(trace.error_w, dtype=np.float64), trace.power_w.shape)[interval]
     ends = np.append(edges[1:], trace.end_s)
-    over = (power - cap > EXCESS_W + error) & (ends - edges >= SHORTEST_S - PRINTED)
-    return Comparison(edges, ends, power, cap, over, step, len(starts))
+    alike = np.append(np.diff(numbers), 1)[at]
+    over = (power - cap > EXCESS_W + error) & ((ends - edges) / alike >= SHORTEST_S - PRINTED)
+    bounds = np.append(starts, trace.end_s)
+    return Comparison(edges, ends, power, cap, over, numbers[at], alike, bounds[at], bounds[at + 1], steps)
 
 
-def step_starts(series: Series, end_s: float) -> Floats:
-    """Where the steps that `Series.steps(0, end_s)` yields begin, in s; none if `end_s` is 0."""
+def step_bounds(series: Series, end_s: float, times_s: Floats | None = None) -> tuple[Floats, Indices, int]:
+    """Where steps that `Series.steps(0, end_s)` yields begin, in s; their numbers from 0; and how many there are.
+
+    There may be any number of steps after the last row. Of those only the ones that hold one of `times_s` or `end_s`
+    are among them, and the one after each.
+    """
     if not end_s > 0.0:
-        return np.empty(0)
-    times = np.asarray(series.times_s)
+        return np.empty(0), np.empty(0, np.intp), 0
+    rows = np.asarray(series.times_s)
+    rows = np.append(0.0, rows[(rows > 0.0) & (rows < end_s)])
     last, step = series.times_s[-1], series.last_step_s
-    first = max(1.0, np.floor(-last / step))
-    beyond = last + np.arange(first, max(first, np.ceil((end_s - last) / step) + 1.0)) * step
-    inner = np.concatenate((times, beyond))
-    return np.append(0.0, inner[(inner > 0.0) & (inner < end_s)])
+    first, final = max(1.0, np.floor(-last / step)), np.ceil((end_s - last) / step)
+    while last + first * step <= 0.0:
+        first += 1.0
+    while final >= first and last + final * step >= end_s:
+        final -= 1.0
+    if final < first:
+        return rows, np.arange(len(rows)), len(rows)
+    seen = np.append(times_s[times_s >= last] if times_s is not None else [], end_s)
+    near = np.floor((seen - last) / step)[:, None] + np.arange(-1.0, 3.0)
+    beyond = np.unique(np.clip(np.append(near, first), first, final))
+    numbers = np.append(np.arange(len(rows)), len(rows) + (beyond - first).astype(np.intp))
+    return np.append(rows, last + beyond * step), numbers, len(rows) + int(final - first) + 1
 
 
 def write_power(prefix: Path | str, trace: PowerTrace, envelope: Series | None = None) -> Path:
