@@ -54,9 +54,10 @@ def workload_command(
     """
     read = read_phase_jobs(jobs, unit_of(length_unit), watts_of(watts))
     found, content = phase_workload(read, machines)
-    write_json(output, content)
     with whole_file(platform) as out:
         out.write(machines_xml(found, "batwatt carbon workload"))
+        # if this fails, the platform does not appear either
+        write_json(output, content)
     print(f"{len(read)} jobs; {machines} machines of {found.cores} hosts of {found.core_w:g} W")
 
 

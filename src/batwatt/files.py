@@ -1,39 +1,57 @@
-"""Writing files whole or not at all."""
+"""Writing files whole or not at all, alone or in sets, and on the disk before they count."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from batwatt.errors import InputError
 
+RECORD = ".set"
+"""The file of a hidden folder that is locked by who writes the set, and says what is in it once it is complete."""
+AT_ONCE = 8
+"""How many processes may write the same file or set at a time."""
+UNLOCKABLE = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EBADF, errno.EINVAL)
+"""What file systems answer that have no locks, or none for folders."""
+
 
 @contextmanager
-def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[str]]:
-    """Open a file that appears under `path` only when the block ends well; makes missing folders.
+def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a file that appears under `path`, on the disk, only when the block ends well; makes missing folders.
 
     Text mode by default (UTF-8, `\\n`), `mode="wb"` for bytes. Raises InputError if the place cannot be written.
     """
     path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    except OSError as error:
-        raise InputError(path, f"cannot be written ({error.strerror})", "choose another place for the output") from None
-    try:
-        text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
-        with os.fdopen(handle, mode, **text) as stream:  # type: ignore[call-overload]
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    if path.exists() and not path.is_file() and not path.is_dir():
+        # a device or a pipe
+        with path.open(mode, **text) as stream:  # type: ignore[call-overload]
             yield stream
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        return
+    with _unwritable(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part, handle = _claimed(path.parent, path.name)
+    durable = not _within_set(path.parent)
+    with os.fdopen(handle, mode, **text) as stream:  # type: ignore[call-overload]
+        try:
+            yield stream
+            stream.flush()
+            if durable:
+                os.fsync(handle)
+            part.replace(path)
+        except BaseException:
+            # before it is unlocked, after which it may be another process's
+            part.unlink(missing_ok=True)
+            raise
+    if durable:
+        sync(path.parent)
 
 
 def write_json(path: Path | str, content: Mapping[str, Any], *, allow_nan: bool = False) -> None:
@@ -43,7 +61,190 @@ def write_json(path: Path | str, content: Mapping[str, Any], *, allow_nan: bool 
         out.write("\n")
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+@contextmanager
+def whole_set(
+    folder: Path,
+    name: str,
+    *,
+    last: Sequence[str] = (),
+    old: Iterable[str] = (),
+    durable: bool = True,
+    shown: object = None,
+) -> Iterator[Path]:
+    """A hidden folder, of which all files appear in `folder` if the block ends well, and else none.
+
+    The files in `last` appear after all others, in this order: where the last one is, the set is complete. Files in
+    `old` that are not in the set are removed. The set is on the disk first, unless it is not `durable` or part of
+    another. If this process is killed while files appear, the next one that writes the set `name` completes it, and
+    one that was killed before leaves nothing. Of processes that write the same set at the same time each writes all
+    of it, one after another. Makes missing folders, and removes them if the block fails. Raises InputError, about the
+    place as it is `shown`, if it cannot be written.
+    """
+    shown = shown or folder / name
+    made = [missing for missing in (folder, *folder.parents) if not missing.exists()]
+    try:
+        with _unwritable(shown):
+            folder.mkdir(parents=True, exist_ok=True)
+            part, lock = _claimed(folder, name, RECORD)
+        try:
+            yield part
+            with _unwritable(shown):
+                _complete(part, lock, last, old, durable and not _within_set(folder))
+        finally:
+            with _unwritable(shown):
+                try:
+                    _appear(part, name)
+                except BaseException:
+                    # what has begun to appear must not stay half
+                    _appear(part, name)
+                    raise
+                finally:
+                    os.close(lock)
+    except BaseException:
+        for empty in made:
+            try:
+                empty.rmdir()
+            except OSError:
+                break
+        raise
+
+
+@contextmanager
+def _unwritable(place: object) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        problem = f"cannot be written ({error.strerror})"
+        raise InputError(place, problem, "choose another place for the output") from None
+
+
+def _parts(folder: Path, name: str) -> list[Path]:
+    return [folder / f".{name}.{number}.part" for number in range(1, AT_ONCE + 1)]
+
+
+def _claimed(folder: Path, name: str, record: str = "") -> tuple[Path, int]:
+    """A hidden file, or a folder with a `record`, that no living process writes; empty, and locked. Raises OSError."""
+    for part in _parts(folder, name):
+        if (lock := _locked(part, record)) is not None:
+            if record:
+                with _alone_in(folder):
+                    _settle(part)
+            os.truncate(lock, 0)
+            return part, lock
+    hidden = f"{AT_ONCE} files .{name}.N.part of others, or of killed processes where files cannot be locked"
+    raise OSError(errno.EBUSY, f"there are {hidden}", str(folder / name))
+
+
+def _locked(part: Path, record: str = "") -> int | None:
+    """Make a hidden file, or a folder with a `record`, and lock it; None if it is another process's. Raises OSError."""
+    path = part / record
+    while True:
+        try:
+            if record:
+                part.mkdir(exist_ok=True)
+            made = not path.exists()
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        except FileNotFoundError:
+            if part.parent.is_dir():
+                continue  # its process has ended meanwhile
+            raise
+        except OSError:
+            if part.exists():
+                return None
+            raise
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
+                return handle
+        except OSError as error:
+            if made and error.errno in UNLOCKABLE:
+                return handle
+            os.close(handle)
+            return None
+        os.close(handle)
+
+
+def _within_set(folder: Path) -> bool:
+    return (folder / RECORD).exists()
+
+
+def _complete(part: Path, lock: int, last: Sequence[str], old: Iterable[str], durable: bool) -> None:
+    """Write down that the set in a hidden folder is complete: from here on it will appear."""
+    found = {path.name for path in part.iterdir()} - {RECORD}
+    names = [*sorted(found - {*last}), *(name for name in last if name in found)]
+    if durable:
+        for name in names:
+            sync(part / name)
+        sync(part)
+    os.pwrite(lock, json.dumps({"files": names, "old": sorted({*old} - found), "durable": durable}).encode(), 0)
+    if durable:
+        os.fsync(lock)
+
+
+def _appear(part: Path, name: str) -> None:
+    """Let a set appear, after those of processes that were killed, or remove it if it is not complete."""
+    with _alone_in(part.parent):
+        for other in _parts(part.parent, name):
+            if other != part and other.is_dir() and (lock := _locked(other, RECORD)) is not None:
+                _settle(other)
+                _remove(other)
+                os.close(lock)
+        _settle(part)
+        _remove(part)
+
+
+def _settle(part: Path) -> None:
+    """Move the files of a complete set to where they belong, and empty the hidden folder."""
+    folder = part.parent
+    try:
+        record = json.loads((part / RECORD).read_bytes())
+    except (ValueError, FileNotFoundError):
+        record = {"files": [], "old": [], "durable": False}
+    names = record["files"]
+    if names and (part / names[-1]).exists():
+        # whoever looks meanwhile sees that the set is not complete
+        (folder / names[-1]).unlink(missing_ok=True)
+    for name in record["old"]:
+        (folder / name).unlink(missing_ok=True)
+    for name in names:
+        if (part / name).exists():
+            (part / name).replace(folder / name)
+    if record["durable"]:
+        sync(folder)
+    for left in part.iterdir():
+        if left.is_dir():
+            shutil.rmtree(left)
+        elif left.name != RECORD:
+            left.unlink()
+
+
+def _remove(part: Path) -> None:
+    (part / RECORD).unlink(missing_ok=True)
+    try:
+        part.rmdir()
+    except OSError:
+        pass  # another process has begun to use it
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Within, no other process lets a set appear in the folder, where folders can be locked."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in UNLOCKABLE:
+                raise
+        yield
+    finally:
+        os.close(handle)
+
+
+def sync(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk and not only in memory."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

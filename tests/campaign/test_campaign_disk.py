@@ -112,8 +112,8 @@ def test_a_place_that_cannot_be_written(small):
     assert "make room" not in ended.line and "give another place with --results" in ended.line
 
 
-@pytest.mark.parametrize("module, call", [("tempfile", "mkstemp"), ("os", "fdopen")])
-def test_no_room_for_a_generated_workload(small, monkeypatch, module, call):
+@pytest.mark.parametrize("call", ["open", "fdopen", "fsync"])
+def test_no_room_for_a_generated_workload(small, monkeypatch, call):
     """Whether the file cannot be made or its content finds no room."""
     small.declare(workloads=[{"google_like": {"hours": 2, "nb_res": 4, "max_servers": 4}, "seeds": [3]}])
 
@@ -122,7 +122,7 @@ def test_no_room_for_a_generated_workload(small, monkeypatch, module, call):
 
     with monkeypatch.context() as patch:
         # what comes before is written
-        patch.setattr(store.Store, "log", lambda *_: patch.setattr(getattr(files, module), call, full))
+        patch.setattr(store.Store, "log", lambda *_: patch.setattr(files.os, call, full))
         ended = small.run()
     assert ended.code == 1 and "inputs/google-like-3.json: cannot be written" in ended.line
     assert "make room, then: batwatt campaign resume" in ended.line

@@ -5,16 +5,13 @@ from __future__ import annotations
 import errno
 import logging
 import math
-import os
 import platform as python_platform
 import tempfile
-import threading
 import time
 import traceback
 from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
-from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
@@ -33,8 +30,6 @@ BOUNDS = ("lower_bound", "gap", "proven_optimal")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
 """Errors that are the machine's, not the run's."""
 MAX_NOTES = 20
-ORPHAN_S = 0.5
-"""How often a worker process looks whether its parent is still there."""
 
 
 @dataclass(frozen=True)
@@ -122,11 +117,7 @@ def execute(task: Task) -> Outcome:
 
 
 def execute_quietly(task: Task) -> Outcome:
-    """`execute` in a process of its own, which ends with its parent.
-
-    What is logged there comes back as notes, and what is printed is dropped.
-    """
-    _end_with(os.getppid())
+    """`execute` in a process of its own: what is logged there comes back as notes, and what is printed is dropped."""
     handler = _Notes()
     logger = logging.getLogger()
     logger.addHandler(handler)
@@ -136,19 +127,6 @@ def execute_quietly(task: Task) -> Outcome:
     finally:
         logger.removeHandler(handler)
     return replace(outcome, notes=tuple(line for _, line in handler.repeats.take()[:MAX_NOTES]))
-
-
-@cache
-def _end_with(parent: int) -> None:
-    """End this process soon after the one that started it; an idle worker would wait for minutes."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(ORPHAN_S)
-        os._exit(1)
-
-    # the kernel's own signal (PR_SET_PDEATHSIG) comes when the parent's thread ends, and joblib uses several
-    threading.Thread(target=watch, daemon=True).start()
 
 
 class _Notes(logging.Handler):
@@ -166,7 +144,7 @@ def _attempt(task: Task, folder: Path) -> Outcome:
     prefix = folder / "run"
     spec = replace(task.spec, prefix=prefix)
     try:
-        figures = _optimum(spec) if spec.scheduler == OPTIMUM else _figures(run(spec).metrics)
+        figures = _optimum(spec) if spec.scheduler == OPTIMUM else _figures(run(spec, durable=False).metrics)
         files = {path.name: path.read_bytes() for path in sorted(folder.glob("run_*"))} if task.keep else {}
         return Outcome(task.key, "done", None, figures, files=files)
     except Exception as error:  # whatever a scheduler raises is the run's own failure, told in its row

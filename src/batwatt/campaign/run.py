@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import DeadlockError, InputError, PeerError
+from batwatt.files import whole_set
 from batwatt.inputs.capacity_spec import CapacitySpec
 from batwatt.inputs.events import read_events
 from batwatt.inputs.host_choice import HostChoice
@@ -138,16 +138,17 @@ class _Watched:
         self._link.reply(answer)
 
 
-def run(spec: RunSpec, progress: Progress | None = None) -> RunResult:
+def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True) -> RunResult:
     """Carry out a run and write its files under `spec.prefix`: all of them, or none if it fails.
 
-    A deadlock on the embedded engine leaves Batsim's files for inspection, as Batsim does, and is raised.
+    A deadlock on the embedded engine leaves Batsim's files for inspection, as Batsim does, and is raised. Files are on
+    the disk when this returns, unless they need not be `durable`.
     """
     with seldom_collected():
-        return _run(spec, progress)
+        return _run(spec, progress, durable)
 
 
-def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
+def _run(spec: RunSpec, progress: Progress | None, durable: bool) -> RunResult:
     began = time.perf_counter()
     found = scheduler_class(spec.scheduler)
     spec = _with_speeds(_with_one_capacity(_with_one_length(spec, found), found), found)
@@ -172,7 +173,7 @@ def _run(spec: RunSpec, progress: Progress | None) -> RunResult:
     else:
         events = ()
     deadlock: DeadlockError | None = None
-    with staging(spec.prefix) as inner:
+    with staging(spec.prefix, durable) as inner:
         if spec.engine == "embedded":
             engine = Engine(platform, materials.run, config, events)
             watch = (lambda link: _Watched(link, progress)) if progress else None
@@ -256,8 +257,8 @@ def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda:
 
 
 @contextmanager
-def staging(prefix: Path) -> Iterator[Path]:
-    """A prefix in a temporary folder; what was written there appears under `prefix` if the block ends well.
+def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
+    """A prefix in a hidden folder; what was written there appears under `prefix`, as a set, if the block ends well.
 
     Otherwise nothing is left, not even folders made for it. Files of an earlier run under the same prefix that this
     one did not write are removed. InputError if the place cannot be written.
@@ -268,31 +269,14 @@ def staging(prefix: Path) -> Iterator[Path]:
         raise _unwritable(prefix, error) from None
     if folderish:
         raise InputError("--export", f"{str(prefix)!r} is a folder", f"give a prefix of files such as {prefix / 'run'}")
+    names = [file_of(prefix, stem, suffix).name for stem, suffix in OUTPUTS]
+    last = [file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")]
     try:
-        made = [folder for folder in prefix.parents if not folder.exists()]
-        prefix.parent.mkdir(parents=True, exist_ok=True)
-        temporary = tempfile.TemporaryDirectory(prefix=f".{prefix.name}.", dir=prefix.parent)
+        shown = f"--export {prefix}"
+        with whole_set(prefix.parent, prefix.name, last=last, old=names, durable=durable, shown=shown) as part:
+            yield part / prefix.name
     except OSError as error:
         raise _unwritable(prefix, error) from None
-    try:
-        with temporary as folder:
-            inner = Path(folder) / prefix.name
-            yield inner
-            written = sorted(Path(folder).iterdir())
-            for path in written:
-                path.replace(prefix.with_name(path.name))
-            for stem, suffix in OUTPUTS:
-                if file_of(inner, stem, suffix) not in written:
-                    file_of(prefix, stem, suffix).unlink(missing_ok=True)
-    except BaseException as error:
-        for folder_made in made:
-            try:
-                folder_made.rmdir()
-            except OSError:
-                break
-        if isinstance(error, OSError):
-            raise _unwritable(prefix, error) from None
-        raise
 
 
 def _unwritable(prefix: Path, error: OSError) -> InputError:

@@ -19,7 +19,7 @@ from batwatt.campaign.cells import FORMAT, Cell
 from batwatt.campaign.execute import BOUNDS, Outcome
 from batwatt.campaign.sources import InputFile
 from batwatt.errors import BatwattError, InputError
-from batwatt.files import whole_file
+from batwatt.files import sync, whole_file
 from batwatt.results.metrics import METRICS
 
 COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "campaign.log"
@@ -79,7 +79,9 @@ class Store:
     def _clean(self) -> None:
         """Remove what a killed process left: hidden files that never became whole."""
         shutil.rmtree(self.scratch, ignore_errors=True)
-        for left in [*self.folder.glob(".*.part"), *self.folder.glob("*/.*.part")]:
+        for left in [
+            path for place in (".", "cells", "runs", "inputs") for path in self.folder.glob(f"{place}/.*.part")
+        ]:
             if left.is_dir():
                 shutil.rmtree(left)
             else:
@@ -113,12 +115,8 @@ class Store:
 
     def write(self, path: Path, text: str) -> None:
         """A file of the folder, whole and on the disk (not only in memory) when this returns."""
-        with self._writing(path):
-            with whole_file(path) as out:
-                out.write(text)
-                out.flush()
-                os.fsync(out.fileno())
-            _settle(path.parent)
+        with self._writing(path), whole_file(path) as out:
+            out.write(text)
 
     def write_table(self, write: Callable[[Path], None]) -> None:
         """The table, written under a hidden name first."""
@@ -126,7 +124,9 @@ class Store:
         with self._writing(self.folder / TABLE):
             try:
                 write(part)
+                sync(part)
                 part.replace(self.folder / TABLE)
+                sync(self.folder)
             finally:
                 part.unlink(missing_ok=True)
 
@@ -184,7 +184,7 @@ class Store:
                 if self.kept(key):
                     (self.runs / key).rename(old)
                 part.rename(self.runs / key)
-                _settle(self.runs)
+                sync(self.runs)
             finally:
                 shutil.rmtree(part, ignore_errors=True)
                 shutil.rmtree(old, ignore_errors=True)
@@ -222,12 +222,3 @@ class Store:
         for key in keys:
             self._path(key).unlink(missing_ok=True)
             shutil.rmtree(self.runs / key, ignore_errors=True)
-
-
-def _settle(folder: Path) -> None:
-    """Have the names of new files on the disk, too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -15,7 +15,7 @@ from batwatt.carbon.course import Course
 from batwatt.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.carbon.outcome import Outcome
 from batwatt.errors import InputError
-from batwatt.files import whole_file, write_json
+from batwatt.files import whole_set, write_json
 from batwatt.inputs.signal_csv import DAY_S, SignalFile, moment, read_rows, read_signal
 from batwatt.model.phases import constant
 from batwatt.units import HOUR_S, finite
@@ -90,12 +90,11 @@ def offset_s(option: str, text: str, course: Course, file: SignalFile) -> float:
 
 
 def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mapping[str, Any]) -> None:
-    """Rows of segments as CSV, and the figures as JSON after what is said `about` them; both files or none."""
+    """Segments as CSV, and in the same folder figures as JSON after what is said `about` them; both files or none."""
     rows = outcome.segments.replace(np.inf, np.nan)
-    with whole_file(segments) as out:
-        rows.to_csv(out, index=False, lineterminator="\n")
-        # if this fails, the segments do not appear either
-        write_json(metrics, {"policy": outcome.policy, **about, **outcome.metrics()})
+    with whole_set(metrics.parent, metrics.name, last=(metrics.name,)) as part:
+        rows.to_csv(part / segments.name, index=False, lineterminator="\n")
+        write_json(part / metrics.name, {"policy": outcome.policy, **about, **outcome.metrics()})
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined
 from plotly.offline import get_plotlyjs
 
 from batwatt import __version__
-from batwatt.files import whole_file
+from batwatt.files import whole_file, whole_set
 from batwatt.report import checkpoint, igsc22, pmbs23, varcap
 from batwatt.report.checkpoint_charts import drawn_of as checkpoint_charts
 from batwatt.report.checkpoint_claims import CLAIMS as CHECKPOINT_CLAIMS
@@ -36,7 +36,7 @@ from batwatt.report.varcap_tables import tables
 from batwatt.results.metrics import METRICS
 from batwatt.results.style import drawing
 
-REPORT = "report"
+REPORT, PAGE = "report", "index.html"
 """Folder of the report, within the campaign's."""
 SUMMARY = "summary.csv"
 FURTHER = {
@@ -117,22 +117,22 @@ def _write(
 ) -> list[Path]:
     """Write tables, further CSV files by name, figures as they are made, and the page; returns the paths."""
     folder = campaign.folder / REPORT
-    written = [path for grid in grids for path in grid.write(folder)]
-    written += [write_csv(frame, folder / name) for name, frame in frames.items()]
-    if SUMMARY not in frames:
-        written.append(write_csv(summary(campaign, outline), folder / SUMMARY))
-    shown: list[Exhibit] = []
-    images: dict[str, str] = {}
-    for exhibit in made:
-        paths = list(write_pictures(exhibit, folder))
-        written += paths
-        shown.append(exhibit)
-        if not exhibit.shown:
-            images |= {path.stem: _embedded(path) for path in paths if path.suffix == ".png"}
-    page = folder / "index.html"
-    with whole_file(page) as out:
-        out.write(_html(campaign, outline, grids, list(frames), shown, images))
-    return [page, *written]
+    with whole_set(folder, REPORT, last=(PAGE,)) as part:
+        written = [path for grid in grids for path in grid.write(part)]
+        written += [write_csv(frame, part / name) for name, frame in frames.items()]
+        if SUMMARY not in frames:
+            written.append(write_csv(summary(campaign, outline), part / SUMMARY))
+        shown: list[Exhibit] = []
+        images: dict[str, str] = {}
+        for exhibit in made:
+            paths = list(write_pictures(exhibit, part))
+            written += paths
+            shown.append(exhibit)
+            if not exhibit.shown:
+                images |= {path.stem: _embedded(path) for path in paths if path.suffix == ".png"}
+        with whole_file(part / PAGE) as out:
+            out.write(_html(campaign, outline, grids, list(frames), shown, images))
+    return [folder / PAGE, *(folder / path.name for path in written)]
 
 
 def _embedded(path: Path) -> str:
