@@ -1,6 +1,27 @@
-"""`python -m batwatt` is the command `batwatt`."""
+"""The command `batwatt`, and `python -m batwatt`: a signal ends it in one line also while it loads and when it ends."""
 
-from batwatt.cli import main
+# the module `signal` takes a while to be loaded itself
+import _signal as signal  # type: ignore[import-not-found]
+import os
+
+SIGNALS = {getattr(signal, name): name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
+
+
+def main() -> None:
+    """Entry point: see `batwatt.cli.main`, whose imports take seconds."""
+    for number in SIGNALS:
+        if signal.getsignal(number) not in (signal.SIG_IGN, None):
+            signal.signal(number, _end)
+    from batwatt.cli import main as command
+
+    command()
+
+
+def _end(number: int, _: object) -> None:
+    """Nothing is to be cleaned up, and what is half loaded would not let an exception through."""
+    os.write(2, f"batwatt: ended by {SIGNALS[number]}\n".encode())
+    os._exit(128 + number)
+
 
 if __name__ == "__main__":
     main()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
+import os
 import signal
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +17,11 @@ from typing import Any
 from batwatt.errors import BatwattError
 from batwatt.repeats import Repeats
 
+TOGETHER_S = 0.5
+"""Signals that come within such a time of each other interrupt once."""
+AGAIN_S = 0.05
+"""How long until a signal that was lost is sent again."""
+
 
 def exit_code_of(command: Callable[[], Any]) -> int:
     """Carry out a command and return the exit code: 0, 1 the run failed, 2 bad input, 128 + n ended by signal n."""
@@ -20,21 +29,50 @@ def exit_code_of(command: Callable[[], Any]) -> int:
         if hasattr(stream, "reconfigure"):
             # a file name or a line that the terminal cannot show is no reason to fail
             stream.reconfigure(errors="backslashreplace")
-    with _signals() as caught:
-        code = _guarded(command)
-        _tell_warnings()
-        if caught:
+    with _signals() as signals:
+        code = 130
+        try:
+            code = _guarded(command)
+            _tell_warnings()
+            signals.closed = True
+        except KeyboardInterrupt:
+            # it came while an error was told
+            signals.closed = True
+        if signals.caught:
             # whatever another library made of the interrupt
-            code = _complain(f"ended by {signal.Signals(caught[-1]).name}", None, 128 + caught[-1])
+            number = signals.caught[-1]
+            code = _complain(f"ended by {signal.Signals(number).name}", None, 128 + number)
     return code
 
 
 class _Stopped(KeyboardInterrupt):
     """A signal asked this process to end."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
+
+class _Signals:
+    """The signals that asked this process to end; each interrupts it until it is `closed`."""
+
+    def __init__(self) -> None:
+        self.caught: list[int] = []
+        self.closed = False
+        self._last_s = -math.inf
+        self._unraisable = sys.unraisablehook
+
+    def stop(self, number: int, _: object) -> None:
+        """Interrupt what goes on, but not its cleaning up: several signals often come together."""
+        self.caught.append(number)
+        now_s, before_s = time.monotonic(), self._last_s
+        self._last_s = now_s
+        if not self.closed and now_s - before_s >= TOGETHER_S:
+            raise _Stopped
+
+    def unraisable(self, lost: Any) -> None:
+        """Where an interrupt came in a destructor or a callback, which let no exception through: send it again."""
+        if not isinstance(lost.exc_value, _Stopped):
+            self._unraisable(lost)
+            return
+        self._last_s = -math.inf
+        threading.Timer(AGAIN_S, os.kill, (os.getpid(), self.caught[-1])).start()
 
 
 class Warnings(logging.StreamHandler[Any]):
@@ -70,27 +108,24 @@ def _tell_warnings() -> None:
 
 
 @contextmanager
-def _signals() -> Iterator[list[int]]:
+def _signals() -> Iterator[_Signals]:
     """Within, a signal that ends the process ends it in order: children stopped, temporary files removed."""
-    caught: list[int] = []
-
-    def stop(number: int, _: object) -> None:
-        caught.append(number)
-        raise _Stopped(number)
-
+    signals = _Signals()
     wanted = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {}
+    hook, sys.unraisablehook = sys.unraisablehook, signals.unraisable
     try:
         for number in wanted:
             if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                before[number] = signal.signal(number, stop)
+                before[number] = signal.signal(number, signals.stop)
     except ValueError:
         pass  # not the main thread, which alone may do this
     try:
-        yield caught
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = hook
 
 
 def _guarded(command: Callable[[], Any]) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,7 +83,7 @@ def test_kill_9_of_a_worker(small):
     yaml = small.declare(scheduler=slow(small, 0.3), grid=GRID)
     process = start(small)
     wait_for(lambda: len(small.cells()) >= 2)
-    workers = [pid for pid in descendants(process.pid) if b"popen_loky" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    workers = loky(process.pid)
     assert len(workers) == 2
     os.kill(workers[0], signal.SIGKILL)
     quicken(small)
@@ -113,3 +115,52 @@ def test_an_interrupted_write_leaves_the_old_files(small):
     assert small.campaign("resume", yaml).code == 0
     assert (small.out / "runs" / key / "run_jobs.csv").stat().st_size > 100
     assert [path.name for path in (small.out / "runs").iterdir()] == [key]
+
+
+def test_kill_9_while_workers_start(small):
+    """Workers that have no run yet end with the campaign, too."""
+    small.declare(scheduler=slow(small, 5.0))
+    process = start(small)
+    wait_for(lambda: len(loky(process.pid)) == 2)
+    workers = loky(process.pid)
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not any(alive(pid) for pid in workers), 20.0)
+
+
+def loky(pid: int) -> list[int]:
+    """The worker processes of a campaign."""
+    return [each for each in descendants(pid) if b"popen_loky" in Path(f"/proc/{each}/cmdline").read_bytes()]
+
+
+def test_ctrl_c_while_workers_start(small):
+    """They are told, too, by the terminal, and say nothing."""
+    small.declare(scheduler=slow(small, 5.0))
+    process = start(small)
+    wait_for(lambda: len(loky(process.pid)) == 2)
+    os.killpg(process.pid, signal.SIGINT)
+    ended = small.house.end(process)
+    assert ended.code == 130 and ended.line == "batwatt: ended by SIGINT"
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_worker_of_a_dead_parent(told):
+    """The kernel ends it, or it looks itself."""
+    text = f"""
+import os, sys, time
+from batwatt import orphans
+orphans.LOOK_S = 0.01
+{"" if told else "orphans._killed_by_kernel = lambda: False"}
+parent = os.getpid()
+if os.fork():
+    sys.stdin.read()
+else:
+    orphans.end_with(parent)
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        child = int(process.stdout.readline())
+        assert alive(child)
+        process.kill()
+    wait_for(lambda: not alive(child))

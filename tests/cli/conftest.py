@@ -93,7 +93,7 @@ class House:
         self._started.append(process)
         return process
 
-    def end(self, process: subprocess.Popen[str], within_s: float = 20.0) -> Done:
+    def end(self, process: subprocess.Popen[str], within_s: float = 60.0) -> Done:
         """Wait for a process."""
         out, err = process.communicate(timeout=within_s)
         return Done(process.returncode, out, err)

@@ -11,6 +11,7 @@ import socket as sockets
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import zmq
@@ -136,10 +137,15 @@ def slow_run(house):
     slow = house.write("slow.py", SLOW)
     words = ("-p", SMALL, "-w", JOBS, "-s", slow, "-e", house.out / "x", "--engine", "wire")
     process = house.start("run", *words)
-    wait_for(lambda: children(process.pid) or process.poll() is not None)
-    (child,) = children(process.pid)
+    wait_for(lambda: engines(process.pid) or process.poll() is not None)
+    (child,) = engines(process.pid)
     time.sleep(1.5)
     return process, child
+
+
+def engines(pid):
+    """The engine processes that `pid` started."""
+    return [child for child in children(pid) if b"engine" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")]
 
 
 @linux
@@ -169,13 +175,29 @@ def test_the_run_is_killed(house):
 
 
 @linux
+def test_the_run_is_killed_and_batsim_is_in_a_script(house):
+    """What its wrapper script started ends, too, even if it does not end when asked."""
+    told = house.folder / "pid"
+    deaf = f"trap '' TERM; echo $$ > {told}; sleep 60; sleep 60"
+    body = f'subprocess.run(["sh", "-c", {deaf!r}])'
+    fake = house.write("batsim", FAKE.format(python=sys.executable, body=body))
+    fake.chmod(0o755)
+    words = ("-p", house.platform("a"), "-w", JOBS, "-e", house.out / "x", "--engine", "batsim", "--batsim", fake)
+    process = house.start("run", *words, *NONE)
+    wait_for(lambda: told.exists() and told.read_text())
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not alive(int(told.read_text())))
+
+
+@linux
 def test_the_engine_process_is_stopped(house):
     slow = house.write("slow.py", SLOW)
     words = ("-p", SMALL, "-w", JOBS, "-s", slow, "-e", house.out / "x", "--engine", "wire", "--timeout", 3)
     process = house.start("run", *words)
-    wait_for(lambda: children(process.pid))
+    wait_for(lambda: engines(process.pid))
     time.sleep(1.5)
-    (child,) = children(process.pid)
+    (child,) = engines(process.pid)
     os.kill(child, signal.SIGSTOP)
     done = house.end(process)
     assert (done.code, house.left) == (1, []) and "silent for 3 s" in done.line and not alive(child)
@@ -292,3 +314,18 @@ def test_a_scheduler_whose_batsim_dies(house, endpoint):
 def test_the_real_batsim_refuses_its_arguments(house):
     done = house.run("--engine", "batsim", "--batsim-arg", "--no-such-option", *NONE)
     assert (done.code, house.left) == (1, []) and "Batsim ended with exit code" in done.line
+
+
+# files of killed runs -------------------------------------------------------------------------------------------------
+
+
+@linux
+def test_a_killed_run_leaves_nothing_after_the_next(house):
+    slow = house.write("slow.py", SLOW)
+    process = house.start("run", "-p", SMALL, "-w", JOBS, "-s", slow, "-e", house.out / "x")
+    wait_for(lambda: house.left)
+    process.kill()
+    process.communicate()
+    assert house.left == [".set", ".x.1.part"]
+    assert house.run(*NONE).code == 0
+    assert len(house.left) == 8 and all(name.startswith("x_") for name in house.left)

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from joblib import Parallel, cpu_count, delayed
+from joblib import cpu_count
 
 from batwatt.campaign.carbon_plans import FIGURES, PlanTask, columns_of, plans_of
 from batwatt.campaign.carbon_spec import CarbonStudies, Permutation
 from batwatt.campaign.cells import digest_of_sources, sources_of
 from batwatt.campaign.declared import parse_declared
+from batwatt.campaign.pools import in_processes
 from batwatt.campaign.spec import canonical, checked_name
 from batwatt.campaign.store import CampaignStopped, Store
 from batwatt.carbon.course import Course
@@ -164,7 +165,7 @@ def _worked_out(tasks: Sequence[PlanTask], jobs: int, store: Store) -> Iterator[
     if not tasks:
         return
     try:
-        yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(_one)(task) for task in tasks)
+        yield from in_processes(_one, tasks, jobs) if jobs > 1 else map(_one, tasks)
     except BrokenExecutor:
         problem = "a worker process died (killed from outside, or out of memory)"
         raise CampaignStopped(f"{problem}; nothing finished is lost; then: {store.resume}") from None

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import importlib
 import logging
+import multiprocessing.resource_tracker
+import os
+import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from pydantic import Field, JsonValue
 
 from batwatt.campaign.declared import Declared, read_declared
 from batwatt.campaign.execute import Outcome, Task, execute, execute_quietly
 from batwatt.campaign.store import CampaignStopped
 from batwatt.errors import InputError
+from batwatt.orphans import end_with
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 DEATHS = 3
 """How often the process that runs a cell may die before the cell counts as failed."""
@@ -76,25 +84,50 @@ def _run_alone(task: Task) -> Outcome:
 def _parallel(tasks: Sequence[Task], jobs: int, under_way: dict[str, Task]) -> Iterator[Outcome]:
     """Outcomes as they are ready; `under_way` gets each task that is handed to a process."""
 
-    def hand_out() -> Iterator[Any]:
+    def handed_out() -> Iterator[Task]:
         for task in tasks:
             under_way[task.key] = task
-            yield delayed(execute_quietly)(task)
+            yield task
 
-    # with n_jobs=1 joblib would run in this process, which a crash would end; pre_dispatch keeps to `jobs` at a time
-    parallel = Parallel(
-        n_jobs=max(2, jobs), pre_dispatch=jobs, batch_size=1, return_as="generator_unordered", backend="loky"
-    )
-    outcomes = parallel(hand_out())
+    # with n_jobs=1 joblib would run in this process, which a crash would end
+    return in_processes(execute_quietly, handed_out(), max(2, jobs), pre_dispatch=jobs, batch_size=1)
+
+
+def in_processes(
+    function: Callable[[Given], Result], items: Iterable[Given], jobs: int, **how: Any
+) -> Iterator[Result]:
+    """Results of a function in `jobs` processes as they are ready; `how`: more for joblib's Parallel.
+
+    The processes end with this one, however it ends, and hear no Ctrl-C, which a terminal tells them too: this one
+    ends them. Raises BrokenExecutor if one dies.
+    """
+    given = {"initializer": end_with, "initargs": (os.getpid(),), "return_as": "generator_unordered", **how}
+    parallel = Parallel(n_jobs=jobs, backend="loky", **given)
+    results = None
     try:
-        for outcome in outcomes:  # noqa: UP028 (`yield from` would close it first, with the warning)
-            yield outcome
+        with _interrupts_blocked():
+            results = parallel(delayed(function)(item) for item in items)
+        for result in results:  # noqa: UP028 (`yield from` would close it first, with the warning)
+            yield result
     except BaseException:
         # processes of an interrupted campaign do not go on with what nobody waits for, about which joblib would warn
         with warnings.catch_warnings(action="ignore"):
-            outcomes.close()
+            if results is not None:
+                results.close()
         get_reusable_executor().shutdown(wait=True, kill_workers=True)
         raise
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Within, processes and threads are started that SIGINT does not reach, from their first instruction on."""
+    for tracker in (multiprocessing.resource_tracker, loky_tracker):
+        tracker.ensure_running()  # whose start would unblock it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class JobQueue(Declared):

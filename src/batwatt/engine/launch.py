@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
-import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -29,14 +27,15 @@ KEPT_BYTES = 1 << 16
 """How much of the end of a process's output is kept."""
 READERS = frozenset(("_job_completed", "_job_killed", "_from_job", "_resource_state_changed", "_notify"))
 """The methods of `Bs` that read a message and touch nothing of the scheduler's."""
-_PR_SET_PDEATHSIG = 1
-
-
-def _die_with_parent() -> None:
-    """In the child: end when the parent dies, however it dies (Linux; elsewhere a no-op)."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+GUARD = f"""
+read -r group || exit
+cat > /dev/null
+kill -TERM -$group
+kill -CONT -$group
+sleep {GRACE_S:g}
+kill -KILL -$group
+"""
+"""Shell script that is told a group of processes, and ends it when its input ends: when whoever told it has died."""
 
 
 class Child:
@@ -45,6 +44,14 @@ class Child:
     def __init__(self, command: Sequence[str], name: str) -> None:
         self.name = name
         self._tail = b""
+        # it is there first, so that the other process is never without
+        self._guard = subprocess.Popen(
+            ("/bin/sh", "-c", GUARD),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         try:
             # a group of its own: a wrapper script is ended together with what it runs
             self._process = subprocess.Popen(
@@ -52,12 +59,15 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                preexec_fn=_die_with_parent,
                 start_new_session=True,
             )
         except OSError as error:
+            self._dismiss()
             problem = f"cannot be started ({error.strerror})"
             raise InputError(command[0], problem, "install it or give the path of an executable") from None
+        assert self._guard.stdin is not None
+        self._guard.stdin.write(b"%d\n" % self._process.pid)
+        self._guard.stdin.flush()
         self._reader = threading.Thread(target=self._read, name=f"output of {name}", daemon=True)
         self._reader.start()
 
@@ -110,7 +120,12 @@ class Child:
         finally:
             self._signal(signal.SIGKILL)
             self._process.wait()
+            self._dismiss()
         self._reader.join(1.0)
+
+    def _dismiss(self) -> None:
+        self._guard.kill()
+        self._guard.communicate()
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -1,0 +1,42 @@
+"""Processes that do not outlive the one that started them, however that one ends."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+
+LOOK_S = 0.5
+"""How often a process looks whether its parent is still there, where the kernel does not tell it."""
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with(parent: int) -> None:
+    """End this process as soon as `parent`, which started it, is no more; for the beginning of this process.
+
+    On Linux the kernel does that, when the thread of the parent ends that started this process.
+    """
+    if not _killed_by_kernel():
+        threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    if os.getppid() != parent:
+        # it has ended already
+        os._exit(1)
+
+
+def _killed_by_kernel() -> bool:
+    if sys.platform != "linux":
+        return False
+    try:
+        told: int = ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    except (OSError, AttributeError):
+        return False
+    return told == 0
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK_S)
+    os._exit(1)
