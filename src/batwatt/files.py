@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,32 +24,35 @@ UNLOCKABLE = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EBADF, errno.EINV
 
 @contextmanager
 def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a file that appears under `path`, on the disk, only when the block ends well; makes missing folders.
+    """Open a file that appears under `path`, on the disk, only when the block ends well, as do missing folders.
 
-    Text mode by default (UTF-8, `\\n`), `mode="wb"` for bytes. Raises InputError if the place cannot be written.
+    Text mode by default (UTF-8, `\\n`), `mode="wb"` for bytes. A device or a pipe (/dev/null, /dev/stdout) is written
+    to, not replaced. Raises InputError if the place cannot be written.
     """
     path = Path(path)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     if path.exists() and not path.is_file() and not path.is_dir():
         # a device or a pipe
-        with path.open(mode, **text) as stream:  # type: ignore[call-overload]
+        with _unwritable(path):
+            stream = path.open(mode, **text)  # type: ignore[call-overload]
+        with stream:
             yield stream
         return
-    with _unwritable(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part, handle = _claimed(path.parent, path.name)
-    durable = not _within_set(path.parent)
-    with os.fdopen(handle, mode, **text) as stream:  # type: ignore[call-overload]
-        try:
-            yield stream
-            stream.flush()
-            if durable:
-                os.fsync(handle)
-            part.replace(path)
-        except BaseException:
-            # before it is unlocked, after which it may be another process's
-            part.unlink(missing_ok=True)
-            raise
+    with _folders(path.parent, path):
+        with _unwritable(path):
+            part, handle = _claimed(path.parent, path.name)
+        durable = not _within_set(path.parent)
+        with os.fdopen(handle, mode, **text) as stream:  # type: ignore[call-overload]
+            try:
+                yield stream
+                stream.flush()
+                if durable:
+                    os.fsync(handle)
+                part.replace(path)
+            except BaseException:
+                # before it is unlocked, after which it may be another process's
+                part.unlink(missing_ok=True)
+                raise
     if durable:
         sync(path.parent)
 
@@ -81,10 +84,8 @@ def whole_set(
     place as it is `shown`, if it cannot be written.
     """
     shown = shown or folder / name
-    made = [missing for missing in (folder, *folder.parents) if not missing.exists()]
-    try:
+    with _folders(folder, shown):
         with _unwritable(shown):
-            folder.mkdir(parents=True, exist_ok=True)
             part, lock = _claimed(folder, name, RECORD)
         try:
             yield part
@@ -100,12 +101,20 @@ def whole_set(
                     raise
                 finally:
                     os.close(lock)
+
+
+@contextmanager
+def _folders(folder: Path, shown: object) -> Iterator[None]:
+    """Make missing folders, and remove them if the block fails. Raises InputError."""
+    made = [missing for missing in (folder, *folder.parents) if not missing.exists()]
+    try:
+        with _unwritable(shown):
+            folder.mkdir(parents=True, exist_ok=True)
+        yield
     except BaseException:
         for empty in made:
-            try:
+            with suppress(OSError):
                 empty.rmdir()
-            except OSError:
-                break
         raise
 
 

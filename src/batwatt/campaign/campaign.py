@@ -68,7 +68,7 @@ class Way:
     def outcomes(self, tasks: Sequence[Task], note: Callable[[str], None], resume: str) -> Iterator[Outcome]:
         """Carry out cells; `note` gets lines for the log, `resume` is the command that goes on."""
         if not self.remote:
-            yield from run_here(tasks, self.jobs, note)
+            yield from run_here(tasks, max(1, min(self.jobs, len(tasks))), note)
             return
         with dask_client(self.dask, self.job_queue) as client:
             yield from run_on_dask(tasks, client, self.workerless_s, self.job_queue is not None, resume)

@@ -165,7 +165,7 @@ def _worked_out(tasks: Sequence[PlanTask], jobs: int, store: Store) -> Iterator[
     if not tasks:
         return
     try:
-        yield from in_processes(_one, tasks, jobs) if jobs > 1 else map(_one, tasks)
+        yield from in_processes(_one, tasks, min(jobs, len(tasks))) if jobs > 1 else map(_one, tasks)
     except BrokenExecutor:
         problem = "a worker process died (killed from outside, or out of memory)"
         raise CampaignStopped(f"{problem}; nothing finished is lost; then: {store.resume}") from None

@@ -16,6 +16,7 @@ from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.inputs.capacity import to_csv
 from batwatt.inputs.capacity_walk import Walk, random_walk
+from batwatt.inputs.devices import refuse_device
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.host_choice import HostChoice
 from batwatt.inputs.jobs_csv import TimeUnit
@@ -105,7 +106,8 @@ class MadePlatform:
 
 
 def digest_of(path: Path) -> str | None:
-    """SHA-256 of a file's content; None if it cannot be read."""
+    """SHA-256 of a file's content; None if it cannot be read. Raises InputError for a device."""
+    refuse_device(path)
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:

@@ -11,6 +11,7 @@ from typing import Any
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
 from batwatt.inputs.batsim5 import refuse_batsim_5
 from batwatt.inputs.batsim_numbers import TOO_DEEP, batsim_float, batsim_number, wire, wire_floats
+from batwatt.inputs.devices import refuse_device
 from batwatt.inputs.hash_order import kept_parts
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
 
@@ -32,6 +33,7 @@ _REAL_BATSIM = "run it on the real Batsim with `--engine batsim`"
 
 def read_bytes(path: Path | str) -> bytes:
     """The bytes of a file; InputError if it cannot be read."""
+    refuse_device(path)
     try:
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:

@@ -10,6 +10,7 @@ from typing import IO, Any, Literal
 import pandas as pd
 
 from batwatt.errors import InputError
+from batwatt.inputs.devices import refuse_device
 
 Type = Literal["int", "float", "text"]
 Censored = Literal["keep", "drop"]
@@ -30,6 +31,7 @@ def chunks(
     that are not there are left out, cells that are empty are NaN, but a column of type int has none. JSON (`.json`,
     `.jsonl`, `.ndjson`) may nest: `{"a": {"b": 1}}` is column `a.b`. Raises InputError with the line number.
     """
+    refuse_device(path)
     suffixes = Path(path).name.lower().removesuffix(".gz")
     if suffixes.endswith((".json", ".jsonl", ".ndjson")):
         yield from _json_chunks(path, types, aliases)

@@ -13,6 +13,7 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.inputs.seeds import rng_of
+from batwatt.model.hostset import MAX_HOST_ID
 from batwatt.units import finite
 
 TAURUS_FLOPS = 18.4e9
@@ -22,6 +23,7 @@ _WHERE = "google-like workload"
 _NORMAL = NormalDist()
 WIDTH_EXPONENT = -0.55
 _REACH = 5.0  # spreads by which the untruncated median may lie outside the bounds
+_MAX_JOBS = 1_000_000
 _MAX_FLOPS = 1e22  # Batsim cannot echo a number of more than 30 characters
 
 
@@ -79,6 +81,11 @@ class GoogleLike:
                 f"got {self.max_runtime_s!r} x {self.reference_flops!r}",
                 "Batsim cannot hold more work per server",
             )
+        if not self.jobs_per_hour * self.hours <= _MAX_JOBS:
+            problem = f"jobs_per_hour x hours must be <= {_MAX_JOBS}, got {self.jobs_per_hour} x {self.hours}"
+            raise InputError(_WHERE, problem, "ask for fewer jobs")
+        if not self.nb_res <= MAX_HOST_ID:
+            raise InputError(_WHERE, f"nb_res must be <= {MAX_HOST_ID}, got {self.nb_res}", "ask for fewer servers")
         if not self.max_servers <= self.nb_res:
             raise InputError(
                 _WHERE,

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import IO
 
 from batwatt.errors import InputError
+from batwatt.inputs.devices import refuse_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ def open_text(path: Path | str) -> Iterator[IO[str]]:
     Bytes that are not UTF-8 become replacement characters: old traces have names in other encodings in comments.
     """
     path = Path(path)
+    refuse_device(path)
     opener = gzip.open if path.suffix == ".gz" else open
     try:
         with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as stream:

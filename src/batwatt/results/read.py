@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
+from batwatt.inputs.devices import refuse_device
 from batwatt.results.columns import FILES, Column
 from batwatt.results.writers import file_of
 
@@ -93,6 +94,7 @@ def table(prefix: Path | str, stem: str) -> pd.DataFrame:
     path = file_of(prefix, stem)
     columns = FILES[stem]
     names = [column.name for column in columns]
+    refuse_device(path)
     try:
         header = pd.read_csv(path, nrows=0, encoding="utf-8-sig").columns
         missing = [name for name in names if name not in header]

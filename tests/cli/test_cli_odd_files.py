@@ -1,0 +1,129 @@
+"""Inputs and outputs that are no files, and sizes that nobody can wait for: one line, exit code 2, nothing left."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import JOBS, SMALL
+
+from batwatt.errors import InputError
+from batwatt.inputs.devices import refuse_device
+
+ENDLESS = "/dev/zero"
+pytestmark = pytest.mark.skipif(not Path(ENDLESS).exists(), reason="no /dev/zero here")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "-p", ENDLESS, "-w", JOBS],
+        ["run", "-p", SMALL, "-w", ENDLESS],
+        ["run", "-p", SMALL, "-w", JOBS, "--envelope", ENDLESS],
+        ["run", "-p", SMALL, "-w", JOBS, "-o", '{"response": "none"}', "--events", ENDLESS],
+        ["run", "-p", SMALL, "-w", JOBS, "-o", f"@{ENDLESS}"],
+        ["convert", ENDLESS, "--format", "swf"],
+        ["convert", ENDLESS, "--format", "csv"],
+        ["convert", ENDLESS, "--format", "azure"],
+        ["convert", ENDLESS, "--format", "borg"],
+        ["events", ENDLESS],
+        ["characterise", ENDLESS],
+        ["characterise", f"carbon:{ENDLESS}"],
+        ["generate", "platform", ENDLESS],
+        ["checkpoint", "plan", ENDLESS],
+        ["carbon", "plan", ENDLESS, "--signal", ENDLESS, "--deadline", "10"],
+        ["carbon", "fit", ENDLESS],
+        ["campaign", "status", ENDLESS],
+        ["carbon", "study", ENDLESS],
+    ],
+    ids=lambda words: " ".join(str(word) for word in words[:4]),
+)
+def test_a_device_that_never_ends(house, words, monkeypatch):
+    monkeypatch.chdir(house.folder)
+    done = house.batwatt(*words)
+    assert (done.code, done.out) == (2, "") and ENDLESS in done.line and "is a device" in done.line
+
+
+@pytest.mark.parametrize("stem", ["jobs", "consumed_energy"])
+def test_a_device_among_the_results(house, stem):
+    assert house.run("-o", '{"response": "none"}').code == 0
+    path = house.out / f"x_{stem}.csv"
+    path.unlink()
+    path.symlink_to(ENDLESS)
+    done = house.batwatt("metrics", house.out / "x", "-p", SMALL, "-w", JOBS)
+    assert done.code == 2 and str(path) in done.line and "is a device" in done.line
+
+
+def test_a_campaign_with_a_device(house):
+    text = f"name: c\nstudies: {{s: {{platforms: [{SMALL}], workloads: [{ENDLESS}], options: {{response: none}}}}}}\n"
+    done = house.batwatt("campaign", "run", house.write("c.yaml", text), "--results", house.out)
+    assert done.code == 2 and ENDLESS in done.line and house.left == []
+
+
+def test_pipes_and_the_null_device_are_read(house):
+    refuse_device(os.devnull)
+    refuse_device(house.folder / "missing")
+    pipe = house.folder / "pipe"
+    os.mkfifo(pipe)
+    refuse_device(pipe)
+    with pytest.raises(InputError, match="is a device, not a file"):
+        refuse_device(ENDLESS)
+
+
+@pytest.mark.parametrize(
+    "words,said",
+    [
+        (["--hours", 10**20], "jobs_per_hour x hours must be <= 1000000"),
+        (["--jobs-per-hour", 10**9], "jobs_per_hour x hours must be <= 1000000"),
+        (["--servers", 10**18, "--max-servers", 10**18], "nb_res must be <= 10000000"),
+    ],
+)
+def test_a_workload_that_is_too_large(house, words, said):
+    done = house.batwatt("generate", "workload", *words, "-o", house.out / "w.json")
+    assert (done.code, house.left) == (2, []) and said in done.line
+
+
+def test_an_output_that_is_a_pipe_is_written_to(house):
+    pipe = house.folder / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    done = house.batwatt("events", house.envelope, "-o", pipe)
+    reader.join(10.0)
+    assert done.code == 0 and stat.S_ISFIFO(pipe.stat().st_mode)
+    assert read[0].count("power_envelope") == 4
+
+
+def test_an_output_that_is_a_device_stays_one(house):
+    # a terminal of our own: were it replaced, nobody else would miss it
+    master, slave = os.openpty()
+    name = Path(os.ttyname(slave))
+    link = house.folder / "stdout"
+    link.symlink_to(name)
+    assert house.batwatt("generate", "walk", "--end", "3600", "-o", link).code == 0
+    assert link.is_symlink() and stat.S_ISCHR(name.stat().st_mode)
+    assert os.read(master, 100).startswith(b"time_s,machines")
+    os.close(slave)
+    os.close(master)
+
+
+@pytest.mark.parametrize("where", ["", ".", "..", "folder"])
+def test_an_output_that_is_a_folder(house, where, monkeypatch):
+    (house.folder / "folder").mkdir()
+    monkeypatch.chdir(house.folder)
+    done = house.batwatt("generate", "walk", "--end", "3600", "-o", where)
+    assert (done.code, done.out) == (2, "") and "cannot be written (Is a directory)" in done.line
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_table_that_is_refused_leaves_no_folder(house, before):
+    house.write("vm.csv", "a,s,d,0,600,90,10,50.5,Interactive,many,32\n")
+    if before:
+        house.out.mkdir()
+    done = house.batwatt("convert", "--format", "azure", house.folder / "vm.csv", "-o", house.out / "new" / "jobs.csv")
+    assert done.code == 2 and "vmcorecountbucket" in done.line
+    assert house.out.exists() is before and house.left == []
