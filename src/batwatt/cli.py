@@ -6,7 +6,7 @@ import logging
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -56,6 +56,7 @@ from batwatt.cli_results import (
 )
 from batwatt.engine.launch import listen
 from batwatt.errors import InputError
+from batwatt.files import living_file
 from batwatt.inputs.batsim_json import read_workload
 from batwatt.inputs.host_choice import HostChoice
 from batwatt.inputs.series_csv import read_series
@@ -65,6 +66,8 @@ from batwatt.results.power import power_series
 from batwatt.results.writers import file_of
 
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
+READY = "made by batwatt serve"
+"""Last line of a file that says where to connect."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -299,7 +302,9 @@ def serve_command(
     envelope: EnvelopeFile = None,
     capacity: CapacityText = None,
     socket: Annotated[str, typer.Option("--socket", help="Where to listen for Batsim.")] = DEFAULT_ENDPOINT,
-    ready_file: Annotated[Path | None, typer.Option("--ready-file", help="Made once Batsim can connect.")] = None,
+    ready_file: Annotated[
+        Path | None, typer.Option("--ready-file", help="Made once Batsim can connect; must not be there.")
+    ] = None,
     timeout: Timeout = 0.0,
 ) -> None:
     """Listen as the decision process of a Batsim 4.x that you start yourself; ends with the simulation.
@@ -317,20 +322,17 @@ def serve_command(
         chosen.setdefault("capacity", _served_capacity(capacity, platform, words.hosts))
     patience_s = _patience(timeout)
 
-    def ready(endpoint: str) -> None:
-        until = f"for {patience_s:g} s at most" if patience_s else "for ever (--timeout)"
-        print(f"listening on {endpoint}; waiting for Batsim to connect, {until}", file=sys.stderr, flush=True)
-        if ready_file is not None:
-            ready_file.parent.mkdir(parents=True, exist_ok=True)
-            ready_file.write_text(endpoint + "\n")
+    with nullcontext() if ready_file is None else living_file(ready_file, READY) as make:
 
-    try:
+        def ready(endpoint: str) -> None:
+            until = f"for {patience_s:g} s at most" if patience_s else "for ever (--timeout)"
+            print(f"listening on {endpoint}; waiting for Batsim to connect, {until}", file=sys.stderr, flush=True)
+            if make is not None:
+                make(endpoint)
+
         made = make_scheduler(scheduler, chosen)
         with blaming(scheduler, made):
             listen(made, socket, patience_s, ready)
-    finally:
-        if ready_file is not None:
-            ready_file.unlink(missing_ok=True)
 
 
 def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Series:

@@ -316,6 +316,41 @@ def test_the_real_batsim_refuses_its_arguments(house):
     assert (done.code, house.left) == (1, []) and "Batsim ended with exit code" in done.line
 
 
+# `batwatt serve --ready-file` ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", ["", "precious", "tcp://127.0.0.1:1\n"])
+def test_a_ready_file_that_was_there_before_stays(house, endpoint, content):
+    ready = house.write("ready", content)
+    done = house.batwatt("serve", "--socket", endpoint, "--ready-file", ready, *NONE)
+    assert done.code == 2 and f"{ready}: is there, and nothing that a killed process left" in done.line
+    assert ready.read_text() == content
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("nowhere"), os.mkfifo])
+def test_a_ready_file_that_is_no_file(house, endpoint, make):
+    ready = house.folder / "ready"
+    make(ready)
+    done = house.batwatt("serve", "--socket", endpoint, "--ready-file", ready, *NONE)
+    assert done.code == 2 and "ready: is there" in done.line and os.path.lexists(ready)
+
+
+def test_a_ready_file_of_a_server_that_was_killed(house, endpoint):
+    ready = house.folder / "ready"
+    words = ("serve", "--socket", endpoint, "--ready-file", ready, *NONE)
+    server = house.start(*words)
+    wait_for(ready.exists)
+    assert ready.read_text().splitlines()[0] == endpoint
+    done = house.batwatt(*words)
+    assert done.code == 2 and "the process that made it still runs" in done.line and ready.exists()
+    server.kill()
+    server.communicate()
+    assert ready.exists()
+    # it does not listen: the file is gone before that is known
+    done = house.batwatt("serve", "--socket", "tcp://nowhere", "--ready-file", ready, *NONE)
+    assert done.code == 2 and "cannot listen" in done.line and not ready.exists()
+
+
 # files of killed runs -------------------------------------------------------------------------------------------------
 
 
