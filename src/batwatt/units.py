@@ -7,6 +7,9 @@ import re
 
 HOUR_S = 3600.0
 J_PER_KWH = 3.6e6
+REFERENCE_SPEED = "18.4Gf"
+"""Speed of a core of generated machines, and the one at which generated work lasts as long as it is meant to: that of a
+Taurus server in its fastest state (Table I of the powercap paper)."""
 
 _EXPONENTS = {None: 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21, "Y": 24}
 _SPEED = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?\s*([kMGTPEZY])?(?:f|flops)?")

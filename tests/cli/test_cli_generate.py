@@ -11,6 +11,8 @@ from batwatt.inputs.platform_xml import read_platform
 from batwatt.inputs.pmbs_synthetic import Synthetic, synthetic
 from batwatt.inputs.riskaware_text import read_riskaware
 
+NONE = '{"response": "none"}'
+
 
 @pytest.mark.parametrize("width", ["80", "120"])
 @pytest.mark.parametrize("command", ["machines", "walk", "trace"])
@@ -75,3 +77,22 @@ def test_bad_options(house, words, said):
     done = house.batwatt("generate", *words, "-o", house.out / "x")
     assert (done.code, house.left, done.out) == (2, [], "")
     assert said in done.line
+
+
+def test_a_generated_workload_runs_on_generated_machines(house):
+    house.out.mkdir(exist_ok=True)
+    house.batwatt("generate", "workload", "--hours", 2, "-o", house.out / "w.json")
+    told = house.batwatt("run", "-w", house.out / "w.json", "--machines", 20, "-o", NONE, "-e", house.out / "x")
+    assert (told.code, told.err) == (0, "")
+    assert house.metrics()["jobs_finished"] == house.metrics()["jobs_total"] == 24
+
+
+def test_a_run_in_which_nothing_finishes_says_why_in_one_line(house):
+    house.out.mkdir(exist_ok=True)
+    house.batwatt("generate", "workload", "--hours", 2, "-o", house.out / "w.json")
+    house.batwatt(
+        *["generate", "machines", "--machines", "20", "--cores", "1", "--core-speed", "1Gf", "-o"], house.out / "m.xml"
+    )
+    told = house.run("-o", NONE, platform=house.out / "m.xml", workload=house.out / "w.json")
+    assert told.code == 0 and told.err.count("\n") == 1 and len(told.err) < 300
+    assert "none of 24 jobs finished: 24 reached their walltime (at the platform's full speed of 1 Gflop/s" in told.err

@@ -70,7 +70,7 @@ def test_files_for_somebody_else(house):
     platform, workload = house.folder / "m.xml", house.folder / "w.json"
     made = house.batwatt("generate", "machines", "--machines", 2, "--cores", 10, "--speeds", "-o", platform)
     assert made.code == 0
-    words = ["--profile", "flops", "--reference-flops", "1e9", "--walltime-factor", 0, "--nb-res", 20]
+    words = ["--profile", "flops", "--reference-flops", "18.4e9", "--walltime-factor", 0, "--nb-res", 20]
     assert house.batwatt("convert", house.folder / "jobs.csv", *words, "-o", workload).code == 0
     assert oversubscribed(house, workload=workload, platform=("-p", platform), to="b").code == 0
     assert ends(house, "a") == ends(house, "b") == pytest.approx(ENDS)

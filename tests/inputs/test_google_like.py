@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import read_workload
-from batwatt.inputs.google_like import TAURUS_FLOPS, GoogleLike, google_like, to_text
+from batwatt.inputs.google_like import GoogleLike, google_like, to_text
+from batwatt.units import REFERENCE_SPEED, speed_flops
+
+TAURUS_FLOPS = speed_flops(REFERENCE_SPEED)
 
 WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 

@@ -116,7 +116,7 @@ def load(rows):
         elif kind == "flops":
             # its walltime is what is known of it, and it ends before
             row["walltime"] = length
-            profile = {"type": "parallel_homogeneous", "cpu": 1e9 * round(part * length, 3), "com": 0}
+            profile = {"type": "parallel_homogeneous", "cpu": 18.4e9 * round(part * length, 3), "com": 0}
         made.append(row | {"_profile": profile})
     if any(kind == "old" for *_, kind, _ in rows):
         # a window: nothing comes before it

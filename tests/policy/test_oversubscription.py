@@ -42,7 +42,9 @@ def job_of(text: str) -> dict[str, object]:
 def play(jobs, capacity, machines, cores, between=None, **options):
     """The record of a run on machines of so many promised cores."""
     platform = machines_platform(SpeedMachines(machines, cores))
-    work = workload_in_flops(workload_of(*map(job_of, jobs), nb_res=machines * cores), 1e9)
+    work = workload_in_flops(
+        workload_of(*map(job_of, jobs), nb_res=machines * cores), Machines(machines, cores).nominal_flops
+    )
     engine = Engine(platform, [work], EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True))
     given = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
     return simulate(engine, Oversubscribed(given), between)
@@ -331,7 +333,7 @@ def refused(jobs=("a 0 10 1",), capacity="1", machines=None, profile=None, **opt
     platform = machines_platform(machines or SpeedMachines(1, 4))
     rows = [job_of(text) | ({"_profile": profile} if profile else {}) for text in jobs]
     work = workload_of(*rows)
-    work = work if profile else workload_in_flops(work, 1e9)
+    work = work if profile else workload_in_flops(work, Machines(1, 1).nominal_flops)
     engine = Engine(platform, [work], EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True))
     given = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
     with pytest.raises(InputError) as error:

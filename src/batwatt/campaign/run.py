@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import shutil
 import sys
@@ -37,8 +38,10 @@ from batwatt.results.columns import FILES
 from batwatt.results.goodput import Window
 from batwatt.results.metrics import Metrics, measured, write_metrics
 from batwatt.results.power import power_series, write_power
+from batwatt.results.unfinished import why_none_finished
 from batwatt.results.writers import file_of, write_record
 
+LOGGER = logging.getLogger(__name__)
 EngineName = Literal["embedded", "wire", "batsim"]
 Progress = Callable[[float, int], None]
 """Called with the date in s and the number of jobs that have ended so far."""
@@ -194,6 +197,9 @@ def _run(spec: RunSpec, progress: Progress | None, durable: bool) -> RunResult:
         write_metadata(inner, spec, config, time.perf_counter() - began)
     if deadlock is not None:
         raise deadlock
+    why = why_none_finished(metrics, materials.simulated or materials.workload, platform)
+    if why is not None:
+        LOGGER.warning("%s", why)
     return RunResult(metrics, spec.prefix)
 
 

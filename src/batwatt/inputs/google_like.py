@@ -14,10 +14,7 @@ import numpy as np
 from batwatt.errors import InputError
 from batwatt.inputs.seeds import rng_of
 from batwatt.model.hostset import MAX_HOST_ID
-from batwatt.units import finite
-
-TAURUS_FLOPS = 18.4e9
-"""Speed in flop/s of a Taurus server in its fastest state (Table I of the powercap paper)."""
+from batwatt.units import REFERENCE_SPEED, finite, speed_flops
 
 _WHERE = "google-like workload"
 _NORMAL = NormalDist()
@@ -47,7 +44,7 @@ class GoogleLike:
     width_weights: tuple[float, ...] | None = None
     walltime_factor_low: float = 1.2
     walltime_factor_high: float = 4.0
-    reference_flops: float = TAURUS_FLOPS
+    reference_flops: float = speed_flops(REFERENCE_SPEED)
     nb_res: int = 20
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
 
@@ -19,7 +20,7 @@ from batwatt.inputs.platform_gen import (
 )
 from batwatt.inputs.platform_xml import MAX_HOSTS
 from batwatt.model.platform import MACHINE, Host, Platform, PState, Sleep
-from batwatt.units import finite, speed_flops
+from batwatt.units import REFERENCE_SPEED, finite, speed_flops
 
 _WHERE = "machines"
 STANDSTILL = 1e-6
@@ -49,7 +50,7 @@ class Machines:
     machines: int
     cores: int
     core_w: float = 10.0
-    core_flops: str | float = "1Gf"
+    core_flops: str | float = REFERENCE_SPEED
     off_s: float = MIN_SWITCH_S
     on_s: float = MIN_SWITCH_S
 
@@ -131,7 +132,9 @@ class SpeedMachines(Machines):
     @property
     def computing(self) -> tuple[State, ...]:
         """See `Machines`."""
-        speeds = (speed_text(round(speed * self.nominal_flops, 6)) for speed in self.speeds)
+        # exact, so that their ratios to the nominal speed are those given
+        nominal = Fraction(self.nominal_flops)
+        speeds = (speed_text(float(Fraction(str(speed)) * nominal)) for speed in self.speeds)
         return (*super().computing, *((speed, self.core_w, self.core_w) for speed in speeds))
 
 

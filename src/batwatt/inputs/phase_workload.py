@@ -47,6 +47,8 @@ class PhaseMachines(Machines):
     All hosts are alike, so that any scheduler may give any of them to any job. Off, they are as those of `Machines`.
     """
 
+    core_flops: str | float = "1Gf"
+
     @property
     def computing(self) -> tuple[State, ...]:
         """See `Machines`."""
@@ -85,7 +87,7 @@ class PhaseMachines(Machines):
         return {"type": "parallel", "cpu": [flops * load for load in loads] * cpus, "com": [0] * (hosts * hosts)}
 
 
-def phase_machines(jobs: Iterable[ShiftJob], machines: int, core_flops: str | float = "1Gf") -> PhaseMachines:
+def phase_machines(jobs: Iterable[ShiftJob], machines: int) -> PhaseMachines:
     """So many machines for these jobs, each of as few hosts as can be. Raises InputError."""
     models = {id(job.model): job.model for job in jobs}.values()
     powers = {phase.power_w for model in models for phase in (*model.startup, *model.work) if phase.power_w > 0.0}
@@ -93,7 +95,7 @@ def phase_machines(jobs: Iterable[ShiftJob], machines: int, core_flops: str | fl
     if not most / least * (1.0 - _EXACT) <= MAX_UNITS:
         problem = f"powers from {least:g} to {most:g} W take more than {MAX_UNITS} hosts a machine"
         raise InputError(_WHERE, problem, f"raise those below {most / MAX_UNITS:g} W, or make them 0 W")
-    return PhaseMachines(machines, math.ceil(most / least * (1.0 - _EXACT)), least, core_flops)
+    return PhaseMachines(machines, math.ceil(most / least * (1.0 - _EXACT)), least)
 
 
 def phase_workload(jobs: Sequence[ShiftJob], machines: int) -> tuple[PhaseMachines, dict[str, Any]]:
