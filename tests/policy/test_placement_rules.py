@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from builders import job, machine, simulated, starts, workload_of
+from builders import envelope, job, machine, simulated, starts, workload_of
 
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
@@ -16,6 +16,19 @@ from batwatt.policy.registry import make, names
 
 def scheduler(order="fcfs", placement="easy"):
     return EnvelopeScheduler({"order": order, "placement": placement, "response": "none"})
+
+
+def test_a_step_of_the_envelope_ends_with_a_placement_but_with_none_there_are_no_steps():
+    # "b" reserves both hosts for 100 s, when "a" ends; "c" would delay it. From 3 s on "c" has the larger slowdown,
+    # (t - 2) / 200 > (t - 1) / 400, but nothing happens in the queue until "a" ends: only a step can start it before
+    jobs = [job("a", 0, 1, 100, 100), job("b", 1, 2, 400, 400), job("c", 2, 1, 200, 200)]
+    parts = {"order": "slowdown", "placement": "easy", "platform": machine(2)}
+    plenty = envelope(*[1000.0] * 10, step=50.0)
+    stepping = simulated(EnvelopeScheduler(parts | {"response": "hfld", "envelope": plenty}), machine(2), *jobs)
+    assert {name: at for name, (at, _) in starts(stepping).items()} == {"a": 0, "c": 50, "b": 250}
+    for given in ({}, {"envelope": plenty}, {"envelope": envelope(1.0)}):
+        baseline = simulated(EnvelopeScheduler(parts | {"response": "none"} | given), machine(2), *jobs)
+        assert {name: at for name, (at, _) in starts(baseline).items()} == {"a": 0, "c": 100, "b": 300}
 
 
 class Row:
