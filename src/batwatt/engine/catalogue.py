@@ -21,6 +21,7 @@ class Catalogue:
 
     def __init__(self, workloads: Sequence[Workload], config: EngineConfig) -> None:
         self.profiles: dict[str, dict[str, Profile]] = {load.name: dict(load.profiles) for load in workloads}
+        self._of_files = [load.name for load in workloads]
         self.open = config.dynamic_jobs
         self._dynamic = config.dynamic_jobs
         self._collects = config.dynamic_jobs and not config.profile_reuse
@@ -75,6 +76,14 @@ class Catalogue:
             raise IllegalDecisionError(what, "Batsim cannot run a composed profile that was registered dynamically")
         profiles[name] = profile
         self._raw.setdefault(workload, {})[name] = raw
+
+    def check_first(self, decision: Mapping[str, Any]) -> None:
+        """The very first decision: a job that it registers is there before Batsim goes through its workload's file."""
+        if decision["type"] == "REGISTER_JOB":
+            job_id = decision["data"]["job_id"]
+            if job_id.partition("!")[0] in self._of_files:
+                problem = "as the very first decision it is submitted with the jobs of its workload's file once more"
+                raise IllegalDecisionError(f"REGISTER_JOB {job_id}", f"{problem}, and Batsim never ends")
 
     def job_of(self, data: Mapping[str, Any], known: Mapping[str, Job]) -> Job:
         """The job of a REGISTER_JOB; raises IllegalDecisionError where Batsim aborts."""

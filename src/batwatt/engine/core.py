@@ -7,7 +7,6 @@ scheduler sees them rounded to 1e-6 s, the engine keeps its own clock.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from batwatt.engine.catalogue import Catalogue
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.execution import Execution
 from batwatt.engine.journal import Journal
-from batwatt.engine.kernel import AFTER, ARRIVAL, LATE, Kernel
+from batwatt.engine.kernel import AFTER, ARRIVAL, LATE, TOO_LATE_S, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, UNAVAILABLE, Machines
 from batwatt.engine.switching import Switching
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
@@ -85,7 +84,7 @@ class Engine:
         }
         first = [load.jobs[0].submit_time_s for load in self.workloads if load.jobs]
         if first:
-            self.kernel.at(min(first), ARRIVAL, self._first_submission, None)
+            self.kernel.at(min(first), ARRIVAL, self.journal.first_submission, min(first))
         if events:
             self._plan(self._external, NO_MORE_EVENTS, [event.time_s for event in events], events)
         for workload in self.workloads:
@@ -121,9 +120,6 @@ class Engine:
     def _say_bye(self, bye: str) -> None:
         self._byes += 1
         self._emit("NOTIFY", {"type": bye})
-
-    def _first_submission(self, _: None) -> None:
-        self.journal.first_submission(self.kernel.clock)
 
     def _submit(self, job: Job) -> None:
         job_id = job.id
@@ -281,7 +277,7 @@ class Engine:
         if not self._answered:
             self._answered = True
             if events:
-                self._check_first(events[0])
+                self.catalogue.check_first(events[0])
             else:
                 self._thinking = False
         if not events:
@@ -307,14 +303,6 @@ class Engine:
         self.catalogue.settle()
         if now > kernel.clock:
             kernel.run_due(now)
-
-    def _check_first(self, event: Mapping[str, Any]) -> None:
-        """A job registered at once is there before Batsim goes through the jobs of its workload's file."""
-        if event["type"] == "REGISTER_JOB":
-            job_id = event["data"]["job_id"]
-            if any(job_id.startswith(f"{load.name}!") for load in self.workloads):
-                problem = "as the very first decision it is submitted with the jobs of its workload's file once more"
-                raise IllegalDecisionError(f"REGISTER_JOB {job_id}", f"{problem}, and Batsim never ends")
 
     def _job(self, what: str, job_id: str, *, submitted: bool = False) -> Job:
         job = self.jobs.get(job_id)
@@ -359,8 +347,10 @@ class Engine:
 
     def _call_me_later(self, data: dict[str, Any]) -> None:
         date, clock = data["timestamp"], self.kernel.clock
-        if not (date > clock and math.isfinite(date)):
+        if not date > clock:
             raise IllegalDecisionError(f"CALL_ME_LATER {date}", f"it is already {clock:.6f}")
+        if date >= TOO_LATE_S:
+            raise ProtocolError(f"CALL_ME_LATER {date:g}: a time must be less than {TOO_LATE_S:g} s")
         self.kernel.at(max(date, clock + SHORTEST_CALL_S), ARRIVAL, self._call, None)
 
     def _call(self, _: None) -> None:

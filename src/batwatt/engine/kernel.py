@@ -7,21 +7,28 @@ from heapq import heappop, heappush
 from typing import Any
 
 from batwatt.engine.tasks import PRECISION_S
+from batwatt.errors import ProtocolError
 
 Handler = Callable[[Any], None]
 
 # Order of what happens at one date: kills asked for by the last answer; then external events, submissions and calls in
 # the order in which they were asked for; then ends of jobs and of switches in the order in which they began; then
 # hosts that come or go, acknowledgements of switches, the sharing of hosts, and tasks that began without any time left.
+TOO_LATE_S = 1e24
+"""The first time that has no text in Batsim's messages."""
+
 FIRST, ARRIVAL, END, AFTER, ACKNOWLEDGE, SOLVE, LATE = range(7)
 
 
 def _rounded(clock: float) -> float:
     """To 1e-6 s as `%.6f` prints it; `round`, which works on decimal digits, only where a product may hide a tie."""
     scaled = clock * 1e6
-    nearest = int(scaled + 0.5)
-    if -0.49 < scaled - nearest < 0.49 and scaled < 1e14:
-        return nearest / 1e6
+    if scaled < 1e14:
+        nearest = int(scaled + 0.5)
+        if -0.49 < scaled - nearest < 0.49:
+            return nearest / 1e6
+    elif clock >= TOO_LATE_S:
+        raise ProtocolError(f"Batsim cannot tell of {clock:g} s: a time is less than {TOO_LATE_S:g} s")
     return round(clock, 6)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -16,7 +17,9 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from batwatt.errors import InputError, PeerError, ProtocolError
-from batwatt.model.hostset import HostSet
+from batwatt.inputs.batsim_json import MAX_INT, shown
+from batwatt.inputs.batsim_numbers import batsim_float
+from batwatt.model.hostset import HostSet, from_text
 
 LONGEST_NUMBER = 30
 POLL_MS = 100
@@ -55,10 +58,15 @@ _TOLD: dict[str, dict[str, type | tuple[type, ...]]] = {
     "JOB_KILLED": {"job_ids": list, "job_progress": dict},
     "RESOURCE_STATE_CHANGED": {"resources": str, "state": str},
     "NOTIFY": {"type": str},
+    "FROM_JOB_MSG": {"job_id": str, "msg": object},
+    "ADD_RESOURCES": {"resources": str},
+    "REMOVE_RESOURCES": {"resources": str},
 }  # fmt: skip
 """What Batsim tells, with the fields that are read."""
 _JOB = {"subtime": (int, float), "res": int, "profile": str}
 _HOST = {"id": int, "name": str}
+_HOSTS_TOLD = ("RESOURCE_STATE_CHANGED", "ADD_RESOURCES", "REMOVE_RESOURCES")
+_AVAILABILITY = ("event_machine_unavailable", "event_machine_available")
 _CONFIG = dict.fromkeys(("redis-enabled", "profiles-forwarded-on-submission", "dynamic-jobs-enabled",
                          "dynamic-jobs-acknowledged", "forward-unknown-events"), bool)  # fmt: skip
 
@@ -83,16 +91,16 @@ def _reject_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def decode(text: str) -> Any:
+def decode(text: str, parse_float: Callable[[str], float] = float) -> Any:
     """The JSON value of a frame; ProtocolError if it is none."""
     try:
-        return json.loads(text, parse_constant=_reject_constant)
+        return json.loads(text, parse_constant=_reject_constant, parse_float=parse_float)
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"not a JSON message: {error}; it began {text[:80]!r}") from None
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def check_answer(answer: Any) -> dict[str, Any]:
@@ -111,7 +119,7 @@ def check_answer(answer: Any) -> dict[str, Any]:
             raise ProtocolError(f"{where}: not something a scheduler can ask for")
         for name, kinds in _FIELDS[kind].items():
             if name not in data or not isinstance(data[name], kinds) or isinstance(data[name], bool):
-                raise ProtocolError(f"{where}: {name!r} is missing or of the wrong type: {data.get(name)!r}")
+                raise ProtocolError(f"{where}: {name!r} is missing or of the wrong type: {shown(data.get(name))}")
         low, high = _SIZES.get(kind, (0, 99))
         if not low <= len(data) <= high:
             raise ProtocolError(f"{where}: 'data' has {len(data)} members")
@@ -135,20 +143,46 @@ def check_message(message: Any) -> dict[str, Any]:
             raise ProtocolError(f"{where}: 'data' must be an object")
         _need(data, _TOLD.get(kind, {}), where)
         if kind == "JOB_SUBMITTED":
-            _need(data["job"], _JOB, f"{where}: job")
+            _check_job(data["job"], f"{where}: job")
         elif kind == "SIMULATION_BEGINS":
-            _need(data["config"], _CONFIG, f"{where}: config")
-            for host in data["compute_resources"]:
-                if not isinstance(host, dict):
-                    raise ProtocolError(f"{where}: 'compute_resources' must hold objects")
-                _need(host, _HOST, f"{where}: a compute resource")
+            _check_begins(data, where)
+        elif kind == "JOB_KILLED" and not all(isinstance(job_id, str) for job_id in data["job_ids"]):
+            raise ProtocolError(f"{where}: 'job_ids' must be strings")
+        elif kind == "ANSWER" and not _number(data.get("consumed_energy", 0)):
+            raise ProtocolError(f"{where}: 'consumed_energy' is not a finite number")
+        if kind in _HOSTS_TOLD or (kind == "NOTIFY" and data["type"] in _AVAILABILITY):
+            try:
+                from_text(data["resources"])
+            except (KeyError, ValueError, AttributeError):
+                raise ProtocolError(f"{where}: 'resources' are no hosts: {shown(data.get('resources'))}") from None
     return message
+
+
+def _check_job(job: dict[str, Any], where: str) -> None:
+    _need(job, _JOB, where)
+    if not (_number(job["subtime"]) and _number(job.get("walltime", -1)) and 0 < job["res"] <= MAX_INT):
+        raise ProtocolError(f"{where}: 'subtime' and 'walltime' must be finite numbers, 'res' within 1..{MAX_INT}")
+
+
+def _check_begins(data: dict[str, Any], where: str) -> None:
+    _need(data["config"], _CONFIG, f"{where}: config")
+    for name in ("compute_resources", "storage_resources"):
+        for host in data[name]:
+            if not isinstance(host, dict):
+                raise ProtocolError(f"{where}: {name!r} must hold objects")
+            _need(host, _HOST, f"{where}: {name!r}")
+    ids = [host["id"] for host in data["compute_resources"]]
+    if ids != list(range(len(ids))) or len(ids) != data["nb_compute_resources"]:
+        raise ProtocolError(f"{where}: the ids of 'compute_resources' are not 0..nb_compute_resources-1")
+    for profiles in data["profiles"].values():
+        if not (isinstance(profiles, dict) and all(isinstance(profile, dict) for profile in profiles.values())):
+            raise ProtocolError(f"{where}: 'profiles' must hold the profiles of each workload by name")
 
 
 def _need(data: Mapping[str, Any], fields: Mapping[str, Any], where: str) -> None:
     for name, kinds in fields.items():
         if name not in data or not isinstance(data[name], kinds) or (kinds is not bool and data[name] is True):
-            raise ProtocolError(f"{where}: {name!r} is missing or of the wrong type: {data.get(name)!r:.60}")
+            raise ProtocolError(f"{where}: {name!r} is missing or of the wrong type: {shown(data.get(name))}")
 
 
 class _Socket:
@@ -224,9 +258,11 @@ class _Socket:
             if now_s > limit:
                 never = "" if self._talking else f" and never connected{f' to {self.endpoint}' if self._bind else ''}"
                 raise PeerError(f"{who} has been silent for {patience_s:g} s{never}")
-        frame: bytes = self._socket.recv()
+        frame, *others = self._socket.recv_multipart()
         # on the side that listens, whoever just knocks (a readiness check) is not yet the other side
         self._talking = True
+        if others:
+            raise ProtocolError(f"{who} sent a message of {len(others) + 1} frames; a message is one")
         try:
             return frame.decode("utf-8")
         except UnicodeDecodeError:
@@ -248,12 +284,17 @@ class SchedulerSocket(_Socket):
     ) -> None:
         super().__init__(zmq.REP, endpoint, bind=True)
         self._patience_s = patience_s
+        self._begun = False
         self.alive = alive
 
     def message(self) -> dict[str, Any]:
         """Wait for Batsim's next message."""
         text = self.receive(self._patience_s, self.alive, "Batsim")
-        return check_message(decode(text))
+        message = check_message(decode(text))
+        if not self._begun and [event["type"] for event in message["events"]] != ["SIMULATION_BEGINS"]:
+            raise ProtocolError("the first message of Batsim must be SIMULATION_BEGINS alone")
+        self._begun = True
+        return message
 
     def reply(self, answer: dict[str, Any]) -> None:
         """Answer it."""
@@ -273,6 +314,5 @@ class EngineSocket(_Socket):
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """Send a message and wait for its answer."""
         self.send(encode(message))
-        return check_answer(
-            decode(self.receive(self._patience_s, _nobody_watches, f"the scheduler at {self.endpoint}"))
-        )
+        text = self.receive(self._patience_s, _nobody_watches, f"the scheduler at {self.endpoint}")
+        return check_answer(decode(text, batsim_float))
