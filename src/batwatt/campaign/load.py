@@ -141,7 +141,7 @@ def describe_file(path: Path) -> dict[str, list[tuple[str, str]]]:
             if issubclass(thing, Scheduler):
                 found.setdefault("option", []).extend(_options_of(thing))
     if not found:
-        raise InputError(path, "defines no scheduler, order, placement or response", "see docs/powercap.md")
+        raise InputError(path, "defines no scheduler, order, placement or response", "see docs/batsim.md")
     return found
 
 
