@@ -247,8 +247,8 @@ def test_summary(run):
     bare = dataclasses.replace(full, energy_j=None, violations=None, killed_power=12, mean_slowdown=None)
     text = summary_text([("easy [red]", full), ("none", bare)])
     lines = text.splitlines()
-    assert " ".join(lines[-2].split()) == "easy [red] 1.50 2.50 3.75 1 0 + 0 0 100.0 2.000 0 0.083"
-    assert " ".join(lines[-1].split()) == "none - 2.50 3.75 1 12 + 0 - 100.0 - 0 0.083"
+    assert " ".join(lines[-2].split()) == "easy [red] 1.50 2.50 3.75 1 0 0 + 0 0 100.0 2.000 0 0.083"
+    assert " ".join(lines[-1].split()) == "none - 2.50 3.75 1 0 12 + 0 - 100.0 - 0 0.083"
     assert all(line == line.rstrip() for line in lines)
     assert summary_table([]).row_count == 0
     # figures are never cut, however narrow the page

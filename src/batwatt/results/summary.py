@@ -59,7 +59,7 @@ _Columns = tuple[tuple[str, Callable[[Sequence[Metrics]], list[str]]], ...]
 _UNDER_POWER: _Columns = (
     ("slowdown\nmean", _numbers(lambda m: m.mean_slowdown, 2)),
     ("finished\njobs", _numbers(lambda m: m.jobs_finished)),
-    ("rejected\njobs", _numbers(lambda m: m.jobs_rejected)),
+    ("re-\njected\njobs", _numbers(lambda m: m.jobs_rejected)),
     ("kills\npower +\nwalltime", _kills),
     ("violations\nsteps", _numbers(lambda m: m.violations)),
     ("work\ndone\n%", _numbers(lambda m: _scaled(m.finished_work_fraction, 100.0), 1)),
