@@ -138,7 +138,7 @@ SavingsPicture = Annotated[
 def signal_file(path: Path, begin: str | None, zone: str | None, column: str | None, tz: str, kind: str) -> SignalFile:
     """The signal that these options tell of. Raises InputError."""
     chosen = one_of("--kind", "kind of emissions", kind, get_args(Kind))
-    return SignalFile(path, column=column, kind=chosen, zone=zone, tz=tz, begin=begin)
+    return SignalFile(path, column=column, kind=chosen, zone=zone, tz=tz, begin=begin, wanted="carbon")
 
 
 def price_course(
@@ -149,7 +149,8 @@ def price_course(
         if column is not None:
             raise InputError("--price-column", "is for a price", "give --price, too")
         return None
-    return read_course(SignalFile(path, column=column, tz=signal.tz, begin=carbon.begin or signal.begin), until)
+    begin = carbon.begin or signal.begin
+    return read_course(SignalFile(path, column=column, tz=signal.tz, begin=begin, wanted="price"), until)
 
 
 def weights_of(carbon: float | None, price: float | None, priced: bool) -> tuple[float, float]:

@@ -58,6 +58,13 @@ def _short(text: object) -> str:
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
 
 
+def number(value: object) -> float:
+    """The finite number that `value` is, and no text that tells one; ValueError otherwise."""
+    if isinstance(value, str):
+        raise ValueError(f"{_short(value)} is a text: take the quotes away")
+    return finite(value)
+
+
 def microseconds(time_s: float) -> float:
     """A time in s to the microsecond, which is all that Batsim tells a scheduler."""
     # rounding takes ten times as long as looking

@@ -114,6 +114,20 @@ def test_with_one_speed_and_no_envelope_jobs_are_delays(house):
     assert (house.metrics()["makespan_s"], house.metrics()["energy_j"]) == (100, 100 * 400)
 
 
+def test_late_submissions_are_told_to_be_milliseconds(four):
+    jobs = [{"id": "a", "subtime": 1_700_000_000_000, "res": 1, "profile": "nap"}]
+    four.write("late.json", json.dumps({"nb_res": 4, "jobs": jobs, "profiles": {"nap": {"type": "delay", "delay": 6}}}))
+    done = run(four, "late.json", "--envelope", four.folder / "half.csv", *NONE)
+    assert four.metrics()["makespan_s"] == 1_700_000_000_006
+    [line] = done.err.splitlines()
+    assert (
+        "a job is submitted at 1700000000000 s: if these are milliseconds since 1970, divide all times by 1000" in line
+    )
+    four.write("late.csv", "arrival_time,length,cpus\n1700000000000,6000,1\n")
+    done = four.run(*NONE, platform=four.xml, workload=four.folder / "late.csv")
+    assert done.code == 2 and "53871 years on; divide all its times by 1000 if they are milliseconds" in done.line
+
+
 def test_plans_for_machines_that_come_and_go_need_lengths(house):
     house.write("j.csv", "arrival_time,length,cpus\n0,100,1\n")
     house.write("c.csv", "time_s,machines\n0,2\n")

@@ -68,7 +68,7 @@ class StudyDeclaration:
         if not path.is_file():
             problem = f"the signal {part.file!r} is not there ({path})"
             raise InputError(self.origin, problem, "get the file, see the README of the folder, or name another")
-        file = SignalFile(path, column=part.column, zone=part.zone, begin=part.begin)
+        file = SignalFile(path, column=part.column, zone=part.zone, begin=part.begin, wanted="carbon")
         return read_course(file, self.needed_s + MARGIN_S)
 
     @property

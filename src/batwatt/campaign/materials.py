@@ -22,6 +22,7 @@ from batwatt.inputs.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.machines import Machines, machines_platform, machines_xml
 from batwatt.inputs.platform_xml import MASTER_HOST, read_platform
 from batwatt.inputs.series_csv import read_series
+from batwatt.inputs.trace import LATEST_S
 from batwatt.inputs.window import window_json, window_workload
 from batwatt.model.platform import MACHINE, Platform
 from batwatt.model.series import Series
@@ -92,6 +93,14 @@ def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
         loads = [(kept_trace if ours else windowed)(spec.workload, spec.window, len(platform), spec.length_unit)]
     elif SECONDS[spec.length_unit] != 1.0:
         raise InputError("--length-unit", "is for traces of jobs: Batsim's JSON is in s", "leave it out")
+    else:
+        for path, load in zip(spec.workloads, loads, strict=True):
+            last_s = max((job.submit_time_s for job in load.jobs), default=0.0)
+            if last_s > LATEST_S:
+                text = (
+                    "%s: a job is submitted at %.15g s: if these are milliseconds since 1970, divide all times by 1000"
+                )
+                _log.warning(text, path, last_s)
     workload, *others = loads
     capacity = None
     if spec.capacity is not None:

@@ -15,7 +15,7 @@ from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.capacity import COLUMN
 from batwatt.inputs.purchase import Budget, Stranded, bought_capacity, stranded_capacity
 from batwatt.inputs.signal import Signal
-from batwatt.inputs.signal_csv import SignalFile, read_signal
+from batwatt.inputs.signal_csv import SignalFile, Wanted, read_signal
 from batwatt.inputs.variation import FRACTION, HOUR_S, Structure, Variation, checked_number, vary
 from batwatt.model.series import Series
 from batwatt.units import finite
@@ -221,11 +221,11 @@ class _Words:
             if key not in known:
                 raise UnknownNameError(self.where, "key", key, known, "See docs/capacity.md.")
 
-    def signal_file(self) -> SignalFile:
+    def signal_file(self, wanted: Wanted | None = None) -> SignalFile:
         """The file, with what is wanted of it. Raises InputError."""
         if self.file is None:
             raise InputError(self.where, "no file is named", f"write {self.kind}:FILE, then keys if needed")
-        return self.build(partial(SignalFile, self.file), _FILE)
+        return self.build(partial(SignalFile, self.file, wanted=wanted), _FILE)
 
     def taken(self, known: _Known) -> dict[str, Any]:
         """The arguments of these keys that are given."""
@@ -323,7 +323,7 @@ def _varied(words: _Words, keys: _Known) -> CapacitySpec:
 
 def _bought(words: _Words) -> CapacitySpec:
     words.expect({**_BUDGET, **_FILE, **_WHOLE})
-    return _spec(words, Purchased(words.signal_file(), words.build(Budget, _BUDGET)))
+    return _spec(words, Purchased(words.signal_file(cast(Wanted, words.kind)), words.build(Budget, _BUDGET)))
 
 
 def _stranded(words: _Words) -> CapacitySpec:

@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass
 
 from batwatt.errors import InputError
+from batwatt.inputs.batsim_json import shown
 from batwatt.inputs.capacity import COLUMN
+from batwatt.inputs.platform_xml import MAX_HOSTS
 from batwatt.inputs.seeds import rng_of
 from batwatt.model.series import Series
-from batwatt.units import finite
+from batwatt.units import number
 
 THREE_WEEKS_S = 1_814_400.0
 """T_end of the paper: a week to warm up and a window of two."""
@@ -39,19 +41,20 @@ class Walk:
             value = getattr(self, name)
             if name == "step" and value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or not value >= low:
-                raise InputError(_WHERE, f"{name} must be a whole number >= {low}, got {value!r}", "correct it")
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= MAX_HOSTS:
+                problem = f"{name} must be a whole number in {low}..{MAX_HOSTS}, got {shown(value)}"
+                raise InputError(_WHERE, problem, "correct it")
         if not self.mean - self.range >= 0:
             problem = f"range must be <= mean, got range {self.range!r} and mean {self.mean!r}"
             raise InputError(_WHERE, problem, "a number of machines is not negative")
         for name in ("period_s", "end_s"):
             value = getattr(self, name)
             try:
-                good = finite(value) > 0.0
+                good = number(value) > 0.0
             except ValueError:
                 good = False
             if not good:
-                raise InputError(_WHERE, f"{name} must be a finite number > 0 s, got {value!r}", "correct it")
+                raise InputError(_WHERE, f"{name} must be a finite number > 0 s, got {shown(value)}", "correct it")
         if not self.end_s / self.period_s <= MAX_ROWS:
             problem = f"end_s / period_s must be <= {MAX_ROWS}, got {self.end_s!r} / {self.period_s!r}"
             raise InputError(_WHERE, problem, "take a longer period")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -50,14 +51,23 @@ def chunks(
         "chunksize": ROWS,
     }
     try:
-        for part in pd.read_csv(path, dtype={name: _DTYPES[kind] for name, kind in read.items()}, **options):
+        parts = pd.read_csv(path, dtype={name: _DTYPES[kind] for name, kind in read.items()}, **options)
+        while (part := _next(parts)) is not None:
             yield line, part.rename(columns=aliases)
             line += len(part)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(path, f"cannot be read ({error})", "check its path, permissions and content") from None
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         _blame(path, read, options, line)
         raise InputError(path, f"is not such a table ({error})", f"look at line {line} and below") from None
+
+
+def _next(parts: Iterator[pd.DataFrame]) -> pd.DataFrame | None:
+    """The next part; None if there is none."""
+    with warnings.catch_warnings():
+        # numpy warns of a number that no integer holds, before pandas refuses it
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return next(parts, None)
 
 
 def write_chunks(parts: Iterable[pd.DataFrame], out: IO[str]) -> int:
@@ -95,7 +105,7 @@ def _blame(path: Path | str, read: Mapping[str, Type], options: Mapping[str, Any
     try:
         parts = pd.read_csv(path, dtype=str, **options)
         part = next(part for index, part in enumerate(parts) if index == skipped // ROWS)
-    except (ValueError, StopIteration):
+    except (ValueError, OverflowError, StopIteration):
         return
     for place, row in enumerate(part[list(read)].to_dict("records")):
         for name, kind in read.items():
@@ -110,8 +120,10 @@ def _checked(cell: object, kind: Type, where: str, name: str) -> None:
     except ValueError:
         good = False
     if not good:
-        what = "a whole number" if kind == "int" else "a number"
-        raise InputError(where, f"{name} must be {what}, got {str(cell)[:60]!r}", "correct the line")
+        what, hint = (
+            ("a whole number", "correct the line: below 2^63") if kind == "int" else ("a number", "correct the line")
+        )
+        raise InputError(where, f"{name} must be {what}, got {str(cell)[:60]!r}", hint)
 
 
 def _json_chunks(
@@ -125,7 +137,7 @@ def _json_chunks(
                 line += len(part)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(path, f"cannot be read ({error})", "check its path, permissions and content") from None
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         problem = f"is not one JSON object a line ({error})"
         raise InputError(path, problem, f"look at line {line} and below") from None
 

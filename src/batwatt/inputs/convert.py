@@ -13,7 +13,7 @@ from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
 from batwatt.inputs.riskaware_text import read_riskaware
 from batwatt.inputs.swf import swf_trace_jobs
-from batwatt.inputs.trace import TraceJob
+from batwatt.inputs.trace import TraceJob, no_milliseconds
 from batwatt.units import finite
 
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
@@ -85,6 +85,7 @@ def to_batsim(
     if not known:
         hint = "every job lacks its run time or its processors" if skipped_run_time + skipped_cpus else "it is empty"
         raise InputError(where, "no job to convert", hint)
+    no_milliseconds(max(job.submit_s for job in known), where)
     begin_s = min(job.submit_s for job in known) if from_zero else 0.0
     seen: set[str] = set()
     profiles: dict[str, dict[str, Any]] = {}
@@ -158,6 +159,8 @@ def read_trace(path: Path | str, unit: TimeUnit = "s") -> Sequence[TraceJob]:
         found = list(_jobs_of(path, format, unit, fields=False))
         jobs = [job for job in found if job.run_s > 0.0 and job.cpus >= 1]
         total = len(found)
+    submits = table.submit_s.tolist() if table is not None else [job.submit_s for job in jobs]
+    no_milliseconds(max(submits, default=0.0), path)
     if len(jobs) < total:
         text = "%s: %d of %d jobs are skipped, their length or width is 0 or unknown"
         _log.warning(text, path, total - len(jobs), total)

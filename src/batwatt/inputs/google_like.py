@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from batwatt.errors import InputError
+from batwatt.inputs.batsim_json import MAX_INT, shown
 from batwatt.inputs.seeds import rng_of
 from batwatt.model.hostset import MAX_HOST_ID
-from batwatt.units import REFERENCE_SPEED, finite, speed_flops
+from batwatt.units import REFERENCE_SPEED, number, speed_flops
 
 _WHERE = "google-like workload"
 _NORMAL = NormalDist()
@@ -50,8 +51,9 @@ class GoogleLike:
     def __post_init__(self) -> None:
         for name in ("jobs_per_hour", "hours", "max_servers", "nb_res"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not value >= 1:
-                raise InputError(_WHERE, f"{name} must be a whole number >= 1, got {value!r}", "give 1 or more")
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_INT:
+                problem = f"{name} must be a whole number >= 1 of 32 bits, got {shown(value)}"
+                raise InputError(_WHERE, problem, "give 1 or more")
         for name in ("mean_runtime_s", "sigma", "min_runtime_s", "max_runtime_s", "reference_flops"):
             value = _number(name, getattr(self, name))
             if not value > 0.0:
@@ -185,7 +187,7 @@ def _json(value: object) -> str:
 
 def _number(name: str, value: object) -> float:
     try:
-        return finite(value)
+        return number(value)
     except ValueError as error:
         raise InputError(_WHERE, f"{name}: {error}", "give a finite number") from None
 

@@ -22,10 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.batsim_json import shown
 from batwatt.inputs.capacity_walk import THREE_WEEKS_S
 from batwatt.inputs.seeds import rng_of
 from batwatt.inputs.trace import TraceJob
-from batwatt.units import finite
+from batwatt.units import number
 
 Kind = Literal["uniform", "log-scale", "log-scale-u", "3types"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -63,16 +64,16 @@ class Synthetic:
         for name in ("jobs", "cores"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_JOBS:
-                problem = f"{name} must be a whole number in 1..{_MAX_JOBS}, got {value!r}"
+                problem = f"{name} must be a whole number in 1..{_MAX_JOBS}, got {shown(value)}"
                 raise InputError(_WHERE, problem, "correct it")
         for name in ("end_s", "machines"):
             value = getattr(self, name)
             try:
-                good = 0.0 < finite(value) <= 1e12
+                good = 0.0 < number(value) <= 1e12
             except ValueError:
                 good = False
             if not good:
-                raise InputError(_WHERE, f"{name} must be a number in ]0, 1e12], got {value!r}", "correct it")
+                raise InputError(_WHERE, f"{name} must be a number in ]0, 1e12], got {shown(value)}", "correct it")
         if isinstance(self.blur, bool) or not isinstance(self.blur, int | float) or not 0.0 <= self.blur < 1.0:
             raise InputError(_WHERE, f"blur must be a number in [0, 1[, got {self.blur!r}", "correct it")
         if not self.mean_length_s >= 1.0:

@@ -11,6 +11,8 @@ from batwatt.inputs.batsim_json import read_text
 from batwatt.model.series import Series
 from batwatt.units import finite
 
+MORE_FIELDS = "name all columns, and write 395.7 where it is a decimal comma"
+"""What to do about a line of more fields than there are columns."""
 TIME = "time_s"
 """Name of the column of times in s."""
 
@@ -34,6 +36,8 @@ def read_series(path: Path | str, column: str = "power_w", *, minimum: float | N
             if not _filled(row):
                 continue
             place = f"{path}: line {reader.line_num}"
+            if _filled(row[len(header) :]):
+                raise InputError(place, f"has {len(row)} fields where the header names {len(header)}", MORE_FIELDS)
             time_s = _cell(row, at_time, TIME, place)
             value = _cell(row, at_value, column, place)
             if times and not time_s > times[-1]:
@@ -48,6 +52,24 @@ def read_series(path: Path | str, column: str = "power_w", *, minimum: float | N
     if not times:
         raise InputError(path, "has a header but no rows", "add at least one row")
     return Series(tuple(times), tuple(values), name=column, source=str(path))
+
+
+def row_too_long(text: str, separator: str = ",", *, spare: bool = True) -> tuple[int, str] | None:
+    """The first line of a CSV text with more fields than its header, and what is wrong with it; None if there is none.
+
+    Any blanks separate if `separator` has more than one character. With `spare`, empty fields at the end do not count.
+    """
+    lines = io.StringIO(text, newline="")
+    reader = csv.reader(lines, delimiter=separator) if len(separator) == 1 else None
+    width = 0
+    for number, row in enumerate(reader or (line.split() for line in lines), 1):
+        while spare and row and not row[-1].strip():
+            row.pop()
+        width = width or len(row)
+        if len(row) > width:
+            problem = f"has {len(row)} fields where the header names {width}"
+            return (reader.line_num if reader else number), problem
+    return None
 
 
 def _filled(row: list[str]) -> bool:

@@ -6,6 +6,7 @@ import io
 import logging
 import math
 import re
+import warnings
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -20,7 +21,7 @@ import pandas as pd
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.batsim_json import read_text
 from batwatt.inputs.capacity import COLUMN
-from batwatt.inputs.series_csv import TIME
+from batwatt.inputs.series_csv import MORE_FIELDS, TIME, row_too_long
 from batwatt.inputs.signal import Signal
 from batwatt.inputs.signal_gaps import Gaps, Rows, filled
 from batwatt.inputs.variation import FRACTION, checked_choice, checked_number
@@ -35,6 +36,7 @@ MAX_GAP_S = 6 * 3600.0
 """Gaps up to this are bridged by a straight line unless told otherwise."""
 
 Kind = Literal["lifecycle", "direct"]
+Wanted = Literal["carbon", "price"]
 
 _WHERE = "capacity"
 _TIMES = (TIME, "datetime (utc)", "datetime", "time", "timestamp", "date")
@@ -42,6 +44,13 @@ _VALUES = (COLUMN, FRACTION, "carbon_intensity_avg", "carbon intensity", "carbon
 _ZONES = ("zone", "zone id", "zone_name", "host_id")
 _KINDS = {"lifecycle": ("life cycle", "lca", "lifecycle"), "direct": ("direct",)}
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "-"}
+_UNITS = {
+    "price": re.compile(r"price|cost|tariff|\b(?:eur|usd|gbp|chf)\b|[€$£]", re.IGNORECASE),
+    "carbon": re.compile(r"carbon|co2|co₂|emission|intensity|moer|/|(?:^|[ _])per[ _]", re.IGNORECASE),
+    "power": re.compile(r"power|(?:^|[^a-z])[kmg]?wh?(?:[^a-z]|$)", re.IGNORECASE),
+    "machines": re.compile(f"^(?:{COLUMN}|{FRACTION})$", re.IGNORECASE),
+}
+"""What a column is of, by the first of these that its name matches; what is per something else is no power."""
 _log = logging.getLogger(__name__)
 
 
@@ -54,7 +63,8 @@ class SignalFile:
 
     `begin` (a date; or s in a file of `time_s`) is 0 s of the signal, None: the first row, or 0 in a file of `time_s`,
     whose first value holds before its row as well; `end` is where it ends, or `days` its length. `period_s` averages
-    it. `gaps` says what missing values become, see docs/capacity.md. Raises InputError.
+    it. `gaps` says what missing values become, see docs/capacity.md. `wanted`: a column is refused whose name says that
+    it is of something else. Raises InputError.
     """
 
     path: Path
@@ -69,6 +79,7 @@ class SignalFile:
     period_s: float | None = None
     gaps: Gaps = "interpolate"
     max_gap_s: float = MAX_GAP_S
+    wanted: Wanted | None = None
 
     def __post_init__(self) -> None:
         checked_choice(_WHERE, "kind of emissions", self.kind, get_args(Kind))
@@ -148,6 +159,7 @@ def _columns(file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, npt.NDArr
     frame = _of_zone(table_of(file.path), file)
     time_column = _time_column(frame, file)
     column = _value_column(frame, file, time_column)
+    _check_unit(column, file)
     times, dated, notes = times_of(frame[time_column], file)
     return times, dated, _values(frame[column], file.path), column, notes
 
@@ -158,14 +170,27 @@ def table_of(path: Path) -> pd.DataFrame:
     header = next((line for line in text.splitlines() if line.strip()), "")
     separator = next((sign for sign in ",;\t" if sign in header), r"\s+")
     try:
-        frame = pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, index_col=False)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", pd.errors.ParserWarning)
+            frame = pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, index_col=False)
+        if told:
+            # pandas drops what is beyond the header
+            _no_more_fields(text, separator, path)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
+        _no_more_fields(text, separator, path)
         problem = f"is not CSV ({str(error).strip()})"
         raise InputError(path, problem, "the first line must name the columns") from None
     if frame.empty:
         raise InputError(path, "has no rows below a header", "the first line must name the columns")
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
     return frame
+
+
+def _no_more_fields(text: str, separator: str, path: Path) -> None:
+    """InputError if a line has more fields than the header."""
+    found = row_too_long(text, separator)
+    if found is not None:
+        raise InputError(f"{path}: line {found[0]}", found[1], MORE_FIELDS)
 
 
 def _of_zone(frame: pd.DataFrame, file: SignalFile) -> pd.DataFrame:
@@ -208,6 +233,14 @@ def _value_column(frame: pd.DataFrame, file: SignalFile, time_column: str) -> st
             return candidates[0]
     listed = ", ".join(name[:60] for name in names[:12])
     raise InputError(file.path, f"which column is meant, of: {listed}?", "name it with column=")
+
+
+def _check_unit(column: str, file: SignalFile) -> None:
+    """InputError if the name of a column says that it is something else than what is wanted."""
+    found = next((kind for kind, known in _UNITS.items() if known.search(column)), None)
+    if file.wanted is not None and found not in (None, file.wanted):
+        problem = f"column {column!r} is of {found}, not of {file.wanted}"
+        raise InputError(file.path, problem, f"name a column of {file.wanted}, or take another file")
 
 
 def _named(frame: pd.DataFrame, name: str, file: SignalFile) -> str:

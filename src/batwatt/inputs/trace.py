@@ -14,6 +14,9 @@ from typing import IO
 from batwatt.errors import InputError
 from batwatt.inputs.devices import refuse_device
 
+LATEST_S = 1e11
+"""Submissions after that many s, 3,000 years, are taken for milliseconds since 1970, of which these are 1973."""
+
 
 @dataclass(frozen=True, slots=True)
 class TraceJob:
@@ -25,6 +28,13 @@ class TraceJob:
     cpus: int
     requested_s: float | None = None
     extra: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def no_milliseconds(last_s: float, where: object) -> None:
+    """InputError if the last submission of a trace, in s, is so late that it must be another unit."""
+    if last_s > LATEST_S:
+        problem = f"a job is submitted at {last_s:.15g} s, {last_s / 31_556_952:.0f} years on"
+        raise InputError(where, problem, "divide all its times by 1000 if they are milliseconds since 1970")
 
 
 @contextmanager

@@ -35,11 +35,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.batsim_json import MAX_INT, shown
 from batwatt.inputs.fitted import Fitted, Floats, fitted_range, fitted_share, fitted_values, strata
 from batwatt.inputs.seeds import rng_of
 from batwatt.inputs.trace import TraceJob
 from batwatt.model.workload import DEPENDS, LONG_S, MEMORY
-from batwatt.units import finite
+from batwatt.units import number
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 MEAN_CAPACITY = 0.7
@@ -128,22 +129,26 @@ class VarcapLike:
     cycle: float = 0.2
 
     def __post_init__(self) -> None:
-        if self.like not in SYSTEMS:
+        if not isinstance(self.like, str) or self.like not in SYSTEMS:
             raise UnknownNameError(_WHERE, "system", self.like, SYSTEMS, "Choose one of these.")
         for name in ("jobs", "machines"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not value >= 1):
-                raise InputError(_WHERE, f"{name} must be a whole number >= 1, got {value!r}", "correct it")
+            whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_INT
+            if not (value is None or whole):
+                problem = f"{name} must be a whole number in 1..{MAX_INT}, got {shown(value)}"
+                raise InputError(_WHERE, problem, "correct it")
         for name, low, high in _RANGES:
             value = getattr(self, name)
-            if value is None:
+            if value is None and name != "long_s":
                 continue
             try:
-                good = low <= finite(value) <= high
+                good = low <= number(value) <= high
             except ValueError:
                 good = False
             if not good:
-                raise InputError(_WHERE, f"{name} must be a number in [{low:g}, {high:g}], got {value!r}", "correct it")
+                raise InputError(
+                    _WHERE, f"{name} must be a number in [{low:g}, {high:g}], got {shown(value)}", "correct it"
+                )
         if self.like == "mira" and self.nodes % _MIRA_UNIT:
             problem = f"a Mira's machines must be a multiple of {_MIRA_UNIT}, got {self.machines!r}"
             raise InputError(_WHERE, problem, f"its jobs take 1/{_MIRA_UNIT} of it at least: give for instance 480")

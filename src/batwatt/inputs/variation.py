@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.batsim_json import shown
 from batwatt.inputs.capacity_walk import MAX_ROWS
 from batwatt.inputs.seeds import rng_of
 from batwatt.model.series import Series
@@ -39,7 +40,7 @@ def checked_number(
         number = math.nan
     if not low <= number <= high:
         bound = f">= {low:g}" if high == math.inf else f"in [{low:g}, {high:g}]"
-        problem = f"{name} must be a finite number {bound}{unit and ' '}{unit}, got {value!r}"
+        problem = f"{name} must be a finite number {bound}{unit and ' '}{unit}, got {shown(value)}"
         raise InputError(where, problem, "correct it")
     return number
 

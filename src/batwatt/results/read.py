@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
+from batwatt.inputs.batsim_json import read_text
 from batwatt.inputs.devices import refuse_device
+from batwatt.inputs.series_csv import row_too_long
 from batwatt.results.columns import FILES, Column
 from batwatt.results.writers import file_of
 
@@ -105,11 +107,9 @@ def table(prefix: Path | str, stem: str) -> pd.DataFrame:
         raise InputError(path, f"cannot be read ({error.strerror})", _RERUN) from None
     except pd.errors.EmptyDataError:
         raise InputError(path, "is empty", _RERUN) from None
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise InputError(path, f"is not CSV ({error})", _RERUN) from None
     except UnicodeDecodeError as error:
         raise InputError(path, f"is not UTF-8 ({error.reason})", _RERUN) from None
-    except (ValueError, OverflowError) as error:
+    except (pd.errors.ParserWarning, ValueError, OverflowError) as error:
         raise _culprit(path, columns, error) from None
 
 
@@ -130,7 +130,12 @@ def _read(path: Path, columns: Sequence[Column], types: dict[str, str]) -> pd.Da
 
 
 def _culprit(path: Path, columns: Sequence[Column], error: Exception) -> InputError:
-    """The complaint about the first cell that is not the number it should be."""
+    """The complaint about the first line that is too long, else the first cell that is not the number it should be."""
+    found = row_too_long(read_text(path), spare=False)
+    if found is not None:
+        return InputError(f"{path}: line {found[0]}", found[1], _RERUN)
+    if isinstance(error, pd.errors.ParserError | pd.errors.ParserWarning):
+        return InputError(path, f"is not CSV ({error})", _RERUN)
     texts = _read(path, columns, {column.name: "str" for column in columns})
     for column in columns:
         kind = _NUMBERS.get(column.form)
