@@ -55,7 +55,7 @@ from batwatt.cli_results import (
     window_of,
 )
 from batwatt.engine.launch import listen
-from batwatt.errors import InputError
+from batwatt.errors import InputError, printable
 from batwatt.files import living_file
 from batwatt.inputs.batsim_json import read_workload
 from batwatt.inputs.host_choice import HostChoice
@@ -122,7 +122,7 @@ def _patience(timeout_s: float) -> float | None:
 def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
     """A bar per run on stderr; silent where stderr is not a terminal. Yields `report(label) -> progress function`."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("jobs"),
@@ -130,7 +130,7 @@ def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
     )
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        tasks = {label: bar.add_task(label, total=jobs) for label in labels}
+        tasks = {label: bar.add_task(printable(label), total=jobs) for label in labels}
 
         def report(label: str) -> Any:
             return lambda now_s, ended: bar.update(tasks[label], completed=ended)
@@ -227,7 +227,7 @@ def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]
             results.append((label, run(spec, report(label))))
     print_summary([(label, result.metrics) for label, result in results])
     for _, result in results:
-        print(f"files: {result.prefix}_*.csv, _metrics.json, _metadata.json")
+        print(f"files: {printable(result.prefix)}_*.csv, _metrics.json, _metadata.json")
     return results
 
 
@@ -287,7 +287,7 @@ def compare_command(
     ]
     if traces:
         plot_power(traces, series, picture)
-        print(f"picture: {picture}")
+        print(f"picture: {printable(picture)}")
 
 
 @app.command("serve", rich_help_panel="Real Batsim")
@@ -375,7 +375,7 @@ def engine_command(
         hosts=words.hosts,
     )
     until = f"{spec.patience_s:g} s at most" if spec.patience_s else "for ever (--timeout)"
-    told = f"waiting for the scheduler at {socket} to connect and answer, {until}"
+    told = f"waiting for the scheduler at {printable(socket)} to connect and answer, {until}"
     run_engine(spec, socket, lambda: print(told, file=sys.stderr, flush=True))
 
 

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from batwatt.campaign.campaign import Declaration, Report, State, Way, carry_out, declared_in, declared_of
 from batwatt.campaign.pools import WORKERLESS_S
 from batwatt.cli_results import report
-from batwatt.errors import InputError
+from batwatt.errors import InputError, message, printable
 from batwatt.inputs.batsim_json import read_text
 
 TOLD_EVERY_S = 30.0
@@ -115,20 +115,21 @@ def _carry_out(declared: Declaration, way: Way, only: str | None) -> int:
         states = carry_out(declared, way, only, report)
     _print_states(states)
     folder = declared.store.folder
-    print(f"table: {folder / 'table.parquet'}")
+    print(f"table: {printable(folder / 'table.parquet')}")
     failed = sum(state.failed for state in states if only in (None, state.study))
     if failed:
         text = f"batwatt: {failed} runs failed: see the column `error` of the table, or {folder / 'campaign.log'}"
-        print(text, file=sys.stderr)
+        print(printable(text), file=sys.stderr)
         return 1
     return 0
 
 
 def _print_states(states: Sequence[State]) -> None:
-    width = max(len("study"), *(len(state.study) for state in states))
+    names = [printable(state.study) for state in states]
+    width = max(len("study"), *map(len, names))
     print(f"{'study':<{width}}  {'done':>6}  {'failed':>6}  {'missing':>7}")
-    for state in states:
-        print(f"{state.study:<{width}}  {state.done:>6}  {state.failed:>6}  {state.missing:>7}")
+    for name, state in zip(names, states, strict=True):
+        print(f"{name:<{width}}  {state.done:>6}  {state.failed:>6}  {state.missing:>7}")
 
 
 @campaign.command("run")
@@ -169,7 +170,8 @@ def resume_command(
         raise InputError(found.store.folder, "is not there", "begin with `batwatt campaign run`")
     if known.is_dir() and found.origin.is_file() and read_text(found.origin) != found.text:
         text = f"{found.origin} has changed since; this completes the campaign as it was run"
-        print(f"batwatt: {text} (`batwatt campaign run {found.origin}` takes the changes)", file=sys.stderr)
+        text = f"{text} (`batwatt campaign run {found.origin}` takes the changes)"
+        print(f"batwatt: {message(text)}", file=sys.stderr)
     return _carry_out(found, _way(jobs, dask, dask_jobqueue, worker_timeout), only)
 
 
@@ -183,7 +185,8 @@ def status_command(known: Known, name: Name = None, results: Results = RESULTS) 
     _print_states(found.states())
     stale = len(found.stale())
     if stale:
-        print(f"{stale} stale runs (no longer declared, or of other inputs or code): batwatt campaign clean {known}")
+        text = f"{stale} stale runs (no longer declared, or of other inputs or code): batwatt campaign clean {known}"
+        print(printable(text))
 
 
 @campaign.command("clean")

@@ -11,9 +11,10 @@ import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from batwatt.cli_inputs import Output, deliver, generate
-from batwatt.errors import InputError
+from batwatt.errors import InputError, printable
 from batwatt.inputs.batsim_json import read_text
 from batwatt.inputs.capacity import COLUMN, read_capacity, to_csv
 from batwatt.inputs.capacity_spec import parse_capacity
@@ -129,13 +130,13 @@ def _show(rows: list[tuple[str, str]]) -> None:
     """The table for people; plain lines `name<tab>value` where the output is no terminal."""
     console = Console(highlight=False)
     if not console.is_terminal:
-        sys.stdout.write("".join(f"{name}\t{value}\n" for name, value in rows))
+        sys.stdout.write("".join(f"{printable(name)}\t{printable(value)}\n" for name, value in rows))
         return
     table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=0)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(f"{name}  ", value)
+        table.add_row(Text(f"{printable(name)}  "), Text(printable(value)))
     console.print(table)
 
 

@@ -47,7 +47,7 @@ from batwatt.cli_carbon_options import (
 from batwatt.cli_inputs import deliver
 from batwatt.cli_options import Prefix
 from batwatt.cli_shared import drawable, show_table
-from batwatt.errors import InputError
+from batwatt.errors import InputError, printable
 from batwatt.results.carbon_charts import plot_saved_cdf
 from batwatt.results.carbon_gantt import plot_gantt
 from batwatt.results.writers import file_of
@@ -124,7 +124,7 @@ def run_command(
     }
     write_outcome(segments, metrics, found, about)
     _show(table)
-    print(f"files: {metrics}, {segments}")
+    print(printable(f"files: {metrics}, {segments}"))
 
 
 def compare_command(

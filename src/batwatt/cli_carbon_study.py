@@ -11,6 +11,7 @@ from batwatt.campaign.carbon_study import SUMMARY, carry_out_studies, studies_in
 from batwatt.campaign.store import TABLE
 from batwatt.cli_campaign import RESULTS, Jobs, Name, Only, Results, progress
 from batwatt.cli_shared import show_table
+from batwatt.errors import printable
 
 PLANNERS = {"oracle_g": "one piece", "optimum_g": "pieces", "suspend_g": "blind to start-ups"}
 """What is shown of the summary, by column."""
@@ -37,4 +38,4 @@ def study_command(
         rows.append((study, f"{len(found)}", f"{found['arrivals'].sum()}", *shares))
     show_table(("study", "jobs", "plans", *(f"saved, {told}" for told in PLANNERS.values())), rows)
     folder = declaration.store.folder
-    print(f"files: {folder / TABLE}, {folder / SUMMARY}")
+    print(printable(f"files: {folder / TABLE}, {folder / SUMMARY}"))

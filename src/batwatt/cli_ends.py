@@ -10,11 +10,12 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from batwatt.errors import BatwattError
+from batwatt.errors import BatwattError, message, printable
 from batwatt.repeats import Repeats
 
 TOGETHER_S = 0.5
@@ -29,7 +30,7 @@ def exit_code_of(command: Callable[[], Any]) -> int:
         if hasattr(stream, "reconfigure"):
             # a file name or a line that the terminal cannot show is no reason to fail
             stream.reconfigure(errors="backslashreplace")
-    with _signals() as signals:
+    with _signals() as signals, _warnings():
         code = 130
         try:
             code = _guarded(command)
@@ -43,6 +44,20 @@ def exit_code_of(command: Callable[[], Any]) -> int:
             number = signals.caught[-1]
             code = _complain(f"ended by {signal.Signals(number).name}", None, 128 + number)
     return code
+
+
+@contextmanager
+def _warnings() -> Iterator[None]:
+    """Within, what Python and libraries warn of is one line, too."""
+
+    def line_of(text: object, category: type[Warning], *_: object) -> str:
+        return f"WARNING: {message(f'{category.__name__}: {text}')}\n"
+
+    before, warnings.formatwarning = warnings.formatwarning, line_of  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 class _Stopped(KeyboardInterrupt):
@@ -92,6 +107,10 @@ class Warnings(logging.StreamHandler[Any]):
             return
         self.stream = sys.stderr
         super().emit(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a message."""
+        return message(super().format(record))
 
     def tell(self) -> None:
         """Write what was kept."""
@@ -151,8 +170,9 @@ def _guarded(command: Callable[[], Any]) -> int:
 def _complain(text: str, error: BaseException | None, code: int) -> int:
     _tell_warnings()
     if error is not None and logging.getLogger().isEnabledFor(logging.INFO):
-        traceback.print_exception(error)
-    print("batwatt: " + " ".join(text.split()), file=sys.stderr)
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            print(printable(line), file=sys.stderr)
+    print(f"batwatt: {message(text)}", file=sys.stderr)
     return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from contextlib import nullcontext
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, printable
 from batwatt.files import whole_file
 from batwatt.inputs.azure import azure_jobs
 from batwatt.inputs.batsim_json import load_json, read_text
@@ -67,6 +68,9 @@ def read_options(text: str, where: str = "--options") -> dict[str, Any]:
 def deliver(text: str, output: Path | None) -> None:
     """Write a text to a file, whole or not at all, or to standard output."""
     if output is None:
+        if sys.stdout.isatty():
+            # a file takes it as it is, a terminal might obey it
+            text = re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text)
         sys.stdout.write(text)
         return
     with whole_file(output) as out:

@@ -14,6 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from batwatt.campaign.optimum import OptimumResult, run_optimum
 from batwatt.campaign.run import RunSpec
 from batwatt.cli_results import print_summary
+from batwatt.errors import printable
 from batwatt.planner.optimum import Stand
 
 PER_CENT = 100.0
@@ -53,7 +54,7 @@ def optimum(
     if result.unavoidable:
         many = "violations" if result.unavoidable > 1 else "violation"
         print(f"{result.unavoidable} {many} that nobody can avoid: even if all fall asleep at 0 s the cap is too low")
-    print(f"files: {result.prefix}_plan.json, _*.csv, _metrics.json, _metadata.json")
+    print(f"files: {printable(result.prefix)}_plan.json, _*.csv, _metrics.json, _metadata.json")
 
 
 def _bound_line(result: OptimumResult) -> str:

@@ -27,7 +27,7 @@ from batwatt.cli_options import (
     OptionalPlatform,
     WindowText,
 )
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.errors import InputError, UnknownNameError, printable
 from batwatt.inputs.capacity_spec import CapacitySpec
 from batwatt.inputs.jobs_csv import TimeUnit
 from batwatt.inputs.machines import Machines
@@ -129,7 +129,8 @@ def _print_sections(console: Console, width: int, sections: Mapping[str, Sequenc
         console.print(f"{kind}s", style="bold")
         for name, line in rows:
             margin = " " * (longest + 4)
-            print(textwrap.fill(line, width, initial_indent=f"  {name:<{longest}}  ", subsequent_indent=margin))
+            begin = f"  {name:<{longest}}  "
+            print(textwrap.fill(printable(line), width, initial_indent=begin, subsequent_indent=margin))
 
 
 @batsim_options(*HOSTS)
@@ -192,7 +193,8 @@ def gantt(
     batwatt gantt out/x -p platforms/grid5000.xml --envelope power_profiles/profile3.csv -o out/x.svg
     """
     series = read_series(envelope) if envelope is not None else None
-    print(plot_gantt(prefix, words.hosts.of(read_platform(platform, words.master_host)), series, output, title))
+    chosen = words.hosts.of(read_platform(platform, words.master_host))
+    print(printable(plot_gantt(prefix, chosen, series, output, title)))
 
 
 def report(
@@ -206,7 +208,7 @@ def report(
     from batwatt.report.page import write_report
 
     page, *others = write_report(results)
-    print(f"{page} and {len(others)} files beside it")
+    print(f"{printable(page)} and {len(others)} files beside it")
 
 
 def results_commands(app: typer.Typer) -> None:

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from batwatt.errors import UnknownNameError
+from batwatt.errors import UnknownNameError, printable
 from batwatt.results.style import kind_of
 
 Chosen = TypeVar("Chosen", bound=str)
@@ -34,11 +35,15 @@ def drawable(picture: Path | None) -> None:
 
 def json_text(content: Mapping[str, Any]) -> str:
     """An object as JSON for people."""
-    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    # JSON's own way to write what is not printable, beyond what it must not contain anyway
+    escaped = (char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+    return (text if text.isascii() and "\x7f" not in text else "".join(escaped)) + "\n"
 
 
 def show_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """The table for people; lines with tabs where the output is no terminal."""
+    rows = [tuple(map(printable, row)) for row in rows]
     console = Console(highlight=False)
     if not console.is_terminal:
         sys.stdout.write("".join("\t".join(row) + "\n" for row in (head, *rows)))
@@ -47,5 +52,5 @@ def show_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     for name in head:
         table.add_column(name, justify="right")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     console.print(table)

@@ -3,16 +3,53 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 LISTED = 30
 """How many known names an error lists at most."""
+LONGEST = 490
+"""Characters of the longest message: no line has more than 500 with what stands before it, such as "batwatt: "."""
+LONG_WORD = 120
+"""Characters that remain of a word, such as the name of a job, in a message that would be longer."""
+
+
+def printable(text: object) -> str:
+    """A text as a terminal may show it: control characters, and those that turn the writing, as in `\\x1b`."""
+    shown = str(text)
+    return shown if shown.isprintable() else "".join(map(_visible, shown))
+
+
+def _visible(character: str) -> str:
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def message(text: object) -> str:
+    """A text in one printable line of `LONGEST` characters; what is too long lacks its middle, and says so."""
+    line = " ".join(printable(" ".join(str(text).split())).split())
+    if len(line) > LONGEST:
+        line = re.sub(rf"\S{{{LONG_WORD + 1},}}", lambda word: _ends(word[0], LONG_WORD), line)
+    return _ends(line, LONGEST)
+
+
+def _ends(text: str, length: int) -> str:
+    """The beginning and the end of a text, with the number of characters between them."""
+    if len(text) <= length:
+        return text
+    kept = length - len(f"[...{len(text)} characters...]")
+    return f"{text[: kept - kept // 2]}[...{len(text) - kept} characters...]{text[len(text) - kept // 2 :]}"
 
 
 class BatwattError(Exception):
     """Base of all errors meant for the user; the CLI prints the message and exits with `exit_code`."""
 
     exit_code = 1
+
+    def __init__(self, text: object) -> None:
+        super().__init__(message(text))
 
 
 class InputError(BatwattError):
@@ -24,7 +61,7 @@ class InputError(BatwattError):
         text = f"{where}: {problem}"
         if hint:
             text += f"; {hint}"
-        super().__init__(" ".join(text.split()))
+        super().__init__(text)
 
 
 class UnknownNameError(InputError):

@@ -40,7 +40,7 @@ class Done:
         assert "Traceback" not in self.err, self.err
         lines = self.err.strip().split("\n")
         assert len(lines) == 1 and lines[0].startswith("batwatt: "), self.err
-        assert len(lines[0]) < 700
+        assert len(lines[0]) <= 500 and lines[0].isprintable()
         return lines[0]
 
 

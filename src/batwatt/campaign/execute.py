@@ -21,7 +21,7 @@ from batwatt.campaign.made import MadeCapacity
 from batwatt.campaign.run import RunSpec, run
 from batwatt.campaign.sources import InputFile, MadePlatform, digest_of
 from batwatt.campaign.spec import OPTIMUM
-from batwatt.errors import BatwattError
+from batwatt.errors import BatwattError, message
 from batwatt.repeats import Repeats
 from batwatt.results.metrics import Metrics
 
@@ -126,7 +126,7 @@ def execute_quietly(task: Task) -> Outcome:
             outcome = execute(task)
     finally:
         logger.removeHandler(handler)
-    return replace(outcome, notes=tuple(line for _, line in handler.repeats.take()[:MAX_NOTES]))
+    return replace(outcome, notes=tuple(message(line) for _, line in handler.repeats.take()[:MAX_NOTES]))
 
 
 class _Notes(logging.Handler):
@@ -155,7 +155,7 @@ def _attempt(task: Task, folder: Path) -> Outcome:
         text = str(error) if isinstance(error, BatwattError) else _internal(error)
         for path, shown in {**task.shown, str(folder): "."}.items():
             text = text.replace(path, shown)
-        return Outcome(task.key, "failed", " ".join(text.split()))
+        return Outcome(task.key, "failed", message(text))
 
 
 def _internal(error: Exception) -> str:

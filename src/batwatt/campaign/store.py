@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from batwatt.campaign.cells import FORMAT, Cell
 from batwatt.campaign.execute import BOUNDS, Outcome
 from batwatt.campaign.sources import InputFile
-from batwatt.errors import BatwattError, InputError
+from batwatt.errors import BatwattError, InputError, printable
 from batwatt.files import sync, whole_file
 from batwatt.results.metrics import METRICS
 
@@ -134,7 +134,7 @@ class Store:
         """Append lines with the date to the log."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         with self._writing(self.folder / LOG), (self.folder / LOG).open("a", encoding="utf-8") as out:
-            out.writelines(f"{now} {line}\n" for line in lines)
+            out.writelines(f"{now} {printable(line)}\n" for line in lines)
 
     def declare(self, text: str, origin: Path) -> None:
         """Keep the declaration as it is run, and where its relative paths begin."""

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from batwatt.errors import printable
 from batwatt.results.classes import S_PER_H
 from batwatt.results.metrics import Metrics
 from batwatt.units import J_PER_KWH
@@ -116,7 +117,7 @@ def summary_table(rows: Rows) -> Table:
         table.add_column(Text(header, justify="right"), justify="right", no_wrap=True)
         columns.append(cells([metrics for _, metrics in rows]))
     for index, (label, _) in enumerate(rows):
-        table.add_row(Text(label), *(column[index] for column in columns))
+        table.add_row(Text(printable(label)), *(column[index] for column in columns))
     return table
 
 

@@ -1,0 +1,60 @@
+"""Messages are one printable line of at most 500 characters, whatever they are about."""
+
+from __future__ import annotations
+
+import pytest
+
+from batwatt.errors import LONGEST, BatwattError, InputError, UnknownNameError, message, printable
+
+
+@pytest.mark.parametrize(
+    "text, shown",
+    [
+        ("plain, \u00fc and \u65e5\u672c", "plain, \u00fc and \u65e5\u672c"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("a\x00b\x07c\x7fd\x9be", "a\\x00b\\x07c\\x7fd\\x9be"),
+        ("right\u202eto left\u2066", "right\\u202eto left\\u2066"),
+        ("two\nlines\r", "two\\x0alines\\x0d"),
+        ("\ud800\U000e0001", "\\ud800\\U000e0001"),
+    ],
+)
+def test_what_a_terminal_may_show(text, shown):
+    assert printable(text) == shown
+
+
+def test_a_message_is_one_line():
+    assert message("two\nlines\tand  \x1b[2J") == "two lines and \\x1b[2J"
+
+
+def test_a_long_word_is_shortened_in_its_middle():
+    text = f"w.json: job '{'a' * 300}{'b' * 1000}': no such profile; name one"
+    shown = message(text)
+    # 120 characters of the word, of which 23 tell how many of its 1303 are left out: 97 stay
+    word = "'" + "a" * 48 + "[...1206 characters...]" + "b" * 46 + "':"
+    assert shown == f"w.json: job {word} no such profile; name one"
+
+
+def test_many_words_are_shortened_in_their_middle():
+    text = "begin " + "word " * 400 + "end"
+    shown = message(text)
+    assert len(shown) == LONGEST and shown.startswith("begin word") and shown.endswith("word end")
+    kept, _, rest = shown.partition("[...")
+    left, _, tail = rest.partition(" characters...]")
+    assert len(kept) + int(left) + len(tail) == len(text)
+
+
+def test_what_is_short_enough_stays():
+    text = "x" * LONGEST
+    assert message(text) == text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BatwattError("a\x1b" * 900),
+        InputError("f\x1bile", "prob\u202elem " * 300, "hint\x00"),
+        UnknownNameError("where", "kind", "\x1b" * 2000, [f"name-{n}" * 20 for n in range(50)], "Hint."),
+    ],
+)
+def test_every_error(error):
+    assert len(str(error)) <= LONGEST and str(error).isprintable()
