@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
+
 from batwatt.carbon import gaia, lwa
 from batwatt.carbon.costs import Prices
 from batwatt.carbon.course import Course
-from batwatt.carbon.files import by_steps, read_course, rows_as_hours
+from batwatt.carbon.files import read_course, rows_as_hours
 from batwatt.carbon.gaia_rules import HOURS
 from batwatt.carbon.outcome import Outcome
 from batwatt.carbon.simulate import ShiftOptions, described, simulate
@@ -165,7 +167,10 @@ def _gaia(asked: Asked) -> Mode:
 
 
 def _lwa(asked: Asked) -> Mode:
-    """Jobs in steps of half an hour, by the clock of people; all of the signal counts for the mean that errors have."""
+    """Jobs in steps of half an hour, by the clock of people; a step has the value at its begin, as LWA reads its files.
+
+    All of the signal counts for the mean that errors have.
+    """
     asked.only("lwa", "constraint", "forecast_error", "repetitions", "seed", "watts")
     options: dict[str, Any] = {
         name: value for name in ("repetitions", "seed") if (value := getattr(asked, name)) is not None
@@ -176,7 +181,7 @@ def _lwa(asked: Asked) -> Mode:
         options["constraint"] = int(asked.constraint) if asked.constraint.isdecimal() else asked.constraint
     jobs = _jobs(asked)
     course = read_course(asked.signal)
-    values = by_steps(course, lwa.STEP_S)
+    values = course.at(np.arange(0.0, course.end_s, lwa.STEP_S))
     clock = UTC if asked.signal.tz == "UTC" else ZoneInfo(asked.signal.tz)
     begin = datetime.fromisoformat(course.begin).astimezone(clock) if course.begin else None
 

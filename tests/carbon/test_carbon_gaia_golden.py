@@ -11,14 +11,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from batwatt.carbon import gaia, gaia_kernel
 from batwatt.carbon.execution import ShiftJob
+from batwatt.cli import app
 from batwatt.model.phases import constant
 
 GOLDEN = Path(__file__).parent / "golden"
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 PAI, GERMAN = SHARED / "jobs" / "pai_1k.csv", SHARED / "carbon" / "DE-2024-hourly.csv"
+GAIA_GERMAN = SHARED / "carbon" / "DE-2024-02-gaia.csv"
 needs_pai = pytest.mark.skipif(not PAI.exists() or not GERMAN.exists(), reason="no pai_1k or series in ../shared/data")
 
 
@@ -87,6 +90,18 @@ def test_what_gaia_prints_for_february():
     jobs = jobs_of(rows_of(PAI))
     for policy, grams in (("immediate", 1493.909125), ("oracle", 1371.204774), ("suspend-resume", 1348.552661)):
         assert gaia.simulate(jobs, hourly, policy=policy).metrics()["carbon_g"] == pytest.approx(grams, abs=1e-6)
+
+
+@pytest.mark.skipif(not PAI.exists() or not GAIA_GERMAN.exists(), reason="no pai_1k or series in ../shared/data")
+@pytest.mark.parametrize(("policy", "grams"), [("oracle", "1371.204774"), ("suspend-resume", "1348.552661")])
+def test_the_totals_of_the_docs_belong_to_this_file(policy, grams, tmp_path):
+    words = ["carbon", "run", "--jobs", str(PAI), "--signal", str(GAIA_GERMAN), "--policy", policy]
+    done = CliRunner().invoke(app, [*words, "--compat", "gaia", "--wait", "6x24", "-e", str(tmp_path / "x")])
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [row[:2] for row in rows[1:3]] == [["immediate", "1493.909125"], [policy, grams]]
+    page = (Path(__file__).parents[2] / "docs" / "carbon-peers.md").read_text()
+    block = page[page.index(f"`../shared/data/carbon/{GAIA_GERMAN.name}`") :].split("```")[0]
+    assert "1493.909125 g" in block and f"{grams} g" in block
 
 
 def test_rows_are_those_of_gaia():

@@ -211,6 +211,22 @@ def test_lwa_by_hand(house):
     assert house.metrics()["immediate_carbon_g"] == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("minutes", [5, 15])
+def test_lwa_takes_the_rows_at_full_and_half_hours(house, minutes):
+    """Rows at :00 and :30 say 300 200 100 200 300, those between 900; its own German and British files have such."""
+    values = {0: 300, 30: 200, 60: 100, 90: 200, 120: 300}
+    rows = "".join(
+        f"2020-06-01T{minute // 60:02}:{minute % 60:02}Z,{values.get(minute, 900)}\n"
+        for minute in range(0, 150, minutes)
+    )
+    signal = house.write("s.csv", "datetime,carbon_intensity\n" + rows)
+    jobs = "arrival_time,length,cpus\n0,3600,1\n"
+    good(run(house, "--policy", "wait-awhile", "--compat", "lwa", "--constraint", 3, jobs=jobs, signal=signal))
+    # 1 W for two half hours, at 200 and 100 g/kWh instead of 300 and 200
+    assert house.metrics()["carbon_g"] == pytest.approx(0.15, rel=1e-12)
+    assert house.metrics()["immediate_carbon_g"] == pytest.approx(0.25, rel=1e-12)
+
+
 def test_lwa_needs_a_date_for_its_constraints(house):
     signal = house.write("s.csv", "time_s,carbon_intensity\n" + "".join(f"{1800 * i},{i}\n" for i in range(200)))
     done = run(house, "--policy", "interrupting", "--compat", "lwa", signal=signal)
