@@ -81,7 +81,7 @@ app = typer.Typer(
     batwatt run -p platforms/small.xml -w workloads/small.json
       -o '{"response": "none"}' -e out/small
     """,
-    epilog="Exit codes: 0 done, 1 the run failed, 2 bad input. Every message about bad input is one line.",
+    epilog="Exit codes: 0 done, 1 the run failed, 2 bad input, 130 Ctrl-C, 143 SIGTERM. Every message is one line.",
 )
 
 
