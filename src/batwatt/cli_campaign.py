@@ -71,7 +71,11 @@ def _way(jobs: int | None, dask: str | None, job_queue: Path | None, workerless_
 
 def _find(known: Path, results: Path, name: str | None) -> Declaration:
     """The campaign of a folder of results or of a YAML file."""
-    if known.is_dir():
+    try:
+        is_folder = known.is_dir()
+    except OSError:
+        is_folder = False  # a name that is too long; who reads the file tells
+    if is_folder:
         if name is not None:
             raise InputError("--name", "is for a YAML file", "the folder has its name")
         return declared_of(known)

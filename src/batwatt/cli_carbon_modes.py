@@ -181,7 +181,7 @@ def _lwa(asked: Asked) -> Mode:
         options["constraint"] = int(asked.constraint) if asked.constraint.isdecimal() else asked.constraint
     jobs = _jobs(asked)
     course = read_course(asked.signal)
-    values = course.at(np.arange(0.0, course.end_s, lwa.STEP_S))
+    values = course.at(np.arange(0.0, course.end_s, lwa.STEP_S)).tolist()
     clock = UTC if asked.signal.tz == "UTC" else ZoneInfo(asked.signal.tz)
     begin = datetime.fromisoformat(course.begin).astimezone(clock) if course.begin else None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from batwatt.campaign.load import our_schedulers
 from batwatt.errors import InputError
 from batwatt.files import whole_file
-from batwatt.inputs.batsim_json import load_json, read_text, read_workload
+from batwatt.inputs.batsim_json import load_json, read_bytes, read_text, read_workload
 from batwatt.inputs.capacity import read_capacity, to_csv
 from batwatt.inputs.capacity_spec import CapacitySpec, parse_capacity
 from batwatt.inputs.convert import SUFFIXES, read_trace
@@ -202,8 +202,8 @@ def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s
 def kept_trace(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s") -> Workload:
     """The same; the last ones are kept by path and content, as a campaign has many runs of a trace in a row."""
     try:
-        sha256 = hashlib.sha256(trace.read_bytes()).hexdigest()
-    except OSError:
+        sha256 = hashlib.sha256(read_bytes(trace)).hexdigest()
+    except InputError:
         return windowed(trace, window, hosts, unit)
     return _kept(trace, sha256, window, hosts, unit)
 

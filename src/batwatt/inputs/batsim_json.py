@@ -17,6 +17,8 @@ from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Work
 
 MAX_INT = 2**31 - 1
 """Batsim keeps counts and return codes in 32 bits."""
+MAX_TASKS = 10_000_000
+"""How many tasks a composed profile may run."""
 
 NOT_SIMULATED = (
     "parallel_homogeneous_pfs",
@@ -196,6 +198,8 @@ class _Profiles:
         self.sent: dict[str, Mapping[str, Any]] = {}
         self.widths: dict[str, int | None] = {}
         """Number of hosts that the profile's matrices fix, None if any number will do."""
+        self.tasks: dict[str, int] = {}
+        """How many tasks a composed profile runs."""
 
     def use(self, name: str, user: str) -> None:
         """Check a profile and all below it; `user` is what names it, for messages."""
@@ -256,6 +260,10 @@ class _Profiles:
             problem = f"its parts describe {sizes} hosts"
             raise InputError(f"{self.where}: profile {name!r}", problem, "a job has one number of hosts")
         self.widths[name] = widths.pop() if widths else None
+        self.tasks[name] = profile.repeat * sum(self.tasks.get(part, 1) for part in profile.sequence)
+        if self.simulate and not self.tasks[name] <= MAX_TASKS:
+            problem = f"a job of it runs more than {MAX_TASKS} tasks one after another"
+            raise UnsupportedError(f"{self.where}: profile {name!r}", problem, f"repeat fewer, or {_REAL_BATSIM}")
         if all(part in self.parsed for part in profile.sequence):
             self.parsed[name] = profile
 

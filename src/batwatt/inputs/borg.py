@@ -100,6 +100,9 @@ def borg_jobs(
         if missing:
             raise InputError(events, f"lacks the column {missing[0]!r}", "take instance_events of the trace of 2019")
         latest_us = _in_order(part["time"].to_numpy(), latest_us, events, line)
+        listed = part["type"].map(lambda cell: isinstance(cell, list)).to_numpy()
+        if listed.any():
+            raise InputError(f"{events} line {line + int(listed.argmax())}", "type must be a text", "correct the line")
         pairing.take(_relevant(part))
         yield pairing.table()
     pairing.close(latest_us)

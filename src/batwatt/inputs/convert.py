@@ -198,7 +198,8 @@ class _Options:
             raise UnknownNameError(where, "kind of profile", kind, ("delay", "flops"), "Choose one of the two.")
         for name, count in (("cores_per_server", cores_per_server), ("nb_res", 1 if nb_res is None else nb_res)):
             if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MAX_HOSTS:
-                raise InputError(where, f"{name} must be a whole number >= 1, got {count!r}", "give 1 or more")
+                problem = f"{name} must be a whole number in 1..{_MAX_HOSTS}, got {count!r}"
+                raise InputError(where, problem, "correct it")
         flops = None
         if kind == "flops":
             flops = _number(where, "reference_flops", reference_flops)

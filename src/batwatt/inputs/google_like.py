@@ -13,8 +13,8 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import MAX_INT, shown
+from batwatt.inputs.platform_xml import MAX_HOSTS
 from batwatt.inputs.seeds import rng_of
-from batwatt.model.hostset import MAX_HOST_ID
 from batwatt.units import REFERENCE_SPEED, number, speed_flops
 
 _WHERE = "google-like workload"
@@ -83,8 +83,8 @@ class GoogleLike:
         if not self.jobs_per_hour * self.hours <= _MAX_JOBS:
             problem = f"jobs_per_hour x hours must be <= {_MAX_JOBS}, got {self.jobs_per_hour} x {self.hours}"
             raise InputError(_WHERE, problem, "ask for fewer jobs")
-        if not self.nb_res <= MAX_HOST_ID:
-            raise InputError(_WHERE, f"nb_res must be <= {MAX_HOST_ID}, got {self.nb_res}", "ask for fewer servers")
+        if not self.nb_res <= MAX_HOSTS:
+            raise InputError(_WHERE, f"nb_res must be <= {MAX_HOSTS}, got {self.nb_res}", "ask for fewer servers")
         if not self.max_servers <= self.nb_res:
             raise InputError(
                 _WHERE,

@@ -15,12 +15,17 @@ MORE_FIELDS = "name all columns, and write 395.7 where it is a decimal comma"
 """What to do about a line of more fields than there are columns."""
 TIME = "time_s"
 """Name of the column of times in s."""
+SHORTEST_S = 1e-3
+"""Least distance of two rows: a shorter step is lost in the microseconds of Batsim's times."""
+LARGEST = 1e15
+"""Bound of times in s and of values."""
 
 
 def read_series(path: Path | str, column: str = "power_w", *, minimum: float | None = 0.0) -> Series:
     """The step function in column `column` of a CSV file with a column `time_s`; other columns are ignored.
 
-    Times must increase strictly and values be at least `minimum` (None: any). Raises InputError with the line.
+    Times must increase by a millisecond or more, values be at least `minimum` (None: any), and neither be larger than
+    `LARGEST`. Raises InputError with the line.
     """
     reader = csv.reader(io.StringIO(read_text(path), newline=""), skipinitialspace=True)
     wanted = f"the first line must name the columns, as in '{TIME},{column}'"
@@ -43,6 +48,9 @@ def read_series(path: Path | str, column: str = "power_w", *, minimum: float | N
             if times and not time_s > times[-1]:
                 kind = "a second row for" if time_s == times[-1] else "times must increase, got"
                 raise InputError(place, f"{kind} {TIME} {time_s:g} after {times[-1]:g}", "sort the rows by time")
+            if times and not time_s - times[-1] >= SHORTEST_S * (1.0 - 1e-6):
+                problem = f"{TIME} {time_s!r} is less than {SHORTEST_S:g} s after {times[-1]!r}"
+                raise InputError(place, problem, "leave one of both rows out")
             if minimum is not None and not value >= minimum:
                 raise InputError(place, f"{column} must be >= {minimum:g}, got {value:g}", "correct the value")
             times.append(time_s)
@@ -93,6 +101,9 @@ def _cell(row: list[str], index: int, name: str, place: str) -> float:
     try:
         if "_" in text:
             raise ValueError(f"{text!r} is not a number")
-        return finite(text)
+        value = finite(text)
     except ValueError:
         raise InputError(place, f"{name} {text[:60]!r} is not a finite number", "correct the value") from None
+    if not abs(value) <= LARGEST:
+        raise InputError(place, f"{name} {value:g} is larger than {LARGEST:g}", "correct the value")
+    return value

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from batwatt.errors import InputError
 from batwatt.inputs.capacity_walk import MAX_ROWS
+from batwatt.inputs.series_csv import LARGEST
 from batwatt.model.series import Series
 
 
@@ -25,6 +26,10 @@ class Signal:
     def __post_init__(self) -> None:
         if not (self.series.times_s[0] == 0.0 and self.series.times_s[-1] < self.end_s < math.inf):
             raise ValueError(f"a signal begins at 0 s and ends after its last row, got end_s {self.end_s!r}")
+        largest = max(self.end_s, -min(self.series.values), max(self.series.values))
+        if not largest <= LARGEST:
+            problem = f"{largest:g} is larger than {LARGEST:g}, the bound of times in s and of values"
+            raise InputError(self.series.source or "signal", problem, "correct it")
 
     @cached_property
     def lasting_s(self) -> npt.NDArray[np.float64]:

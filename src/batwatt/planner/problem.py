@@ -18,6 +18,8 @@ TICKS_PER_S = 1000
 """Dates and durations are whole milliseconds."""
 NOISE_TICKS = 1e-4
 """A duration over a whole number of ticks by less than this is that number: 189.00000000000003 s are 189 s."""
+MAX_STEPS = 100_000
+"""Most steps that are planned; the model for the solver has as many, and a cap for each."""
 
 
 def ticks_up(duration_s: float) -> int:
@@ -272,6 +274,9 @@ def _steps(
     step = ticks_up(envelope.last_step_s)
     switching = max(kind.off_ticks + kind.on_ticks for kind in kinds)
     end = constant + sum(task.modes[-1].ticks + switching + 3 * step for task in tasks) + step
+    if not (end - constant) / step + len(envelope.times_s) <= MAX_STEPS:
+        problem = f"{(end - constant) / TICKS_PER_S:g} s in steps of {step / TICKS_PER_S:g} s are more than {MAX_STEPS}"
+        raise InputError(envelope.source, problem, "give longer steps, or shorter jobs")
     begins, values = [0], []
     at_s = 0.0
     while begins[-1] < end:

@@ -7,6 +7,7 @@ are submitted again, from zero, under another id; at a given date all that runs 
 from __future__ import annotations
 
 import math
+import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import parse_profile
+from batwatt.inputs.batsim_json import parse_profile, shown
 from batwatt.inputs.capacity import read_capacity
 from batwatt.inputs.platform_gen import number_text
 from batwatt.model.series import Series
@@ -236,7 +237,7 @@ def number_in(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str, 
     if value is None:
         return otherwise
     good = isinstance(value, int | float) and not isinstance(value, bool) and (value > 0.0 or (zero and value == 0))
-    if not good or value == math.inf:
+    if not good or not value <= sys.float_info.max:
         bound = ">= 0" if zero else "> 0"
-        raise InputError("workload", f"job {job_id}: {name} must be a number {bound}, got {value!r}", "correct it")
+        raise InputError("workload", f"job {job_id}: {name} must be a number {bound}, got {shown(value)}", "correct it")
     return float(value)
