@@ -1,8 +1,10 @@
 """The tables of the target strategies of the riskaware paper, compiled: events in a heap, and profiles of machines.
 
-A *profile* is the number of cores of a machine that are in use, as a step function of time: `used[m, k]` from
-`since[m, k]` on, for k from `first[m]` to `last[m]`, where the last is 0 for ever. Planned starts and ends are events,
-ordered by date, starts before ends, machine and job.
+A *profile* is the number of cores of a machine that are in use, as a step function of time: `used[base[m] + k]` from
+`since[base[m] + k]` on, for k from `first[m]` to `last[m]`, where the last is 0 for ever. Profiles have room for
+`size[m]` steps, one behind the other in half of a store: one that is full moves behind the last, and when the half is
+full all move to the other one. So the store is as large as all jobs that are not over need together. Planned starts and
+ends are events, ordered by date, starts before ends, machine and job.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ FAR = 32
 """So many steps of a profile may be over before it is moved."""
 PLANNED, RUNNING, RESTATED, OVER = 0, 1, 2, 3
 """States of a job: planned; running; running, to be announced again after a re-mapping; over."""
-ALIVE, USABLE, EVENTS, TOLD, LOWEST = range(5)
-"""Counts: machines alive, machines usable (M_use), events in the heap, what there is to tell, first job not over."""
+ALIVE, USABLE, EVENTS, TOLD, LOWEST, STORED = range(6)
+"""Counts: machines alive, machines usable (M_use), events in the heap, what there is to tell, first job not over, steps
+of the store up to the end of the last profile."""
 WORST, LOW, HIGH, LIMIT = range(4)
 """Reals: S+, the thresholds of M_use, the stretch within which a probed machine is taken (0: S+)."""
 ALWAYS, PACK, DISTANCE, CORES, EMPTY, DROP, PAPER = range(7)
@@ -28,12 +31,16 @@ ALWAYS, PACK, DISTANCE, CORES, EMPTY, DROP, PAPER = range(7)
 
 
 class Tables(NamedTuple):
-    """All that the kernel knows. M machines, J jobs at most, K steps of a profile at most."""
+    """All that the kernel knows. M machines, J jobs at most, K steps of all profiles at most."""
 
     since: np.ndarray
-    """(M, K), s."""
+    """(K,), s."""
     used: np.ndarray
-    """(M, K), cores."""
+    """(K,), cores."""
+    base: np.ndarray
+    """(M,)."""
+    size: np.ndarray
+    """(M,)."""
     first: np.ndarray
     """(M,)."""
     last: np.ndarray
@@ -137,11 +144,55 @@ def pop(tables: Tables) -> None:
 # profiles ---------------------------------------------------------------------------------------------------------
 
 
+def store_of(machines: int, live: int) -> int:
+    """Steps of a store for so many jobs: each half four times what profiles can be, with what is over and not trimmed.
+
+    Once all have moved, even the longest profile can move again, to twice its room.
+    """
+    return 2 * 4 * (machines * (FAR + 4) + 4 * live)
+
+
+@inlined
+def _widen(tables: Tables, m: int) -> None:
+    """Make room for two more steps in a profile."""
+    last, counts = tables.last[m], tables.counts
+    if last + 3 <= tables.size[m]:
+        return
+    size, half = max(8, 2 * (last + 1)), len(tables.since) // 2
+    if counts[STORED] + size > (half if counts[STORED] <= half else 2 * half):
+        _gather(tables)
+    begin = counts[STORED]
+    _move(tables, m, begin)
+    tables.size[m] = size
+    counts[STORED] = begin + size
+
+
+@inlined
+def _gather(tables: Tables) -> None:
+    """Move all profiles to the other half of the store, without gaps."""
+    half = len(tables.since) // 2
+    end = half if tables.counts[STORED] <= half else 0
+    for m in range(len(tables.base)):
+        _move(tables, m, end)
+        tables.size[m] = tables.last[m] + 1
+        end += tables.size[m]
+    tables.counts[STORED] = end
+
+
+@inlined
+def _move(tables: Tables, m: int, begin: int) -> None:
+    """Move a profile to another place of the store."""
+    since, used, base = tables.since, tables.used, tables.base[m]
+    for k in range(tables.last[m] + 1):
+        since[begin + k], used[begin + k] = since[base + k], used[base + k]
+    tables.base[m] = begin
+
+
 @inlined
 def clear(tables: Tables, m: int, now_s: float) -> None:
     """Forget all that runs and is planned on a machine."""
     tables.first[m] = tables.last[m] = 0
-    tables.since[m, 0], tables.used[m, 0] = now_s, 0
+    tables.since[tables.base[m]], tables.used[tables.base[m]] = now_s, 0
     tables.load[m] = tables.waiting[m] = 0
     tables.roomy[m, :] = 0
 
@@ -149,20 +200,20 @@ def clear(tables: Tables, m: int, now_s: float) -> None:
 @inlined
 def _shift(tables: Tables, m: int, begin: int, end: int, by: int) -> None:
     """Move steps begin to `end`, both included, by so many places."""
-    since, used = tables.since, tables.used
+    since, used, base = tables.since, tables.used, tables.base[m]
     if by > 0:
-        for i in range(end, begin - 1, -1):
-            since[m, i + by], used[m, i + by] = since[m, i], used[m, i]
+        for i in range(base + end, base + begin - 1, -1):
+            since[i + by], used[i + by] = since[i], used[i]
     elif by < 0:
-        for i in range(begin, end + 1):
-            since[m, i + by], used[m, i + by] = since[m, i], used[m, i]
+        for i in range(base + begin, base + end + 1):
+            since[i + by], used[i + by] = since[i], used[i]
 
 
 @inlined
 def trim(tables: Tables, m: int, now_s: float) -> None:
     """Forget what is over, and take note of the load."""
-    k, last, since = tables.first[m], tables.last[m], tables.since
-    while k < last and since[m, k + 1] <= now_s:
+    k, last, since, base = tables.first[m], tables.last[m], tables.since, tables.base[m]
+    while k < last and since[base + k + 1] <= now_s:
         k += 1
     if k > FAR and 2 * k > last:
         # most of the row is over: use it again
@@ -172,7 +223,7 @@ def trim(tables: Tables, m: int, now_s: float) -> None:
         tables.last[m] = last - k
         k = 0
     tables.first[m] = k
-    tables.load[m] = tables.used[m, k]
+    tables.load[m] = tables.used[base + k]
 
 
 @inlined
@@ -181,44 +232,45 @@ def earliest(tables: Tables, m: int, now_s: float, run_s: float, cores: int, bef
 
     The start is infinite if it were after `before_s`.
     """
-    since, used = tables.since, tables.used
+    since, used, base = tables.since, tables.used, tables.base[m]
     last = tables.last[m]
     room = tables.settings[CORES] - cores
     # until the machine is cleared its profile only fills, and steps only move up
     k = max(tables.first[m], tables.roomy[m, cores])
-    while used[m, k] > room:
+    while used[base + k] > room:
         k += 1
     tables.roomy[m, cores] = k
-    start_s = max(now_s, since[m, k])
+    start_s = max(now_s, since[base + k])
     while start_s <= before_s:
         begin, end_s = k, start_s + run_s
-        while k < last and used[m, k] <= room and since[m, k + 1] < end_s:
+        while k < last and used[base + k] <= room and since[base + k + 1] < end_s:
             k += 1
-        if used[m, k] <= room:
+        if used[base + k] <= room:
             return start_s, begin
-        while used[m, k] > room:
+        while used[base + k] > room:
             k += 1
-        start_s = since[m, k]
+        start_s = since[base + k]
     return np.inf, k
 
 
 @inlined
 def occupy(tables: Tables, m: int, k: int, start_s: float, end_s: float, cores: int) -> None:
     """Use so many cores in [start_s, end_s[, which begins in step k; neighbours of equal use become one step."""
-    since, used, first, last = tables.since, tables.used, tables.first[m], tables.last[m]
+    _widen(tables, m)
+    since, used, base, first, last = tables.since, tables.used, tables.base[m], tables.first[m], tables.last[m]
     end = k
-    while end < last and since[m, end + 1] < end_s:
+    while end < last and since[base + end + 1] < end_s:
         end += 1
-    split = since[m, k] < start_s
+    split = since[base + k] < start_s
     before = int(split)
-    if not split and k > first and used[m, k - 1] == used[m, k] + cores:
+    if not split and k > first and used[base + k - 1] == used[base + k] + cores:
         before = -1
-    rest = end == last or since[m, end + 1] > end_s
+    rest = end == last or since[base + end + 1] > end_s
     after = int(rest)
-    if not rest and used[m, end + 1] == used[m, end] + cores:
+    if not rest and used[base + end + 1] == used[base + end] + cores:
         after = -1
     # what comes after the interval, then what lies in it
-    back = used[m, end]
+    back = used[base + end]
     begin_tail = end + 1 if after >= 0 else end + 2
     if before + after > 0:
         _shift(tables, m, begin_tail, last, before + after)
@@ -228,14 +280,14 @@ def occupy(tables: Tables, m: int, k: int, start_s: float, end_s: float, cores: 
         _shift(tables, m, begin_tail, last, before + after)
     tables.last[m] = last + before + after
     if rest:
-        since[m, end + before + 1], used[m, end + before + 1] = end_s, back
+        since[base + end + before + 1], used[base + end + before + 1] = end_s, back
     if split:
-        since[m, k + 1] = start_s
+        since[base + k + 1] = start_s
     begin = k + 1 if split else k
     if before < 0:
         begin = k  # step k is part of the one before, which has its use already
     for i in range(begin, end + before + 1):
-        used[m, i] += cores
+        used[base + i] += cores
     if before < 0 or after < 0:
         # steps have moved down
         for width in range(tables.roomy.shape[1]):

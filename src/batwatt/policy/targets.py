@@ -49,7 +49,7 @@ class Targets(MachinePlanner):
         self._known = self._arrived = 0
         self._begun = False
         self._area = self._area_by_category = 0.0
-        self._tables = _tables(machines, cores, settings, jobs=256, steps=64)
+        self._tables = _tables(machines, cores, settings, jobs=256)
 
     @property
     def usable(self) -> int:
@@ -141,14 +141,15 @@ class Targets(MachinePlanner):
         """Room for so many jobs in all; what a call can add to profiles and events depends on those not over."""
         tables = self._tables
         live = jobs - int(tables.counts[at.LOWEST])
-        steps = 2 * live + 4 + int(tables.last.max())
+        steps = at.store_of(len(tables.first), live)
         if jobs > len(tables.state):
             tables = _grown(tables, _JOBS, 2 * jobs)
         if 3 * jobs + 3 > len(tables.told):
             tables = _grown(tables, ("told",), 6 * jobs)
         if int(tables.counts[at.EVENTS]) + 2 * live + 4 > len(tables.when):
             tables = _grown(tables, _EVENTS, 2 * (int(tables.counts[at.EVENTS]) + 2 * live + 4))
-        if steps > tables.since.shape[1]:
+        if steps > len(tables.since):
+            # at least twice as long, so that what is there is in the first half
             tables = _grown(tables, ("since", "used"), 2 * steps)
         self._tables = tables
 
@@ -157,12 +158,15 @@ _JOBS = ("release_s", "length_s", "run_s", "cores", "category", "machine", "star
 _EVENTS = ("when", "what")
 
 
-def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int, steps: int) -> Tables:
+def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int) -> Tables:
     """Empty tables."""
     real, whole = np.float64, np.int64
+    steps = at.store_of(machines, jobs)
     tables = Tables(
-        since=np.zeros((machines, steps), real),
-        used=np.zeros((machines, steps), whole),
+        since=np.zeros(steps, real),
+        used=np.zeros(steps, whole),
+        base=np.arange(machines),
+        size=np.ones(machines, whole),
         first=np.zeros(machines, whole),
         last=np.zeros(machines, whole),
         load=np.zeros(machines, whole),
@@ -180,10 +184,11 @@ def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int, step
         when=np.zeros(4 * jobs, real),
         what=np.zeros(4 * jobs, whole),
         told=np.zeros(4 * jobs, whole),
-        counts=np.zeros(5, whole),
+        counts=np.zeros(6, whole),
         reals=np.zeros(4, real),
         settings=np.zeros(7, whole),
     )
+    tables.counts[at.STORED] = machines
     tables.reals[at.WORST] = 1.0
     tables.reals[at.LOW], tables.reals[at.HIGH] = settings.low, settings.high
     tables.reals[at.LIMIT] = settings.limit
@@ -195,10 +200,10 @@ def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int, step
 
 
 def _grown(tables: Tables, names: Sequence[str], length: int) -> Tables:
-    """The same with longer arrays (along their last axis)."""
+    """The same with longer arrays."""
     longer = {}
     for name in names:
         old = getattr(tables, name)
-        longer[name] = new = np.zeros((*old.shape[:-1], length), old.dtype)
-        new[..., : old.shape[-1]] = old
+        longer[name] = new = np.zeros(length, old.dtype)
+        new[: len(old)] = old
     return tables._replace(**longer)
