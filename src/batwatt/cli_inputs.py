@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections import Counter
@@ -19,7 +20,7 @@ from batwatt.inputs.borg import GCU_PER_CORE, borg_jobs
 from batwatt.inputs.capacity import to_csv
 from batwatt.inputs.capacity_walk import Walk, random_walk
 from batwatt.inputs.chunks import write_chunks
-from batwatt.inputs.convert import convert_file
+from batwatt.inputs.convert import convert_file, read_trace
 from batwatt.inputs.events import envelope_events
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.jobs_csv import SECONDS
@@ -28,6 +29,7 @@ from batwatt.inputs.platform_gen import platform_xml_of
 from batwatt.inputs.pmbs_synthetic import KINDS, Synthetic, synthetic
 from batwatt.inputs.riskaware_text import to_riskaware
 from batwatt.inputs.series_csv import read_series
+from batwatt.inputs.slices import DAY_S, slice_of
 from batwatt.inputs.varcap_synthetic import SYSTEMS, TNG_LONG, VarcapLike, varcap_table
 
 generate = typer.Typer(
@@ -235,6 +237,28 @@ def generate_trace(
         shared["machines"] = int(machines)
     table = varcap_table(VarcapLike(like, **_known(ours | shared)), seed)
     deliver(table.to_csv(index=False, lineterminator="\n"), output)
+
+
+@generate.command("slice")
+def generate_slice(
+    trace: Annotated[Path, typer.Argument(help="The jobs: SWF, CSV or lines `id release length cores`.")],
+    begin: Annotated[float, typer.Option(help="Begin of the slice, s; jobs that run then are in it.")],
+    end: Annotated[float, typer.Option(help="End of the slice, s.")],
+    machines: Annotated[float, typer.Option(help="Prune to what so many machines can do.")] = math.inf,
+    cores: Annotated[int, typer.Option(help="Cores of such a machine.", min=1)] = Synthetic.cores,
+    shorter: Annotated[float, typer.Option(help="Keep the jobs shorter than this, s.")] = DAY_S,
+    seed: Seed = 0,
+    output: Output = None,
+) -> None:
+    """Write a slice of a job trace, pruned at random: lines of id, release, length (s) and cores.
+
+    [bold]Example:[/] batwatt generate slice borg.csv --begin 864000 --end 2073600 --machines 26 -o 14D_864000.txt
+    """
+    if not machines > 0.0:
+        raise InputError("--machines", f"must be > 0, got {machines:g}", "leave it out to prune nothing")
+    most = machines * cores * (end - begin)
+    jobs = slice_of(read_trace(trace), begin, end, core_s=most, shorter_s=shorter, seed=seed, source=trace)
+    deliver(to_riskaware(jobs), output)
 
 
 def _known(options: dict[str, Any]) -> dict[str, Any]:

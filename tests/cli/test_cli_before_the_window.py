@@ -48,3 +48,17 @@ def test_as_the_paper_has_it_c_waits_and_all_of_b_counts(house, strategy):
     # a 50 s, b 100 s, c its remainder of 70 s as it was never killed, d 30 s
     assert metrics["useful_core_s"] == pytest.approx(100 + 200 + 70 + 30, abs=0.01)
     assert (metrics["jobs_finished"], metrics["jobs_rejected"]) == (4, 0)
+
+
+def test_a_slice_is_a_trace_that_runs(house):
+    (house.folder / "all.txt").write_text(JOBS + "old 0 20 2\nlong 110 90000 1\nlate 500 5 1\n")
+    words = ["generate", "slice", house.folder / "all.txt", "--begin", 100, "--end", 400]
+    assert house.batwatt(*words).out == JOBS
+    # 1 machine of 2 cores: 600 core s of 530, then half of it
+    assert house.batwatt(*words, "--machines", 1, "--cores", 2).out == JOBS
+    pruned = house.batwatt(*words, "--machines", 0.5, "--cores", 2, "-o", house.folder / "pruned.txt")
+    assert pruned.code == 0, pruned.err
+    rows = [line.split() for line in (house.folder / "pruned.txt").read_text().splitlines()]
+    assert 0 < sum(float(length) * int(cores) for _, _, length, cores in rows) <= 300
+    done = house.batwatt(*words, "--machines", 0)
+    assert done.code == 2 and done.err.count("\n") == 1 and "--machines" in done.err
