@@ -36,6 +36,7 @@ Doing = Literal["waiting", "paused", "work", "checkpoint", "recovery"]
 Then = Literal["checkpoint", "leave", "lose"]
 """What comes after a kill: a checkpoint, leaving with all work saved, or leaving with what was saved before."""
 _ROUNDED = 6
+_LEAST_S = 10.0**-_ROUNDED
 """Batsim tells dates and lengths to so many decimals."""
 
 
@@ -140,8 +141,8 @@ class SpanScheduler(FleetScheduler):
             estimate_s=length_s,
             long=False,
             left_s=length_s,
-            checkpoint_s=number_in(raw, CHECKPOINT_S, checkpoint_s, job.id, zero=True),
-            recovery_s=number_in(raw, RECOVERY_S, recovery_s, job.id, zero=True),
+            checkpoint_s=_cost_in(raw, CHECKPOINT_S, checkpoint_s, job.id),
+            recovery_s=_cost_in(raw, RECOVERY_S, recovery_s, job.id),
             # what ran before it was submitted is not saved
             work_s=length_s - run_s,
             walltime_s=job.requested_time if job.requested_time and job.requested_time > 0.0 else None,
@@ -212,7 +213,7 @@ class SpanScheduler(FleetScheduler):
     def _submit(self, task: Saved, doing: Doing, length_s: float) -> Job:
         name = f"{task.name}#{task.attempt}"
         task.attempt += 1
-        profile = self._delay(task.name.partition("!")[0], round(length_s, _ROUNDED))
+        profile = self._delay(task.name.partition("!")[0], max(round(length_s, _ROUNDED), _LEAST_S))
         return self.bs.register_job(name, task.cpus, self._walltime(task, doing), profile)
 
     def kill(self, task: Saved, then: Then) -> None:
@@ -275,3 +276,14 @@ class SpanScheduler(FleetScheduler):
         self._live -= 1
         self.fleet.remove(task)
         self.came()
+
+
+def _cost_in(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str) -> float:
+    """The time of a checkpoint or recovery, of a job or by the option; InputError if Batsim's clock cannot tell it."""
+    value = number_in(raw, name, otherwise, job_id, zero=True)
+    if 0.0 < value < _LEAST_S:
+        problem = f"job {job_id}: {name} must be 0 or at least {_LEAST_S:g} s, got {value!r}"
+        raise InputError(
+            "workload", problem, "Batsim's clock knows no less; correct the job, or the option of that name"
+        )
+    return value
