@@ -22,10 +22,10 @@ FIRST, ARRIVAL, END, AFTER, ACKNOWLEDGE, SOLVE, LATE = range(7)
 
 def _rounded(clock: float) -> float:
     """To 1e-6 s as `%.6f` prints it; `round`, which works on decimal digits, only where a product may hide a tie."""
-    scaled = clock * 1e6
+    scaled = clock * 1e6 + 0.5
     if scaled < 1e14:
-        nearest = int(scaled + 0.5)
-        if -0.49 < scaled - nearest < 0.49:
+        nearest = int(scaled)
+        if 0.01 < scaled - nearest < 0.99:
             return nearest / 1e6
     elif clock >= TOO_LATE_S:
         raise ProtocolError(f"Batsim cannot tell of {clock:g} s: a time is less than {TOO_LATE_S:g} s")

@@ -17,6 +17,9 @@ SLEEPING, SWITCHING_ON, SWITCHING_OFF, IDLE, COMPUTING, UNAVAILABLE = range(6)
 STATE_NAMES = ("sleeping", "switching_on", "switching_off", "idle", "computing", "unavailable")
 
 
+TICKS_PER_S = 2.0**52
+"""Times from 1 s on are whole ticks, so that sums of them are exact."""
+
 # where hosts that go to a state most likely come from, first
 _LIKELY = tuple(
     tuple(sorted(range(6), key=lambda source: source != likely))
@@ -65,8 +68,7 @@ class Machines:
         # a host that begins in a sleep p-state is idle to Batsim
         self.odd_starts = any(host.initial_pstate not in host.compute for host in self.hosts)
         self._recount()
-        self._spent_s = [0.0] * 6
-        self._counted_s = [0.0] * 6
+        self._spent_ticks = [0] * 6
         self._touched_s = np.zeros(len(self.hosts))
 
     def _mode(self, kind: int, index: int) -> Mode:
@@ -134,15 +136,14 @@ class Machines:
         else:
             for low, high in hostset.intervals(mask):
                 touched[low : high + 1] = now
-        spent, counted = self._spent_s, self._counted_s
-        spent[target] += seen[target] * (now - counted[target])
-        counted[target] = now
+        spent, ticks = self._spent_ticks, int(now * TICKS_PER_S)
+        moment = count * ticks
+        spent[target] -= moment
         source = _LIKELY[target][0]
         if masks[source] & mask == mask:
             masks[source] ^= mask
             masks[target] |= mask
-            spent[source] += seen[source] * (now - counted[source])
-            counted[source] = now
+            spent[source] += moment
             seen[source] -= count
             seen[target] += count
             return
@@ -151,8 +152,7 @@ class Machines:
             if part:
                 count = part.bit_count()
                 masks[source] &= ~part
-                spent[source] += seen[source] * (now - counted[source])
-                counted[source] = now
+                spent[source] += count * ticks
                 seen[source] -= count
                 seen[target] += count
                 rest &= ~part
@@ -167,11 +167,12 @@ class Machines:
     def times_in_state(self) -> dict[str, float]:
         """Seconds spent in each state, summed over hosts, each host only up to its last change of state (as Batsim).
 
-        The integral of the number of hosts in the state, less what the hosts that are there have spent since.
+        Sum of departures - sum of arrivals, plus the arrival times of the hosts that are still there: exact integers,
+        since the difference may be small.
         """
-        times = list(self._spent_s)
+        ticks = list(self._spent_ticks)
         for state in range(6):
-            # alike dates together, so that rounding does not depend on the order of the hosts
             dates, counts = np.unique(self._touched_s[hostset.ids(self.mask[state])], return_counts=True)
-            times[state] -= float((self._counted_s[state] - dates) @ counts)
-        return {name: max(0.0, times[state]) for state, name in enumerate(STATE_NAMES)}
+            for date, count in zip(dates.tolist(), counts.tolist(), strict=True):
+                ticks[state] += count * int(date * TICKS_PER_S)
+        return {name: ticks[state] / TICKS_PER_S for state, name in enumerate(STATE_NAMES)}
