@@ -273,10 +273,9 @@ def compare_command(
         chosen = read_options(options, f"--case {label.strip()}")
         spec = RunSpec(platform, workload[0], scheduler, chosen, prefix, envelope)
         specs.append((label.strip(), replace(spec, more_workloads=tuple(workload[1:]), hosts=words.hosts)))
-    read = platform_of(platform, words.master_host)
     for _, spec in specs:
         # what is wrong with a later case is said before the first one runs
-        make_scheduler(scheduler, {**spec.scheduler_options(), "platform": spec.options.get("platform", read)})
+        make_scheduler(scheduler, spec.scheduler_options())
     results = _run_all(specs)
     series = read_series(envelope)
     picture = file_of(export, "power", ".png")

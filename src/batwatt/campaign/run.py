@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from batwatt.campaign.load import blaming, make_scheduler, scheduler_class
-from batwatt.campaign.materials import Materials, capacity_named, gather, with_files, write_capacity
+from batwatt.campaign.materials import Materials, capacity_named, gather, platform_of, with_files, write_capacity
 from batwatt.campaign.metadata import write_metadata
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
@@ -101,8 +101,10 @@ class RunSpec:
         A capacity that is to be made is not among them.
         """
         options = dict(self.options)
-        if not isinstance(self.platform, Machines):
-            options.setdefault("platform", str(self.platform))
+        if not isinstance(self.platform, Machines) and "platform" not in options:
+            chosen = self.hosts != HostChoice()
+            read = self.hosts.of(platform_of(self.platform, self.hosts.master)) if chosen else str(self.platform)
+            options["platform"] = read
         if self.envelope is not None:
             options.setdefault("envelope", str(self.envelope))
         if isinstance(self.capacity, Path):
