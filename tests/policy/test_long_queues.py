@@ -66,7 +66,6 @@ def test_the_order_of_long_queues(name, submits):
 
         expected = [rows[place] for place in sorted(range(len(rows)), key=key)]
         assert [waiting.job for waiting in queue.ordered(now_s)] == expected
-        assert queue.head(now_s).job is expected[0]
         assert [waiting.job for waiting in queue.fitting(now_s, 1, 50.0)] == [
             row for row in expected if row.requested_time <= 50.0
         ]

@@ -62,7 +62,7 @@ def test_order_of_four_jobs(name):
     for row in ROWS:
         queue.add(row)
     assert [ROWS.index(waiting.job) for waiting in queue.ordered(100.0)] == EXPECTED[name]
-    assert queue.head(100.0).job is ROWS[EXPECTED[name][0]]
+    assert next(queue.ordered(100.0)).job is ROWS[EXPECTED[name][0]]
     fitting = [ROWS.index(waiting.job) for waiting in queue.fitting(100.0, 4)]
     assert fitting == [i for i in EXPECTED[name] if i != 3]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -86,7 +87,8 @@ class EasyBackfilling(Placement):
         """Heads that fit, then backfilled jobs, in order of the queue."""
         starts: list[Start] = []
         queue, now_s, free = cluster.queue, cluster.now_s, cluster.free
-        head = queue.head(now_s) if free else None
+        in_order = queue.ordered(now_s) if free else iter(())
+        head = next(in_order, None)
         if head is None:
             return starts
         count = free.bit_count()
@@ -98,7 +100,7 @@ class EasyBackfilling(Placement):
                 self._backfill(starts, queue.fresh, free, microseconds(last[2] - now_s), last[3])
             return starts
         if head.hosts <= count:
-            for waiting in queue.ordered(now_s):
+            for waiting in chain((head,), in_order):
                 if waiting.hosts > count:
                     head = waiting
                     break

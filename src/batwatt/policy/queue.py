@@ -127,10 +127,6 @@ class Queue:
             self._known = now_s, keys, vectors.submit_s
         return self._known[1:]
 
-    def head(self, now_s: float) -> Waiting | None:
-        """The first job of the order."""
-        return next(self.ordered(now_s), None)
-
     def ordered(self, now_s: float) -> Iterator[Waiting]:
         """All jobs in order, as far as they are asked for; the queue may not change meanwhile."""
         if self.static or len(self.rows) < 2:
