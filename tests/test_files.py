@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import stat
 from pathlib import Path
 
 import pytest
@@ -134,13 +136,31 @@ def test_no_locks(tmp_path, monkeypatch):
     """On a file system without locks nobody's folder is taken for that of a dead process."""
 
     def flock(handle, how):
-        raise OSError(files.UNLOCKABLE[0], "no locks")
+        raise OSError(files.UNSUPPORTED[0], "no locks")
 
     monkeypatch.setattr(files.fcntl, "flock", flock)
     (tmp_path / ".x.1.part").mkdir()
     (tmp_path / ".x.1.part" / files.RECORD).touch()
     write(tmp_path, "new", "x_a.csv")
     assert content(tmp_path) == {".x.1.part": "", "x_a.csv": "new"}
+
+
+def test_folders_that_cannot_be_synced(tmp_path, monkeypatch):
+    """As on some network file systems; files can, or it is an error."""
+    real, refused = os.fsync, [stat.S_ISDIR]
+
+    def fsync(handle):
+        if refused[0](os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write(tmp_path, "new")
+    assert content(tmp_path) == dict.fromkeys(NAMES, "new")
+    refused[0] = stat.S_ISREG
+    with pytest.raises(InputError, match="cannot be written"):
+        write(tmp_path, "newer")
+    assert content(tmp_path) == dict.fromkeys(NAMES, "new")
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ RECORD = ".set"
 """The file of a hidden folder that is locked by who writes the set, and says what is in it once it is complete."""
 AT_ONCE = 8
 """How many processes may write the same file or set at a time."""
-UNLOCKABLE = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EBADF, errno.EINVAL)
-"""What file systems answer that have no locks, or none for folders."""
+UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EBADF, errno.EINVAL)
+"""What file systems answer that have no locks, or none for folders, or cannot put folders on the disk."""
 
 
 @contextmanager
@@ -209,7 +209,7 @@ def _locked(part: Path, record: str = "") -> int | None:
             if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
                 return handle
         except OSError as error:
-            if made and error.errno in UNLOCKABLE:
+            if made and error.errno in UNSUPPORTED:
                 return handle
             os.close(handle)
             return None
@@ -286,7 +286,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
         except OSError as error:
-            if error.errno not in UNLOCKABLE:
+            if error.errno not in UNSUPPORTED:
                 raise
         yield
     finally:
@@ -298,5 +298,8 @@ def sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno not in UNSUPPORTED or not path.is_dir():
+            raise
     finally:
         os.close(handle)
