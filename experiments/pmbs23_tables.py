@@ -26,6 +26,8 @@ PAGES = ("pmbs23.md",)
 FOLDER = "pmbs23"
 TABLES = ("means-mean", "means-period", "means-range", "means-metrics", "means-cores", "means-jobs", "claims")
 """The tables of the report that the page has; each is a file of docs/pmbs23, too."""
+PEER = "peer"
+"""The table that pmbs23_peer.py makes."""
 NUMBERS = ("means.csv", "claims-numbers.csv")
 """The files with all numbers behind them."""
 SMALL = "small.csv"
@@ -40,7 +42,7 @@ def rows_of(results: Path) -> pd.DataFrame:
 
 def make(part: Path, small: Path, docs: Path) -> int:
     """Write docs/pmbs23 and the tables of the page; says what changed."""
-    pages = doc_pages.read_pages(docs, PAGES, TABLES)
+    pages = doc_pages.read_pages(docs, PAGES, (*TABLES, PEER))
     folder = docs / FOLDER
     folder.mkdir(exist_ok=True)
     report = write_report(part)[0].parent
@@ -54,10 +56,12 @@ def make(part: Path, small: Path, docs: Path) -> int:
 
 def tables_of(docs: Path) -> dict[str, str]:
     """Every table, without its title. Raises InputError."""
-    return {name: read_text(docs / FOLDER / f"{name}.md").partition("\n")[2].strip() for name in TABLES}
+    return {name: read_text(docs / FOLDER / f"{name}.md").partition("\n")[2].strip() for name in (*TABLES, PEER)}
 
 
-main = doc_pages.Script("pmbs23_tables", DOCS, PAGES, TABLES, ("pmbs23-part", "pmbs23-small"), make, tables_of).main
+main = doc_pages.Script(
+    "pmbs23_tables", DOCS, PAGES, (*TABLES, PEER), ("pmbs23-part", "pmbs23-small"), make, tables_of
+).main
 
 if __name__ == "__main__":
     sys.exit(main())
