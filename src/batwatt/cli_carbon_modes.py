@@ -178,7 +178,9 @@ def _lwa(asked: Asked) -> Mode:
     if asked.forecast_error is not None:
         options["error"] = number_of("--forecast-error", asked.forecast_error)
     if asked.constraint is not None:
-        options["constraint"] = int(asked.constraint) if asked.constraint.isdecimal() else asked.constraint
+        # longer ones are refused, whatever they say
+        number = asked.constraint.isdecimal()
+        options["constraint"] = int(asked.constraint.lstrip("0")[:20] or 0) if number else asked.constraint
     jobs = _jobs(asked)
     course = read_course(asked.signal)
     values = course.at(np.arange(0.0, course.end_s, lwa.STEP_S)).tolist()

@@ -227,6 +227,12 @@ def test_lwa_takes_the_rows_at_full_and_half_hours(house, minutes):
     assert house.metrics()["immediate_carbon_g"] == pytest.approx(0.25, rel=1e-12)
 
 
+@pytest.mark.parametrize("digits", [10, 400, 5000])
+def test_lwa_refuses_to_shift_by_that_many_steps(house, digits):
+    done = run(house, "--policy", "interrupting", "--compat", "lwa", "--constraint", "9" * digits)
+    assert done.code == 2 and "constraint: must be from 0 to 1000000000 steps" in done.line
+
+
 def test_lwa_needs_a_date_for_its_constraints(house):
     signal = house.write("s.csv", "time_s,carbon_intensity\n" + "".join(f"{1800 * i},{i}\n" for i in range(200)))
     done = run(house, "--policy", "interrupting", "--compat", "lwa", signal=signal)

@@ -16,6 +16,7 @@ from batwatt.carbon.execution import ShiftJob
 from batwatt.carbon.outcome import ON_DEMAND, Outcome
 from batwatt.carbon.windows import CONSTRAINTS
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.batsim_json import shown
 from batwatt.inputs.seeds import rng_of
 from batwatt.model.phases import Array
 from batwatt.units import J_PER_KWH, finite
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 STEP_S = 1800.0
 """A step."""
 _ROUNDING = 1e-9
+_MOST_STEPS = 10**9
 Ints = npt.NDArray[np.int64]
 POLICIES = {
     "immediate": "Start at once.",
@@ -156,8 +158,9 @@ def _stepped(job: ShiftJob, begin: datetime | None, constraint: str | int, end: 
 def _flexibility(finish: int, begin: datetime | None, constraint: str | int) -> int:
     """By how many steps a job may be shifted that would finish at the end of step `finish` - 1."""
     if isinstance(constraint, int) and not isinstance(constraint, bool):
-        if not constraint >= 0:
-            raise InputError("option constraint", f"must be >= 0 steps, got {constraint!r}", "give for instance 48")
+        if not 0 <= constraint <= _MOST_STEPS:
+            problem = f"must be from 0 to {_MOST_STEPS} steps, got {shown(constraint)}"
+            raise InputError("option constraint", problem, "give for instance 48")
         return constraint
     name = str(constraint).lower().replace("_", "-")
     if name not in CONSTRAINTS:
