@@ -42,7 +42,7 @@ class Walk:
             if name == "step" and value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= MAX_HOSTS:
-                problem = f"{name} must be a whole number in {low}..{MAX_HOSTS}, got {shown(value)}"
+                problem = f"{name} must be a whole number >= {low}, got {shown(value)}"
                 raise InputError(_WHERE, problem, "correct it")
         if not self.mean - self.range >= 0:
             problem = f"range must be <= mean, got range {self.range!r} and mean {self.mean!r}"

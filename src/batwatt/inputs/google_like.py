@@ -52,7 +52,7 @@ class GoogleLike:
         for name in ("jobs_per_hour", "hours", "max_servers", "nb_res"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_INT:
-                problem = f"{name} must be a whole number >= 1 of 32 bits, got {shown(value)}"
+                problem = f"{name} must be a whole number >= 1, got {shown(value)}"
                 raise InputError(_WHERE, problem, "give 1 or more")
         for name in ("mean_runtime_s", "sigma", "min_runtime_s", "max_runtime_s", "reference_flops"):
             value = _number(name, getattr(self, name))

@@ -135,7 +135,7 @@ class VarcapLike:
             value = getattr(self, name)
             whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_INT
             if not (value is None or whole):
-                problem = f"{name} must be a whole number in 1..{MAX_INT}, got {shown(value)}"
+                problem = f"{name} must be a whole number >= 1, got {shown(value)}"
                 raise InputError(_WHERE, problem, "correct it")
         for name, low, high in _RANGES:
             value = getattr(self, name)
