@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batwatt.inputs.capacity_spec import parse_capacity
-from batwatt.inputs.characterise import characterise
+from batwatt.inputs.characterise import _correlation, characterise
 from batwatt.inputs.signal import Signal
 from batwatt.inputs.variation import Variation, vary
 from batwatt.model.series import Series
@@ -114,3 +115,8 @@ def test_the_german_capacity_walks_by_the_hour():
     # 596 g/kWh is the most, in a mean of 327.57
     assert found.low == pytest.approx(0.7 * 327.57 / 596, abs=1e-4)
     assert 0.03 < found.step_mean < 0.05 and found.correlation > 0.9
+
+
+def test_samples_that_are_all_the_same_are_not_correlated():
+    assert _correlation(np.array([2.0, 2.0, 2.0])) == 0.0
+    assert _correlation(np.array([1.0, -1.0, 1.0, -1.0])) == -0.75

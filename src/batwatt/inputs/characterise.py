@@ -123,6 +123,7 @@ def _structure(values: _Floats, low: float, high: float, correlation: float) -> 
 
 
 def _correlation(values: _Floats) -> float:
-    """Lag-1 autocorrelation."""
+    """Lag-1 autocorrelation; 0 of samples that are all the same, as where the rows differ between them."""
     around = values - values.mean()
-    return float(np.dot(around[:-1], around[1:]) / np.dot(around, around))
+    square = float(np.dot(around, around))
+    return float(np.dot(around[:-1], around[1:])) / square if square > 0.0 else 0.0
