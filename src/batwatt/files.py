@@ -31,10 +31,14 @@ def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
     """
     path = Path(path)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
-    if path.exists() and not path.is_file() and not path.is_dir():
-        # a device or a pipe
-        with _unwritable(path):
+    stream: IO[Any] | None = None
+    with _unwritable(path):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if path.exists() and not path.is_file():
+            # a device or a pipe
             stream = path.open(mode, **text)  # type: ignore[call-overload]
+    if stream is not None:
         with stream:
             yield stream
         return
