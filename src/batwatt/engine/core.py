@@ -238,24 +238,15 @@ class Engine:
         self._emit("SIMULATION_ENDS", {})
 
     def _begins(self) -> dict[str, Any]:
-        hosts = self.platform.hosts
+        count = len(self.platform)
         return {
-            "nb_resources": len(hosts),
-            "nb_compute_resources": len(hosts),
+            "nb_resources": count,
+            "nb_compute_resources": count,
             "nb_storage_resources": 0,
             "allow_compute_sharing": self.config.compute_sharing,
             "allow_storage_sharing": True,
             "config": self.config.payload(),
-            "compute_resources": [
-                {
-                    "id": host.id,
-                    "name": host.name,
-                    "state": "idle",
-                    "properties": dict(host.properties),
-                    "zone_properties": dict(host.zone_properties),
-                }
-                for host in hosts
-            ],
+            "compute_resources": self.machines.payload(),
             "storage_resources": [],
             "workloads": {workload.name: workload.source for workload in self.workloads},
             "profiles": self.catalogue.payload(),

@@ -7,6 +7,7 @@ that of a few operations on integers. Hosts that behave alike and are in the sam
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -70,6 +71,19 @@ class Machines:
         self._recount()
         self._spent_ticks = [0] * 6
         self._touched_s = np.zeros(len(self.hosts))
+
+    def payload(self) -> list[dict[str, Any]]:
+        """The `compute_resources` of SIMULATION_BEGINS."""
+        return [
+            {
+                "id": host.id,
+                "name": host.name,
+                "state": "idle",
+                "properties": dict(host.properties),
+                "zone_properties": dict(host.zone_properties),
+            }
+            for host in self.hosts
+        ]
 
     def _mode(self, kind: int, index: int) -> Mode:
         mode = self._modes.get((kind, index))
