@@ -141,8 +141,7 @@ def test_what_waits_when_the_window_ends_is_unfinished_and_not_rejected(folder):
 def test_without_energy_no_machine_is_switched(folder):
     assert risk(folder, "jobs.txt", "target-asap", "walk.txt", "--no-energy").code == 0
     without = figures(folder)
-    rows = (folder / "o" / "x_pstate_changes.csv").read_text().splitlines()
-    assert all(row.endswith(",0") for row in rows[1:])
+    assert not (folder / "o" / "x_pstate_changes.csv").exists()
     assert risk(folder, strategy="target-asap").code == 0
     figures_with = figures(folder)
     assert without["goodput"] == pytest.approx(figures_with["goodput"], abs=1e-6)

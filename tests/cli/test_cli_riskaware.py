@@ -21,7 +21,7 @@ NINE = {
 }  # fmt: skip
 # a walk of four machines of two cores; jobs of which some are from before the window [600, 3600]
 WALK = "time_s,machines\n0,4\n900,2\n1500,3\n1800,1\n2100,4\n2700,3\n"
-JOBS = "".join(f"{i} {150 * i} {200 + 170 * (i % 7)} {1 + i % 2}\n" for i in range(30))
+JOBS = "".join(f"{i} {150 * i} {200 + 170 * ((i + 3) % 7)} {1 + i % 2}\n" for i in range(30))
 
 
 def risk(house, *args, jobs=JOBS, walk=WALK, strategy="target-asap", machines=4, cores=2, to="x"):

@@ -100,7 +100,7 @@ def test_warnings_of_libraries(capsys):
 
 def test_log_lines_of_libraries(house, capsys):
     house.batwatt("policies")
-    logging.getLogger("somebody").warning("a\x1b[2Jb\n%s", "c" * 9000)
+    assert exit_code_of(lambda: logging.getLogger("somebody").warning("a\x1b[2Jb\n%s", "c" * 9000)) == 0
     err = capsys.readouterr().err
     assert err.startswith("WARNING: a\\x1b[2Jb ccc")
     clean(err)

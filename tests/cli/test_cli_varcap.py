@@ -23,7 +23,8 @@ SECONDS = "arrival_time,length,cpus\n" + "".join(f"{900 * i},{720 + 4680 * (i % 
 
 def varying(house: House, *args: object, jobs=HOURS, unit="hours", capacity: object = WALK, to="x") -> Done:
     """A run of riskaware on eight machines of four cores."""
-    words = ["-w", house.write("jobs.csv", jobs), "--machines", 8, "--cores", 4, "-s", "riskaware"]
+    words = [] if "-w" in args else ["-w", house.write("jobs.csv", jobs)]
+    words += ["--machines", 8, "--cores", 4, "-s", "riskaware"]
     words += ["-o", FIRST_FIT, "-e", house.out / to]
     if unit is not None:
         words += ["--length-unit", unit]

@@ -186,7 +186,7 @@ def test_frames_to_the_engine(frames):
 @pytest.mark.parametrize("frames", [*MULTIPART.values(), [b'{"now":0,"events":[]}']], ids=[*MULTIPART, "no begin"])
 def test_frames_to_the_scheduler(frames):
     done = threading.Event()
-    with SchedulerSocket("tcp://127.0.0.1:*", first_s=10, patience_s=10) as socket:
+    with SchedulerSocket("tcp://127.0.0.1:*", patience_s=10) as socket:
         peer = threading.Thread(target=speak, args=(zmq.REQ, frames, socket.endpoint, [], done))
         peer.start()
         with pytest.raises(ProtocolError) as error:

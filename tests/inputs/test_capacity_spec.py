@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_all_keys():
     keys += ",period=900,gaps=hold,max_gap_h=2"
     for kind in ("carbon", "price"):
         found = parsed(f"{kind}:x, y.csv,budget=.5,headroom=.9,floor=.1,reference=300,{keys}")
-        assert found == CapacitySpec(Purchased(file, Budget(0.5, 0.9, 0.1, 300.0)))
+        assert found == CapacitySpec(Purchased(replace(file, wanted=kind), Budget(0.5, 0.9, 0.1, 300.0)))
         assert found.files() == (Path("x, y.csv"),)
     assert parsed(f"stranded:x, y.csv,threshold=-1,low=.1,high=.8,{keys}").source == Purchased(
         file, Stranded(-1, 0.1, 0.8)

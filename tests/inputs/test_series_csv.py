@@ -36,7 +36,7 @@ def test_a_series(csv):
     [
         "\ufefftime_s,power_w\r\n0,1\r\n5,2\r\n",
         "note,power_w,time_s\nx,1,0\n,2,5\n",
-        ' time_s , power_w \n\n "0", 1\n  \n5,2,more\n\n',
+        ' time_s , power_w \n\n "0", 1\n  \n5,2,\n\n',
         "time_s,power_w\n0,1\n5,2",
     ],
 )

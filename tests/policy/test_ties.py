@@ -66,7 +66,7 @@ def cluster_on(platform: Platform, states: list[int], *jobs: tuple[str, int, flo
     cluster.pstate = list(states)
     for name, mask, start, walltime, work in jobs:
         cluster.queue.add(Job(name, mask.bit_count(), walltime))
-        waiting = cluster.queue.ordered(start)[-1]
+        waiting = list(cluster.queue.ordered(start))[-1]
         cluster.queue.remove(waiting)
         cluster.now_s = start
         cluster.start(waiting, mask).work_flops = work
@@ -147,7 +147,7 @@ def ordered(order: str, now_s: float, *rows: tuple[str, int, float, float]) -> l
     queue = Queue(make("order", order))
     for name, hosts, walltime, submit in rows:
         queue.add(Job(name, hosts, walltime, submit))
-    assert queue.head(now_s) is queue.ordered(now_s)[0]
+    assert next(queue.ordered(now_s)) is next(queue.fitting(now_s, 99))
     return [row.job.id for row in queue.ordered(now_s)]
 
 

@@ -97,7 +97,7 @@ def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
         for path, load in zip(spec.workloads, loads, strict=True):
             last_s = max((job.submit_time_s for job in load.jobs), default=0.0)
             if last_s > LATEST_S:
-                text = "%s: a job is submitted at %.15g s: if that is milliseconds since 1970, divide all times by 1000"
+                text = "%s: a job is submitted at %.15g s: milliseconds since 1970? then divide all times by 1000"
                 _log.warning(text, path, last_s)
     workload, *others = loads
     capacity = None

@@ -291,8 +291,8 @@ class SchedulerSocket(_Socket):
         """Wait for Batsim's next message."""
         text = self.receive(self._patience_s, self.alive, "Batsim")
         message = check_message(decode(text))
-        if not self._begun and [event["type"] for event in message["events"]] != ["SIMULATION_BEGINS"]:
-            raise ProtocolError("the first message of Batsim must be SIMULATION_BEGINS alone")
+        if not self._begun and [event["type"] for event in message["events"][:1]] != ["SIMULATION_BEGINS"]:
+            raise ProtocolError("the first event of Batsim must be SIMULATION_BEGINS")
         self._begun = True
         return message
 

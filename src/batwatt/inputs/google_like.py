@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import MAX_INT, shown
+from batwatt.inputs.batsim_json import shown
 from batwatt.inputs.platform_xml import MAX_HOSTS
 from batwatt.inputs.seeds import rng_of
 from batwatt.units import REFERENCE_SPEED, number, speed_flops
@@ -51,7 +51,7 @@ class GoogleLike:
     def __post_init__(self) -> None:
         for name in ("jobs_per_hour", "hours", "max_servers", "nb_res"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_INT:
+            if isinstance(value, bool) or not isinstance(value, int) or not value >= 1:
                 problem = f"{name} must be a whole number >= 1, got {shown(value)}"
                 raise InputError(_WHERE, problem, "give 1 or more")
         for name in ("mean_runtime_s", "sigma", "min_runtime_s", "max_runtime_s", "reference_flops"):
