@@ -71,10 +71,8 @@ def test_a_runs_table_and_files(house):
     done = house.run("--envelope", house.envelope)
     assert done.code == 0 and done.err.count("\n") == 1 and "the response 'hfld' met 2 delays" in done.err
     assert "slowdown" in done.out and "kills" in done.out and f"files: {house.out / 'x'}_*.csv" in done.out
-    # two columns more where jobs did not run at full speed
-    assert max(map(len, done.out.splitlines()[:-1])) <= 100
-    done = house.run("--envelope", house.envelope, "-o", '{"response": "none"}')
-    assert done.err == "" and max(map(len, done.out.splitlines()[:-1])) <= 80
+    # two columns more than in 80 characters, since not all jobs ran at full speed
+    assert "stretch" in done.out and max(map(len, done.out.splitlines()[:-1])) <= 97
 
 
 def test_compare(house):

@@ -96,8 +96,8 @@ def test_a_chain_of_short_intervals(run):
         (HEADER + "1,2,s,3,NA\n2,1,s,3,NA\n", "row 2: energy decreases from 2.000000 to 1.000000"),
         (HEADER + "2,2,s,3,NA\n1,2,s,3,NA\n", "row 2: time decreases"),
         (HEADER + "-1,2,s,3,NA\n", "row 1: time must be >= 0"),
-        (HEADER + "1,2,s,3,NA\n2,3,s,3,NA,7\n", "is not CSV"),
-        (HEADER + "1,2,s,3,NA,7\n2,3,s,3,NA,7\n", "is not CSV"),
+        (HEADER + "1,2,s,3,NA\n2,3,s,3,NA,7\n", "line 3: has 6 fields where the header names 5"),
+        (HEADER + "1,2,s,3,NA,7\n2,3,s,3,NA,7\n", "line 2: has 6 fields where the header names 5"),
     ],
 )
 def test_malformed(tmp_path, text, complaint):
