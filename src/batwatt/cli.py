@@ -373,8 +373,8 @@ def engine_command(
         more_workloads=tuple(workload[1:]),
         hosts=words.hosts,
     )
-    until = f"{spec.patience_s:g} s at most" if spec.patience_s else "for ever (--timeout)"
-    told = f"waiting for the scheduler at {printable(socket)} to connect and answer, {until}"
+    until = f"for {spec.patience_s:g} s at most" if spec.patience_s else "for ever (--timeout)"
+    told = f"asking the scheduler at {printable(socket)}; waiting for its answer {until}"
     run_engine(spec, socket, lambda: print(told, file=sys.stderr, flush=True))
 
 

@@ -17,7 +17,8 @@ from batwatt.campaign.cells import CODE, CODE_OF_OPTIMUM, code_digest
 
 # what a process that runs cells has loaded, but what does not change their figures
 HARMLESS = {
-    *("batwatt", "batwatt.campaign", "batwatt.errors", "batwatt.files", "batwatt.results"),
+    *("batwatt", "batwatt.campaign", "batwatt.errors", "batwatt.files", "batwatt.repeats", "batwatt.results"),
+    "batwatt.results.unfinished",
     *(f"batwatt.campaign.{name}" for name in ("cells", "declared", "execute", "made", "metadata", "sources", "spec")),
 }
 

@@ -270,7 +270,7 @@ def test_an_engine_whose_scheduler_talks_nonsense(house, name, endpoint):
         other.join()
     said = done.err.strip().split("\n")
     assert done.code in (1, 2) and house.left == []
-    assert len(said) == 2 and said[0].startswith(f"waiting for the scheduler at {endpoint} ")
+    assert len(said) == 2 and said[0].startswith(f"asking the scheduler at {endpoint}; ")
     assert said[1].startswith("batwatt: ") and expected in said[1]
 
 
@@ -286,7 +286,7 @@ def test_an_engine_whose_scheduler_is_silent(house, endpoint):
     done = house.batwatt("engine", "-p", SMALL, "-w", JOBS, "-s", endpoint, "-e", house.out / "x", "--timeout", 0.3)
     assert (done.code, house.left) == (1, [])
     waiting, failed = done.err.splitlines()
-    assert waiting == f"waiting for the scheduler at {endpoint} to connect and answer, 0.3 s at most"
+    assert waiting == f"asking the scheduler at {endpoint}; waiting for its answer for 0.3 s at most"
     assert failed == f"batwatt: the scheduler at {endpoint} has been silent for 0.3 s and never connected"
 
 

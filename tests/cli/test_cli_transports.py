@@ -68,7 +68,7 @@ def test_serve_and_engine(house, endpoint, dark):
     assert served.code == 0 and not ready.exists()
     assert listening == f"listening on {endpoint}; waiting for Batsim to connect, for ever (--timeout)"
     assert [line.partition(" (")[0] for line in told] == ["WARNING: the response 'hfld' met 3 delays"]
-    waiting = f"waiting for the scheduler at {endpoint} to connect and answer, for ever (--timeout)\n"
+    waiting = f"asking the scheduler at {endpoint}; waiting for its answer for ever (--timeout)\n"
     assert (played.code, played.err) == (0, waiting)
     for stem in CSV[:-1]:
         assert house.file(f"a_{stem}.csv") == house.file(f"b_{stem}.csv"), stem
