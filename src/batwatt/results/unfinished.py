@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from batwatt.model.platform import Platform
-from batwatt.model.workload import Composed, Delay, Job, Parallel, Workload
+from batwatt.model.workload import Workload
 from batwatt.results.metrics import Metrics
+from batwatt.results.work import run_times_s
 
 
 def why_none_finished(metrics: Metrics, workload: Workload, platform: Platform) -> str | None:
@@ -24,29 +27,13 @@ def why_none_finished(metrics: Metrics, workload: Workload, platform: Platform) 
 
 def _need(workload: Workload, platform: Platform) -> str:
     """How much of their walltimes the jobs need on the fastest hosts."""
-    shares = [
-        need_s / job.walltime_s
-        for job in workload.jobs
-        if job.walltime_s and (need_s := _need_s(workload, job.profile, job, platform.fastest_flops)) is not None
-    ]
+    needs_s = run_times_s(workload, platform.fastest_flops).tolist()
+    limited = [(job.walltime_s, need_s) for job, need_s in zip(workload.jobs, needs_s, strict=True) if job.walltime_s]
+    shares = [need_s / walltime_s for walltime_s, need_s in limited if not math.isnan(need_s)]
     if not shares:
         return ""
     low, high, speed = min(shares), max(shares), platform.fastest_flops / 1e9
     return f" (at the platform's full speed of {speed:g} Gflop/s jobs need {low:.3g} to {high:.3g} times theirs)"
-
-
-def _need_s(workload: Workload, name: str, job: Job, speed_flops: float) -> float | None:
-    """How long a profile lasts at most at a speed; None if it is not one that is simulated."""
-    profile = workload.profiles.get(name)
-    if isinstance(profile, Delay):
-        return profile.duration_s
-    if isinstance(profile, Parallel):
-        each = profile.each_flops(job.hosts)
-        return (max(profile.flops or (0.0,)) if each is None else each) / speed_flops
-    if isinstance(profile, Composed):
-        parts = [_need_s(workload, part, job, speed_flops) for part in profile.sequence]
-        return None if None in parts else profile.repeat * sum(part for part in parts if part is not None)
-    return None
 
 
 def _too_wide(workload: Workload, platform: Platform) -> str:

@@ -23,7 +23,7 @@ def full_speed_s(workload: Workload, reference_flops: float, origins: Origins, c
     A delay takes its time at any speed. A job that had begun before its window runs what was left of it first, and all
     of it (its field `length_s`) when it is submitted again.
     """
-    left_s = _per_job(workload, lambda profile, hosts: profile.run_s(hosts, reference_flops))
+    left_s = run_times_s(workload, reference_flops)
     again = ~origins.itself[chains.first]
     run_s = np.append(left_s, math.nan)[origins.job]
     if again.any():
@@ -35,6 +35,11 @@ def full_speed_s(workload: Workload, reference_flops: float, origins: Origins, c
                 whole_s[index] = length_s
         run_s[again] = np.append(whole_s, math.nan)[origins.job[again]]
     return run_s
+
+
+def run_times_s(workload: Workload, speed_flops: float) -> Floats:
+    """How long each job takes on hosts of `speed_flops` flop/s, in s; NaN where its profile is not simulated."""
+    return _per_job(workload, lambda profile, hosts: profile.run_s(hosts, speed_flops))
 
 
 def _per_job(workload: Workload, of: Callable[[Delay | Parallel, int], float]) -> Floats:
