@@ -10,7 +10,7 @@ from typing import Any
 
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
 from batwatt.inputs.batsim5 import refuse_batsim_5
-from batwatt.inputs.batsim_numbers import TOO_DEEP, batsim_float, batsim_number, wire, wire_floats
+from batwatt.inputs.batsim_numbers import TOO_DEEP, batsim_float, batsim_number, wire_floats
 from batwatt.inputs.devices import refuse_device
 from batwatt.inputs.hash_order import kept_parts
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
@@ -128,7 +128,7 @@ def parse_job(raw: Any, workload_name: str, where: object) -> Job:
         place = f"{where} (id {raw['id']!r})"
         raise InputError(place, f"'walltime' must be > 0 s, got {shown(walltime)}", "leave it out for no limit (or -1)")
     try:
-        sent = {key: value if _plain(value) else wire(value, 1) for key, value in raw.items()}
+        sent = {key: value if _plain(value) else wire_floats(value, 1) for key, value in raw.items()}
         sent["id"] = full_id
         limit = None if walltime == -1 else batsim_number(walltime)
         return Job(full_id, batsim_number(submit), hosts, profile, limit, sent)

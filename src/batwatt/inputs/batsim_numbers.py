@@ -78,13 +78,11 @@ def batsim_number(value: float) -> float:
     return batsim_float(str(value)) if type(value) is int and value > _UNSIGNED else float(value)
 
 
-def wire_floats(obj: Any) -> Any:
-    """A copy with every float rounded to 6 decimals, as Batsim's JSON has them; RecursionError beyond MAX_DEPTH."""
-    return wire(obj, 0)
+def wire_floats(obj: Any, depth: int = 0) -> Any:
+    """A copy with every float rounded to 6 decimals, as Batsim's JSON has them; RecursionError beyond MAX_DEPTH.
 
-
-def wire(obj: Any, depth: int) -> Any:
-    """The same for an object that is `depth` levels deep in another."""
+    `obj` may be `depth` levels deep in another object.
+    """
     if isinstance(obj, float):
         sent = round(obj, 6)
         if abs(obj - sent) > 4.8e-7 or 1e8 < abs(obj) < math.inf:
@@ -95,8 +93,8 @@ def wire(obj: Any, depth: int) -> Any:
         if depth >= MAX_DEPTH:
             raise RecursionError(TOO_DEEP)
         if isinstance(obj, dict):
-            return {key: wire(value, depth + 1) for key, value in obj.items()}
-        return [wire(value, depth + 1) for value in obj]
+            return {key: wire_floats(value, depth + 1) for key, value in obj.items()}
+        return [wire_floats(value, depth + 1) for value in obj]
     if isinstance(obj, int) and not -_SIGNED <= obj <= _UNSIGNED:
         return batsim_float(str(obj))
     return obj
