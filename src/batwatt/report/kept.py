@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,20 @@ from batwatt.results.writers import file_of
 
 def input_of(prefix: Path, name: str) -> Path | None:
     """The file that a run had as its input `name` ("envelope", "platform"), if it is there and still the same."""
+    return _same_file(_metadata(prefix), name)
+
+
+def _metadata(prefix: Path) -> Any:
+    """What `PREFIX_metadata.json` has; {} if it cannot be read."""
     try:
-        noted = json.loads(file_of(prefix, "metadata", ".json").read_text(encoding="utf-8"))["inputs"][name]
+        return json.loads(file_of(prefix, "metadata", ".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _same_file(metadata: Any, name: str) -> Path | None:
+    try:
+        noted = metadata["inputs"][name]
         path = Path(noted["path"])
         same = hashlib.sha256(path.read_bytes()).hexdigest() == noted["sha256"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -31,11 +44,11 @@ def input_of(prefix: Path, name: str) -> Path | None:
 
 def platform_of(prefix: Path) -> Platform | None:
     """The hosts of the platform file on which a kept run ran, if it is there and still the same."""
-    path = input_of(prefix, "platform")
+    metadata = _metadata(prefix)
+    path = _same_file(metadata, "platform")
     if path is None:
         return None
-    given = json.loads(file_of(prefix, "metadata", ".json").read_text(encoding="utf-8")).get("hosts", {})
-    hosts = HostChoice(**given)
+    hosts = HostChoice(**metadata.get("hosts", {}))
     return hosts.of(read_platform(path, hosts.master))
 
 
