@@ -19,7 +19,7 @@ from batwatt import __version__
 from batwatt.campaign.load import blaming, make_scheduler
 from batwatt.campaign.materials import capacity_named, capacity_of, is_trace, kept_trace, machines_of, platform_of
 from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
-from batwatt.cli_batsim import HOSTS, BatsimWords, batsim_options
+from batwatt.cli_batsim import HOSTS, Switches, batsim_options
 from batwatt.cli_campaign import campaign_commands
 from batwatt.cli_capacity import capacity_commands
 from batwatt.cli_carbon import carbon_commands
@@ -141,7 +141,7 @@ def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
 @app.command("run", rich_help_panel="Simulate")
 @batsim_options()
 def run_command(
-    words: BatsimWords,
+    switches: Switches,
     workload: Jobs,
     platform: OptionalPlatform = None,
     scheduler: SchedulerName = "powercap",
@@ -195,7 +195,7 @@ def run_command(
         envelope=envelope,
         events=events,
         engine=engine,  # type: ignore[arg-type]
-        config=words.config,
+        config=switches.config,
         batsim=batsim,
         batsim_args=tuple(batsim_arg or ()),
         patience_s=_patience(timeout),
@@ -204,7 +204,7 @@ def run_command(
         length_unit=unit_of(length_unit),
         long_s=long_of(long),
         more_workloads=tuple(workload[1:]),
-        hosts=words.hosts,
+        hosts=switches.hosts,
     )
     _run_all([(_label(spec), spec)])
 
@@ -236,14 +236,14 @@ def _jobs_of(spec: RunSpec) -> int:
     if not is_trace(spec.workload):
         return sum(len(read_workload(path, simulate=False).jobs) for path in spec.workloads)
     # kept for the run
-    platform = spec.hosts.of(platform_of(spec.platform, spec.hosts.master))
+    platform = platform_of(spec.platform, spec.hosts)
     return len(kept_trace(spec.workload, spec.window, len(platform), spec.length_unit).jobs)
 
 
 @app.command("compare", rich_help_panel="Simulate")
 @batsim_options(*HOSTS)
 def compare_command(
-    words: BatsimWords,
+    switches: Switches,
     platform: PlatformFile,
     workload: Jobs,
     envelope: Annotated[Path, typer.Option("--envelope", help="Power envelope (CSV time_s,power_w).")],
@@ -272,7 +272,7 @@ def compare_command(
             raise InputError("--case", problem, "choose another label")
         chosen = read_options(options, f"--case {label.strip()}")
         spec = RunSpec(platform, workload[0], scheduler, chosen, prefix, envelope)
-        specs.append((label.strip(), replace(spec, more_workloads=tuple(workload[1:]), hosts=words.hosts)))
+        specs.append((label.strip(), replace(spec, more_workloads=tuple(workload[1:]), hosts=switches.hosts)))
     for _, spec in specs:
         # what is wrong with a later case is said before the first one runs
         make_scheduler(scheduler, spec.scheduler_options())
@@ -290,9 +290,9 @@ def compare_command(
 
 
 @app.command("serve", rich_help_panel="Real Batsim")
-@batsim_options("master_host", "mmax")
+@batsim_options("master", "mmax")
 def serve_command(
-    words: BatsimWords,
+    switches: Switches,
     scheduler: SchedulerName = "powercap",
     options: OptionsJson = "{}",
     platform: Annotated[
@@ -314,18 +314,21 @@ def serve_command(
     """
     chosen = read_options(options)
     if platform is not None:
-        chosen.setdefault("platform", words.hosts.of(platform_of(platform, words.master_host)))
+        chosen.setdefault("platform", platform_of(platform, switches.hosts))
     if envelope is not None:
         chosen.setdefault("envelope", str(envelope))
     if capacity is not None:
-        chosen.setdefault("capacity", _served_capacity(capacity, platform, words.hosts))
+        chosen.setdefault("capacity", _served_capacity(capacity, platform, switches.hosts))
     patience_s = _patience(timeout)
 
     with nullcontext() if ready_file is None else living_file(ready_file, READY) as make:
 
         def ready(endpoint: str) -> None:
-            until = f"for {patience_s:g} s at most" if patience_s else "for ever (--timeout)"
-            print(f"listening on {endpoint}; waiting for Batsim to connect, {until}", file=sys.stderr, flush=True)
+            print(
+                f"listening on {endpoint}; waiting for Batsim to connect, {_at_most(patience_s)}",
+                file=sys.stderr,
+                flush=True,
+            )
             if make is not None:
                 make(endpoint)
 
@@ -341,13 +344,13 @@ def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str
         return text
     if platform is None:
         raise InputError("--capacity", f"{text!r} is made for a number of machines", "give --platform, too, or a file")
-    return capacity_of(given, len(machines_of(hosts.of(platform_of(platform, hosts.master)))))
+    return capacity_of(given, len(machines_of(platform_of(platform, hosts))))
 
 
 @app.command("engine", rich_help_panel="Real Batsim")
 @batsim_options()
 def engine_command(
-    words: BatsimWords,
+    switches: Switches,
     platform: PlatformFile,
     workload: Jobs,
     socket: Annotated[
@@ -368,14 +371,17 @@ def engine_command(
         workload[0],
         prefix=export,
         events=events,
-        config=words.config,
+        config=switches.config,
         patience_s=_patience(timeout),
         more_workloads=tuple(workload[1:]),
-        hosts=words.hosts,
+        hosts=switches.hosts,
     )
-    until = f"for {spec.patience_s:g} s at most" if spec.patience_s else "for ever (--timeout)"
-    told = f"asking the scheduler at {printable(socket)}; waiting for its answer {until}"
-    run_engine(spec, socket, lambda: print(told, file=sys.stderr, flush=True))
+    waiting = f"asking the scheduler at {printable(socket)}; waiting for its answer {_at_most(spec.patience_s)}"
+    run_engine(spec, socket, lambda: print(waiting, file=sys.stderr, flush=True))
+
+
+def _at_most(patience_s: float | None) -> str:
+    return f"for {patience_s:g} s at most" if patience_s else "for ever (--timeout)"
 
 
 inputs_commands(app)

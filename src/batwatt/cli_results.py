@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 
 from batwatt.campaign.load import describe_file, describe_options, describe_schedulers, is_file_name
-from batwatt.campaign.materials import capacity_named, gather
+from batwatt.campaign.materials import capacity_named, gather, platform_of
 from batwatt.campaign.run import RunSpec, write_results
-from batwatt.cli_batsim import HOSTS, BatsimWords, batsim_options
+from batwatt.cli_batsim import HOSTS, Switches, batsim_options
 from batwatt.cli_options import (
     CapacityText,
     CoreCount,
@@ -31,7 +31,6 @@ from batwatt.errors import InputError, UnknownNameError, printable
 from batwatt.inputs.capacity_spec import CapacitySpec
 from batwatt.inputs.jobs_csv import TimeUnit
 from batwatt.inputs.machines import Machines
-from batwatt.inputs.platform_xml import read_platform
 from batwatt.inputs.series_csv import read_series
 from batwatt.model.workload import LONG_S
 from batwatt.policy.registry import describe
@@ -135,7 +134,7 @@ def _print_sections(console: Console, width: int, sections: Mapping[str, Sequenc
 
 @batsim_options(*HOSTS)
 def metrics(
-    words: BatsimWords,
+    switches: Switches,
     prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left.")],
     workload: Jobs,
     platform: OptionalPlatform = None,
@@ -172,15 +171,15 @@ def metrics(
         long_s=long_of(long),
         in_flops=slowed,
         more_workloads=tuple(workload[1:]),
-        hosts=words.hosts,
+        hosts=switches.hosts,
     )
     found = write_results(prefix, gather(spec, envelope))
     print_summary([(prefix.name, found)])
 
 
-@batsim_options("master_host", "mmax")
+@batsim_options("master", "mmax")
 def gantt(
-    words: BatsimWords,
+    switches: Switches,
     prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left, ours or a real Batsim's.")],
     platform: Annotated[Path, typer.Option("-p", "--platform", help="The platform of that run.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")],
@@ -193,7 +192,7 @@ def gantt(
     batwatt gantt out/x -p platforms/grid5000.xml --envelope power_profiles/profile3.csv -o out/x.svg
     """
     series = read_series(envelope) if envelope is not None else None
-    chosen = words.hosts.of(read_platform(platform, words.master_host))
+    chosen = platform_of(platform, switches.hosts)
     print(printable(plot_gantt(prefix, chosen, series, output, title)))
 
 

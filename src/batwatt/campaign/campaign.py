@@ -246,7 +246,7 @@ def check_inputs(cells: Sequence[Cell]) -> None:
         place = (platform.sha256, platform.hosts)
         if place not in slots:
             file = platform.machines if isinstance(platform, MadePlatform) else platform.path
-            made = platform.hosts.of(platform_of(file, platform.hosts.master))
+            made = platform_of(file, platform.hosts)
             if cell.events:
                 read_events(cell.events.path, cell.engine_options.forward_unknown_events, len(made))
             slots[place] = len(machines_of(made))

@@ -17,10 +17,11 @@ from batwatt.inputs.capacity import read_capacity, to_csv
 from batwatt.inputs.capacity_spec import CapacitySpec, parse_capacity
 from batwatt.inputs.convert import SUFFIXES, read_trace
 from batwatt.inputs.google_like import to_text
+from batwatt.inputs.host_choice import HostChoice
 from batwatt.inputs.in_flops import json_in_flops, workload_in_flops
 from batwatt.inputs.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.machines import Machines, machines_platform, machines_xml
-from batwatt.inputs.platform_xml import MASTER_HOST, read_platform
+from batwatt.inputs.platform_xml import read_platform
 from batwatt.inputs.series_csv import read_series
 from batwatt.inputs.trace import LATEST_S
 from batwatt.inputs.window import window_json, window_workload
@@ -80,7 +81,7 @@ def capacity_named(text: str | Path) -> Path | CapacitySpec:
 
 def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
     """Read everything that a run needs. Raises InputError."""
-    everything = platform_of(spec.platform, spec.hosts.master)
+    everything = _all_hosts(spec.platform, spec.hosts.master)
     loads = _json_workloads(spec)
     platform = spec.hosts.of(everything, max((load.nb_res for load in loads), default=None))
     for ignored in platform.not_simulated if spec.engine != "batsim" else ():
@@ -146,7 +147,7 @@ def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
     platform, workload = spec.platform, spec.workload
     if isinstance(platform, Machines):
         platform = _write(file_of(prefix, "platform", ".xml"), machines_xml(platform))
-    speed_flops = reference_flops(spec, spec.hosts.of(platform_of(spec.platform, spec.hosts.master)))
+    speed_flops = reference_flops(spec, platform_of(spec.platform, spec.hosts))
     if is_trace(workload) or speed_flops is not None:
         if is_trace(workload):
             data = window_json(read_trace(workload, spec.length_unit), *_bounds(spec.window), hosts, workload)
@@ -164,8 +165,12 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def platform_of(given: Path | Machines, master: str = MASTER_HOST) -> Platform:
-    """A platform of a file, or of like machines, which this process makes once. Raises InputError."""
+def platform_of(given: Path | Machines, hosts: HostChoice) -> Platform:
+    """The chosen hosts of a platform file, or of like machines, which this process makes once. Raises InputError."""
+    return hosts.of(_all_hosts(given, hosts.master))
+
+
+def _all_hosts(given: Path | Machines, master: str) -> Platform:
     return _made(given) if isinstance(given, Machines) else read_platform(given, master)
 
 

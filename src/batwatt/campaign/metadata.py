@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform as python_platform
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from batwatt import __version__
 from batwatt.engine.config import EngineConfig
 from batwatt.files import write_json
 from batwatt.inputs.capacity_spec import CapacitySpec
+from batwatt.inputs.host_choice import HostChoice
 from batwatt.inputs.machines import Machines
 from batwatt.policy.envelope import EVENTS
 from batwatt.results.writers import file_of
@@ -31,8 +32,10 @@ def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s:
         inputs["capacity"] = spec.capacity
     if not isinstance(spec.platform, Machines):
         inputs["platform"] = spec.platform
+    # with all hosts, as then no platform is read
+    options = replace(spec, hosts=HostChoice()).scheduler_options()
     for name in ("platform", "envelope", "reference"):
-        given = spec.scheduler_options().get(name)
+        given = options.get(name)
         # a scheduler of somebody else may mean something else by it
         if isinstance(given, str | Path) and given != EVENTS and Path(given).is_file():
             inputs[name] = Path(given)

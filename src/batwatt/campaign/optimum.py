@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from batwatt.campaign.materials import platform_of
 from batwatt.campaign.run import RunSpec, run, staging
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
@@ -19,7 +20,6 @@ from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
 from batwatt.files import write_json
 from batwatt.inputs.batsim_json import read_workload
-from batwatt.inputs.platform_xml import read_platform
 from batwatt.inputs.series_csv import read_series
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
@@ -67,8 +67,7 @@ def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> OptimumResult
     InputError for bad input, also if a job can never run under the envelope.
     """
     budget, envelope = check_optimum(spec)
-    assert isinstance(spec.platform, Path)
-    platform = spec.hosts.of(read_platform(spec.platform, spec.hosts.master))
+    platform = platform_of(spec.platform, spec.hosts)
     workload = read_workload(spec.workload)
     problem = make_problem(platform, workload, envelope)
     orders = _orders(problem, platform, workload, envelope)

@@ -95,16 +95,18 @@ class RunSpec:
         """All files of jobs."""
         return (self.workload, *self.more_workloads)
 
-    def scheduler_options(self) -> dict[str, Any]:
+    def scheduler_options(self, platform: Platform | None = None) -> dict[str, Any]:
         """The scheduler's options with the run's own platform, envelope, capacity and end, unless they name others.
 
-        A capacity that is to be made is not among them.
+        The platform is the one given, if it has been read; else its file's name, or what is read of it if hosts are
+        chosen. A capacity that is to be made is not among them.
         """
         options = dict(self.options)
-        if not isinstance(self.platform, Machines) and "platform" not in options:
+        if platform is not None:
+            options.setdefault("platform", platform)
+        elif not isinstance(self.platform, Machines) and "platform" not in options:
             chosen = self.hosts != HostChoice()
-            read = self.hosts.of(platform_of(self.platform, self.hosts.master)) if chosen else str(self.platform)
-            options["platform"] = read
+            options["platform"] = platform_of(self.platform, self.hosts) if chosen else str(self.platform)
         if self.envelope is not None:
             options.setdefault("envelope", str(self.envelope))
         if isinstance(self.capacity, Path):
@@ -160,9 +162,7 @@ def _run(spec: RunSpec, progress: Progress | None, durable: bool) -> RunResult:
     given = spec.envelope or spec.options.get("envelope")
     materials = gather(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
     platform, envelope = materials.platform, materials.envelope
-    options = spec.scheduler_options()
-    if "platform" not in spec.options:
-        options["platform"] = platform
+    options = spec.scheduler_options(platform)
     if isinstance(spec.capacity, CapacitySpec):
         options["capacity"] = materials.capacity
     if "long_s" in _options_of(found):
