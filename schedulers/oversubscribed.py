@@ -17,10 +17,11 @@ from batwatt.policy.base import Job
 from batwatt.policy.capacity import VaryingOptions
 from batwatt.policy.fleet import Task
 from batwatt.policy.lines import Buckets
-from batwatt.policy.oversubscription import EVEN_S, Shares, speeds_of
+from batwatt.policy.oversubscription import Shares, speeds_of
 from batwatt.policy.schemes import Base, Parts
 from batwatt.policy.terminations import LeastSafe
 from batwatt.policy.varying import VaryingScheduler
+from batwatt.units import EVEN_S
 
 
 class OversubscribedOptions(VaryingOptions):

@@ -13,9 +13,9 @@ from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.planner.plan_file import Plan, read_plan
 from batwatt.policy.envelope import EnvelopeScheduler
-from batwatt.policy.injector import EARLY_S
 from batwatt.policy.options import EnvelopeOptions
 from batwatt.policy.queue import Waiting
+from batwatt.units import REPORTED_S
 
 
 class PlannedOptions(EnvelopeOptions):
@@ -87,14 +87,14 @@ class Planned(EnvelopeScheduler):
         blocked = 0
         left = []
         for index, action in enumerate(self._actions):
-            if action.time_s > now_s + EARLY_S:
+            if action.time_s > now_s + REPORTED_S:
                 left += self._actions[index:]
                 break
             if action.mask & blocked or not self._done_now(action, now_s):
                 blocked |= action.mask
                 left.append(action)
         self._actions = left
-        coming = [action.time_s for action in left if action.time_s > now_s + EARLY_S]
+        coming = [action.time_s for action in left if action.time_s > now_s + REPORTED_S]
         if coming and coming[0] > self._next_call_s:
             self._next_call_s = coming[0]
             self.bs.wake_me_up_at(coming[0])
@@ -126,7 +126,7 @@ class Planned(EnvelopeScheduler):
         if action.pstate in hosts[0].sleep_of and action.mask & cluster.busy:
             return False
         # Batsim counts a server that begins in another p-state than 0 at the power of 0 until it is asked for one
-        fresh = sum(1 << host.id for host in hosts if now_s <= EARLY_S and host.initial_pstate)
+        fresh = sum(1 << host.id for host in hosts if now_s <= REPORTED_S and host.initial_pstate)
         same = sum(1 << host.id for host in hosts if cluster.pstate[host.id] == action.pstate)
         mask = action.mask & (fresh | ~same)
         if mask:

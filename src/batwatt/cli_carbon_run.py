@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -107,8 +104,7 @@ def run_command(
     found = mode.run(policy)
     base = found
     if found.policy != BASE:
-        with _quiet():
-            base = mode.run(BASE)
+        base = mode.run(BASE)
     table = _table([base] if found is base else [base, found], base)
     segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")
     if picture is not None:
@@ -171,22 +167,11 @@ def compare_command(
         raise InputError("--policies", "names none", "write for instance oracle,phase-aware")
     mode = mode_of(asked)
     base = mode.run(BASE)
-    with _quiet():
-        found = [base, *(mode.run(name) for name in names if name != BASE)]
+    found = [base, *(mode.run(name) for name in names if name != BASE)]
     table = _table(found, base)
     if output is not None:
         deliver(table.to_csv(index=False, lineterminator="\n"), output)
     _show(table)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Within, nothing is warned of: it has been said of the same jobs under another policy."""
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(logging.NOTSET)
 
 
 def _table(outcomes: list[Outcome], base: Outcome) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Reading numbers with SimGrid's units, and finite numbers; everything inside is SI (s, W, J, flop/s)."""
+"""Units, tolerances of times, numbers with SimGrid's units, finite numbers; all is SI inside (s, W, J, flop/s)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ import re
 
 HOUR_S = 3600.0
 J_PER_KWH = 3.6e6
+
+PRECISION_S = 1e-9
+"""Times in s that differ by less are one time: SimGrid's timing precision, and more than sums of times are wrong by."""
+REPORTED_S = 1e-6
+"""Batsim reports and prints times to so many s."""
+EVEN_S = 1e-5
+"""A job that is less than so many s of work behind has caught up; it is several reported times from being exact."""
+LAG_S = 1e-3
+"""Times in s that differ by less may be one to a scheduler: Batsim reports them rounded, and later than planned."""
+
 REFERENCE_SPEED = "18.4Gf"
 """Speed of a core of generated machines, and the one at which generated work lasts as long as it is meant to: that of a
 Taurus server in its fastest state (Table I of the powercap paper)."""

@@ -12,12 +12,12 @@ from typing import Any
 
 from batwatt.campaign.carbon_spec import Permutation
 from batwatt.carbon.course import Course
-from batwatt.carbon.execution import DATE_S, Execution, ShiftJob, carry_out
+from batwatt.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.carbon.optimum import plan
 from batwatt.carbon.policies import Known, immediate, oracle, suspend_resume
 from batwatt.carbon.windows import Window
 from batwatt.model.phases import Phase, PhaseModel
-from batwatt.units import HOUR_S
+from batwatt.units import HOUR_S, PRECISION_S
 
 FIGURES: Mapping[str, str] = {
     "arrival_s": "when the job arrived, s from the signal's first row",
@@ -93,7 +93,7 @@ def _row(permutation: Permutation, arrival_s: float, course: Course) -> dict[str
 
 def _late_s(execution: Execution, deadline_s: float) -> float:
     late_s = execution.end_s - deadline_s
-    return late_s if late_s > DATE_S * max(1, len(execution.segments)) else 0.0
+    return late_s if late_s > PRECISION_S * max(1, len(execution.segments)) else 0.0
 
 
 def _without_phases(model: PhaseModel) -> PhaseModel:

@@ -128,7 +128,7 @@ def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: 
         # what a heuristic cannot do is no news for the user of the optimum
         scheduler.logger = logging.Logger("heuristic", logging.CRITICAL)
         record = simulate(Engine(platform, [workload], EngineConfig(energy=True)), scheduler)
-        began = {f"{workload.name}!{row[0]}": row[8] for row in record.jobs if row[6] == 1}
+        began = {f"{workload.name}!{row.job_id}": row.starting_time for row in record.jobs if row.success}
         yield sorted(range(len(tasks)), key=lambda j: (began.get(tasks[j].id, tasks[j].submit_s), j))
 
 

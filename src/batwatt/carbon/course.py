@@ -11,7 +11,7 @@ import numpy as np
 from batwatt.errors import InputError
 from batwatt.inputs.signal import Signal
 from batwatt.model.phases import Array, Steps
-from batwatt.units import J_PER_KWH
+from batwatt.units import J_PER_KWH, REPORTED_S
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Course:
     def covers(self, end_s: float, whose: object) -> None:
         """Raise InputError unless the signal is known until `end_s`."""
         # sums of times differ in their last digits
-        if not end_s <= self.end_s + 1e-6:
+        if not end_s <= self.end_s + REPORTED_S:
             problem = f"the signal ends at {self.end_s:g} s, before {end_s:g} s, which {whose} may need"
             raise InputError(self.source, problem, "take a longer signal, or let jobs wait less")
 

@@ -10,11 +10,10 @@ import numpy as np
 
 from batwatt.carbon.course import Course
 from batwatt.model.phases import PhaseModel, ShiftJob, Steps
+from batwatt.units import PRECISION_S
 
 Interval = tuple[float, float]
 """Begin and end in s, begin < end."""
-DATE_S = 1e-9
-"""Dates closer than this are one date."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def carry_out(
         startup = min(model.startup_s, end - begin)
         room = max(0.0, end - begin - model.startup_s)
         # an end that rounding put a little too early is not one
-        last = index == len(joined) - 1 or done_s + room >= model.work_s - DATE_S
+        last = index == len(joined) - 1 or done_s + room >= model.work_s - PRECISION_S
         if last:
             startup, to = model.startup_s, model.work_s
         else:
@@ -123,9 +122,9 @@ def _joined(intervals: Sequence[Interval], apart: bool) -> list[Interval]:
     for begin, end in intervals:
         if not begin < end:
             raise ValueError(f"an interval must begin before it ends, got {begin!r} and {end!r}")
-        if found and begin - found[-1][1] < -DATE_S:
+        if found and begin - found[-1][1] < -PRECISION_S:
             raise ValueError(f"intervals must follow each other, got {found[-1]!r} and {(begin, end)!r}")
-        if found and not apart and begin - found[-1][1] <= DATE_S:
+        if found and not apart and begin - found[-1][1] <= PRECISION_S:
             found[-1] = found[-1][0], end
         else:
             found.append((begin, end))
@@ -136,4 +135,4 @@ def _joined(intervals: Sequence[Interval], apart: bool) -> list[Interval]:
 
 def _saved(model: PhaseModel, progress_s: float) -> float:
     """The progress at the last checkpoint up to some progress."""
-    return max((at for at in model.checkpoints_s if at <= progress_s + DATE_S), default=0.0)
+    return max((at for at in model.checkpoints_s if at <= progress_s + PRECISION_S), default=0.0)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.carbon.execution import DATE_S, Execution
+from batwatt.carbon.execution import Execution
 from batwatt.model.phases import Array
 from batwatt.model.series import Series
+from batwatt.units import PRECISION_S
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,8 @@ class Ledger:
         for segment in execution.segments:
             steps = segment.steps(execution.job.model)
             dates = (segment.begin_s + steps.edges_s) / self.slot_s
-            begins = np.floor(dates[:-1] + DATE_S).astype(int)
-            ends = np.maximum(np.ceil(dates[1:] - DATE_S).astype(int), begins + 1)
+            begins = np.floor(dates[:-1] + PRECISION_S).astype(int)
+            ends = np.maximum(np.ceil(dates[1:] - PRECISION_S).astype(int), begins + 1)
             for begin, end, watts in zip(begins.tolist(), ends.tolist(), steps.watts.tolist(), strict=True):
                 yield begin, end, watts * execution.job.cpus
 

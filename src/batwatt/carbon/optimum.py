@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.carbon.course import Course
-from batwatt.carbon.execution import DATE_S, Execution, Interval, Segment, ShiftJob
+from batwatt.carbon.execution import Execution, Interval, Segment, ShiftJob
 from batwatt.carbon.optimum_kernel import NOISE, fill
 from batwatt.carbon.starts import ahead, candidates, emitted, first_least
 from batwatt.errors import InputError
 from batwatt.model.phases import Array, PhaseModel
-from batwatt.units import J_PER_KWH
+from batwatt.units import J_PER_KWH, PRECISION_S
 
 MOST_CELLS = 1_000_000_000
 """More states are not computed: the slots become longer, or the user is told to make them so."""
@@ -164,7 +164,7 @@ def grid_of(
 ) -> Grid:
     """The slots of a window. Raises NoPlanError, InputError."""
     window_s = deadline_s - begin_s
-    if not window_s >= model.length_s - DATE_S:
+    if not window_s >= model.length_s - PRECISION_S:
         raise NoPlanError(f"there are {window_s:g} s until the deadline and the job takes {model.length_s:g} s")
     if not begin_s >= 0.0:
         raise InputError(course.source, f"the signal begins at 0 s, after {begin_s:g} s", "start the job later")
@@ -201,12 +201,12 @@ def grid_of(
     rows, progress = np.arange(1, work), ends
     if checkpoints:
         # of several in one slot the last counts
-        marks = {math.ceil(at / slot_s - DATE_S): at for at in model.checkpoints_s}
+        marks = {math.ceil(at / slot_s - PRECISION_S): at for at in model.checkpoints_s}
         marks = {row: at for row, at in marks.items() if row < work}
         rows, progress = np.array(list(marks), dtype=np.int64), ends.copy()
         progress[rows] = list(marks.values())
     lag_s = float(np.max(ends - progress))
-    extra = math.ceil((model.startup_s + lag_s) / slot_s - DATE_S) - startup
+    extra = math.ceil((model.startup_s + lag_s) / slot_s - PRECISION_S) - startup
     restarts = starts
     if extra:
         restarts = np.concatenate([np.full(extra, np.inf), starts[:-extra]])
@@ -279,9 +279,9 @@ def _traced(
 def _counts(model: PhaseModel, window_s: float, slot_s: float) -> tuple[int, int, int]:
     """Slots of the window, of a start-up and of the work."""
     return (
-        math.floor(window_s / slot_s + DATE_S),
-        math.ceil(model.startup_s / slot_s - DATE_S),
-        max(1, math.ceil(model.work_s / slot_s - DATE_S)),
+        math.floor(window_s / slot_s + PRECISION_S),
+        math.ceil(model.startup_s / slot_s - PRECISION_S),
+        max(1, math.ceil(model.work_s / slot_s - PRECISION_S)),
     )
 
 
@@ -317,4 +317,4 @@ def _lengths(model: PhaseModel, course: Course, begin_s: float, deadline_s: floa
 
 def _divides(slot_s: float, length_s: float) -> bool:
     count = length_s / slot_s
-    return abs(count - round(count)) < DATE_S
+    return abs(count - round(count)) < PRECISION_S

@@ -14,6 +14,7 @@ import pandas as pd
 
 from batwatt.carbon.course import Course
 from batwatt.carbon.execution import Execution
+from batwatt.units import REPORTED_S
 
 SEGMENT_COLUMNS: Mapping[str, str] = {
     "job": "the job",
@@ -40,8 +41,6 @@ FURTHER_COLUMNS: Mapping[str, str] = {
 ON_DEMAND, RESERVED, SPOT = "on-demand", "reserved", "spot"
 MACHINES = (ON_DEMAND, RESERVED, SPOT)
 _OTHERWISE = {"startup_energy_j": 0.0, "energy_cost": 0.0, "deadline_s": np.inf, "repetition": 0}
-LATE_S = 1e-6
-"""A job that finishes less than this after its deadline is in time."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class Outcome:
             "segments": int(jobs["segments"].sum()),
             "jobs": len(jobs),
             "suspended_jobs": int((jobs["segments"] > 1).sum()),
-            "late_jobs": int((jobs["end_s"] > jobs["deadline_s"] + LATE_S).sum()),
+            "late_jobs": int((jobs["end_s"] > jobs["deadline_s"] + REPORTED_S).sum()),
             "startup_energy_j": float(jobs["startup_energy_j"].sum()),
         }
 

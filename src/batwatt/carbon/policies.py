@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from batwatt.carbon.course import Course
-from batwatt.carbon.execution import DATE_S, Interval, ShiftJob, carry_out
+from batwatt.carbon.execution import Interval, ShiftJob, carry_out
 from batwatt.carbon.optimum import plan
 from batwatt.carbon.starts import NOISE, ahead, candidates, emitted, first_least, quantile_in_time
 from batwatt.carbon.windows import Window
 from batwatt.errors import UnknownNameError
 from batwatt.model.phases import Array, Steps, constant
-from batwatt.units import HOUR_S
+from batwatt.units import HOUR_S, PRECISION_S
 
 DAY_S = 24 * HOUR_S
 QUANTILE = 0.3
@@ -164,7 +164,7 @@ def suspend_resume(job: ShiftJob, window: Window, course: Course, known: Known) 
     for index in np.argsort(part.values, kind="stable"):
         begin, end = part.edges_s[index : index + 2].tolist()
         taken_s = min(left_s, end - begin)
-        if taken_s > DATE_S:
+        if taken_s > PRECISION_S:
             pieces.append((begin, begin + taken_s))
         left_s -= taken_s
     return _after(window, sorted(pieces))
@@ -185,7 +185,7 @@ def suspend_resume_threshold(job: ShiftJob, window: Window, course: Course, know
         waited_s = 0.0 if value < bound else min(patience_s, end - at)
         patience_s -= waited_s
         ran_s = min(left_s, end - at - waited_s)
-        if ran_s > DATE_S:
+        if ran_s > PRECISION_S:
             pieces.append((at + waited_s, at + waited_s + ran_s))
         left_s -= ran_s
     return _after(window, pieces)
@@ -198,7 +198,7 @@ def wait_awhile(job: ShiftJob, window: Window, course: Course, known: Known) -> 
     d = 30 min, or the slot that is given; k whole. Let's Wait Awhile, not interrupting, with the right bound.
     """
     step_s = known.slot_s or STEP_S
-    offsets: Array = np.arange(int(window.wait_s / step_s + DATE_S) + 1, dtype=np.float64) * step_s
+    offsets: Array = np.arange(int(window.wait_s / step_s + PRECISION_S) + 1, dtype=np.float64) * step_s
     part = ahead(course, window.arrival_s, window.deadline_s(job), job.id)
     sums = part.per_watt(offsets, offsets + job.length_s)
     return _run(job, window.arrival_s + float(offsets[first_least(sums)]))
@@ -219,7 +219,7 @@ def wait_awhile_interrupting(job: ShiftJob, window: Window, course: Course, know
     # means that differ by rounding alone are equal
     order = np.argsort(np.round(means / (np.abs(means).max() or 1.0), 12), kind="stable")
     lasting = np.cumsum(np.diff(edges)[order])
-    chosen = np.sort(order[: int(np.argmax(lasting >= job.length_s - DATE_S)) + 1])
+    chosen = np.sort(order[: int(np.argmax(lasting >= job.length_s - PRECISION_S)) + 1])
     return _after(window, [(float(edges[i]), float(edges[i + 1])) for i in chosen])
 
 

@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.carbon.course import Course
-from batwatt.carbon.execution import DATE_S, Execution, ShiftJob, carry_out
+from batwatt.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.carbon.ledger import Ledger
 from batwatt.carbon.optimum import NoPlanError, plan
 from batwatt.carbon.policies import Known, ShiftPolicy, immediate, oracle
 from batwatt.carbon.starts import first_least
 from batwatt.carbon.windows import Window
 from batwatt.model.phases import Array
+from batwatt.units import PRECISION_S
 
 
 class SharedCluster:
@@ -73,7 +74,7 @@ class SharedCluster:
                 return None
             return found.execution(job)
         whole = self._at_once(job, window, known)
-        good = self.ledger.fitting(self.ledger.need(whole), math.floor(window.wait_s / slot_s + DATE_S))
+        good = self.ledger.fitting(self.ledger.need(whole), math.floor(window.wait_s / slot_s + PRECISION_S))
         if not good.any():
             return None
         delays_s: Array = np.flatnonzero(good).astype(np.float64) * slot_s
@@ -83,9 +84,9 @@ class SharedCluster:
     def _blocked(self, job: ShiftJob, window: Window) -> npt.NDArray[np.bool_]:
         """The job's own slots, which begin at its arrival, without room for it."""
         slot_s = self.ledger.slot_s
-        count = math.floor((window.deadline_s(job) - window.arrival_s) / slot_s + DATE_S)
-        first = math.floor(window.arrival_s / slot_s + DATE_S)
-        aligned = window.arrival_s / slot_s - first < DATE_S
+        count = math.floor((window.deadline_s(job) - window.arrival_s) / slot_s + PRECISION_S)
+        first = math.floor(window.arrival_s / slot_s + PRECISION_S)
+        aligned = window.arrival_s / slot_s - first < PRECISION_S
         most_w = max(phase.power_w for phase in (*job.model.startup, *job.model.work))
         full = self.ledger.full(first, count + 1, job.cpus, most_w * job.cpus)
         return full[:-1] if aligned else full[:-1] | full[1:]

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from batwatt.carbon.course import Course
-from batwatt.carbon.execution import DATE_S, ShiftJob
+from batwatt.carbon.execution import ShiftJob
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.units import HOUR_S
+from batwatt.units import HOUR_S, PRECISION_S
 
 SHORT_S = 2 * HOUR_S
 """Jobs shorter than this are short, all others long (the two classes of GAIA)."""
@@ -61,7 +61,7 @@ def by_class(job: ShiftJob, wait_h: Sequence[float]) -> Window:
 def by_deadline(job: ShiftJob, deadline_h: float) -> Window:
     """A job must finish within `deadline_h` h of its arrival. Raises InputError if it cannot."""
     wait_s = deadline_h * HOUR_S - job.length_s
-    if not wait_s >= -DATE_S:
+    if not wait_s >= -PRECISION_S:
         problem = f"it takes {job.length_s:g} s and must finish within {deadline_h:g} h of its arrival"
         raise InputError(f"job {job.id}", problem, f"allow at least {job.length_s / HOUR_S:g} h")
     return Window(job.arrival_s, max(wait_s, 0.0))

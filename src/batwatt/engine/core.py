@@ -23,6 +23,7 @@ from batwatt.model import hostset
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record
 from batwatt.model.workload import Job, Workload
+from batwatt.units import REPORTED_S
 
 SUBMITTED, RUNNING, FINISHED = range(3)
 SHORTEST_CALL_S = 1e-5
@@ -263,7 +264,7 @@ class Engine:
             if events:
                 raise IllegalDecisionError(events[0]["type"], "the simulation has ended")
             return
-        if now > kernel.clock + 1e-6:
+        if now > kernel.clock + REPORTED_S:
             self._thinking = True
         if not self._answered:
             self._answered = True
@@ -373,7 +374,7 @@ class Engine:
             raise IllegalDecisionError(f"SET_JOB_METADATA {job_id}", "metadata may not hold a double quote")
         row = self.journal.fresh_rows.get(job_id)
         if row is not None:
-            self.journal.record.jobs[row] = (*self.journal.record.jobs[row][:-1], metadata)
+            self.journal.record.jobs[row] = self.journal.record.jobs[row]._replace(metadata=metadata)
         elif self.state[job_id] != FINISHED:
             self.execution.metadata[job_id] = metadata
 

@@ -7,7 +7,7 @@ from batwatt.engine.machines import Machines
 from batwatt.engine.sharing import Meter
 from batwatt.engine.tasks import Run
 from batwatt.model import hostset
-from batwatt.model.record import Record
+from batwatt.model.record import JobRow, Record
 from batwatt.model.workload import NO_WALLTIME, Job
 
 ENGINE_VERSION = f"batwatt-{__version__}"
@@ -110,7 +110,7 @@ class Journal:
         turnaround = finish - job.submit_time_s
         success = state == "COMPLETED_SUCCESSFULLY"
         self.record.jobs.append(
-            (
+            JobRow(
                 name, workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), int(success), state,
                 start, runtime, finish, start - job.submit_time_s, turnaround, turnaround / runtime,
                 hostset.to_text(run.mask), run.energy_j if self.energy else -1.0, metadata,
@@ -121,7 +121,7 @@ class Journal:
     def job_rejected(self, job: Job, metadata: str) -> None:
         """The row of a job that was refused."""
         self.record.jobs.append(
-            (job.name, job.workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), 0, "REJECTED",
+            JobRow(job.name, job.workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), 0, "REJECTED",
              None, None, None, None, None, None, "", None, metadata)
         )  # fmt: skip
 
@@ -132,10 +132,13 @@ class Journal:
         they are 0 here (a run's metadata has its duration).
         """
         rows = self.record.jobs
-        ran = [row for row in rows if row[8] is not None]
-        success = sum(int(row[6]) for row in rows)
+        ran = [row for row in rows if row.starting_time is not None]
+        success = sum(row.success for row in rows)
         count, finished = max(1, len(rows)), len(ran)
-        finish, waiting, turnaround, stretch = ([row[column] for row in ran] for column in (10, 11, 12, 13))
+        finish, waiting, turnaround, stretch = (
+            [getattr(row, name) for row in ran]
+            for name in ("finish_time", "waiting_time", "turnaround_time", "stretch")
+        )
         consumed = self._last_end_j - self._first_submission_j if self.energy else 0.0
         times = self._machines.times_in_state()
         self.record.schedule = {

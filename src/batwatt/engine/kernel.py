@@ -6,8 +6,8 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-from batwatt.engine.tasks import PRECISION_S
 from batwatt.errors import ProtocolError
+from batwatt.units import PRECISION_S
 
 Handler = Callable[[Any], None]
 

@@ -16,9 +16,7 @@ from batwatt.engine.machines import Machines
 from batwatt.errors import IllegalDecisionError
 from batwatt.model import hostset
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile
-
-PRECISION_S = 1e-9
-"""Dates closer than this are one date (SimGrid's timing precision)."""
+from batwatt.units import PRECISION_S
 
 SUCCESS, TIMEOUT = 0, 1
 

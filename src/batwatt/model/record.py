@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
-JobRow = tuple[Any, ...]
+
+class JobRow(NamedTuple):
+    """A run of a job, or a rejected job, whose times are None: the columns of Batsim's `_jobs.csv`."""
+
+    job_id: str
+    workload_name: str
+    profile: str
+    submission_time: float
+    requested_number_of_resources: int
+    requested_time: float
+    success: int
+    final_state: str
+    starting_time: float | None
+    execution_time: float | None
+    finish_time: float | None
+    waiting_time: float | None
+    turnaround_time: float | None
+    stretch: float | None
+    allocated_resources: str
+    consumed_energy: float | None
+    metadata: str
 
 
 @dataclass(slots=True)

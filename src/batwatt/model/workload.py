@@ -12,8 +12,6 @@ NO_WALLTIME = -1.0
 """How Batsim writes that a job has no walltime."""
 ATTEMPT = re.compile(r"#\d+$")
 """What is put behind the id of a job that is submitted again: `w0!3#1`."""
-LAG_S = 1e-3
-"""Dates in s that differ by no more may be one: Batsim tells them to 1e-6 s, and later than planned."""
 RELEASE, LENGTH = "release_s", "length_s"
 """Fields of a job that was released before its submission: when, in s, and how long all of it is, in s."""
 WINDOW_OVER = "window over"

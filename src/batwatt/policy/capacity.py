@@ -20,9 +20,10 @@ from batwatt.inputs.batsim_json import parse_profile, shown
 from batwatt.inputs.capacity import read_capacity
 from batwatt.inputs.platform_gen import number_text
 from batwatt.model.series import Series
-from batwatt.model.workload import ATTEMPT, LAG_S, LENGTH, RELEASE, WINDOW_OVER, Delay
+from batwatt.model.workload import ATTEMPT, LENGTH, RELEASE, WINDOW_OVER, Delay
 from batwatt.policy.base import Job, Scheduler
 from batwatt.policy.options import SchedulerOptions
+from batwatt.units import LAG_S
 
 
 class MachineOptions(SchedulerOptions):

@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import Any
 
 from batwatt.model.hostset import HostSet
-from batwatt.model.workload import LAG_S
 from batwatt.periods.fairness import Past
 from batwatt.periods.instance import Decision, Instance, PeriodJob, Plan, State
 from batwatt.periods.prepare import Prepared
 from batwatt.policy.base import Job
 from batwatt.policy.spans import Saved, SpanScheduler
+from batwatt.units import LAG_S
 
 FOREVER_S = 1e9
 """Length of a period without an end."""

@@ -190,8 +190,10 @@ class Fleet:
         """As if these machines were not usable, for a while."""
         usable, whole = self.usable[machines], self.whole[machines]
         self.usable[machines] = self.whole[machines] = False
-        yield
-        self.usable[machines], self.whole[machines] = usable, whole
+        try:
+            yield
+        finally:
+            self.usable[machines], self.whole[machines] = usable, whole
 
     def _ends_s(self, task: Task) -> float:
         return task.part_s + task.assumed_s - (task.length_s - task.left_s)

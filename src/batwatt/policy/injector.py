@@ -13,11 +13,10 @@ from typing import Any
 
 from batwatt.errors import InputError
 from batwatt.model.series import DEFAULT_STEP_S, Series
+from batwatt.units import REPORTED_S
 
 EVENT_TYPE = "power_envelope"
 EVENT_VALUE = "power_w"
-EARLY_S = 1e-6
-"""Dates are rounded to this on the wire."""
 
 
 class Injector(ABC):
@@ -48,10 +47,10 @@ class FileInjector(Injector):
 
     def due(self, now_s: float) -> bool:
         """At the beginning of each step; the first is at 0."""
-        if now_s < self._next_s - EARLY_S:
+        if now_s < self._next_s - REPORTED_S:
             return False
         begin_s = max(now_s, self._next_s)
-        slept_through = self.over and now_s > self._next_s + EARLY_S
+        slept_through = self.over and now_s > self._next_s + REPORTED_S
         self.cap_w = self.series.at(begin_s)
         self._next_s = self.series.step_after(begin_s)
         self.over = begin_s >= self.series.times_s[-1]
@@ -59,7 +58,7 @@ class FileInjector(Injector):
 
     def catch_up(self, now_s: float) -> None:
         """The next step is that which begins now or later."""
-        self._next_s = max(self._next_s, self.series.step_after(now_s - EARLY_S))
+        self._next_s = max(self._next_s, self.series.step_after(now_s - REPORTED_S))
 
     def next_call_s(self, now_s: float) -> float | None:
         """The beginning of the next step."""
@@ -98,9 +97,9 @@ class EventInjector(Injector):
 
     def due(self, now_s: float) -> bool:
         """After an event, or at a step of one's own once there are no more."""
-        if self._own is not None and self._next_s is not None and now_s >= self._next_s - EARLY_S:
-            slept_through = now_s > self._next_s + EARLY_S
-            self._next_s = self._own.step_after(now_s + EARLY_S)
+        if self._own is not None and self._next_s is not None and now_s >= self._next_s - REPORTED_S:
+            slept_through = now_s > self._next_s + REPORTED_S
+            self._next_s = self._own.step_after(now_s + REPORTED_S)
             return self.cap_w is not None and not slept_through
         due, self._due = self._due, False
         return due
@@ -108,7 +107,7 @@ class EventInjector(Injector):
     def catch_up(self, now_s: float) -> None:
         """The next step of one's own is that which begins now or later."""
         if self._own is not None and self._next_s is not None:
-            self._next_s = max(self._next_s, self._own.step_after(now_s - EARLY_S))
+            self._next_s = max(self._next_s, self._own.step_after(now_s - REPORTED_S))
 
     def next_call_s(self, now_s: float) -> float | None:
         """The next step of one's own, once there are no more events."""

@@ -13,16 +13,28 @@ import math
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from batwatt.inputs.capacity import checked_capacity
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
-from batwatt.model.workload import LAG_S, RELEASE, REMAINDER
+from batwatt.model.workload import RELEASE, REMAINDER
 from batwatt.policy.base import Job
 from batwatt.policy.capacity import CapacityScheduler
 from batwatt.policy.machine_planner import MachineJob, MachinePlanner
 from batwatt.policy.machine_stock import Machine, Work, take_stock
+from batwatt.units import LAG_S
+
+
+class _Arrival(NamedTuple):
+    """A job that was submitted and the planner does not know yet."""
+
+    release_s: float
+    tie: Any
+    job: Job
+    length_s: float
+    run_s: float
+    submit_s: float
 
 
 class MachineScheduler(CapacityScheduler):
@@ -32,7 +44,7 @@ class MachineScheduler(CapacityScheduler):
         super().__init__(options)
         self._works: dict[str, Work] = {}
         self._by_number: list[Work] = []
-        self._arrived: list[tuple[float, Any, Job, float, float, float]] = []
+        self._arrived: list[_Arrival] = []
         self._ended: list[tuple[int, float]] = []
         self._live = 0
         self._due: set[int] = set()
@@ -82,7 +94,7 @@ class MachineScheduler(CapacityScheduler):
             return
         release_s, length_s, run_s = self._described(job)
         tie = self.planner.tie(job.id.partition("!")[2])
-        self._arrived.append((release_s, tie, job, length_s, run_s, float(job.submit_time)))
+        self._arrived.append(_Arrival(release_s, tie, job, length_s, run_s, float(job.submit_time)))
 
     def onJobCompletion(self, job: Job) -> None:
         """Free its cores; submit it again if it was killed for its machine."""
@@ -155,18 +167,18 @@ class MachineScheduler(CapacityScheduler):
         if until_s > 0.0:
             told += self.planner.advance(until_s)
         self._ended.clear()
-        arrived = sorted(self._arrived, key=lambda row: (row[5], row[0], row[1]))
+        arrived = sorted(self._arrived, key=lambda arrival: (arrival.submit_s, arrival.release_s, arrival.tie))
         self._arrived.clear()
         position = 0
         while True:
             step_s = self._step_s()
-            submit_s = arrived[position][5] if position < len(arrived) else math.inf
+            submit_s = arrived[position].submit_s if position < len(arrived) else math.inf
             date_s = min(step_s, submit_s)
             if date_s > now_s + LAG_S:
                 break
             alive = self._step() if step_s == date_s else None
             batch: list[MachineJob] = []
-            while position < len(arrived) and arrived[position][5] == date_s:
+            while position < len(arrived) and arrived[position].submit_s == date_s:
                 batch.append(self._take(arrived[position]))
                 position += 1
             told += self.planner.advance(max(date_s, until_s), alive, batch)
@@ -186,8 +198,8 @@ class MachineScheduler(CapacityScheduler):
         if jobs:
             self.bs.reject_jobs(jobs)
 
-    def _take(self, row: tuple[float, Any, Job, float, float, float]) -> MachineJob:
-        release_s, _, job, length_s, run_s, _ = row
+    def _take(self, arrival: _Arrival) -> MachineJob:
+        release_s, _, job, length_s, run_s, _ = arrival
         plan = MachineJob(len(self._by_number), release_s, length_s, run_s, job.requested_resources)
         work = self._works[job.id] = Work(plan, job, first_name=job.id, early=run_s < length_s)
         self._by_number.append(work)

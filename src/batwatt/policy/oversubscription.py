@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
+from batwatt.units import EVEN_S
 
 Floats = NDArray[np.float64]
-EVEN_S = 1e-5
-"""A job that is no more than so many s behind is not behind: dates are told to 1e-6 s."""
 _TICKS = 1e6
 _ROUNDING = 1e-9
 _SLOTS = 64

@@ -18,8 +18,9 @@ from batwatt.errors import InputError
 from batwatt.inputs.phase_workload import ARRIVAL, CPUS, machines_told, model_told
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
-from batwatt.model.workload import LAG_S, NO_WALLTIME, PIECE, SUSPENDED
+from batwatt.model.workload import NO_WALLTIME, PIECE, SUSPENDED
 from batwatt.policy.base import Job, Scheduler
+from batwatt.units import LAG_S
 
 
 @dataclass(slots=True, eq=False)

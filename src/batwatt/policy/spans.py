@@ -20,7 +20,6 @@ from batwatt.model.workload import (
     CHECKPOINT_S,
     CHECKPOINTED,
     DEPENDS,
-    LAG_S,
     NO_WALLTIME,
     RECOVERY,
     RECOVERY_S,
@@ -31,6 +30,7 @@ from batwatt.policy.base import Job
 from batwatt.policy.capacity import number_in
 from batwatt.policy.fleet import Fleet, Places, Task
 from batwatt.policy.fleet_scheduler import FleetScheduler
+from batwatt.units import LAG_S
 
 Doing = Literal["waiting", "paused", "work", "checkpoint", "recovery"]
 Then = Literal["checkpoint", "leave", "lose"]

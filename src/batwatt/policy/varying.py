@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from batwatt.model.hostset import HostSet
-from batwatt.model.workload import DEPENDS, ESTIMATE, LAG_S, MEMORY, MIGRATED
+from batwatt.model.workload import DEPENDS, ESTIMATE, MEMORY, MIGRATED
 from batwatt.policy.base import Job
 from batwatt.policy.capacity import number_in
 from batwatt.policy.fleet import Fleet, Places, Task
@@ -24,6 +24,7 @@ from batwatt.policy.outlook import Outlook
 from batwatt.policy.schemes import Parts
 from batwatt.policy.terminations import Termination
 from batwatt.policy.waiting_for import WaitingFor
+from batwatt.units import LAG_S
 
 
 class VaryingScheduler(FleetScheduler):

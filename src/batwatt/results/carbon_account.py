@@ -14,11 +14,12 @@ from batwatt.carbon.course import Course
 from batwatt.errors import InputError
 from batwatt.inputs.phase_workload import CPUS, model_told
 from batwatt.model.phases import Array, Steps
-from batwatt.model.workload import ATTEMPT, LAG_S, Composed, Job, Workload
+from batwatt.model.workload import ATTEMPT, Composed, Job, Workload
 from batwatt.results import read
 from batwatt.results.origins import origins_of
 from batwatt.results.power import power_series
 from batwatt.results.writers import file_of
+from batwatt.units import LAG_S
 
 ROW_COLUMNS = (
     *("job", "segment", "row", "arrival_s", "begin_s", "end_s", "energy_j", "carbon_g", "cost"),

@@ -38,10 +38,10 @@ import math
 import numpy as np
 
 from batwatt.model.series import Series
-from batwatt.model.workload import LAG_S
 from batwatt.results.ledger import Ledger, Window, unfinished
 from batwatt.results.parts import Floats, Mask
 from batwatt.results.yields import yield_figures
+from batwatt.units import LAG_S
 
 __all__ = ["Window", "capacity_core_s", "goodput_figures", "unfinished"]
 

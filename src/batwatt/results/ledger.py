@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.model.workload import LAG_S, LENGTH, RELEASE, REMAINDER, WINDOW_OVER, Delay, Job, Workload
+from batwatt.model.workload import LENGTH, RELEASE, REMAINDER, WINDOW_OVER, Delay, Job, Workload
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.origins import Origins
 from batwatt.results.parts import Chains, Floats, Kinds, Mask
 from batwatt.results.read import REJECTED
+from batwatt.units import LAG_S
 
 
 @dataclass(frozen=True, slots=True)

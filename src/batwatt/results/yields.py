@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
-from batwatt.model.workload import LAG_S
 from batwatt.results.ledger import Floats, Ledger
+from batwatt.units import LAG_S
 
 LEAST_S = 1.0
 """A job that comes so late (s before the end) tells nothing."""
