@@ -20,7 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from batwatt.campaign.run import RunSpec, run
+from batwatt.campaign.run import run
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.batsim_json import parse_workload

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from batwatt.campaign.optimum import run_optimum
-from batwatt.campaign.run import RunSpec
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.inputs.batsim_json import parse_workload
 from batwatt.inputs.platform_xml import read_platform
 from batwatt.model.platform import Host, Platform

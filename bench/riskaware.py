@@ -17,7 +17,8 @@ from pathlib import Path
 from batwatt.schedulers.riskaware import Riskaware
 
 from batwatt.campaign.materials import windowed
-from batwatt.campaign.run import RunSpec, run
+from batwatt.campaign.run import run
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, simulate

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from batwatt.campaign.run import RunSpec, run
+from batwatt.campaign.run import run
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.engine.config import EngineConfig
 from batwatt.inputs.capacity_spec import parse_capacity
 from batwatt.inputs.machines import Machines

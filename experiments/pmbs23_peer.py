@@ -23,7 +23,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from batwatt.campaign.run import RunSpec, run
+from batwatt.campaign.run import run
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.files import whole_file
 from batwatt.inputs.capacity import read_capacity
 from batwatt.inputs.machines import Machines

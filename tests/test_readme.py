@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from batwatt.campaign.run import RunSpec, run
+from batwatt.campaign.run import run
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.cli import app
 from batwatt.results.columns import FILES
 from batwatt.results.metrics import METRICS

@@ -17,8 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from batwatt import __version__
 from batwatt.campaign.load import blaming, make_scheduler
-from batwatt.campaign.materials import capacity_named, capacity_of, is_trace, kept_trace, machines_of, platform_of
-from batwatt.campaign.run import RunResult, RunSpec, run, run_engine
+from batwatt.campaign.materials import capacity_named, capacity_of, is_trace, kept_trace, machines_of
+from batwatt.campaign.run import RunResult, run, run_engine
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.cli_batsim import HOSTS, Switches, batsim_options
 from batwatt.cli_campaign import campaign_commands
 from batwatt.cli_capacity import capacity_commands
@@ -58,7 +59,7 @@ from batwatt.engine.launch import listen
 from batwatt.errors import InputError, printable
 from batwatt.files import living_file
 from batwatt.inputs.batsim_json import read_workload
-from batwatt.inputs.host_choice import HostChoice
+from batwatt.inputs.host_choice import HostChoice, platform_of
 from batwatt.inputs.series_csv import read_series
 from batwatt.model.series import Series
 from batwatt.results.plots import plot_power

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from batwatt.campaign.optimum import OptimumResult, run_optimum
-from batwatt.campaign.run import RunSpec
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.cli_results import print_summary
 from batwatt.errors import printable
 from batwatt.planner.optimum import Stand

@@ -13,8 +13,9 @@ import typer
 from rich.console import Console
 
 from batwatt.campaign.load import describe_file, describe_options, describe_schedulers, is_file_name
-from batwatt.campaign.materials import capacity_named, gather, platform_of
-from batwatt.campaign.run import RunSpec, write_results
+from batwatt.campaign.materials import capacity_named, gather
+from batwatt.campaign.run import write_results
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.cli_batsim import HOSTS, Switches, batsim_options
 from batwatt.cli_options import (
     CapacityText,
@@ -29,6 +30,7 @@ from batwatt.cli_options import (
 )
 from batwatt.errors import InputError, UnknownNameError, printable
 from batwatt.inputs.capacity_spec import CapacitySpec
+from batwatt.inputs.host_choice import platform_of
 from batwatt.inputs.jobs_csv import TimeUnit
 from batwatt.inputs.machines import Machines
 from batwatt.inputs.series_csv import read_series

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all, alone or in sets, and on the disk before they count."""
+"""Writing files whole or not at all, alone or in sets, and on the disk before they count; refusing devices."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -307,3 +308,15 @@ def sync(path: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def refuse_device(path: Path | str) -> None:
+    """InputError if it is a device, such as /dev/zero, which would be read for ever; /dev/null and pipes will do."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return  # who reads it tells why it cannot be read
+    if stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev:
+        return
+    if stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode):
+        raise InputError(path, "is a device, not a file", "give a file or a pipe")

@@ -13,7 +13,7 @@ from batwatt.campaign import cells, materials
 from batwatt.campaign.campaign import Declaration, declared_in
 from batwatt.campaign.declared import parse_declared
 from batwatt.campaign.execute import execute, task_of
-from batwatt.campaign.run import RunSpec
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.campaign.sources import Sources
 from batwatt.campaign.spec import Campaign
 from batwatt.inputs.capacity import read_capacity, to_csv

@@ -8,7 +8,8 @@ from cli.conftest import SMALL
 from conftest import TWO
 
 from batwatt.campaign.optimum import HEURISTICS
-from batwatt.campaign.run import RunSpec, run
+from batwatt.campaign.run import run
+from batwatt.campaign.run_spec import RunSpec
 
 FAIL = "raise ValueError('no ' + 'luck')"
 

@@ -11,7 +11,7 @@ import pytest
 from conftest import JOBS, SMALL
 
 from batwatt.errors import InputError
-from batwatt.inputs.devices import refuse_device
+from batwatt.files import refuse_device
 
 ENDLESS = "/dev/zero"
 pytestmark = pytest.mark.skipif(not Path(ENDLESS).exists(), reason="no /dev/zero here")

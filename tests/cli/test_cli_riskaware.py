@@ -9,8 +9,8 @@ import shutil
 import pytest
 from conftest import ROOT, SMALL
 
-from batwatt.campaign.run import RunSpec
 from batwatt.campaign.run import run as run_spec
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.inputs.machines import Machines
 from batwatt.results.goodput import Window
 

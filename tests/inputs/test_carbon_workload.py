@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scripted import Scripted
 
-from batwatt.campaign.run import RunSpec
 from batwatt.campaign.run import run as carry_out
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate

@@ -15,7 +15,8 @@ import pytest
 
 from batwatt import cli_optimum
 from batwatt.campaign.optimum import run_optimum
-from batwatt.campaign.run import RunSpec, run
+from batwatt.campaign.run import run
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.cli import main
 from batwatt.errors import InputError
 from batwatt.inputs.batsim_json import read_workload

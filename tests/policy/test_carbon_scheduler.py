@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_laws import ThroughText
 
-from batwatt.campaign.run import RunSpec, run
+from batwatt.campaign.run import run
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.carbon.course import Course
 from batwatt.carbon.execution import ShiftJob
 from batwatt.engine.config import EngineConfig

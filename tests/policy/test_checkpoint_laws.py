@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from test_laws import ThroughText
 from test_machine_races import Race
 
-from batwatt.campaign.run import RunSpec
 from batwatt.campaign.run import run as carry_out
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.inputs.machines import Machines
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, RECOVERY, WINDOW_OVER
 

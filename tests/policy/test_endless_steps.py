@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from batwatt.campaign.run import RunSpec, run
+from batwatt.campaign.run import run
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.errors import InputError
 from batwatt.inputs.events import envelope_events
 from batwatt.inputs.series_csv import read_series

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from batwatt.campaign.run import RunSpec, run
+from batwatt.campaign.run import run
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.report.table import COLUMNS
 from batwatt.results.metrics import METRICS
 

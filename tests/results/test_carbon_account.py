@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from batwatt.campaign.run import RunSpec
 from batwatt.campaign.run import run as carry_out_run
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.carbon.course import Course
 from batwatt.carbon.execution import carry_out
 from batwatt.errors import InputError

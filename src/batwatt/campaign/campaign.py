@@ -19,7 +19,7 @@ from batwatt.campaign.declared import parse_declared
 from batwatt.campaign.execute import Outcome, Task, task_of
 from batwatt.campaign.load import SchedulerError, make_scheduler
 from batwatt.campaign.made import MadeCapacity
-from batwatt.campaign.materials import BEYOND_S, is_trace, machines_of, platform_of, windowed
+from batwatt.campaign.materials import BEYOND_S, is_trace, machines_of, windowed
 from batwatt.campaign.pools import WORKERLESS_S, check_dask, dask_client, run_here, run_on_dask
 from batwatt.campaign.sources import MadePlatform
 from batwatt.campaign.spec import OPTIMUM, Campaign, checked_name
@@ -30,6 +30,7 @@ from batwatt.inputs.batsim_json import read_text, read_workload
 from batwatt.inputs.capacity import read_capacity
 from batwatt.inputs.capacity_spec import CapacitySpec
 from batwatt.inputs.events import read_events
+from batwatt.inputs.host_choice import platform_of
 from batwatt.inputs.series_csv import read_series
 from batwatt.model.series import Series
 from batwatt.policy.reference import read_reference

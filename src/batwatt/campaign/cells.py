@@ -17,18 +17,11 @@ from typing import Any
 
 import batwatt
 from batwatt import __version__
+from batwatt.campaign.input_files import InputFile
 from batwatt.campaign.load import scheduler_class
 from batwatt.campaign.made import MadeCapacity
-from batwatt.campaign.run import EngineName
-from batwatt.campaign.sources import (
-    CapacityFile,
-    InputFile,
-    MadePlatform,
-    MissingFileError,
-    PlatformFile,
-    Sources,
-    WorkloadFile,
-)
+from batwatt.campaign.run_spec import EngineName
+from batwatt.campaign.sources import CapacityFile, MadePlatform, MissingFileError, PlatformFile, Sources, WorkloadFile
 from batwatt.campaign.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.policy.base import Scheduler
@@ -42,7 +35,7 @@ _RESULTS = (
 CODE = (
     *("_version.py", "units.py", "model", "inputs", "engine", "periods", "carbon", "policy"),
     *(f"results/{name}.py" for name in _RESULTS),
-    *("campaign/load.py", "campaign/materials.py", "campaign/run.py"),
+    *("campaign/load.py", "campaign/materials.py", "campaign/run.py", "campaign/run_spec.py"),
 )
 """The sources, and `batwatt.schedulers`, that determine the figures of a run."""
 SUFFIXES = (".py", ".csv")

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from batwatt.campaign.cells import Cell, code_digest
+from batwatt.campaign.input_files import InputFile, digest_of
 from batwatt.campaign.made import MadeCapacity
-from batwatt.campaign.run import RunSpec, run
-from batwatt.campaign.sources import InputFile, MadePlatform, digest_of
+from batwatt.campaign.run import run
+from batwatt.campaign.run_spec import RunSpec
+from batwatt.campaign.sources import MadePlatform
 from batwatt.campaign.spec import OPTIMUM
 from batwatt.errors import BatwattError, message
 from batwatt.repeats import Repeats

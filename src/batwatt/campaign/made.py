@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from batwatt.campaign.input_files import InputFile
 from batwatt.campaign.spec import Capacities, canonical, filled, points_of
 from batwatt.errors import InputError
 from batwatt.inputs.capacity_spec import KINDS, CapacitySpec, Purchased, Traced, Varied, parse_capacity
@@ -16,9 +17,6 @@ from batwatt.inputs.platform_gen import number_text
 from batwatt.inputs.purchase import Budget, bill
 from batwatt.inputs.variation import Variation
 from batwatt.results.goodput import Window
-
-if TYPE_CHECKING:
-    from batwatt.campaign.sources import InputFile
 
 SEED = "seed"
 

@@ -7,9 +7,9 @@ import logging
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from batwatt.campaign.load import our_schedulers
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.inputs.batsim_json import load_json, read_bytes, read_text, read_workload
@@ -17,11 +17,10 @@ from batwatt.inputs.capacity import read_capacity, to_csv
 from batwatt.inputs.capacity_spec import CapacitySpec, parse_capacity
 from batwatt.inputs.convert import SUFFIXES, read_trace
 from batwatt.inputs.google_like import to_text
-from batwatt.inputs.host_choice import HostChoice
+from batwatt.inputs.host_choice import all_hosts, platform_of
 from batwatt.inputs.in_flops import json_in_flops, workload_in_flops
 from batwatt.inputs.jobs_csv import SECONDS, TimeUnit
-from batwatt.inputs.machines import Machines, machines_platform, machines_xml
-from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.machines import Machines, machines_xml
 from batwatt.inputs.series_csv import read_series
 from batwatt.inputs.trace import LATEST_S
 from batwatt.inputs.window import window_json, window_workload
@@ -30,9 +29,6 @@ from batwatt.model.series import Series
 from batwatt.model.workload import LONG_S, Workload, merged
 from batwatt.results.goodput import Window
 from batwatt.results.writers import file_of
-
-if TYPE_CHECKING:
-    from batwatt.campaign.run import RunSpec
 
 _log = logging.getLogger(__name__)
 BEYOND_S = 30 * 86_400.0
@@ -81,7 +77,7 @@ def capacity_named(text: str | Path) -> Path | CapacitySpec:
 
 def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
     """Read everything that a run needs. Raises InputError."""
-    everything = _all_hosts(spec.platform, spec.hosts.master)
+    everything = all_hosts(spec.platform, spec.hosts.master)
     loads = _json_workloads(spec)
     platform = spec.hosts.of(everything, max((load.nb_res for load in loads), default=None))
     for ignored in platform.not_simulated if spec.engine != "batsim" else ():
@@ -163,20 +159,6 @@ def _write(path: Path, text: str) -> Path:
     with whole_file(path) as out:
         out.write(text)
     return path
-
-
-def platform_of(given: Path | Machines, hosts: HostChoice) -> Platform:
-    """The chosen hosts of a platform file, or of like machines, which this process makes once. Raises InputError."""
-    return hosts.of(_all_hosts(given, hosts.master))
-
-
-def _all_hosts(given: Path | Machines, master: str) -> Platform:
-    return _made(given) if isinstance(given, Machines) else read_platform(given, master)
-
-
-@lru_cache(maxsize=4)
-def _made(machines: Machines) -> Platform:
-    return machines_platform(machines, f"{machines.machines} machines of {machines.cores} cores")
 
 
 def reference_flops(spec: RunSpec, platform: Platform) -> float | None:

@@ -7,9 +7,9 @@ import platform as python_platform
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from batwatt import __version__
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.engine.config import EngineConfig
 from batwatt.files import write_json
 from batwatt.inputs.capacity_spec import CapacitySpec
@@ -17,9 +17,6 @@ from batwatt.inputs.host_choice import HostChoice
 from batwatt.inputs.machines import Machines
 from batwatt.policy.envelope import EVENTS
 from batwatt.results.writers import file_of
-
-if TYPE_CHECKING:
-    from batwatt.campaign.run import RunSpec
 
 
 def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s: float) -> None:

@@ -12,14 +12,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from batwatt.campaign.materials import platform_of
-from batwatt.campaign.run import RunSpec, run, staging
+from batwatt.campaign.run import run, staging
+from batwatt.campaign.run_spec import RunSpec
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
 from batwatt.files import write_json
 from batwatt.inputs.batsim_json import read_workload
+from batwatt.inputs.host_choice import platform_of
 from batwatt.inputs.series_csv import read_series
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series

@@ -9,14 +9,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from batwatt.campaign.input_files import InputFile, digest_of
 from batwatt.campaign.made import MadeCapacity, made_capacities
 from batwatt.campaign.materials import is_trace
 from batwatt.campaign.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
 from batwatt.errors import InputError
-from batwatt.files import whole_file
 from batwatt.inputs.capacity import to_csv
 from batwatt.inputs.capacity_walk import Walk, random_walk
-from batwatt.inputs.devices import refuse_device
 from batwatt.inputs.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.host_choice import HostChoice
 from batwatt.inputs.jobs_csv import TimeUnit
@@ -35,26 +34,6 @@ class MissingFileError(InputError):
     def __init__(self, where: object, problem: str, hint: str) -> None:
         super().__init__(where, problem, hint)
         self.told = (where, problem, hint)
-
-
-@dataclass(frozen=True)
-class InputFile:
-    """A file: the name it has in the table (its stem), its absolute path, the path as declared, and its digest.
-
-    `text` is the content of a generated file, which is written when it is needed.
-    """
-
-    name: str
-    path: Path
-    shown: str
-    sha256: str
-    text: str | None = None
-
-    def provide(self) -> None:
-        """Write a generated file that is not there, or is another. Raises OSError and InputError."""
-        if self.text is not None and digest_of(self.path) != self.sha256:
-            with whole_file(self.path) as out:
-                out.write(self.text)
 
 
 @dataclass(frozen=True)
@@ -103,15 +82,6 @@ class MadePlatform:
     def sha256(self) -> str:
         """SHA-256 of all parameters."""
         return hashlib.sha256(canonical(asdict(self.machines)).encode()).hexdigest()
-
-
-def digest_of(path: Path) -> str | None:
-    """SHA-256 of a file's content; None if it cannot be read. Raises InputError for a device."""
-    refuse_device(path)
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return None
 
 
 class Sources:

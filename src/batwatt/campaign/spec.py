@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from batwatt.campaign.declared import Declared, read_declared, wrong
-from batwatt.campaign.run import EngineName
+from batwatt.campaign.run_spec import EngineName
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
 from batwatt.inputs.capacity_walk import Walk

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
+from batwatt.files import refuse_device
 from batwatt.inputs.batsim5 import refuse_batsim_5
 from batwatt.inputs.batsim_numbers import TOO_DEEP, batsim_float, batsim_number, wire_floats
-from batwatt.inputs.devices import refuse_device
 from batwatt.inputs.hash_order import kept_parts
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
 

@@ -10,13 +10,11 @@ from batwatt.inputs.batsim_json import shown
 from batwatt.inputs.capacity import COLUMN
 from batwatt.inputs.platform_xml import MAX_HOSTS
 from batwatt.inputs.seeds import rng_of
-from batwatt.model.series import Series
+from batwatt.model.series import MAX_ROWS, Series
 from batwatt.units import number
 
 THREE_WEEKS_S = 1_814_400.0
 """T_end of the paper: a week to warm up and a window of two."""
-MAX_ROWS = 10_000_000
-"""More rows than this are taken for a typing error."""
 
 _WHERE = "random walk"
 

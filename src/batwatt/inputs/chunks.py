@@ -11,7 +11,7 @@ from typing import IO, Any, Literal
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.inputs.devices import refuse_device
+from batwatt.files import refuse_device
 
 Type = Literal["int", "float", "text"]
 Censored = Literal["keep", "drop"]

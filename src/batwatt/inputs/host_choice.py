@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 
 from batwatt.errors import InputError
-from batwatt.inputs.platform_xml import MASTER_HOST
+from batwatt.inputs.machines import Machines, machines_platform
+from batwatt.inputs.platform_xml import MASTER_HOST, read_platform
 from batwatt.model.platform import Platform
 
 
@@ -44,3 +47,18 @@ class HostChoice:
         args = [f"--master-host={self.master}"] if self.master != MASTER_HOST else []
         args += [f"--mmax={self.mmax}"] if self.mmax else []
         return args + (["--mmax-workload"] if self.mmax_workload else [])
+
+
+def platform_of(given: Path | Machines, hosts: HostChoice) -> Platform:
+    """The chosen hosts of a platform file, or of like machines, which this process makes once. Raises InputError."""
+    return hosts.of(all_hosts(given, hosts.master))
+
+
+def all_hosts(given: Path | Machines, master: str) -> Platform:
+    """All hosts but `master`. Raises InputError."""
+    return _made(given) if isinstance(given, Machines) else read_platform(given, master)
+
+
+@lru_cache(maxsize=4)
+def _made(machines: Machines) -> Platform:
+    return machines_platform(machines, f"{machines.machines} machines of {machines.cores} cores")

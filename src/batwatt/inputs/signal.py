@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.errors import InputError
-from batwatt.inputs.capacity_walk import MAX_ROWS
 from batwatt.inputs.series_csv import LARGEST
-from batwatt.model.series import Series
+from batwatt.model.series import MAX_ROWS, Series
 
 
 @dataclass(frozen=True)

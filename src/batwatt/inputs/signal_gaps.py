@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.errors import InputError
-from batwatt.inputs.capacity_walk import MAX_ROWS
+from batwatt.model.series import MAX_ROWS
 
 Gaps = Literal["interpolate", "hold", "error"]
 

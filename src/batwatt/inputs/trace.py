@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import IO
 
 from batwatt.errors import InputError
-from batwatt.inputs.devices import refuse_device
+from batwatt.files import refuse_device
 
 LATEST_S = 1e11
 """Submissions after that many s, 3,000 years, are taken for milliseconds since 1970, of which these are 1973."""

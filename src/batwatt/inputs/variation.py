@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.batsim_json import shown
-from batwatt.inputs.capacity_walk import MAX_ROWS
 from batwatt.inputs.seeds import rng_of
-from batwatt.model.series import Series
+from batwatt.model.series import MAX_ROWS, Series
 from batwatt.units import finite
 
 FRACTION = "fraction"

@@ -11,6 +11,9 @@ from functools import cached_property
 DEFAULT_STEP_S = 300.0
 """Step of a series of one row: the paper's 5 minutes."""
 
+MAX_ROWS = 10_000_000
+"""More rows than this are taken for a typing error."""
+
 
 @dataclass(frozen=True)
 class Series:

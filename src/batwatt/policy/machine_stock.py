@@ -1,49 +1,13 @@
-"""What a scheduler of machines keeps books of: the machines, and the jobs that are or were on them."""
+"""Which hosts are a machine, and which p-states switch it off and on."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from batwatt.errors import InputError
 from batwatt.inputs.platform_xml import WATTS
 from batwatt.model.platform import MACHINE
-from batwatt.policy.base import Job
-from batwatt.policy.machine_planner import MachineJob
-
-
-@dataclass(slots=True)
-class Work:
-    """A job from its submission to its end, whatever it is called each time that it runs."""
-
-    plan: MachineJob
-    job: Job
-    wanted: bool = False
-    """Started by the planner and not yet here."""
-    hosts: int = 0
-    """Where it runs; 0: it does not."""
-    machine: int = -1
-    first_name: str = ""
-    """Its id when it was submitted first."""
-    dying: bool = False
-    runs: int = 1
-    early: bool = False
-    """It had run before it was submitted."""
-
-
-class Machine:
-    """One machine: its hosts, which of them are free, whether it is on, and what waits for it."""
-
-    __slots__ = ("arrived", "changing", "free", "hosts", "on", "queue", "wanted")
-
-    def __init__(self, hosts: int) -> None:
-        self.hosts = self.free = hosts
-        self.on = self.wanted = True
-        self.changing = False
-        self.arrived = 0
-        self.queue: deque[Work] = deque()
 
 
 def grouped(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[list[int]], int | None, int]:
@@ -70,9 +34,3 @@ def grouped(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[list
     special = {state for triple in triples for state in triple}
     on_state = next(state for state in range(len(special) + 1) if state not in special)
     return list(members.values()), triples[0][0], on_state
-
-
-def take_stock(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[Machine], int | None, int]:
-    """The machines, and the p-states of sleep and of work, as `grouped` has them."""
-    members, off_state, on_state = grouped(hosts, switch)
-    return [Machine(sum(1 << number for number in numbers)) for numbers in members], off_state, on_state

@@ -22,7 +22,7 @@ from batwatt.model.workload import RELEASE, REMAINDER
 from batwatt.policy.base import Job
 from batwatt.policy.capacity import CapacityScheduler
 from batwatt.policy.machine_planner import MachineJob, MachinePlanner
-from batwatt.policy.machine_stock import Machine, Work, take_stock
+from batwatt.policy.risk_machines import Machine, Work, take_stock
 from batwatt.units import LAG_S
 
 
