@@ -19,12 +19,12 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from batwatt.carbon import gaia
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import ShiftJob
-from batwatt.carbon.milp import plan_milp
-from batwatt.carbon.optimum import plan
 from batwatt.model.phases import Phase, PhaseModel, constant
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.systems.carbon.milp import plan_milp
+from batwatt.systems.carbon.optimum import plan
+from batwatt.systems.carbon.simulators import gaia
 
 GIB = 2**30
 SOLVER_S = 120.0

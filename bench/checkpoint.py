@@ -20,14 +20,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from batwatt.campaign.run import run
-from batwatt.campaign.run_spec import RunSpec
 from batwatt.engine.config import EngineConfig
-from batwatt.inputs.capacity_spec import parse_capacity
-from batwatt.inputs.machines import Machines
-from batwatt.inputs.varcap_synthetic import VarcapLike, varcap_table
-from batwatt.periods.instance import Instance, PeriodJob
-from batwatt.periods.plan import checkpoint_ends, plan, solve
+from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob
+from batwatt.systems.checkpoint.period_plan import checkpoint_ends, plan, solve
 
 GIB = 2**30
 WALK = "walk:range=0.6,mean=0.7,step=0.1,period=3600,seed=1"

@@ -20,14 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
-from batwatt.campaign.run import run
-from batwatt.campaign.run_spec import RunSpec
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.batsim_json import parse_workload
+from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.workload import Workload
-from batwatt.policy.envelope import EnvelopeScheduler
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 HOSTS = 128
 SPEED = 1e9

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from batwatt.campaign.optimum import run_optimum
-from batwatt.campaign.run_spec import RunSpec
-from batwatt.inputs.batsim_json import parse_workload
-from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform
 from batwatt.model.series import Series
-from batwatt.planner.optimum import Budget, optimise
-from batwatt.planner.problem import Problem, make_problem
+from batwatt.run.optimum import run_optimum
+from batwatt.run.spec import RunSpec
+from batwatt.systems.powercap.optimum.optimum import Budget, optimise
+from batwatt.systems.powercap.optimum.problem import Problem, make_problem
 
 ROOT = Path(__file__).resolve().parents[1]
 GRID = ROOT / "platforms" / "grid5000.xml"

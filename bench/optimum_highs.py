@@ -15,11 +15,11 @@ import numpy as np
 from optimum import SMALL, small
 from ortools.linear_solver.python import model_builder
 
-from batwatt.planner.bound import Relaxation
-from batwatt.planner.insertion import Inserter
-from batwatt.planner.prices import mode_tables
-from batwatt.planner.problem import Problem
-from batwatt.planner.search import Search
+from batwatt.systems.powercap.optimum.bound import Relaxation
+from batwatt.systems.powercap.optimum.insertion import Inserter
+from batwatt.systems.powercap.optimum.prices import mode_tables
+from batwatt.systems.powercap.optimum.problem import Problem
+from batwatt.systems.powercap.optimum.search import Search
 
 SLOT = 60_000
 PER_STEP = 300_000 // SLOT

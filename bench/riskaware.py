@@ -16,14 +16,14 @@ from pathlib import Path
 
 from batwatt.schedulers.riskaware import Riskaware
 
-from batwatt.campaign.materials import windowed
-from batwatt.campaign.run import run
-from batwatt.campaign.run_spec import RunSpec
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, simulate
-from batwatt.inputs.machines import Machines, machines_platform
+from batwatt.inputs.platforms.machines import Machines, machines_platform
 from batwatt.results.goodput import Window
+from batwatt.run.inputs import windowed
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "experiments"))
 from pmbs23_peer import peer

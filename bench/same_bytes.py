@@ -32,6 +32,7 @@ _VARIES = [
     re.compile(rb'"(elapsed_s|wall_s|seconds|batwatt|python)": [^,}\n]+'),
     re.compile(rb"[0-9a-f]{32,64}"),
     re.compile(rb"\b[0-9.]+ (s|min) elapsed|in [0-9.]+ s\b"),
+    re.compile(rb"[0-9]+ of [0-9]+ runs, .*\n"),
 ]
 _SKIPPED = ("_metadata.json", "campaign.log", ".lock", "origin.json", ".parquet")
 
@@ -71,7 +72,7 @@ def _powercap() -> Iterator[Command]:
     yield _run("powercap wire", *power, "--engine", "wire")
     yield _run("powercap profile1", *grid, "--envelope", "power_profiles/profile1.csv")
     yield _run("powercap small", "-p", "platforms/small.xml", "-w", "workloads/small.json")
-    for scheduler in ("easyBackfill", "fillerSched"):
+    for scheduler in ("easyBackfill",):
         yield _run(f"pybatsim {scheduler}", *grid, "-s", scheduler)
     yield (
         "compare",
@@ -336,7 +337,7 @@ def main() -> int:
 
 
 def _all_hashes(base: Path, only: str, jobs: int) -> dict[str, dict[str, str]]:
-    import batwatt.cli  # noqa: F401  # once, for all forks
+    import batwatt.cli.main  # noqa: F401  # once, for all forks
 
     context = get_context("fork")
     (base / "shared").mkdir()

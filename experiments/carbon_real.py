@@ -15,23 +15,23 @@ import numpy as np
 from batwatt.schedulers.carbon import Carbon
 from varcap_tables import markdown
 
-from batwatt.carbon import gaia
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import ShiftJob
-from batwatt.carbon.files import read_course
-from batwatt.carbon.outcome import Outcome
-from batwatt.carbon.simulate import ShiftOptions, simulate
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate as play
-from batwatt.inputs.batsim_json import parse_workload
-from batwatt.inputs.machines import machines_platform
-from batwatt.inputs.phase_jobs import read_phase_jobs
-from batwatt.inputs.phase_workload import phase_workload
-from batwatt.inputs.signal_csv import DAY_S, SignalFile
+from batwatt.inputs.platforms.machines import machines_platform
+from batwatt.inputs.series.signal_csv import DAY_S, SignalFile
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
+from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import Phase, PhaseModel
-from batwatt.results.carbon_account import RunCarbon, account
+from batwatt.model.signal_integral import Course
 from batwatt.results.writers import write_record
+from batwatt.systems.carbon.account import RunCarbon, account
+from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.systems.carbon.files import read_course
+from batwatt.systems.carbon.outcome import Outcome
+from batwatt.systems.carbon.simulate import ShiftOptions, simulate
+from batwatt.systems.carbon.simulators import gaia
 from batwatt.units import HOUR_S
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -19,11 +19,11 @@ import doc_pages
 import pandas as pd
 from varcap_tables import markdown, write
 
-from batwatt.campaign.carbon_study import SUMMARY, summary_of
+from batwatt.campaign.carbon.study import SUMMARY, summary_of
 from batwatt.campaign.store import TABLE
 from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import read_text
-from batwatt.results.carbon_charts import plot_grid, plot_saved_cdf
+from batwatt.inputs.workloads.batsim_json import read_text
+from batwatt.systems.carbon.figures.charts import plot_grid, plot_saved_cdf
 from batwatt.units import HOUR_S
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

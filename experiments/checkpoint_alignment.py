@@ -16,9 +16,9 @@ from statistics import fmean
 import numpy as np
 from checkpoint_grid import schedules
 
-from batwatt.inputs.seeds import rng_of
-from batwatt.periods.instance import Instance, PeriodJob, State
-from batwatt.periods.plan import plan
+from batwatt.inputs.workloads.seeds import rng_of
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob, State
+from batwatt.systems.checkpoint.period_plan import plan
 
 INSTANCES = 1000
 PROCESSORS, JOBS = 8, 5

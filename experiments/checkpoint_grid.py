@@ -1,4 +1,4 @@
-"""The best of every schedule of a period on a grid of time: what a plan of `batwatt.periods` may be measured against.
+"""The best of every schedule of a period on a grid of time: what a plan of `batwatt.systems.checkpoint` may be measured against.
 
 Any job may begin a checkpoint, stop or recover at any step, any number of times, but no work is ever lost. Rules:
 docs/checkpoint.md. Nothing of the planner is used here.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from batwatt.periods.instance import Instance, PeriodJob
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob
 
 JobState = tuple[str, int]
 """What a job is between two steps, and for how many more steps; off and clean are saved, dirty is not."""

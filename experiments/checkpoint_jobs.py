@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 
 from batwatt.files import whole_file
-from batwatt.inputs.seeds import rng_of
-from batwatt.inputs.varcap_synthetic import MEAN_CAPACITY, VarcapLike, varcap_table
+from batwatt.inputs.workloads.seeds import rng_of
+from batwatt.inputs.workloads.varcap_synthetic import MEAN_CAPACITY, VarcapLike, varcap_table
 
 FOLDER = Path(__file__).resolve().parent / "periods"
 HORIZON_S = 172_800.0

@@ -19,15 +19,15 @@ import doc_pages
 import pandas as pd
 from varcap_tables import GOODPUT, Means, Measure, markdown, means_of, means_table, write
 
-from batwatt.inputs.batsim_json import read_text
-from batwatt.periods.files import read_course
-from batwatt.periods.sequence import Followed, follow
-from batwatt.report import checkpoint
+from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.report.page import write_report
-from batwatt.report.pmbs23 import written
+from batwatt.report.papers import checkpoint
+from batwatt.report.papers.pmbs23 import written
 from batwatt.report.table import read_campaign
-from batwatt.results.period_chart import FrontMark, plot_followed, plot_front
 from batwatt.results.style import drawing
+from batwatt.systems.checkpoint.figures.charts import FrontMark, plot_followed, plot_front
+from batwatt.systems.checkpoint.files import read_course
+from batwatt.systems.checkpoint.sequence import Followed, follow
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"

@@ -14,8 +14,8 @@ import pandas as pd
 
 from batwatt.campaign.execute import BOUNDS
 from batwatt.errors import InputError
-from batwatt.report import igsc22
 from batwatt.report.grid import write_csv
+from batwatt.report.papers import igsc22
 from batwatt.report.table import KILLS, SLOWDOWN, VIOLATIONS, WORK, Campaign, Measure
 from batwatt.units import J_PER_KWH
 

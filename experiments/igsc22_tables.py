@@ -22,8 +22,8 @@ import doc_pages
 import pandas as pd
 from igsc22_numbers import ALL, ENERGY, OPTIMUM, PAIRS, Numbers, numbers_of, read_numbers, write_numbers
 
-from batwatt.report import igsc22
 from batwatt.report.grid import NOTHING, GridColumn
+from batwatt.report.papers import igsc22
 from batwatt.report.table import COMPARED, KILLS, SLOWDOWN, VIOLATIONS, WORK, Measure, read_campaign
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -23,13 +23,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from batwatt.campaign.run import run
-from batwatt.campaign.run_spec import RunSpec
 from batwatt.files import whole_file
-from batwatt.inputs.capacity import read_capacity
-from batwatt.inputs.machines import Machines
-from batwatt.policy.reference import BORG_WEEK, read_reference
+from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.series.capacity import read_capacity
 from batwatt.results.goodput import Window
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
+from batwatt.systems.riskaware.reference import BORG_WEEK, read_reference
 
 STRATEGIES = {
     "packed-target-asap": "algo 1 {quantiles} BP1 7 80 95",

@@ -17,7 +17,7 @@ import doc_pages
 import pandas as pd
 
 from batwatt.files import whole_file
-from batwatt.inputs.batsim_json import read_text
+from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.report.page import write_report
 from batwatt.report.table import read_campaign
 

@@ -7,19 +7,19 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import Execution, ShiftJob
-from batwatt.carbon.ledger import Ledger
-from batwatt.carbon.policies import Known, policy_named
-from batwatt.carbon.shared import SharedCluster
-from batwatt.carbon.windows import Window, by_class, by_constraint, by_deadline, is_short
 from batwatt.errors import InputError
-from batwatt.inputs.capacity import checked_capacity, read_capacity
-from batwatt.inputs.series_csv import read_series
-from batwatt.inputs.signal_csv import SignalFile, read_signal
+from batwatt.inputs.series.capacity import checked_capacity, read_capacity
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.series.signal_csv import SignalFile, read_signal
 from batwatt.model.series import Series
-from batwatt.policy.options import SchedulerOptions
-from batwatt.policy.shifting import ShiftingScheduler
+from batwatt.model.signal_integral import Course
+from batwatt.scheduling.options import SchedulerOptions
+from batwatt.systems.carbon.execution import Execution, ShiftJob
+from batwatt.systems.carbon.ledger import Ledger
+from batwatt.systems.carbon.policies import Known, policy_named
+from batwatt.systems.carbon.scheduler import ShiftingScheduler
+from batwatt.systems.carbon.shared import SharedCluster
+from batwatt.systems.carbon.windows import Window, by_class, by_constraint, by_deadline, is_short
 
 
 class CarbonOptions(SchedulerOptions):

@@ -8,14 +8,14 @@ from typing import ClassVar
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.periods.fairness import Past, fair
-from batwatt.periods.instance import Instance, PeriodJob, Plan
-from batwatt.periods.plan import NoPlanError, TooLargeError, plan, subset_sum
-from batwatt.periods.prepare import Cover, Objective, Prepared, prepare
-from batwatt.periods.sequence import Method
-from batwatt.policy.capacity import MachineOptions
-from batwatt.policy.checkpointing import CheckpointScheduler
-from batwatt.policy.spans import Saved
+from batwatt.scheduling.capacity import MachineOptions
+from batwatt.systems.checkpoint.fairness import Past, fair
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob, Plan
+from batwatt.systems.checkpoint.period_plan import NoPlanError, TooLargeError, plan, subset_sum
+from batwatt.systems.checkpoint.prepare import Cover, Objective, Prepared, prepare
+from batwatt.systems.checkpoint.scheduler import CheckpointScheduler
+from batwatt.systems.checkpoint.sequence import Method
+from batwatt.systems.checkpoint.spans import Saved
 
 MOST_TRIED = 8
 """Of so many running jobs all sets are tried before a change; it takes tenths of a second."""

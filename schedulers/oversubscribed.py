@@ -10,17 +10,17 @@ import numpy as np
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import parse_profile
+from batwatt.inputs.workloads.batsim_json import parse_profile
 from batwatt.model.hostset import HostSet, span
 from batwatt.model.workload import USE, Parallel
-from batwatt.policy.base import Job
-from batwatt.policy.capacity import VaryingOptions
-from batwatt.policy.fleet import Task
-from batwatt.policy.lines import Buckets
-from batwatt.policy.oversubscription import Shares, speeds_of
-from batwatt.policy.schemes import Base, Parts
-from batwatt.policy.terminations import LeastSafe
-from batwatt.policy.varying import VaryingScheduler
+from batwatt.scheduling.base import Job
+from batwatt.scheduling.capacity import VaryingOptions
+from batwatt.scheduling.fleet import Task
+from batwatt.systems.varcap.mapping import Base, Parts
+from batwatt.systems.varcap.oversubscription import Shares, speeds_of
+from batwatt.systems.varcap.queues import Buckets
+from batwatt.systems.varcap.scheduler import VaryingScheduler
+from batwatt.systems.varcap.terminations import LeastSafe
 from batwatt.units import EVEN_S
 
 

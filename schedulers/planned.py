@@ -11,10 +11,10 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model import hostset
-from batwatt.planner.plan_file import Plan, read_plan
-from batwatt.policy.envelope import EnvelopeScheduler
-from batwatt.policy.options import EnvelopeOptions
-from batwatt.policy.queue import Waiting
+from batwatt.scheduling.options import EnvelopeOptions
+from batwatt.systems.powercap.optimum.plan_file import Plan, read_plan
+from batwatt.systems.powercap.queue import Waiting
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.units import REPORTED_S
 
 

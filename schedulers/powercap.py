@@ -1,9 +1,9 @@
 """The system of the powercap paper (Fontana de Nardin, Stolf, Caux, IGSC 2022) as a Batsim scheduler."""
 
-from batwatt.policy.envelope import EnvelopeScheduler
-from batwatt.policy.orders import Slowdown
-from batwatt.policy.placement import EasyBackfilling
-from batwatt.policy.responses import HighestFlopsLowestDeadline
+from batwatt.systems.powercap.backfilling import EasyBackfilling
+from batwatt.systems.powercap.orders import Slowdown
+from batwatt.systems.powercap.responses import HighestFlopsLowestDeadline
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 
 class Powercap(EnvelopeScheduler):

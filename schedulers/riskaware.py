@@ -9,11 +9,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from batwatt.policy.capacity import MachineOptions
-from batwatt.policy.first_fit import FirstFit
-from batwatt.policy.machine_planner import MachinePlanner
-from batwatt.policy.machines import MachineScheduler
-from batwatt.policy.reference import BORG_WEEK, Categories, read_reference
+from batwatt.scheduling.capacity import MachineOptions
+from batwatt.systems.riskaware.first_fit import FirstFit
+from batwatt.systems.riskaware.reference import BORG_WEEK, Categories, read_reference
+from batwatt.systems.riskaware.scheduler import MachineScheduler
+from batwatt.systems.riskaware.strategy import MachinePlanner
 
 MANY = 1_000_000
 """More machines than this are a typing error."""
@@ -89,7 +89,7 @@ class Riskaware(MachineScheduler):
             rng = np.random.default_rng(chosen.seed) if chosen.strategy == "first-fit-unaware" else None
             return FirstFit(machines, cores, rng, as_published=chosen.as_published)
         # compiled code takes a moment to load, and first fit does without it
-        from batwatt.policy.targets import Targets, TargetSettings
+        from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
         reference = read_reference(chosen.reference or BORG_WEEK, chosen.longest_s)
         limit = chosen.limit if chosen.limit is not None else float(chosen.strategy != "target-stretch")

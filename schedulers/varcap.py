@@ -10,12 +10,12 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model.workload import LONG_S
-from batwatt.policy.capacity import VaryingOptions
-from batwatt.policy.lines import Buckets, Line, Ordered, first_come, wfp
-from batwatt.policy.outlook import Forecast, ForecastError
-from batwatt.policy.schemes import Base, JobSizeOrder, LongShort, Parts, Scheme, TwoMode
-from batwatt.policy.terminations import TERMINATIONS
-from batwatt.policy.varying import VaryingScheduler
+from batwatt.scheduling.capacity import VaryingOptions
+from batwatt.scheduling.foresight import Forecast, ForecastError
+from batwatt.systems.varcap.mapping import Base, JobSizeOrder, LongShort, Parts, Scheme, TwoMode
+from batwatt.systems.varcap.queues import Buckets, Line, Ordered, first_come, wfp
+from batwatt.systems.varcap.scheduler import VaryingScheduler
+from batwatt.systems.varcap.terminations import TERMINATIONS
 from batwatt.units import HOUR_S
 
 Knowledge = Literal["none", "class", "exact", "estimate"]

@@ -7,11 +7,11 @@ from typing import Any
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.batsim_json import parse_workload
+from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.model.record import Record
 from batwatt.model.series import Series
-from batwatt.policy.envelope import EnvelopeScheduler
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 FAST = (
     # 100 W at 10 flop/s, 60 W at 6, 40 W at 4; asleep 5 W, off 20 W for 10 s, on 50 W for 20 s

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
-from batwatt.inputs.batsim_json import read_workload
-from batwatt.inputs.events import read_events
-from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.workloads.batsim_json import read_workload
+from batwatt.inputs.workloads.events import read_events
 
 ARCHIVE = Path(__file__).parent / "data" / "dialogues.tar.xz"
 

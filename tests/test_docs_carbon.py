@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from batwatt.campaign.carbon_study import carry_out_studies, studies_in
+from batwatt.campaign.carbon.study import carry_out_studies, studies_in
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

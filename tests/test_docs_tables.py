@@ -11,8 +11,8 @@ import pytest
 from report.tables_of_tests import paper, row, save
 
 from batwatt.campaign.campaign import Way, carry_out, declared_in
-from batwatt.report import igsc22
 from batwatt.report.grid import NOTHING
+from batwatt.report.papers import igsc22
 from batwatt.report.table import read_campaign
 
 ROOT = Path(__file__).resolve().parents[1]

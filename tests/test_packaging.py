@@ -12,9 +12,9 @@ import pytest
 from test_readme import ROOT, check_command, options_of
 
 from batwatt import __version__
-from batwatt.cli import DEFAULT_ENDPOINT
-from batwatt.policy.options import EnvelopeOptions, parse_options
-from batwatt.policy.registry import KINDS, make
+from batwatt.cli.main import DEFAULT_ENDPOINT
+from batwatt.scheduling.options import EnvelopeOptions, parse_options
+from batwatt.scheduling.registry import KINDS, make
 
 yaml = pytest.importorskip("yaml")
 

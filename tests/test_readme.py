@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from batwatt.campaign.run import run
-from batwatt.campaign.run_spec import RunSpec
-from batwatt.cli import app
+from batwatt.cli.main import app
 from batwatt.results.columns import FILES
 from batwatt.results.metrics import METRICS
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"

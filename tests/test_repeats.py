@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from batwatt.cli_ends import Warnings
-from batwatt.repeats import Repeats
+from batwatt.cli.exits import Warnings
+from batwatt.run.repeats import Repeats
 
 
 def record(text: str, *args: object, name: str = "a") -> logging.LogRecord:

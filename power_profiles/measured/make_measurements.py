@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.inputs.measurements import MeasuredRun
+from batwatt.systems.carbon.measurements import MeasuredRun
 
 Array = npt.NDArray[np.float64]
 

@@ -8,11 +8,11 @@ SIGNALS = {getattr(signal, name): name for name in ("SIGINT", "SIGTERM", "SIGHUP
 
 
 def main() -> None:
-    """Entry point: see `batwatt.cli.main`, whose imports take seconds."""
+    """Entry point: see `batwatt.cli.main.main`, whose imports take seconds."""
     for number in SIGNALS:
         if signal.getsignal(number) not in (signal.SIG_IGN, None):
             signal.signal(number, _end)
-    from batwatt.cli import main as command
+    from batwatt.cli.main import main as command
 
     command()
 

@@ -11,8 +11,8 @@ from cli.conftest import ROOT
 
 from batwatt.campaign.campaign import declared_in
 from batwatt.campaign.spec import read_campaign
-from batwatt.periods.files import read_course
-from batwatt.periods.sequence import follow
+from batwatt.systems.checkpoint.files import read_course
+from batwatt.systems.checkpoint.sequence import follow
 
 EXPERIMENTS = ROOT / "experiments"
 PERIODS = EXPERIMENTS / "periods"

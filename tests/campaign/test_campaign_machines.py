@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 from cli.conftest import ROOT
 
-from batwatt.campaign import cells, materials
+from batwatt.campaign import cells
 from batwatt.campaign.campaign import Declaration, declared_in
 from batwatt.campaign.declared import parse_declared
 from batwatt.campaign.execute import execute, task_of
-from batwatt.campaign.run_spec import RunSpec
 from batwatt.campaign.sources import Sources
 from batwatt.campaign.spec import Campaign
-from batwatt.inputs.capacity import read_capacity, to_csv
-from batwatt.inputs.capacity_walk import Walk, random_walk
-from batwatt.inputs.pmbs_synthetic import Synthetic, synthetic
-from batwatt.inputs.riskaware_text import read_riskaware
-from batwatt.policy.reference import BORG_WEEK
+from batwatt.inputs.series.capacity import read_capacity, to_csv
+from batwatt.inputs.series.capacity_walk import Walk, random_walk
+from batwatt.inputs.traces.riskaware_text import read_riskaware
+from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.results.goodput import Window
+from batwatt.run import inputs as materials
+from batwatt.run.spec import RunSpec
+from batwatt.systems.riskaware.reference import BORG_WEEK
 
 STRATEGIES = ["first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap"]
 # two jobs as wide as a machine, 100 s each; the second machine goes after 50 s

@@ -7,9 +7,9 @@ import pytest
 from cli.conftest import SMALL
 from conftest import TWO
 
-from batwatt.campaign.optimum import HEURISTICS
-from batwatt.campaign.run import run
-from batwatt.campaign.run_spec import RunSpec
+from batwatt.run.optimum import HEURISTICS
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
 
 FAIL = "raise ValueError('no ' + 'luck')"
 

@@ -16,8 +16,8 @@ from batwatt.campaign.declared import parse_declared
 from batwatt.campaign.execute import task_of
 from batwatt.campaign.sources import Sources
 from batwatt.campaign.spec import Campaign, read_campaign
-from batwatt.inputs.capacity_spec import parse_capacity
-from batwatt.inputs.varcap_synthetic import VarcapLike, varcap_table
+from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
 
 EXPERIMENTS = ROOT / "experiments"
 # two jobs as wide as a machine: hours 0 to 1, and 0 to 2

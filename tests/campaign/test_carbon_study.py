@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 import yaml
 
-from batwatt.campaign import carbon_study
-from batwatt.campaign.carbon_plans import FIGURES, PlanTask, plans_of
-from batwatt.campaign.carbon_spec import Arrivals, CarbonStudies, Pattern, Study
-from batwatt.campaign.carbon_study import CODE, WHO, carry_out_studies, studies_in
+from batwatt.campaign.carbon import study as carbon_study
+from batwatt.campaign.carbon.study import CODE, WHO, carry_out_studies, studies_in
+from batwatt.campaign.carbon.study_plans import FIGURES, PlanTask, plans_of
+from batwatt.campaign.carbon.study_spec import Arrivals, CarbonStudies, Pattern, Study
 from batwatt.campaign.cells import sources_of
 from batwatt.campaign.declared import parse_declared
 from batwatt.campaign.store import CampaignStopped
-from batwatt.carbon.course import Course
-from batwatt.cli import main
+from batwatt.cli.main import main
 from batwatt.errors import InputError
+from batwatt.model.signal_integral import Course
 
 SMALL = Path(__file__).resolve().parents[2] / "experiments" / "carbon-small.yaml"
 HOURS = [400.0, 100.0, 300.0, 100.0, 500.0, 500.0, 200.0, 300.0]

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batwatt.carbon.costs import Given, Prices, Request, assign
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import ShiftJob
-from batwatt.carbon.simulate import ShiftOptions, simulate
 from batwatt.errors import InputError
 from batwatt.model.phases import constant
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.costs import Given, Prices, Request, assign
+from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.systems.carbon.simulate import ShiftOptions, simulate
 
 HOUR = 3600.0
 

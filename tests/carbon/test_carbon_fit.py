@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batwatt.carbon.fit import beside, drawn_w, fit_runs, model_json, predicted_j
 from batwatt.errors import InputError
-from batwatt.inputs.measurements import MeasuredRun, read_run, read_runs, read_samples
 from batwatt.model.phases import Phase, PhaseModel, Steps
+from batwatt.systems.carbon.fit import beside, drawn_w, fit_runs, model_json, predicted_j
+from batwatt.systems.carbon.measurements import MeasuredRun, read_run, read_runs, read_samples
 
 SHIPPED = Path(__file__).resolve().parents[2] / "power_profiles" / "measured"
 

@@ -8,12 +8,19 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from batwatt.carbon import gaia
-from batwatt.carbon.costs import Prices
-from batwatt.carbon.execution import ShiftJob
-from batwatt.carbon.gaia_rules import Queues, Task, Trace, _quantile, cheapest_pieces, threshold_pieces
 from batwatt.errors import InputError
 from batwatt.model.phases import constant
+from batwatt.systems.carbon.costs import Prices
+from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.systems.carbon.simulators import gaia
+from batwatt.systems.carbon.simulators.gaia_rules import (
+    Queues,
+    Task,
+    Trace,
+    _quantile,
+    cheapest_pieces,
+    threshold_pieces,
+)
 
 HOUR = 720
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from batwatt.carbon import gaia, gaia_kernel
-from batwatt.carbon.execution import ShiftJob
-from batwatt.cli import app
+from batwatt.cli.main import app
 from batwatt.model.phases import constant
+from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.systems.carbon.simulators import gaia, gaia_kernel
 
 GOLDEN = Path(__file__).parent / "golden"
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"

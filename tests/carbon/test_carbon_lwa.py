@@ -12,11 +12,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from batwatt.carbon import lwa
-from batwatt.carbon.execution import ShiftJob
-from batwatt.carbon.lwa_jobs import ml_jobs
 from batwatt.errors import InputError
 from batwatt.model.phases import constant
+from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.systems.carbon.simulators import lwa
+from batwatt.systems.carbon.simulators.lwa_jobs import ml_jobs
 
 FRENCH = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "carbon" / "FR-2020-30min.csv"
 MONDAY = datetime(2020, 6, 1)

@@ -11,12 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from plain_optimum import least
 
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import ShiftJob, carry_out
-from batwatt.carbon.milp import plan_milp
-from batwatt.carbon.optimum import NoPlanError, plan
 from batwatt.errors import InputError
 from batwatt.model.phases import Phase, PhaseModel
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.execution import ShiftJob, carry_out
+from batwatt.systems.carbon.milp import plan_milp
+from batwatt.systems.carbon.optimum import NoPlanError, plan
 from batwatt.units import J_PER_KWH
 
 SLOT_S = 60.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import ShiftJob, carry_out
-from batwatt.carbon.outcome import SEGMENT_COLUMNS, Outcome, outcome_of, saved
 from batwatt.model.phases import Phase, PhaseModel, constant
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.execution import ShiftJob, carry_out
+from batwatt.systems.carbon.outcome import SEGMENT_COLUMNS, Outcome, outcome_of, saved
 
 HOUR = 3600.0
 COURSE = Course.regular([300.0, 100.0, 200.0, 400.0])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import ShiftJob, carry_out
-from batwatt.carbon.optimum import plan
-from batwatt.carbon.policies import POLICIES, Known, phase_aware, policy_named
-from batwatt.carbon.windows import Window
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.phases import Phase, PhaseModel, constant
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.execution import ShiftJob, carry_out
+from batwatt.systems.carbon.optimum import plan
+from batwatt.systems.carbon.policies import POLICIES, Known, phase_aware, policy_named
+from batwatt.systems.carbon.windows import Window
 
 HOUR = 3600.0
 ONE_HOUR = constant(HOUR, 1000.0)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import ShiftJob, carry_out
-from batwatt.carbon.policies import POLICIES, Known, policy_named
-from batwatt.carbon.simulate import ShiftOptions, simulate
-from batwatt.carbon.starts import candidates, emitted
-from batwatt.carbon.windows import Window
 from batwatt.model.phases import Phase, PhaseModel, Steps
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.execution import ShiftJob, carry_out
+from batwatt.systems.carbon.policies import POLICIES, Known, policy_named
+from batwatt.systems.carbon.simulate import ShiftOptions, simulate
+from batwatt.systems.carbon.starts import candidates, emitted
+from batwatt.systems.carbon.windows import Window
 from batwatt.units import HOUR_S
 
 PHASES = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 5)), min_size=1, max_size=4)

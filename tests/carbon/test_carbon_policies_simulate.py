@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import ShiftJob
-from batwatt.carbon.policies import POLICIES, ShiftPolicy
-from batwatt.carbon.simulate import ShiftOptions, described, rule_named, simulate
 from batwatt.errors import InputError
 from batwatt.model.phases import Phase, PhaseModel, constant
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.systems.carbon.policies import POLICIES, ShiftPolicy
+from batwatt.systems.carbon.simulate import ShiftOptions, described, rule_named, simulate
 
 HOUR = 3600.0
 CARBON = Course.regular([300.0, 100.0, 200.0, 400.0, 300.0])

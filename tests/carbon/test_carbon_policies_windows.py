@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import ShiftJob
-from batwatt.carbon.windows import Window, by_class, by_constraint, by_deadline, expected_lengths
 from batwatt.errors import InputError
 from batwatt.model.phases import constant
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.systems.carbon.windows import Window, by_class, by_constraint, by_deadline, expected_lengths
 
 HOUR = 3600.0
 DAY = 24.0

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from batwatt.cli import main
+from batwatt.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ROOT / "platforms" / "small.xml"

@@ -143,9 +143,9 @@ def test_no_envelope_is_no_cap(house):
 
 
 ORDER = """
-from batwatt.policy.envelope import EnvelopeScheduler
-from batwatt.policy.orders import Order
-from batwatt.policy.registry import register
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+from batwatt.systems.powercap.orders import Order
+from batwatt.scheduling.registry import register
 
 
 @register("order", "picky")

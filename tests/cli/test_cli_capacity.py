@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from batwatt.inputs.capacity import read_capacity
-from batwatt.inputs.capacity_spec import parse_capacity
+from batwatt.inputs.series.capacity import read_capacity
+from batwatt.inputs.series.capacity_spec import parse_capacity
 
 PRICES = "Time,price\n2024-01-01 00:00,100\n2024-01-01 01:00,250\n2024-01-01 02:00,400\n"
 

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from batwatt.policy.registry import names
+from batwatt.scheduling.registry import names
 
 RESPONSES = names("response")
 NAP = {"profile": "nap", "res": 1, "subtime": 0}

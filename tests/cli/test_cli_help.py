@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from batwatt.campaign.load import describe_schedulers
-from batwatt.policy.registry import describe
+from batwatt.run.find_scheduler import describe_schedulers
+from batwatt.scheduling.registry import describe
 
 COMMANDS = ["", "run", "compare", "serve", "engine", "policies", "generate", "generate platform",
             "generate workload", "convert", "events", "optimum", "campaign", "campaign run", "campaign resume",

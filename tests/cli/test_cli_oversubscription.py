@@ -9,7 +9,7 @@ import shutil
 import pytest
 from conftest import Done, House
 
-from batwatt.inputs.machines import SpeedMachines, machines_xml
+from batwatt.inputs.platforms.machines import SpeedMachines, machines_xml
 
 JOBS = "arrival_time,length,cpus,use\n0,1000,5,0.8\n0,1000,5,0.8\n600,2000,4,0.8\n"
 CAPACITY = "time_s,machines\n0,2\n300,1\n900,2\n"

@@ -9,10 +9,10 @@ import shutil
 import pytest
 from conftest import ROOT, SMALL
 
-from batwatt.campaign.run import run as run_spec
-from batwatt.campaign.run_spec import RunSpec
-from batwatt.inputs.machines import Machines
+from batwatt.inputs.platforms.machines import Machines
 from batwatt.results.goodput import Window
+from batwatt.run.run import run as run_spec
+from batwatt.run.spec import RunSpec
 
 STRATEGIES = ("first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap")
 NINE = {

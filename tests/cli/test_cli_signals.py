@@ -9,7 +9,7 @@ import time
 import pytest
 from conftest import JOBS, SMALL, wait_for
 
-from batwatt import cli_ends
+from batwatt.cli import exits as cli_ends
 
 # a library that takes for ever to load, and says that it is being loaded
 STUCK = """

@@ -11,9 +11,9 @@ import warnings
 import pytest
 from conftest import JOBS, SMALL
 
-from batwatt.cli_ends import exit_code_of
-from batwatt.cli_inputs import deliver
-from batwatt.cli_shared import json_text
+from batwatt.cli.exits import exit_code_of
+from batwatt.cli.inputs import deliver
+from batwatt.cli.shared import json_text
 
 NASTY = "x\x1b[31m\u202e\x9b\x00y"
 SHOWN = "x\\x1b[31m\\u202e\\x9b"

@@ -9,10 +9,10 @@ from itertools import product
 import pytest
 from conftest import ROOT, SMALL, Done, House
 
-from batwatt.inputs.capacity import read_capacity
-from batwatt.inputs.convert import read_trace
-from batwatt.inputs.machines import Machines, machines_xml
-from batwatt.inputs.window import window_json
+from batwatt.inputs.platforms.machines import Machines, machines_xml
+from batwatt.inputs.series.capacity import read_capacity
+from batwatt.inputs.traces.convert import read_trace
+from batwatt.inputs.traces.window import window_json
 
 FIRST_FIT = '{"strategy": "first-fit-aware"}'
 CONTRACT = ("goodput", "job_failure_rate", "mean_wait_s", "jobs_finished", "terminations")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from batwatt.inputs.convert import read_trace
-from batwatt.inputs.varcap_synthetic import VarcapLike, varcap_trace
+from batwatt.inputs.traces.convert import read_trace
+from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_trace
 
 VMS = "a,s,d,300,900,90,10,50,Interactive,4,32\nb,s,d,600,600,90,10,20,Unknown,>24,>64\n"
 EVENTS = """\

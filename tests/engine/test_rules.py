@@ -11,8 +11,8 @@ from scripted import Scripted, execute, kill, pstate, query, rows, run
 from batwatt.engine.core import Engine
 from batwatt.engine.sharing import fair_rates
 from batwatt.errors import DeadlockError, IllegalDecisionError, ProtocolError
-from batwatt.inputs.batsim_json import parse_workload
-from batwatt.inputs.events import read_events
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.events import read_events
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Host, Platform, PState
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batwatt.engine.core import Engine
-from batwatt.inputs.batsim_json import parse_workload
+from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.workload import merged
 

@@ -14,10 +14,10 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import serve
 from batwatt.engine.wire import SchedulerSocket, check_answer, check_message, decode, encode
 from batwatt.errors import BatwattError, ProtocolError
-from batwatt.inputs.batsim_json import parse_workload
-from batwatt.inputs.batsim_numbers import batsim_float
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.batsim_numbers import batsim_float
 from batwatt.model.platform import Host, Platform, PState
-from batwatt.policy.envelope import EnvelopeScheduler
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 HUGE = "1" + "0" * 400
 WORK = {

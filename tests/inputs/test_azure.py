@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs import chunks
-from batwatt.inputs.azure import COLUMNS, azure_jobs
+from batwatt.inputs.traces import chunks
+from batwatt.inputs.traces.azure import COLUMNS, azure_jobs
 
 VMS = """\
 a,s,d,0,600,90,10,50.5,Interactive,4,32

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.host_choice import HostChoice
-from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.platforms.host_choice import HostChoice
+from batwatt.inputs.platforms.platform_xml import read_platform
 
 MASTER = '<host id="master_host" speed="1f"/>'
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs import borg, chunks
-from batwatt.inputs.borg import borg_jobs
+from batwatt.inputs.traces import borg, chunks
+from batwatt.inputs.traces.borg import borg_jobs
 
 S = 1_000_000
 NEVER = 2**63 - 1

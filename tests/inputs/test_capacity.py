@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.capacity import read_capacity, to_csv
+from batwatt.inputs.series.capacity import read_capacity, to_csv
 from batwatt.model.series import Series
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.capacity import checked_capacity, read_capacity, to_csv
-from batwatt.inputs.capacity_spec import KINDS, CapacitySpec, Purchased, Traced, Varied, is_spec, parse_capacity
-from batwatt.inputs.purchase import Budget, Stranded, bill
-from batwatt.inputs.signal_csv import SignalFile
-from batwatt.inputs.variation import Variation, vary
+from batwatt.inputs.series.capacity import checked_capacity, read_capacity, to_csv
+from batwatt.inputs.series.capacity_spec import KINDS, CapacitySpec, Purchased, Traced, Varied, is_spec, parse_capacity
+from batwatt.inputs.series.purchase import Budget, Stranded, bill
+from batwatt.inputs.series.signal_csv import SignalFile
+from batwatt.inputs.series.variation import Variation, vary
 
 PRICES = "Time,price\n2024-01-01 00:00,100\n2024-01-01 01:00,250\n2024-01-01 02:00,400\n"
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs import capacity_walk
-from batwatt.inputs.capacity_walk import Walk, random_walk
+from batwatt.inputs.series import capacity_walk
+from batwatt.inputs.series.capacity_walk import Walk, random_walk
 
 
 def walked(monkeypatch, walk: Walk, *draws: float) -> tuple[float, ...]:

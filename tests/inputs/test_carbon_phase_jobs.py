@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.jobs_csv import read_jobs_csv
-from batwatt.inputs.phase_jobs import MOST_PHASES, TYPES, model_of, read_model, read_phase_jobs
+from batwatt.inputs.traces.jobs_csv import read_jobs_csv
+from batwatt.inputs.workloads.phase_jobs import MOST_PHASES, TYPES, model_of, read_model, read_phase_jobs
 from batwatt.model.phases import Phase, PhaseModel
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,23 +12,29 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scripted import Scripted
 
-from batwatt.campaign.run import run as carry_out
-from batwatt.campaign.run_spec import RunSpec
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import InputError
-from batwatt.inputs import phase_workload as module
-from batwatt.inputs.batsim_json import parse_workload
-from batwatt.inputs.batsim_numbers import wire_floats
-from batwatt.inputs.machines import machines_platform, machines_xml
-from batwatt.inputs.phase_workload import PhaseMachines, machines_told, model_told, phase_workload, phases_json
-from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.platforms.machines import machines_platform, machines_xml
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.workloads import phase_workload as module
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.batsim_numbers import wire_floats
+from batwatt.inputs.workloads.phase_workload import (
+    PhaseMachines,
+    machines_told,
+    model_told,
+    phase_workload,
+    phases_json,
+)
 from batwatt.model.hostset import HostSet
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
 from batwatt.results.read import jobs as read_jobs
 from batwatt.results.writers import write_record
+from batwatt.run.run import run as carry_out
+from batwatt.run.spec import RunSpec
 
 RUNTIME, ENERGY = 9, 15
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batwatt.inputs.capacity_spec import parse_capacity
-from batwatt.inputs.characterise import _correlation, characterise
-from batwatt.inputs.signal import Signal
-from batwatt.inputs.variation import Variation, vary
+from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.inputs.series.characterise import _correlation, characterise
+from batwatt.inputs.series.variation import Variation, vary
 from batwatt.model.series import Series
+from batwatt.model.signal import Signal
 
 GERMAN = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "carbon" / "DE-2024-hourly.csv"
 DAYS_S = 86400.0

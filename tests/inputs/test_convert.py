@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import parse_workload
-from batwatt.inputs.convert import TraceJob, convert_file, format_of, to_batsim
-from batwatt.inputs.google_like import to_text
-from batwatt.inputs.jobs_csv import read_jobs_csv
-from batwatt.inputs.swf import SwfJob, read_swf
+from batwatt.inputs.traces.convert import TraceJob, convert_file, format_of, to_batsim
+from batwatt.inputs.traces.jobs_csv import read_jobs_csv
+from batwatt.inputs.traces.swf import SwfJob, read_swf
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.google_like import to_text
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "jobs"
 

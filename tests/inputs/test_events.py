@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.events import ExternalEvent, envelope_events, read_events
+from batwatt.inputs.workloads.events import ExternalEvent, envelope_events, read_events
 from batwatt.model.series import Series
 
 

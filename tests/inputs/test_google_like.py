@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import read_workload
-from batwatt.inputs.google_like import GoogleLike, google_like, to_text
+from batwatt.inputs.workloads.batsim_json import read_workload
+from batwatt.inputs.workloads.google_like import GoogleLike, google_like, to_text
 from batwatt.units import REFERENCE_SPEED, speed_flops
 
 TAURUS_FLOPS = speed_flops(REFERENCE_SPEED)

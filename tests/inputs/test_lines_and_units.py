@@ -9,16 +9,16 @@ import pytest
 
 from batwatt.campaign.declared import MAX_VALUES, Declared, parse_declared
 from batwatt.errors import InputError
-from batwatt.inputs.azure import COLUMNS, azure_jobs
-from batwatt.inputs.capacity_spec import parse_capacity
-from batwatt.inputs.capacity_walk import Walk
-from batwatt.inputs.convert import convert_file, read_trace
-from batwatt.inputs.google_like import GoogleLike
-from batwatt.inputs.pmbs_synthetic import Synthetic
-from batwatt.inputs.series_csv import read_series
-from batwatt.inputs.signal_csv import SignalFile, read_signal
-from batwatt.inputs.varcap_synthetic import VarcapLike
-from batwatt.inputs.variation import Variation
+from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.inputs.series.capacity_walk import Walk
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.series.signal_csv import SignalFile, read_signal
+from batwatt.inputs.series.variation import Variation
+from batwatt.inputs.traces.azure import COLUMNS, azure_jobs
+from batwatt.inputs.traces.convert import convert_file, read_trace
+from batwatt.inputs.workloads.google_like import GoogleLike
+from batwatt.inputs.workloads.pmbs_synthetic import Synthetic
+from batwatt.inputs.workloads.varcap_synthetic import VarcapLike
 
 ROOT = Path(__file__).resolve().parents[2]
 SITES = ROOT.parent / "shared" / "data" / "sites"

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.machines import Machines, SpeedMachines, machines_platform, machines_xml
-from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.platforms.machines import Machines, SpeedMachines, machines_platform, machines_xml
+from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.model.platform import PState, Sleep
 
 

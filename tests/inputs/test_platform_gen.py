@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from batwatt.errors import InputError
-from batwatt.inputs.platform_gen import ServerState, ServerType, platform_xml, platform_xml_of, read_server_types
-from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.platforms.platform_gen import (
+    ServerState,
+    ServerType,
+    platform_xml,
+    platform_xml_of,
+    read_server_types,
+)
+from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.model.platform import Platform, Sleep
 
 ROOT = Path(__file__).resolve().parents[2]

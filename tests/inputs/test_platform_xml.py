@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.model.platform import Platform, Sleep
 
 DOCTYPE = '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">'

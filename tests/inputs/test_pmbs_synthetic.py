@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.pmbs_synthetic import KINDS, Synthetic, synthetic
+from batwatt.inputs.workloads.pmbs_synthetic import KINDS, Synthetic, synthetic
 
 T_AVG_S = 16174.08
 """26 machines x 24 cores x 504 h / (3.5 cores x 20,000 jobs) = 4.4928 h."""

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.purchase import Bill, Budget, Stranded, bill, bought, bought_capacity, stranded_capacity
-from batwatt.inputs.signal import Signal
+from batwatt.inputs.series.purchase import Bill, Budget, Stranded, bill, bought, bought_capacity, stranded_capacity
 from batwatt.model.series import Series
+from batwatt.model.signal import Signal
 
 
 def signal(*values: float, step_s: float = 3600.0) -> Signal:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.riskaware_text import read_riskaware, to_riskaware
-from batwatt.inputs.trace import TraceJob
+from batwatt.inputs.traces.riskaware_text import read_riskaware, to_riskaware
+from batwatt.inputs.traces.trace import TraceJob
 
 
 def load(folder: Path, text: str) -> list[TraceJob]:

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.series_csv import read_series
+from batwatt.inputs.series.series_csv import read_series
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.signal import Signal
-from batwatt.inputs.signal_csv import SignalFile, read_signal
+from batwatt.inputs.series.signal_csv import SignalFile, read_signal
 from batwatt.model.series import Series
+from batwatt.model.signal import Signal
 
 CARBON = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "carbon"
 HOURS = "Time,Carbon Intensity\n" + "".join(f"2024-01-01 0{h}:00,{100 + h}\n" for h in range(6))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.slices import slice_of
-from batwatt.inputs.trace import TraceJob
+from batwatt.inputs.traces.slices import slice_of
+from batwatt.inputs.traces.trace import TraceJob
 
 
 def names(jobs):

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.convert import convert_file, read_trace
-from batwatt.inputs.dependencies import ids_of, within
-from batwatt.inputs.jobs_csv import iter_jobs_csv, read_jobs_table
-from batwatt.inputs.trace import TraceJob
-from batwatt.inputs.trace_table import TraceTable
-from batwatt.inputs.window import window_json, window_workload
+from batwatt.inputs.traces.convert import convert_file, read_trace
+from batwatt.inputs.traces.dependencies import ids_of, within
+from batwatt.inputs.traces.jobs_csv import iter_jobs_csv, read_jobs_table
+from batwatt.inputs.traces.trace import TraceJob
+from batwatt.inputs.traces.trace_table import TraceTable
+from batwatt.inputs.traces.window import window_json, window_workload
 
 NEEDY = """\
 arrival_time,length,cpus,memory,estimate,depends_on,use,queue

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.fitted import fitted_range, fitted_share, fitted_values, strata
-from batwatt.inputs.varcap_synthetic import SYSTEMS, VarcapLike, varcap_table, varcap_trace
+from batwatt.inputs.workloads.fitted import fitted_range, fitted_share, fitted_values, strata
+from batwatt.inputs.workloads.varcap_synthetic import SYSTEMS, VarcapLike, varcap_table, varcap_trace
 
 
 @pytest.mark.parametrize(

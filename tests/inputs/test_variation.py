@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs import variation as module
-from batwatt.inputs.variation import Variation, vary
+from batwatt.inputs.series import variation as module
+from batwatt.inputs.series.variation import Variation, vary
 
 
 def varied(monkeypatch, variation: Variation, end_s: float, *draws: float) -> list[float]:

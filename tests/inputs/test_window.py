@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import load_json, parse_workload, read_workload
-from batwatt.inputs.google_like import to_text
-from batwatt.inputs.trace import TraceJob
-from batwatt.inputs.window import window_json, window_workload
+from batwatt.inputs.traces.trace import TraceJob
+from batwatt.inputs.traces.window import window_json, window_workload
+from batwatt.inputs.workloads.batsim_json import load_json, parse_workload, read_workload
+from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.workload import Delay
 
 TRACE = [

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from batwatt.periods.instance import STATES, Instance, PeriodJob
+from batwatt.systems.checkpoint.instance import STATES, Instance, PeriodJob
 
 
 @st.composite

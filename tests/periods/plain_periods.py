@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, pairwise
 
-from batwatt.periods.instance import Instance, PeriodJob, Plan
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob, Plan
 
 Works = tuple[Fraction, ...]
 """W of each job."""

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_periods import all_dates, brute, largest_subset, total, worked
 
-from batwatt.periods.instance import Act, Instance, PeriodJob, Phase, Plan
-from batwatt.periods.plan import Least, NoPlanError, plan, subset_sum
+from batwatt.systems.checkpoint.instance import Act, Instance, PeriodJob, Phase, Plan
+from batwatt.systems.checkpoint.period_plan import Least, NoPlanError, plan, subset_sum
 
 
 def is_as_it_says(chosen: Plan) -> Fraction:

@@ -11,10 +11,10 @@ from draw_periods import instances
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batwatt.periods.fairness import Past, fair, front, most_yield, plan_with_yield, yields
-from batwatt.periods.instance import Instance, PeriodJob
-from batwatt.periods.plan import NoPlanError, plan
-from batwatt.periods.sequence import Course, follow
+from batwatt.systems.checkpoint.fairness import Past, fair, front, most_yield, plan_with_yield, yields
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob
+from batwatt.systems.checkpoint.period_plan import NoPlanError, plan
+from batwatt.systems.checkpoint.sequence import Course, follow
 
 
 @st.composite

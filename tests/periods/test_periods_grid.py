@@ -9,8 +9,8 @@ import pytest
 from draw_periods import instances
 from hypothesis import given, settings
 
-from batwatt.periods.instance import Instance, PeriodJob
-from batwatt.periods.plan import plan
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob
+from batwatt.systems.checkpoint.period_plan import plan
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "experiments"))

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_periods import Preparing
 
-from batwatt.periods.instance import Instance, PeriodJob
-from batwatt.periods.plan import plan
-from batwatt.periods.prepare import prepare
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob
+from batwatt.systems.checkpoint.period_plan import plan
+from batwatt.systems.checkpoint.prepare import prepare
 
 
 @st.composite

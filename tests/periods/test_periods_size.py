@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from batwatt.periods import plan as plans
-from batwatt.periods.instance import Instance, PeriodJob
-from batwatt.periods.plan import Least, TooLargeError, checkpoint_ends, plan, solve
+from batwatt.systems.checkpoint import period_plan as plans
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob
+from batwatt.systems.checkpoint.period_plan import Least, TooLargeError, checkpoint_ends, plan, solve
 
 
 def jobs_of(*rows):

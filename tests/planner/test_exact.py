@@ -12,12 +12,12 @@ from builders import envelope, job, machine, workload_of
 from tiny import ONE, STEPS, TWO, brute_force, instance
 
 from batwatt.errors import InputError
-from batwatt.planner import exact
-from batwatt.planner.bound import Relaxation
-from batwatt.planner.optimum import Budget, optimise
-from batwatt.planner.prices import Prices
-from batwatt.planner.problem import make_problem
-from batwatt.planner.schedule import check
+from batwatt.systems.powercap.optimum import exact
+from batwatt.systems.powercap.optimum.bound import Relaxation
+from batwatt.systems.powercap.optimum.optimum import Budget, optimise
+from batwatt.systems.powercap.optimum.prices import Prices
+from batwatt.systems.powercap.optimum.problem import make_problem
+from batwatt.systems.powercap.optimum.schedule import check
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 from optimum import small

@@ -11,21 +11,21 @@ from builders import envelope, job, machine, workload_of
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from batwatt.campaign.load import make_scheduler
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
-from batwatt.planner.bound import Relaxation
-from batwatt.planner.insertion import Inserter
-from batwatt.planner.optimum import Budget, optimise
-from batwatt.planner.plan_file import read_plan, write_plan
-from batwatt.planner.prices import mode_tables
-from batwatt.planner.problem import make_problem
-from batwatt.planner.schedule import Schedule, check, name_servers, of_timeline
-from batwatt.planner.search import Search
 from batwatt.results.metrics import measure
 from batwatt.results.writers import write_record
+from batwatt.run.find_scheduler import make_scheduler
+from batwatt.systems.powercap.optimum.bound import Relaxation
+from batwatt.systems.powercap.optimum.insertion import Inserter
+from batwatt.systems.powercap.optimum.optimum import Budget, optimise
+from batwatt.systems.powercap.optimum.plan_file import read_plan, write_plan
+from batwatt.systems.powercap.optimum.prices import mode_tables
+from batwatt.systems.powercap.optimum.problem import make_problem
+from batwatt.systems.powercap.optimum.schedule import Schedule, check, name_servers, of_timeline
+from batwatt.systems.powercap.optimum.search import Search
 
 FAST, SLOW = 3, 2
 jobs_of = st.lists(

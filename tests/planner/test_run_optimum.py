@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from batwatt import cli_optimum
-from batwatt.campaign.optimum import run_optimum
-from batwatt.campaign.run import run
-from batwatt.campaign.run_spec import RunSpec
-from batwatt.cli import main
+from batwatt.cli import optimum as cli_optimum
+from batwatt.cli.main import main
 from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import read_workload
-from batwatt.inputs.platform_xml import read_platform
-from batwatt.inputs.series_csv import read_series
-from batwatt.planner.optimum import Budget, Stand, optimise
-from batwatt.planner.problem import make_problem
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.workloads.batsim_json import read_workload
 from batwatt.results.metrics import METRICS
+from batwatt.run.optimum import run_optimum
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
+from batwatt.systems.powercap.optimum.optimum import Budget, Stand, optimise
+from batwatt.systems.powercap.optimum.problem import make_problem
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ROOT / "platforms" / "small.xml"

@@ -7,10 +7,10 @@ import pytest
 from builders import envelope, job, machine, workload_of
 
 from batwatt.errors import InputError
-from batwatt.planner.optimum import Budget, optimise
-from batwatt.planner.problem import make_problem
-from batwatt.planner.schedule import BrokenScheduleError, KindCounts, Schedule, check, of_timeline
-from batwatt.planner.timeline import Timeline
+from batwatt.systems.powercap.optimum.optimum import Budget, optimise
+from batwatt.systems.powercap.optimum.problem import make_problem
+from batwatt.systems.powercap.optimum.schedule import BrokenScheduleError, KindCounts, Schedule, check, of_timeline
+from batwatt.systems.powercap.optimum.timeline import Timeline
 
 
 def problem_of(*jobs, watts=(300.0,), platform=None):

@@ -10,7 +10,7 @@ from builders import workload_of
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.machines import Machines, machines_platform
+from batwatt.inputs.platforms.machines import Machines, machines_platform
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.series import Series
 

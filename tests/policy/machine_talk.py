@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from batwatt.policy.machine_planner import MachineJob, MachinePlanner
-from batwatt.policy.targets import Targets, TargetSettings
+from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner
+from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
 
 class Talk:

@@ -1,7 +1,7 @@
 """The target strategies once more, plain and slow: no profiles and no heap, every date is looked for among all jobs.
 
-Written from docs/riskaware.md, to be compared with `batwatt.policy.targets`. Where the text leaves room, this is how it
-is read here:
+Written from docs/riskaware.md, to be compared with `batwatt.systems.riskaware.targets`. Where the text leaves room,
+this is how it is read here:
 
 - what happens at one date is in the order of machines, then of jobs; M_use is updated after each start and each end;
 - the cores in use on a machine are looked at when a job starts or ends there, as they are planned from that date on: a
@@ -16,8 +16,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from batwatt.policy.machine_planner import MachineJob
-from batwatt.policy.targets import TargetSettings
+from batwatt.systems.riskaware.strategy import MachineJob
+from batwatt.systems.riskaware.targets import TargetSettings
 
 START, END = 0, 1
 WAITS, RUNS, OVER = "waits", "runs", "over"

@@ -12,21 +12,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_laws import ThroughText
 
-from batwatt.campaign.run import run
-from batwatt.campaign.run_spec import RunSpec
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import ShiftJob
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import parse_workload
-from batwatt.inputs.machines import machines_platform, machines_xml
-from batwatt.inputs.phase_workload import phase_workload
+from batwatt.inputs.platforms.machines import machines_platform, machines_xml
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import Phase, PhaseModel, constant
 from batwatt.model.series import Series
-from batwatt.results.carbon_account import account
+from batwatt.model.signal_integral import Course
 from batwatt.results.writers import write_record
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
+from batwatt.systems.carbon.account import account
+from batwatt.systems.carbon.execution import ShiftJob
 
 HOURLY = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0] * 6
 COURSE = Course.regular(HOURLY)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from test_laws import ThroughText
 from test_machine_races import Race
 
-from batwatt.campaign.run import run as carry_out
-from batwatt.campaign.run_spec import RunSpec
-from batwatt.inputs.machines import Machines
+from batwatt.inputs.platforms.machines import Machines
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, RECOVERY, WINDOW_OVER
+from batwatt.run.run import run as carry_out
+from batwatt.run.spec import RunSpec
 
 MACHINES, CORES = 6, 2
 LAG_S = 1e-3

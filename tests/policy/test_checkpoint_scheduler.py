@@ -13,10 +13,10 @@ from test_laws import ThroughText
 from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.model.workload import WINDOW_OVER
-from batwatt.periods import plan as plans
-from batwatt.periods.instance import PeriodJob
-from batwatt.periods.plan import NoPlanError
-from batwatt.periods.sequence import Course, follow
+from batwatt.systems.checkpoint import period_plan as plans
+from batwatt.systems.checkpoint.instance import PeriodJob
+from batwatt.systems.checkpoint.period_plan import NoPlanError
+from batwatt.systems.checkpoint.sequence import Course, follow
 
 ENDLESS_S = 1e7
 FIGURE_1 = [row_of(number, 0, ENDLESS_S, cpus) for number, cpus in enumerate((3, 3, 5, 8, 8), 1)]

@@ -8,9 +8,9 @@ from builders import job, machine, simulated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batwatt.policy.envelope import EnvelopeScheduler
-from batwatt.policy.placement import Placement, Start
-from batwatt.policy.registry import make
+from batwatt.scheduling.registry import make
+from batwatt.systems.powercap.backfilling import Placement, Start
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 
 class PlainEasy(Placement):

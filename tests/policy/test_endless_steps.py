@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from batwatt.campaign.run import run
-from batwatt.campaign.run_spec import RunSpec
 from batwatt.errors import InputError
-from batwatt.inputs.events import envelope_events
-from batwatt.inputs.series_csv import read_series
-from batwatt.policy import envelope
-from batwatt.policy.responses import HighestFlopsLowestDeadline, IdleDegradation
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.workloads.events import envelope_events
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
+from batwatt.systems.powercap import scheduler as envelope
+from batwatt.systems.powercap.responses import HighestFlopsLowestDeadline, IdleDegradation
 
 SMALL = Path(__file__).resolve().parents[2] / "platforms" / "small.xml"
 FILES = ("jobs.csv", "schedule.csv", "machine_states.csv", "pstate_changes.csv", "consumed_energy.csv", "metrics.json")

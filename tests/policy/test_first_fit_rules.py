@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from machine_talk import Talk
 
-from batwatt.policy.first_fit import FirstFit
+from batwatt.systems.riskaware.first_fit import FirstFit
 
 
 def as_the_text(machines: int, cores: int, alive: int | None = None, rng=None) -> Talk:

@@ -13,10 +13,10 @@ from builders import ASLEEP_FAST, ASLEEP_SLOW, envelope, job, machine, simulated
 from test_response_rules import Job, cluster_of
 
 from batwatt.errors import InputError
-from batwatt.policy.envelope import EnvelopeScheduler
-from batwatt.policy.forecast import Forecast
-from batwatt.policy.frugal import Frugal
-from batwatt.policy.plan import Plan
+from batwatt.systems.powercap.forecast import Forecast
+from batwatt.systems.powercap.frugal import Frugal
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+from batwatt.systems.powercap.server_plan import Plan
 
 SLOWEST_FAST, SLOWEST_SLOW = 2, 1
 

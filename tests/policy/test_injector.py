@@ -6,10 +6,10 @@ import pytest
 from builders import envelope, job, machine, simulated
 
 from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import parse_workload
+from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.series import Series
-from batwatt.policy.envelope import EnvelopeScheduler
-from batwatt.policy.injector import EventInjector, FileInjector
+from batwatt.systems.powercap.envelope import EventInjector, FileInjector
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 
 def test_a_series_holds_before_its_first_and_after_its_last_row():

@@ -18,12 +18,12 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.engine.wire import check_answer, check_message, decode, encode
-from batwatt.inputs.events import envelope_events, read_events
+from batwatt.inputs.workloads.events import envelope_events, read_events
 from batwatt.model.hostset import from_text
-from batwatt.policy.envelope import EnvelopeScheduler
-from batwatt.policy.plan import Plan
-from batwatt.policy.registry import make, names
 from batwatt.results.writers import write_record
+from batwatt.scheduling.registry import make, names
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+from batwatt.systems.powercap.server_plan import Plan
 
 COMBINATIONS = list(itertools.product(names("order"), names("placement"), names("response")))
 FAST, SLOW = 3, 2

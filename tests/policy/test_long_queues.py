@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.policy.cluster import Cluster
-from batwatt.policy.queue import Queue, _smallest
-from batwatt.policy.registry import make
+from batwatt.scheduling.registry import make
+from batwatt.systems.powercap.cluster import Cluster
+from batwatt.systems.powercap.queue import Queue, _smallest
 
 
 @dataclass(eq=False)

@@ -14,12 +14,12 @@ from test_laws import ThroughText
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.machines import Machines, machines_platform
+from batwatt.inputs.platforms.machines import Machines, machines_platform
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.series import Series
 from batwatt.model.workload import WINDOW_OVER
-from batwatt.policy.machine_planner import MachinePlanner
 from batwatt.results.writers import write_record
+from batwatt.systems.riskaware.strategy import MachinePlanner
 
 STRATEGIES = ("first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap")
 MACHINES, CORES = 4, 3

@@ -12,9 +12,9 @@ from batwatt.compiling import sources_digest
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.machines import Machines, machines_platform
+from batwatt.inputs.platforms.machines import Machines, machines_platform
 from batwatt.model.series import Series
-from batwatt.policy import target_kernel
+from batwatt.systems.riskaware import target_kernel
 
 
 class Race:

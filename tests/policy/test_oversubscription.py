@@ -19,12 +19,12 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
-from batwatt.inputs.in_flops import workload_in_flops
-from batwatt.inputs.machines import SPEEDS, STANDSTILL, Machines, SpeedMachines, machines_platform
+from batwatt.inputs.platforms.machines import SPEEDS, STANDSTILL, Machines, SpeedMachines, machines_platform
+from batwatt.inputs.traces.in_flops import workload_in_flops
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.workload import WINDOW_OVER
-from batwatt.policy.oversubscription import Shares, common_level
 from batwatt.results.writers import write_record
+from batwatt.systems.varcap.oversubscription import Shares, common_level
 
 ID, STATE, START, END, HOSTS, META = 0, 7, 8, 10, 14, 16
 LAG_S = 1e-3

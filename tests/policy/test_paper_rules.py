@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from machine_talk import ByHand, Talk, planner
 
-from batwatt.policy.first_fit import FirstFit
-from batwatt.policy.targets import Targets, TargetSettings
+from batwatt.systems.riskaware.first_fit import FirstFit
+from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
 both = pytest.mark.parametrize("paper", [True, False])
 

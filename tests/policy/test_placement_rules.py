@@ -8,10 +8,10 @@ from builders import envelope, job, machine, simulated, starts, workload_of
 
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.events import read_events
-from batwatt.policy.envelope import EnvelopeScheduler
-from batwatt.policy.queue import Columns, Ends, Queue
-from batwatt.policy.registry import make, names
+from batwatt.inputs.workloads.events import read_events
+from batwatt.scheduling.registry import make, names
+from batwatt.systems.powercap.queue import Columns, Ends, Queue
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 
 def scheduler(order="fcfs", placement="easy"):

@@ -9,11 +9,11 @@ from __future__ import annotations
 import pytest
 from builders import ASLEEP_FAST, ASLEEP_SLOW, machine
 
-from batwatt.policy.cluster import Cluster
-from batwatt.policy.orders import Fcfs
-from batwatt.policy.plan import Kill, Plan, SetPState
-from batwatt.policy.queue import Queue
-from batwatt.policy.registry import make
+from batwatt.scheduling.registry import make
+from batwatt.systems.powercap.cluster import Cluster
+from batwatt.systems.powercap.orders import Fcfs
+from batwatt.systems.powercap.queue import Queue
+from batwatt.systems.powercap.server_plan import Kill, Plan, SetPState
 
 
 class Job:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from machine_talk import ByHand
 from plain_targets import OVER, RUNS, PlainTargets
 
-from batwatt.policy.machine_planner import MachineJob
-from batwatt.policy.targets import Targets, TargetSettings
+from batwatt.systems.riskaware.strategy import MachineJob
+from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
 ninths = ByHand({length / 4: length % 9 / 8 for length in range(1, 200)})
 lengths = st.integers(1, 160).map(lambda quarters: quarters / 4) | st.sampled_from([4.0, 8.0, 16.0])

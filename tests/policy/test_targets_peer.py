@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from batwatt.inputs.capacity import read_capacity
-from batwatt.inputs.riskaware_text import read_riskaware
-from batwatt.policy.machine_planner import MachineJob
-from batwatt.policy.reference import BORG_WEEK, Categories, read_reference
-from batwatt.policy.targets import Targets, TargetSettings
+from batwatt.inputs.series.capacity import read_capacity
+from batwatt.inputs.traces.riskaware_text import read_riskaware
+from batwatt.systems.riskaware.reference import BORG_WEEK, Categories, read_reference
+from batwatt.systems.riskaware.strategy import MachineJob
+from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 BORG = DATA / "borg"

@@ -18,18 +18,18 @@ from test_response_rules import Job
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.batsim_json import parse_workload, read_text
-from batwatt.inputs.platform_xml import read_platform
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.workloads.batsim_json import parse_workload, read_text
 from batwatt.model.platform import Host, Platform, PState, Sleep
-from batwatt.policy.cluster import Cluster
-from batwatt.policy.envelope import EnvelopeScheduler
-from batwatt.policy.frugal import Frugal
-from batwatt.policy.orders import Fcfs
-from batwatt.policy.plan import Plan
-from batwatt.policy.queue import Queue
-from batwatt.policy.registry import make
-from batwatt.policy.ties import at_least, merged
 from batwatt.results.writers import write_record
+from batwatt.scheduling.registry import make
+from batwatt.systems.powercap.cluster import Cluster
+from batwatt.systems.powercap.frugal import Frugal
+from batwatt.systems.powercap.orders import Fcfs
+from batwatt.systems.powercap.queue import Queue
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+from batwatt.systems.powercap.server_plan import Plan
+from batwatt.systems.powercap.ties import at_least, merged
 
 ROOT = Path(__file__).resolve().parents[2]
 GRID5000 = ROOT / "platforms" / "grid5000.xml"

@@ -15,12 +15,12 @@ from test_laws import ThroughText
 from test_varcap_twice import KNOWS
 from varcap_talk import HOSTS, ID, META, STATE, play, row_of, runs_of
 
-from batwatt.campaign.run import run as carry_out
-from batwatt.campaign.run_spec import RunSpec
-from batwatt.inputs.machines import Machines
+from batwatt.inputs.platforms.machines import Machines
 from batwatt.model.hostset import from_text
 from batwatt.model.workload import MIGRATED, WINDOW_OVER
 from batwatt.results.writers import write_record
+from batwatt.run.run import run as carry_out
+from batwatt.run.spec import RunSpec
 
 MACHINES, CORES, MEMORY = 4, 3, 8.0
 LAG_S = 1e-3

@@ -8,8 +8,8 @@ from typing import Any
 
 from tables_of_tests import row, save
 
-from batwatt.report.pmbs23 import STRATEGIES as NAMED
-from batwatt.report.pmbs23 import Sweep, named, points, sweeps
+from batwatt.report.papers.pmbs23 import STRATEGIES as NAMED
+from batwatt.report.papers.pmbs23 import Sweep, named, points, sweeps
 from batwatt.report.table import read_campaign
 
 STRATEGIES, NAMES = tuple(NAMED), tuple(NAMED.values())

@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from batwatt.campaign.run import run
-from batwatt.campaign.run_spec import RunSpec
 from batwatt.report.table import COLUMNS
 from batwatt.results.metrics import METRICS
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
 
 ROOT = Path(__file__).parents[2]
 PARTS = {"HFLD": "hfld", "IDFS": "idfs", "IDSB": "idsb", "no config.": "none"}

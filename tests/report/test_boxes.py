@@ -14,11 +14,11 @@ import pytest
 from tables_of_goodput import NAMES, STRATEGIES, evaluation, run, swept
 from tables_of_tests import row, save
 
-from batwatt.report import pmbs23
 from batwatt.report.interactive import boxes_plot
 from batwatt.report.page import write_report
+from batwatt.report.papers import pmbs23
+from batwatt.report.papers.pmbs23 import GOODPUT, MAX_STRETCH, points, sweeps
 from batwatt.report.pictures_boxes import TIMES, boxes, boxes_figure
-from batwatt.report.pmbs23 import GOODPUT, MAX_STRETCH, points, sweeps
 from batwatt.report.table import LATER, read_campaign
 from batwatt.results.style import Look, drawing
 

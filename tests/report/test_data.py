@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from tables_of_tests import DROP_S, STEP_S, paper, row, save
 
-from batwatt.report import data, igsc22
+from batwatt.report import data
 from batwatt.report.outline import DRAWN, general_outline, places
+from batwatt.report.papers import igsc22
 from batwatt.report.table import COMPARED, KILLS, SLOWDOWN, VIOLATIONS, Measure, instance_names, read_campaign
 from batwatt.results.style import PALETTE, Look
 

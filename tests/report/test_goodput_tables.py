@@ -7,8 +7,8 @@ import math
 import pytest
 from tables_of_goodput import NAMES, run, swept
 
-from batwatt.report.pmbs23_claims import NO, OPEN, YES, claims, claims_table
-from batwatt.report.pmbs23_tables import all_means, mean_tables
+from batwatt.report.papers.pmbs23_claims import NO, OPEN, YES, claims, claims_table
+from batwatt.report.papers.pmbs23_tables import all_means, mean_tables
 
 AWARE, UNAWARE, STRETCH, ASAP, _ = NAMES
 

@@ -9,10 +9,10 @@ import pytest
 from tables_of_tests import save
 from varcap_points import HOSTILE, run, shown
 
-from batwatt.report import checkpoint
-from batwatt.report.checkpoint_charts import PLANS, drawn_of
-from batwatt.report.checkpoint_claims import CLAIMS, break_even, break_even_grid, claims, crossing
 from batwatt.report.page import write_report
+from batwatt.report.papers import checkpoint
+from batwatt.report.papers.checkpoint_charts import PLANS, drawn_of
+from batwatt.report.papers.checkpoint_claims import CLAIMS, break_even, break_even_grid, claims, crossing
 from batwatt.report.pictures_charts import charts_figure
 from batwatt.report.table import read_campaign
 

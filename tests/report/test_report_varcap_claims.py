@@ -11,11 +11,11 @@ import pytest
 from tables_of_tests import row, save
 from varcap_points import HOSTILE, carbon, pointed, run
 
-from batwatt.report import varcap
 from batwatt.report.page import write_report
-from batwatt.report.varcap_claims import CLAIMS, claims, claims_tables, sure
-from batwatt.report.varcap_plans import PLANS
-from batwatt.report.varcap_tables import acceptable, tables
+from batwatt.report.papers import varcap
+from batwatt.report.papers.varcap_claims import CLAIMS, claims, claims_tables, sure
+from batwatt.report.papers.varcap_plans import PLANS
+from batwatt.report.papers.varcap_tables import acceptable, tables
 
 
 def test_table_7_3_by_interpolation(tmp_path):

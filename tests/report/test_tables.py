@@ -9,9 +9,9 @@ import pytest
 from tables_of_tests import further, paper, row, save
 
 from batwatt.errors import InputError
-from batwatt.report import igsc22
 from batwatt.report.grid import NOTHING
 from batwatt.report.outline import general_outline
+from batwatt.report.papers import igsc22
 from batwatt.report.table import read_campaign
 from batwatt.report.tables import APART, marks, study_tables, summary, table2, table3
 

@@ -6,10 +6,10 @@ import json
 
 from tables_of_tests import row, save
 
-from batwatt.report import varcap
+from batwatt.report.papers import varcap
+from batwatt.report.papers.varcap_charts import charts_of
+from batwatt.report.papers.varcap_plans import hours_apart, plans_of
 from batwatt.report.table import read_campaign
-from batwatt.report.varcap_charts import charts_of
-from batwatt.report.varcap_plans import hours_apart, plans_of
 
 HOSTILE = "</script><img src=x onerror=alert(1)> %{y} {{ 7 * 7 }}"
 OPTIONS = {"Random": {"termination": "random"}, "LWW": {"termination": "lww"}, "LFD": {"termination": "lfd"},

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from batwatt.campaign.run import run as carry_out_run
-from batwatt.campaign.run_spec import RunSpec
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import carry_out
 from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import parse_workload
-from batwatt.inputs.machines import machines_xml
-from batwatt.inputs.phase_workload import phase_workload
+from batwatt.inputs.platforms.machines import machines_xml
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob
-from batwatt.results.carbon_account import account
+from batwatt.model.signal_integral import Course
 from batwatt.results.columns import FILES
 from batwatt.results.writers import file_of, write_rows
+from batwatt.run.run import run as carry_out_run
+from batwatt.run.spec import RunSpec
+from batwatt.systems.carbon.account import account
+from batwatt.systems.carbon.execution import carry_out
 
 # 600 J of start-up, then 1200, 0 and 600 J, 10 s each
 MODEL = PhaseModel(

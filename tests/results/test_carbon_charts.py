@@ -7,18 +7,18 @@ import pandas as pd
 import pytest
 from matplotlib.collections import PolyCollection
 
-from batwatt.carbon.course import Course
-from batwatt.carbon.execution import ShiftJob, carry_out
-from batwatt.carbon.fit import fit_runs
-from batwatt.carbon.outcome import outcome_of, saved
 from batwatt.errors import InputError
-from batwatt.inputs.measurements import MeasuredRun
 from batwatt.model.phases import Phase, PhaseModel
-from batwatt.results import carbon_gantt
-from batwatt.results.carbon_charts import class_names, cumulative, grid_figure, plot_grid, plot_saved_cdf
-from batwatt.results.carbon_gantt import Piece, job_figure, jobs_figure, pieces, plot_gantt
-from batwatt.results.fit_chart import fit_figure, plot_fit
+from batwatt.model.signal_integral import Course
 from batwatt.results.style import drawing
+from batwatt.systems.carbon.execution import ShiftJob, carry_out
+from batwatt.systems.carbon.figures import gantt as carbon_gantt
+from batwatt.systems.carbon.figures.charts import class_names, cumulative, grid_figure, plot_grid, plot_saved_cdf
+from batwatt.systems.carbon.figures.fit import fit_figure, plot_fit
+from batwatt.systems.carbon.figures.gantt import Piece, job_figure, jobs_figure, pieces, plot_gantt
+from batwatt.systems.carbon.fit import fit_runs
+from batwatt.systems.carbon.measurements import MeasuredRun
+from batwatt.systems.carbon.outcome import outcome_of, saved
 
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 COURSE = Course.regular([300.0, 100.0, 200.0, 50.0, 400.0, 100.0], 3600.0)

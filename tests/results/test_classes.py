@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from batwatt.inputs.batsim_json import parse_workload
+from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.series import Series
 from batwatt.model.workload import MIGRATED, WINDOW_OVER, Workload
 from batwatt.results import read

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from builders import envelope, job, machine, simulated
 
-from batwatt.cli import main
+from batwatt.cli.main import main
 from batwatt.errors import InputError
 from batwatt.model.platform import Host, Platform, PState
-from batwatt.policy.envelope import EnvelopeScheduler
 from batwatt.results.columns import FILES
 from batwatt.results.gantt import plot_gantt
 from batwatt.results.timeline import ASLEEP, SWITCHING_OFF, SWITCHING_ON, Run, Span, read_timeline
 from batwatt.results.writers import write_record
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 OK, KILLED = "COMPLETED_SUCCESSFULLY", "COMPLETED_KILLED"
 JOBS_HEAD = ",".join(column.name for column in FILES["jobs"])

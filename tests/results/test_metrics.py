@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.batsim_json import parse_workload
+from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
 from batwatt.results import read

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.periods.instance import Instance, PeriodJob, Phase
-from batwatt.periods.plan import plan
-from batwatt.periods.sequence import Course, follow
-from batwatt.results import period_chart
-from batwatt.results.period_bands import Stay, Stretch, arrange, neighbours, stays
-from batwatt.results.period_chart import FrontMark, plot_followed, plot_front, plot_plan
+from batwatt.systems.checkpoint.figures import charts as period_chart
+from batwatt.systems.checkpoint.figures.bands import Stay, Stretch, arrange, neighbours, stays
+from batwatt.systems.checkpoint.figures.charts import FrontMark, plot_followed, plot_front, plot_plan
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob, Phase
+from batwatt.systems.checkpoint.period_plan import plan
+from batwatt.systems.checkpoint.sequence import Course, follow
 
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 

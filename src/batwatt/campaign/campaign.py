@@ -17,23 +17,23 @@ from batwatt import __version__
 from batwatt.campaign.cells import Cell, code_digest, expand
 from batwatt.campaign.declared import parse_declared
 from batwatt.campaign.execute import Outcome, Task, task_of
-from batwatt.campaign.load import SchedulerError, make_scheduler
 from batwatt.campaign.made import MadeCapacity
-from batwatt.campaign.materials import BEYOND_S, is_trace, machines_of, windowed
 from batwatt.campaign.pools import WORKERLESS_S, check_dask, dask_client, run_here, run_on_dask
 from batwatt.campaign.sources import MadePlatform
 from batwatt.campaign.spec import OPTIMUM, Campaign, checked_name
 from batwatt.campaign.store import COPY, CampaignStopped, Record, Store
 from batwatt.campaign.table import write_table
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.batsim_json import read_text, read_workload
-from batwatt.inputs.capacity import read_capacity
-from batwatt.inputs.capacity_spec import CapacitySpec
-from batwatt.inputs.events import read_events
-from batwatt.inputs.host_choice import platform_of
-from batwatt.inputs.series_csv import read_series
+from batwatt.inputs.platforms.host_choice import platform_of
+from batwatt.inputs.series.capacity import read_capacity
+from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.workloads.batsim_json import read_text, read_workload
+from batwatt.inputs.workloads.events import read_events
 from batwatt.model.series import Series
-from batwatt.policy.reference import read_reference
+from batwatt.run.find_scheduler import SchedulerError, make_scheduler
+from batwatt.run.inputs import BEYOND_S, is_trace, machines_of, windowed
+from batwatt.systems.riskaware.reference import read_reference
 
 LOGGED = ("batwatt", "joblib", "pyarrow", "pybatsim", "numba", "numpy", "pandas")
 Report = Callable[[int, int, int, float], None]
@@ -279,7 +279,7 @@ def check_inputs(cells: Sequence[Cell]) -> None:
             try:
                 if cell.scheduler == OPTIMUM:
                     # only such cells need the solver
-                    from batwatt.campaign.optimum import check_optimum
+                    from batwatt.run.optimum import check_optimum
 
                     check_optimum(spec)
                 else:

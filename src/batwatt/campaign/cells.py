@@ -17,14 +17,14 @@ from typing import Any
 
 import batwatt
 from batwatt import __version__
-from batwatt.campaign.input_files import InputFile
-from batwatt.campaign.load import scheduler_class
+from batwatt.campaign.files import InputFile
 from batwatt.campaign.made import MadeCapacity
-from batwatt.campaign.run_spec import EngineName
 from batwatt.campaign.sources import CapacityFile, MadePlatform, MissingFileError, PlatformFile, Sources, WorkloadFile
 from batwatt.campaign.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.policy.base import Scheduler
+from batwatt.run.find_scheduler import scheduler_class
+from batwatt.run.spec import EngineName
+from batwatt.scheduling.base import Scheduler
 
 FORMAT = 1
 """Version of what a key is made of and of the files of cells."""
@@ -33,14 +33,15 @@ _RESULTS = (
     *("parts", "power", "read", "work", "writers", "yields"),
 )
 CODE = (
-    *("_version.py", "units.py", "model", "inputs", "engine", "periods", "carbon", "policy"),
+    *("_version.py", "units.py", "model", "inputs", "engine", "scheduling", "systems/riskaware", "systems/varcap"),
+    *("systems/powercap/*.py", "systems/checkpoint/*.py", "systems/carbon/*.py", "systems/carbon/simulators"),
     *(f"results/{name}.py" for name in _RESULTS),
-    *("campaign/load.py", "campaign/materials.py", "campaign/run.py", "campaign/run_spec.py"),
+    *("run/find_scheduler.py", "run/inputs.py", "run/run.py", "run/spec.py"),
 )
-"""The sources, and `batwatt.schedulers`, that determine the figures of a run."""
+"""The sources, and `batwatt.schedulers`, that determine the figures of a run: files, patterns, and whole folders."""
 SUFFIXES = (".py", ".csv")
 """What counts of these folders: the modules, and the data that come with them."""
-CODE_OF_OPTIMUM = (*CODE, "planner", "campaign/optimum.py")
+CODE_OF_OPTIMUM = (*CODE, "systems/powercap/optimum", "run/optimum.py")
 PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")
 AXES = ("label", "platform", "workload", "envelope", "capacity", "engine", "seed")
 """What a rule may name beside options."""
@@ -136,9 +137,8 @@ def sources_of(names: Iterable[str]) -> dict[str, Path]:
     root = Path(batwatt.__file__).parent
     sources: dict[str, Path] = {}
     for name in names:
-        path = root / name
-        found = path.rglob("*") if path.is_dir() else [path] if path.is_file() else []
-        sources.update((file.relative_to(root).as_posix(), file) for file in found if file.suffix in SUFFIXES)
+        files = (file for found in root.glob(name) for file in (found.rglob("*") if found.is_dir() else [found]))
+        sources.update((file.relative_to(root).as_posix(), file) for file in files if file.suffix in SUFFIXES)
     return sources
 
 

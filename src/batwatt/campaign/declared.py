@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.batsim_json import read_text
+from batwatt.inputs.workloads.batsim_json import read_text
 
 HINT = "see docs/campaigns.md"
 MAX_VALUES = 100_000

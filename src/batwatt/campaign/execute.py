@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from batwatt.campaign.cells import Cell, code_digest
-from batwatt.campaign.input_files import InputFile, digest_of
+from batwatt.campaign.files import InputFile, digest_of
 from batwatt.campaign.made import MadeCapacity
-from batwatt.campaign.run import run
-from batwatt.campaign.run_spec import RunSpec
 from batwatt.campaign.sources import MadePlatform
 from batwatt.campaign.spec import OPTIMUM
 from batwatt.errors import BatwattError, message
-from batwatt.repeats import Repeats
 from batwatt.results.metrics import Metrics
+from batwatt.run.repeats import Repeats
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
 
 BOUNDS = ("lower_bound", "gap", "proven_optimal")
 """What a row of the optimum has beside the metrics."""
@@ -181,7 +181,7 @@ def _figures(metrics: Metrics) -> dict[str, Any]:
 
 def _optimum(spec: RunSpec) -> dict[str, Any]:
     # only such cells need the solver
-    from batwatt.campaign.optimum import run_optimum
+    from batwatt.run.optimum import run_optimum
 
     found = run_optimum(spec)
     bounds = {name: getattr(found, name) for name in BOUNDS}

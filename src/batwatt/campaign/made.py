@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from batwatt.campaign.input_files import InputFile
+from batwatt.campaign.files import InputFile
 from batwatt.campaign.spec import Capacities, canonical, filled, points_of
 from batwatt.errors import InputError
-from batwatt.inputs.capacity_spec import KINDS, CapacitySpec, Purchased, Traced, Varied, parse_capacity
-from batwatt.inputs.platform_gen import number_text
-from batwatt.inputs.purchase import Budget, bill
-from batwatt.inputs.variation import Variation
+from batwatt.inputs.platforms.platform_gen import number_text
+from batwatt.inputs.series.capacity_spec import KINDS, CapacitySpec, Purchased, Traced, Varied, parse_capacity
+from batwatt.inputs.series.purchase import Budget, bill
+from batwatt.inputs.series.variation import Variation
 from batwatt.results.goodput import Window
 
 SEED = "seed"

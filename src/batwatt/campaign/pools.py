@@ -23,9 +23,9 @@ from pydantic import Field, JsonValue
 
 from batwatt.campaign.declared import Declared, read_declared
 from batwatt.campaign.execute import Outcome, Task, execute, execute_quietly
+from batwatt.campaign.orphans import end_with
 from batwatt.campaign.store import CampaignStopped
 from batwatt.errors import InputError
-from batwatt.orphans import end_with
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")

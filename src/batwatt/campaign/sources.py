@@ -9,23 +9,23 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from batwatt.campaign.input_files import InputFile, digest_of
+from batwatt.campaign.files import InputFile, digest_of
 from batwatt.campaign.made import MadeCapacity, made_capacities
-from batwatt.campaign.materials import is_trace
 from batwatt.campaign.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
 from batwatt.errors import InputError
-from batwatt.inputs.capacity import to_csv
-from batwatt.inputs.capacity_walk import Walk, random_walk
-from batwatt.inputs.google_like import GoogleLike, google_like, to_text
-from batwatt.inputs.host_choice import HostChoice
-from batwatt.inputs.jobs_csv import TimeUnit
-from batwatt.inputs.machines import Machines
-from batwatt.inputs.platform_gen import number_text
-from batwatt.inputs.platform_xml import MASTER_HOST
-from batwatt.inputs.pmbs_synthetic import Synthetic, synthetic
-from batwatt.inputs.riskaware_text import to_riskaware
-from batwatt.inputs.varcap_synthetic import VarcapLike, varcap_table
+from batwatt.inputs.platforms.host_choice import HostChoice
+from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.platforms.platform_gen import number_text
+from batwatt.inputs.platforms.platform_xml import MASTER_HOST
+from batwatt.inputs.series.capacity import to_csv
+from batwatt.inputs.series.capacity_walk import Walk, random_walk
+from batwatt.inputs.traces.jobs_csv import TimeUnit
+from batwatt.inputs.traces.riskaware_text import to_riskaware
+from batwatt.inputs.workloads.google_like import GoogleLike, google_like, to_text
+from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
+from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
 from batwatt.results.goodput import Window
+from batwatt.run.inputs import is_trace
 
 
 class MissingFileError(InputError):

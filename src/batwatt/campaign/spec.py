@@ -15,14 +15,14 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from batwatt.campaign.declared import Declared, read_declared, wrong
-from batwatt.campaign.run_spec import EngineName
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
-from batwatt.inputs.capacity_walk import Walk
-from batwatt.inputs.google_like import GoogleLike
-from batwatt.inputs.jobs_csv import TimeUnit
-from batwatt.inputs.pmbs_synthetic import Synthetic
-from batwatt.inputs.varcap_synthetic import VarcapLike
+from batwatt.inputs.series.capacity_walk import Walk
+from batwatt.inputs.traces.jobs_csv import TimeUnit
+from batwatt.inputs.workloads.google_like import GoogleLike
+from batwatt.inputs.workloads.pmbs_synthetic import Synthetic
+from batwatt.inputs.workloads.varcap_synthetic import VarcapLike
+from batwatt.run.spec import EngineName
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 OPTIMUM = "optimum"

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from batwatt.campaign.cells import FORMAT, Cell
 from batwatt.campaign.execute import BOUNDS, Outcome
-from batwatt.campaign.input_files import InputFile
+from batwatt.campaign.files import InputFile
 from batwatt.errors import BatwattError, InputError, printable
 from batwatt.files import sync, whole_file
 from batwatt.results.metrics import METRICS

@@ -7,7 +7,7 @@ from typing import Any
 
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import IllegalDecisionError, InputError
-from batwatt.inputs.batsim_json import parse_job, parse_profile
+from batwatt.inputs.workloads.batsim_json import parse_job, parse_profile
 from batwatt.model.workload import Composed, Job, Parallel, Profile, Workload
 
 

@@ -18,7 +18,7 @@ from batwatt.engine.kernel import AFTER, ARRIVAL, LATE, TOO_LATE_S, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, UNAVAILABLE, Machines
 from batwatt.engine.switching import Switching
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
-from batwatt.inputs.events import ExternalEvent
+from batwatt.inputs.workloads.events import ExternalEvent
 from batwatt.model import hostset
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record

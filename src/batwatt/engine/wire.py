@@ -17,8 +17,8 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from batwatt.errors import InputError, PeerError, ProtocolError
-from batwatt.inputs.batsim_json import MAX_INT, shown
-from batwatt.inputs.batsim_numbers import batsim_float
+from batwatt.inputs.workloads.batsim_json import MAX_INT, shown
+from batwatt.inputs.workloads.batsim_numbers import batsim_float
 from batwatt.model.hostset import HostSet, from_text
 
 LONGEST_NUMBER = 30

@@ -13,6 +13,8 @@ DEFAULT_STEP_S = 300.0
 
 MAX_ROWS = 10_000_000
 """More rows than this are taken for a typing error."""
+LARGEST = 1e15
+"""Bound of times in s and of values."""
 
 
 @dataclass(frozen=True)

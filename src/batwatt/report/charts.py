@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batwatt.report.claims import mean_of
-from batwatt.report.pmbs23 import written
+from batwatt.report.papers.pmbs23 import written
 from batwatt.report.table import Measure
 from batwatt.results.style import HATCHES, Turned
 

@@ -12,8 +12,8 @@ from batwatt.report import data, interactive, pictures, pictures_compared
 from batwatt.report.grid import slug
 from batwatt.report.kept import envelope_of, platform_of
 from batwatt.report.outline import Outline, best_first
+from batwatt.report.papers.pmbs23 import GOODPUT, MEASURES, RANGE, Sweep
 from batwatt.report.pictures_boxes import READING, Boxes, boxes, boxes_figure
-from batwatt.report.pmbs23 import GOODPUT, MEASURES, RANGE, Sweep
 from batwatt.report.table import COMPARED, INSTANCE, KILLS, SLOWDOWN, VIOLATIONS, WORK, Campaign, Measure
 from batwatt.results.gantt import gantt_figure
 from batwatt.results.power import power_series

@@ -11,8 +11,8 @@ import pandas as pd
 
 from batwatt.model.series import Series
 from batwatt.report.data import Scores, Zoom, readable_top
+from batwatt.report.papers.pmbs23 import written
 from batwatt.report.pictures_boxes import Boxes
-from batwatt.report.pmbs23 import written
 from batwatt.report.table import Measure
 from batwatt.results.plots import stairs
 from batwatt.results.power import Floats, PowerTrace, compare

@@ -9,7 +9,7 @@ import numpy as np
 
 from batwatt.report.charts import LEVEL, Chart, Curve, errors_of
 from batwatt.report.interactive import Plot, axis_of, marked, plot_of, rounded
-from batwatt.report.pmbs23 import written
+from batwatt.report.papers.pmbs23 import written
 from batwatt.results.style import CAP, GRID
 
 HEIGHT_PX = 320

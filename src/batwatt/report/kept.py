@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.inputs.host_choice import HostChoice
-from batwatt.inputs.platform_xml import read_platform
-from batwatt.inputs.series_csv import read_series
+from batwatt.inputs.platforms.host_choice import HostChoice
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.series.series_csv import read_series
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.results import read

@@ -15,24 +15,24 @@ from plotly.offline import get_plotlyjs
 
 from batwatt import __version__
 from batwatt.files import whole_file, whole_set
-from batwatt.report import checkpoint, igsc22, pmbs23, varcap
-from batwatt.report.checkpoint_charts import drawn_of as checkpoint_charts
-from batwatt.report.checkpoint_claims import CLAIMS as CHECKPOINT_CLAIMS
-from batwatt.report.checkpoint_claims import break_even_grid
-from batwatt.report.checkpoint_claims import claims as checkpoint_claims
 from batwatt.report.exhibits import Exhibit, box_exhibits, exhibits, write_pictures
 from batwatt.report.grid import Grid, write_csv
 from batwatt.report.outline import Outline, general_outline
-from batwatt.report.pmbs23_claims import claims, claims_table
-from batwatt.report.pmbs23_tables import all_means, mean_tables
+from batwatt.report.papers import checkpoint, igsc22, pmbs23, varcap
+from batwatt.report.papers.checkpoint_charts import drawn_of as checkpoint_charts
+from batwatt.report.papers.checkpoint_claims import CLAIMS as CHECKPOINT_CLAIMS
+from batwatt.report.papers.checkpoint_claims import break_even_grid
+from batwatt.report.papers.checkpoint_claims import claims as checkpoint_claims
+from batwatt.report.papers.pmbs23_claims import claims, claims_table
+from batwatt.report.papers.pmbs23_tables import all_means, mean_tables
+from batwatt.report.papers.varcap_charts import all_means as marks
+from batwatt.report.papers.varcap_claims import claims as varied_claims
+from batwatt.report.papers.varcap_claims import claims_tables
+from batwatt.report.papers.varcap_exhibits import chart_exhibits, drawn_of
+from batwatt.report.papers.varcap_plans import hours_apart
+from batwatt.report.papers.varcap_tables import tables
 from batwatt.report.table import INSTANCE, Campaign, read_campaign
 from batwatt.report.tables import study_tables, summary, table2, table3
-from batwatt.report.varcap_charts import all_means as marks
-from batwatt.report.varcap_claims import claims as varied_claims
-from batwatt.report.varcap_claims import claims_tables
-from batwatt.report.varcap_exhibits import chart_exhibits, drawn_of
-from batwatt.report.varcap_plans import hours_apart
-from batwatt.report.varcap_tables import tables
 from batwatt.results.metrics import METRICS
 from batwatt.results.style import drawing
 

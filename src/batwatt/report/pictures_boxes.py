@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from batwatt.report.pmbs23 import Panel, written
+from batwatt.report.papers.pmbs23 import Panel, written
 from batwatt.report.table import Measure
 from batwatt.results.style import GRID, INK, WIDE_IN, WIDTH_IN, Look, new_figure, plain
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from batwatt.errors import InputError
 from batwatt.files import refuse_device
-from batwatt.inputs.batsim_json import read_text
-from batwatt.inputs.series_csv import row_too_long
+from batwatt.inputs.series.series_csv import row_too_long
+from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.results.columns import FILES, Column
 from batwatt.results.writers import file_of
 

@@ -1,0 +1,198 @@
+"""Carrying out studies of shifted jobs: a part for each made job, kept as soon as it is done, and their tables."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from joblib import cpu_count
+
+from batwatt.campaign.carbon.study_plans import FIGURES, PlanTask, columns_of, plans_of
+from batwatt.campaign.carbon.study_spec import CarbonStudies, Permutation
+from batwatt.campaign.cells import digest_of_sources, sources_of
+from batwatt.campaign.declared import parse_declared
+from batwatt.campaign.pools import in_processes
+from batwatt.campaign.spec import canonical, checked_name
+from batwatt.campaign.store import CampaignStopped, Store
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.series.signal_csv import DAY_S, SignalFile
+from batwatt.inputs.workloads.batsim_json import read_text
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.files import read_course
+from batwatt.units import HOUR_S
+
+FORMAT = 1
+"""Version of what a key is made of, and of the files of parts."""
+CODE = (
+    *("_version.py", "units.py", "model/phases.py", "model/signal_integral.py", "campaign/carbon/study_plans.py"),
+    *(
+        f"systems/carbon/{name}.py"
+        for name in ("execution", "optimum", "optimum_kernel", "policies", "starts", "windows")
+    ),
+)
+"""The sources that determine the figures."""
+SUMMARY = "summary.csv"
+MARGIN_S = 2 * DAY_S
+"""How much of the signal is read beyond all deadlines, for plans that turn out to be late."""
+WHO = ["study", "pattern", "length_h", "startup_s", "startup_w", "wait_h", "deadline_h"]
+"""The columns that tell permutations apart."""
+_DECIMALS = 6
+
+Report = Callable[[int, int, int, float], None]
+Figures = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class StudyDeclaration:
+    """Declared studies with their folder, the signal, and all permutations."""
+
+    text: str
+    origin: Path
+    declared: CarbonStudies
+    store: Store
+    permutations: tuple[Permutation, ...]
+
+    @cached_property
+    def course(self) -> Course:
+        """The signal, as far as jobs can reach. Raises InputError."""
+        part = self.declared.signal
+        path = self.origin.parent / part.file
+        if not path.is_file():
+            problem = f"the signal {part.file!r} is not there ({path})"
+            raise InputError(self.origin, problem, "get the file, see the README of the folder, or name another")
+        file = SignalFile(path, column=part.column, zone=part.zone, begin=part.begin, wanted="carbon")
+        return read_course(file, self.needed_s + MARGIN_S)
+
+    @property
+    def needed_s(self) -> float:
+        """Until when the signal must be known for all deadlines."""
+        last = {study: self._dates(study)[-1] for study in self.declared.studies}
+        return max(last[each.study] + each.deadline_h * HOUR_S for each in self.permutations)
+
+    def _dates(self, study: str) -> tuple[float, ...]:
+        return tuple(self.declared.arrivals_of(study).dates_s.tolist())
+
+    def tasks(self) -> list[PlanTask]:
+        """One for each permutation. Raises InputError."""
+        course = self.course
+        course.covers(self.needed_s, "a job that arrives last")
+        code = digest_of_sources(sources_of(CODE), ())
+        signal = hashlib.sha256(course.edges_s.tobytes() + course.values.tobytes()).hexdigest()
+        tasks = []
+        for each in self.permutations:
+            dates = self._dates(each.study)
+            identity = [FORMAT, code, signal, repr(each.model), each.wait_s, dates]
+            key = hashlib.sha256(canonical(identity).encode()).hexdigest()
+            tasks.append(PlanTask(key, each, dates, course))
+        return tasks
+
+
+def studies_in(path: Path, results: Path, name: str | None = None) -> StudyDeclaration:
+    """The studies of a YAML file. Raises InputError."""
+    text = read_text(path)
+    declared = parse_declared(text, path, CarbonStudies)
+    if name is not None:
+        try:
+            checked_name(name)
+        except ValueError as error:
+            raise InputError("--name", str(error)) from None
+    folder = results / (name or declared.name)
+    permutations = [each for study, given in declared.studies.items() for each in given.permutations(study, path)]
+    store = Store(folder, f"batwatt carbon study {path}")
+    return StudyDeclaration(text, path.resolve(), declared, store, tuple(permutations))
+
+
+def carry_out_studies(
+    declaration: StudyDeclaration, jobs: int | None, only: str | None, report: Report
+) -> dict[str, pd.DataFrame]:
+    """Work out what is not done, and write the tables; returns the summary of each study that is complete.
+
+    `jobs` processes (None: all cores). `only` names the one study to work out; the tables have all finished parts.
+    Raises InputError, and CampaignStopped with all that is finished kept.
+    """
+    studies = declaration.declared.studies
+    if only is not None and only not in studies:
+        raise UnknownNameError("--only", "study", only, studies, "Name a study of the file.")
+    tasks, store = declaration.tasks(), declaration.store
+    with store.locked():
+        store.declare(declaration.text, declaration.origin)
+        done = dict(_loaded(store, tasks))
+        wanted = {task.key: task for task in tasks if only in (None, task.permutation.study)}
+        left = [task for key, task in wanted.items() if key not in done]
+        began = time.monotonic()
+        store.log(f"start: {len(left)} of {len(wanted)} jobs to plan")
+        report(len(wanted) - len(left), 0, len(wanted), 1.0)
+        for count, (key, figures) in enumerate(_worked_out(left, jobs or cpu_count(), store), 1):
+            store.write(store.cells / f"{key}.json", _part(key, figures))
+            done[key] = figures
+            report(len(wanted) - len(left) + count, 0, len(wanted), 1.0 - count / len(left))
+        table = _table(tasks, done)
+        store.write_table(lambda path: table.to_parquet(path, index=False))
+        summary = summary_of(table)
+        store.write(store.folder / SUMMARY, summary.to_csv(index=False, lineterminator="\n"))
+        store.log(f"end: {time.monotonic() - began:.1f} s")
+    complete = {task.permutation.study for task in tasks} - {
+        task.permutation.study for task in tasks if task.key not in done
+    }
+    return {study: summary[summary["study"] == study] for study in studies if study in complete}
+
+
+def summary_of(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each permutation: figures as means over its arrivals, how many these are, and how often it is late."""
+    grouped = table.groupby(WHO, sort=False)
+    means = grouped[[name for name in FIGURES if name != "arrival_s"]].mean().round(_DECIMALS)
+    means.insert(0, "arrivals", grouped.size())
+    means["suspend_late_share"] = grouped["suspend_late_s"].agg(lambda late_s: (late_s > 0.0).mean()).round(_DECIMALS)
+    return means.reset_index()
+
+
+def _table(tasks: Iterable[PlanTask], done: Mapping[str, Figures]) -> pd.DataFrame:
+    """A row for each permutation and arrival, in the order of the declaration, of all that is done."""
+    frames = [pd.DataFrame(dict(columns_of(task.permutation, done[task.key]))) for task in tasks if task.key in done]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _worked_out(tasks: Sequence[PlanTask], jobs: int, store: Store) -> Iterator[tuple[str, Figures]]:
+    """Key and figures of each task, as they are ready."""
+    if not tasks:
+        return
+    try:
+        yield from in_processes(_one, tasks, min(jobs, len(tasks))) if jobs > 1 else map(_one, tasks)
+    except BrokenExecutor:
+        problem = "a worker process died (killed from outside, or out of memory)"
+        raise CampaignStopped(f"{problem}; nothing finished is lost; then: {store.resume}") from None
+
+
+def _one(task: PlanTask) -> tuple[str, Figures]:
+    return task.key, plans_of(task)
+
+
+def _part(key: str, figures: Figures) -> str:
+    return json.dumps({"format": FORMAT, "key": key, "figures": dict(figures)}, allow_nan=False) + "\n"
+
+
+def _loaded(store: Store, tasks: Iterable[PlanTask]) -> Iterator[tuple[str, Figures]]:
+    """The finished parts; one that is damaged is told in the log and worked out again."""
+    for task in tasks:
+        path = store.cells / f"{task.key}.json"
+        try:
+            content = json.loads(path.read_bytes())
+            figures = content["figures"]
+            lengths = {len(figures[name]) for name in FIGURES}
+            good = content["key"] == task.key and list(figures) == list(FIGURES) and lengths == {len(task.arrivals_s)}
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, KeyError, TypeError):
+            good = False
+        if good:
+            yield task.key, figures
+        else:
+            store.log(f"{path.relative_to(store.folder)} is damaged: worked out again")

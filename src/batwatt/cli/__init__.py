@@ -1,0 +1,1 @@
+"""The command `batwatt`: one module for each group of commands."""

@@ -1,0 +1,222 @@
+"""The commands of a campaign: run, resume, status, report, clean."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from batwatt.campaign.campaign import Declaration, Report, State, Way, carry_out, declared_in, declared_of
+from batwatt.campaign.pools import WORKERLESS_S
+from batwatt.cli.results import report
+from batwatt.errors import InputError, message, printable
+from batwatt.inputs.workloads.batsim_json import read_text
+
+TOLD_EVERY_S = 30.0
+
+campaign = typer.Typer(
+    no_args_is_help=True,
+    help="""Run a declared grid of many runs, resume it, show its state.
+
+    [bold]Example:[/] batwatt campaign run experiments/igsc22-small.yaml
+    """,
+    rich_markup_mode="rich",
+)
+Declared = Annotated[Path, typer.Argument(metavar="YAML", help="The declared campaign; docs/campaigns.md.")]
+Known = Annotated[Path, typer.Argument(metavar="FOLDER|YAML", help="Folder of its results, or the declared campaign.")]
+Name = Annotated[str | None, typer.Option("-n", "--name", help="Another name, and so another folder of results.")]
+Results = Annotated[Path, typer.Option("--results", help="Where the folders of results are.")]
+Jobs = Annotated[
+    int | None, typer.Option("-j", "--jobs", min=1, help="Processes on this machine.", show_default="all cores")
+]
+DaskAddress = Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.")]
+JobQueueFile = Annotated[
+    Path | None,
+    typer.Option("--dask-jobqueue", help="Run on Dask workers that a batch system starts, as this YAML file says."),
+]
+WorkerTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--worker-timeout",
+        help="End if the Dask cluster is without workers for so many s (0: never).",
+        show_default=f"{WORKERLESS_S:g}",
+    ),
+]
+Only = Annotated[str | None, typer.Option("--only", metavar="STUDY", help="Run just one of its studies.")]
+RESULTS = Path("results")
+
+
+def _way(jobs: int | None, dask: str | None, job_queue: Path | None, workerless_s: float | None) -> Way:
+    if dask is not None and job_queue is not None:
+        raise InputError("--dask-jobqueue", "there is --dask, too", "give one of them")
+    if jobs is not None and (dask is not None or job_queue is not None):
+        raise InputError("--jobs", "is for runs on this machine", "leave it out: the Dask cluster has its own number")
+    if workerless_s is None:
+        return Way(jobs or Way.jobs, dask, job_queue)
+    if dask is None and job_queue is None:
+        raise InputError("--worker-timeout", "is for a Dask cluster", "leave it out, or give --dask")
+    if not 0.0 <= workerless_s < math.inf:
+        raise InputError("--worker-timeout", f"{workerless_s:g} is not a number of s >= 0", "0 waits for ever")
+    return Way(dask=dask, job_queue=job_queue, workerless_s=workerless_s or None)
+
+
+def _find(known: Path, results: Path, name: str | None) -> Declaration:
+    """The campaign of a folder of results or of a YAML file."""
+    try:
+        is_folder = known.is_dir()
+    except OSError:
+        is_folder = False  # a name that is too long; who reads the file tells
+    if is_folder:
+        if name is not None:
+            raise InputError("--name", "is for a YAML file", "the folder has its name")
+        return declared_of(known)
+    return declared_in(known, results, name)
+
+
+@contextmanager
+def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
+    """A bar with the remaining time on stderr, or a line now and then where that is no terminal."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None, left="")
+        began = told = time.monotonic()
+
+        def report(ended: int, failed: int, total: int, share: float) -> None:
+            nonlocal told
+            now = time.monotonic()
+            left = ""
+            if share < 1.0:
+                left = f"about {timedelta(seconds=round((now - began) / (1.0 - share) * share))} left"
+            words = f"{failed} failed" if failed else what
+            bar.update(task, completed=ended, total=total, description=words, left=left)
+            if not console.is_terminal and now - told >= TOLD_EVERY_S and left:
+                told = now
+                print(f"{ended} of {total} {unit}, {failed} failed, {left}", file=sys.stderr)
+
+        yield report
+
+
+def _carry_out(declared: Declaration, way: Way, only: str | None) -> int:
+    """Run, tell the state, and return the exit code."""
+    with progress() as report:
+        states = carry_out(declared, way, only, report)
+    _print_states(states)
+    folder = declared.store.folder
+    print(f"table: {printable(folder / 'table.parquet')}")
+    failed = sum(state.failed for state in states if only in (None, state.study))
+    if failed:
+        text = f"batwatt: {failed} runs failed: see the column `error` of the table, or {folder / 'campaign.log'}"
+        print(printable(text), file=sys.stderr)
+        return 1
+    return 0
+
+
+def _print_states(states: Sequence[State]) -> None:
+    names = [printable(state.study) for state in states]
+    width = max(len("study"), *map(len, names))
+    print(f"{'study':<{width}}  {'done':>6}  {'failed':>6}  {'missing':>7}")
+    for name, state in zip(names, states, strict=True):
+        print(f"{name:<{width}}  {state.done:>6}  {state.failed:>6}  {state.missing:>7}")
+
+
+@campaign.command("run")
+def run_command(
+    declared: Declared,
+    name: Name = None,
+    results: Results = RESULTS,
+    jobs: Jobs = None,
+    dask: DaskAddress = None,
+    dask_jobqueue: JobQueueFile = None,
+    worker_timeout: WorkerTimeout = None,
+    only: Only = None,
+) -> int:
+    """Run what is not done yet of a declared campaign, and write its table; failed runs are tried again.
+
+    [bold]Example:[/] batwatt campaign run experiments/igsc22.yaml
+    """
+    return _carry_out(declared_in(declared, results, name), _way(jobs, dask, dask_jobqueue, worker_timeout), only)
+
+
+@campaign.command("resume")
+def resume_command(
+    known: Known,
+    name: Name = None,
+    results: Results = RESULTS,
+    jobs: Jobs = None,
+    dask: DaskAddress = None,
+    dask_jobqueue: JobQueueFile = None,
+    worker_timeout: WorkerTimeout = None,
+    only: Only = None,
+) -> int:
+    """Complete a campaign that was interrupted: a folder as it was declared then, a YAML file as it is now.
+
+    [bold]Example:[/] batwatt campaign resume results/igsc22
+    """
+    found = _find(known, results, name)
+    if not found.store.folder.is_dir():
+        raise InputError(found.store.folder, "is not there", "begin with `batwatt campaign run`")
+    if known.is_dir() and found.origin.is_file() and read_text(found.origin) != found.text:
+        text = f"{found.origin} has changed since; this completes the campaign as it was run"
+        text = f"{text} (`batwatt campaign run {found.origin}` takes the changes)"
+        print(f"batwatt: {message(text)}", file=sys.stderr)
+    return _carry_out(found, _way(jobs, dask, dask_jobqueue, worker_timeout), only)
+
+
+@campaign.command("status")
+def status_command(known: Known, name: Name = None, results: Results = RESULTS) -> None:
+    """Count the runs that are done, failed and missing.
+
+    [bold]Example:[/] batwatt campaign status results/igsc22
+    """
+    found = _find(known, results, name)
+    _print_states(found.states())
+    stale = len(found.stale())
+    if stale:
+        text = f"{stale} stale runs (no longer declared, or of other inputs or code): batwatt campaign clean {known}"
+        print(printable(text))
+
+
+@campaign.command("clean")
+def clean_command(known: Known, name: Name = None, results: Results = RESULTS) -> None:
+    """Remove the runs that are no longer declared, or are of other inputs or code.
+
+    [bold]Example:[/] batwatt campaign clean results/igsc22
+    """
+    found = _find(known, results, name)
+    if not found.store.folder.is_dir():
+        raise InputError(found.store.folder, "is not there", "nothing is to be cleaned")
+    with found.store.locked():
+        stale = found.stale()
+        found.store.remove(stale)
+    print(f"{len(stale)} stale runs removed")
+
+
+@campaign.command("report")
+def report_command(folder: Annotated[Path, typer.Argument(help="Folder of the campaign's results.")]) -> None:
+    """Write the report of a campaign: the same as `batwatt report`.
+
+    [bold]Example:[/] batwatt campaign report results/igsc22
+    """
+    report(folder)
+
+
+def campaign_commands(app: typer.Typer) -> None:
+    """Add `campaign` to the application."""
+    app.add_typer(campaign, name="campaign", rich_help_panel="Simulate")

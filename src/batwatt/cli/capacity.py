@@ -1,0 +1,145 @@
+"""The commands about capacities: `generate capacity` and `characterise`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from batwatt.cli.inputs import Output, deliver, generate
+from batwatt.errors import InputError, printable
+from batwatt.inputs.series.capacity import COLUMN, read_capacity, to_csv
+from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.inputs.series.characterise import Character, characterise
+from batwatt.inputs.series.purchase import Bill, bill
+from batwatt.inputs.series.signal_csv import DAY_S, SignalFile, read_signal
+from batwatt.inputs.workloads.batsim_json import read_text
+from batwatt.model.series import Series
+from batwatt.model.signal import Signal
+from batwatt.units import finite
+
+END_S = 30 * DAY_S
+"""How long a capacity that varies by chance is, unless told."""
+
+_End = Annotated[float, typer.Option("--end", help="How long a capacity without an end of its own is, s.", min=1.0)]
+_Machines = Annotated[
+    int | None, typer.Option("--machines", help="Machines that there are.", min=1, show_default="fractions")
+]
+
+
+@generate.command("capacity")
+def generate_capacity(
+    capacity: Annotated[str, typer.Argument(help="As for run --capacity: walk:, uniform:, carbon:FILE, ...")],
+    machines: _Machines = None,
+    end: _End = END_S,
+    output: Output = None,
+) -> None:
+    """Write the machines alive over time, or the fraction of them, that a text describes, as CSV.
+
+    [bold]Example:[/] batwatt generate capacity walk:range=0.6,seed=1 --machines 1000 -o walk.csv
+    """
+    spec = parse_capacity(capacity)
+    if spec is None:
+        raise InputError("CAPACITY", f"{capacity!r} describes no capacity", "write for instance walk:range=0.6,seed=1")
+    deliver(to_csv(spec.fractions(end) if machines is None else spec.series(machines, end)), output)
+
+
+def characterise_capacity(
+    capacity: Annotated[str, typer.Argument(help="CSV with dates or time_s, or a text as for run --capacity.")],
+    machines: Annotated[
+        int | None, typer.Option("--machines", help="Machines that stand for 1 in a file of machines.", min=1)
+    ] = None,
+    column: Annotated[str | None, typer.Option(help="Column of a file.", show_default="by its name")] = None,
+    fixed: Annotated[float, typer.Option(help="Fixed fraction that costs are compared with.", min=0.0)] = 0.7,
+    end: _End = END_S,
+) -> None:
+    """Show the range, structure, step and frequency of a capacity or a signal, and what it costs or emits.
+
+    [bold]Example:[/] batwatt characterise carbon:DE-2024-hourly.csv,budget=0.7
+    """
+    spec = parse_capacity(capacity)
+    if spec is None:
+        found, paid = _of_file(Path(capacity), column, machines), None
+    else:
+        if column is not None:
+            raise InputError("--column", "is for a file", f"write column={column} into the text")
+        found, paid = spec.found(end, machines or 1), spec.signal(0.0)
+    rows = _rows(characterise(found), found)
+    if paid is not None:
+        rows += _bill_rows(bill(found.series, paid, fixed), paid.series.name)
+    _show(rows)
+
+
+def _of_file(path: Path, column: str | None, machines: int | None) -> Signal:
+    """A file's series; machines as fractions if it is said of how many."""
+    if column is None and _is_text(path):
+        series = read_capacity(path, None)
+        found = Signal(series, series.times_s[-1] + series.last_step_s)
+    else:
+        found = read_signal(SignalFile(path, column=column))
+    if machines is None:
+        return found
+    if found.series.name != COLUMN:
+        raise InputError("--machines", f"is for a column {COLUMN!r}, not {found.series.name!r}", "leave it out")
+    values = tuple(value / machines for value in found.series.values)
+    return replace(found, series=Series(found.series.times_s, values, "fraction", found.series.source))
+
+
+def _is_text(path: Path) -> bool:
+    """Whether a file is in the riskaware paper's format, which begins with a number and has no header."""
+    try:
+        finite(read_text(path).split(maxsplit=1)[0])
+    except (ValueError, IndexError):
+        return False
+    return True
+
+
+def _rows(character: Character, found: Signal) -> list[tuple[str, str]]:
+    unit = found.series.name
+    rows = [
+        ("values", f"{unit}, {len(found.series)} rows over {found.end_s / DAY_S:.4g} days"),
+        ("begins", found.begin or "0 s"),
+        ("structure", f"{character.structure} (lag-1 correlation {character.correlation:.2f})"),
+        ("range", f"{character.range:.4g} ({character.low:.4g} to {character.high:.4g})"),
+        ("mean", f"{character.mean:.4g}"),
+        ("step", f"{character.step_max:.4g} at most, {character.step_mean:.4g} in the mean"),
+        ("period", f"{character.period_s:.10g} s"),
+        ("frequency", f"{character.frequency_per_h:.4g} an hour possible, {character.changes_per_h:.4g} happened"),
+    ]
+    if unit == "fraction" and character.spec is not None:
+        rows.append(("synthetic", character.spec))
+    return rows
+
+
+def _bill_rows(paid: Bill, name: str) -> list[tuple[str, str]]:
+    rows = [(f"sum of {name} x h", f"{paid.amount:.6g} for a full data centre of 1; fixed: {paid.amount_fixed:.6g}")]
+    for label, share in (("saved", paid.saved), ("more capacity", paid.gained)):
+        if share is not None:
+            rows.append((label, f"{share:.1%} beside a fixed {paid.mean_fixed:g}"))
+    return rows
+
+
+def _show(rows: list[tuple[str, str]]) -> None:
+    """The table for people; plain lines `name<tab>value` where the output is no terminal."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        sys.stdout.write("".join(f"{printable(name)}\t{printable(value)}\n" for name, value in rows))
+        return
+    table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=0)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(Text(f"{printable(name)}  "), Text(printable(value)))
+    console.print(table)
+
+
+def capacity_commands(app: typer.Typer) -> None:
+    """Add `characterise` to the application; importing this module adds `generate capacity`."""
+    app.command("characterise", rich_help_panel="Make inputs")(characterise_capacity)

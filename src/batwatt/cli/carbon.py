@@ -1,0 +1,37 @@
+"""The application `carbon`: jobs in phases under a carbon or price signal."""
+
+from __future__ import annotations
+
+import typer
+
+from batwatt.cli.carbon_engine import account_command, jobs_command, workload_command
+from batwatt.cli.carbon_plan import fit_command, plan_command
+from batwatt.cli.carbon_run import compare_command, policies_command, run_command
+from batwatt.cli.carbon_study import study_command
+
+carbon = typer.Typer(
+    no_args_is_help=True,
+    help="""Shift jobs in time, and suspend them, to emit less carbon or to pay less.
+
+    [bold]Example:[/]
+    batwatt carbon run --jobs workloads/carbon/jobs.csv
+      --signal power_profiles/carbon/carbon-hourly.csv
+      --policy phase-aware -e out/x
+    """,
+    rich_markup_mode="rich",
+)
+
+carbon.command("run")(run_command)
+carbon.command("compare")(compare_command)
+carbon.command("policies")(policies_command)
+carbon.command("plan")(plan_command)
+carbon.command("fit")(fit_command)
+carbon.command("jobs")(jobs_command)
+carbon.command("workload")(workload_command)
+carbon.command("account")(account_command)
+carbon.command("study")(study_command)
+
+
+def carbon_commands(app: typer.Typer) -> None:
+    """Add `carbon` to the application."""
+    app.add_typer(carbon, name="carbon", rich_help_panel="Simulate")

@@ -1,0 +1,111 @@
+"""The commands between `carbon` and the engines: `carbon workload`, `carbon account` and `carbon jobs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batwatt.cli.carbon_options import (
+    Begin,
+    Clock,
+    ColumnName,
+    JobsUnit,
+    KindName,
+    PriceColumn,
+    PricePath,
+    SignalPath,
+    Watts,
+    Zone,
+    price_course,
+    signal_file,
+    watts_of,
+)
+from batwatt.cli.inputs import Output, Seed, deliver
+from batwatt.cli.results import unit_of
+from batwatt.cli.shared import json_text
+from batwatt.files import whole_file, write_json
+from batwatt.inputs.platforms.machines import machines_xml
+from batwatt.inputs.traces.jobs_csv import COLUMNS
+from batwatt.inputs.workloads.batsim_json import read_workload
+from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
+from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.systems.carbon.account import account
+from batwatt.systems.carbon.files import read_course
+from batwatt.systems.carbon.simulators.lwa_jobs import ml_jobs
+
+
+def workload_command(
+    jobs: Annotated[Path, typer.Argument(metavar="JOBS", help="CSV as for `carbon run`.")],
+    machines: Annotated[int, typer.Option("--machines", help="Machines, one for each cpu of a job.", min=1)],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the workload (JSON).")],
+    platform: Annotated[Path, typer.Option("-p", "--platform", help="Where to write the platform (XML).")],
+    length_unit: JobsUnit = "seconds",
+    watts: Watts = None,
+) -> None:
+    """Write jobs in phases as a Batsim workload, and machines on which each phase draws what it should.
+
+    [bold]Example:[/]
+    batwatt carbon workload workloads/carbon/jobs.csv --watts 60
+      --machines 20 -o out/w.json -p out/p.xml
+    batwatt run -p out/p.xml -w out/w.json -e out/x
+      -s powercap -o '{"response": "none"}'
+    """
+    read = read_phase_jobs(jobs, unit_of(length_unit), watts_of(watts))
+    found, content = phase_workload(read, machines)
+    with whole_file(platform) as out:
+        out.write(machines_xml(found, "batwatt carbon workload"))
+        # if this fails, the platform does not appear either
+        write_json(output, content)
+    print(f"{len(read)} jobs; {machines} machines of {found.cores} hosts of {found.core_w:g} W")
+
+
+def account_command(
+    prefix: Annotated[Path, typer.Argument(metavar="PREFIX", help="Prefix of the files of a run.")],
+    signal: SignalPath,
+    workload: Annotated[
+        Path | None, typer.Option("-w", "--workload", help="What was run, to know the phases of its jobs.")
+    ] = None,
+    begin: Begin = None,
+    zone: Zone = None,
+    column: ColumnName = None,
+    tz: Clock = "UTC",
+    kind: KindName = "lifecycle",
+    price: PricePath = None,
+    price_column: PriceColumn = None,
+    segments: Annotated[
+        Path | None, typer.Option("--segments", help="Write a row for each segment of a job, too (CSV).")
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Work out what a run emitted from Batsim's files, and print it as JSON.
+
+    [bold]Example:[/]
+    batwatt carbon account out/x -w out/w.json
+      --signal power_profiles/carbon/carbon-hourly.csv
+    """
+    file = signal_file(signal, begin, zone, column, tz, kind)
+    course = read_course(file)
+    paid = price_course(price, price_column, file, course, None)
+    found = account(prefix, course, None if workload is None else read_workload(workload), price=paid)
+    if segments is not None:
+        deliver(found.per_segment().to_csv(index=False, lineterminator="\n"), segments)
+    deliver(json_text(found.metrics()), output)
+
+
+def jobs_command(
+    n: Annotated[int, typer.Option("-n", "--jobs", help="How many.", min=1, max=1_000_000)] = 3387,
+    seed: Seed = 0,
+    output: Output = None,
+) -> None:
+    """Write the machine-learning jobs of Let's Wait Awhile, on workdays of 2020, as CSV for `carbon run`.
+
+    [bold]Example:[/]
+    batwatt carbon jobs -o out/ml.csv
+    batwatt carbon run --jobs out/ml.csv --signal FR-2020-30min.csv
+      --begin 2020-01-01 --policy interrupting
+      --compat lwa --constraint semi-weekly -e out/lwa
+    """
+    rows = "".join(f"{job.arrival_s:.0f},{job.length_s:.0f},{job.cpus}\n" for job in ml_jobs(n, seed))
+    deliver(f"{','.join(COLUMNS)}\n{rows}", output)

@@ -1,0 +1,214 @@
+"""The commands about one job: `carbon plan`, the least that it can emit, and `carbon fit`, its model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from batwatt.cli.carbon_options import (
+    PLANNING,
+    Begin,
+    CarbonWeight,
+    Checkpoints,
+    Clock,
+    ColumnName,
+    KindName,
+    MaxStarts,
+    PriceColumn,
+    PricePath,
+    PriceWeight,
+    SignalPath,
+    Slot,
+    Watts,
+    Zone,
+    number_of,
+    price_course,
+    signal_file,
+    watts_of,
+    weights_of,
+)
+from batwatt.cli.inputs import Output, deliver
+from batwatt.cli.shared import drawable, json_text, one_of
+from batwatt.errors import BatwattError, InputError
+from batwatt.files import write_json
+from batwatt.inputs.workloads.phase_jobs import read_model
+from batwatt.model.phases import MOST_CPUS, PhaseModel, ShiftJob
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.execution import Execution, Segment
+from batwatt.systems.carbon.figures.fit import plot_fit
+from batwatt.systems.carbon.figures.gantt import plot_gantt
+from batwatt.systems.carbon.files import Charged, offset_s, read_course
+from batwatt.systems.carbon.fit import CHECKPOINTS, STARTUP_UNTIL, beside, fit_runs, model_json
+from batwatt.systems.carbon.measurements import read_runs
+from batwatt.systems.carbon.optimum import NoPlanError, Plan, UnprovenError, plan
+
+METHODS = ("dp", "milp")
+
+
+def plan_command(
+    job: Annotated[Path, typer.Argument(metavar="JOB", help="Its start-up and its work in phases (JSON).")],
+    signal: SignalPath,
+    deadline: Annotated[
+        str, typer.Option("--deadline", help="When it must have finished: s of the signal, or a date.")
+    ],
+    start: Annotated[str, typer.Option("--start", help="When it may start: s of the signal, or a date.")] = "0",
+    slot_s: Slot = None,
+    max_starts: MaxStarts = None,
+    checkpoints: Checkpoints = False,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method", help="dp: dynamic programming; milp: a solver, for comparison.", rich_help_panel=PLANNING
+        ),
+    ] = "dp",
+    cpus: Annotated[int, typer.Option("--cpus", help="Cpus of the job.", min=1, max=MOST_CPUS)] = 1,
+    watts: Watts = None,
+    begin: Begin = None,
+    zone: Zone = None,
+    column: ColumnName = None,
+    tz: Clock = "UTC",
+    kind: KindName = "lifecycle",
+    price: PricePath = None,
+    price_column: PriceColumn = None,
+    carbon_weight: CarbonWeight = None,
+    price_weight: PriceWeight = None,
+    output: Output = None,
+    picture: Annotated[Path | None, typer.Option("--picture", help="Draw it, too: .png, .svg or .pdf.")] = None,
+) -> None:
+    """Plan when one job runs and is suspended so that it emits least, each start-up paid; prints the plan as JSON.
+
+    [bold]Example:[/]
+    batwatt carbon plan workloads/carbon/job.json
+      --signal power_profiles/carbon/carbon-hourly.csv
+      --start 2024-07-01T06:00 --deadline 2024-07-02T06:00
+    """
+    chosen = one_of("--method", "method", method, METHODS)
+    drawable(picture)
+    weights = weights_of(carbon_weight, price_weight, price is not None)
+    if slot_s is not None:
+        number_of("--slot-s", slot_s, above=True)
+    model = read_model(job, watts_of(watts))
+    file = signal_file(signal, begin, zone, column, tz, kind)
+    until = _until(deadline)
+    course = read_course(file, until)
+    start_s, deadline_s = (
+        offset_s(option, text, course, file) for option, text in (("--start", start), ("--deadline", deadline))
+    )
+    if not start_s >= 0.0:
+        raise InputError("--start", f"{start!r} is before the signal begins", "start later, or give an earlier --begin")
+    paid = price_course(price, price_column, file, course, until)
+    wanted = course
+    if paid is not None:
+        paid.covers(deadline_s, "the job")
+        wanted = course.plus(paid, *weights)
+    course.covers(deadline_s, "the job")
+    asked: dict[str, Any] = {"slot_s": slot_s, "max_starts": max_starts, "checkpoints": checkpoints}
+    found = _planned(chosen, model, wanted, start_s, deadline_s, asked)
+    owner = ShiftJob(job.stem, start_s, model, cpus)
+    execution = found.execution(owner)
+    charged = Charged(course, paid)
+    content: dict[str, Any] = {
+        "method": chosen,
+        "slot_s": found.slot_s,
+        "slots": found.slots,
+        "rounded": found.rounded,
+        "begin": course.begin,
+        "start_s": start_s,
+        "deadline_s": deadline_s,
+        "cpus": cpus,
+    }
+    if paid is not None:
+        content["weights"] = dict(zip(("carbon", "price"), weights, strict=True))
+    immediate = charged.of(Execution(owner, (Segment(start_s, model.startup_s, 0.0, model.work_s),)))
+    content |= charged.of(execution) | {
+        f"immediate_{name}": immediate[name] for name in ("carbon_g", "cost") if name in immediate
+    }
+    before = content["immediate_carbon_g"]
+    content["saved_share"] = (before - content["carbon_g"]) / before if before > 0.0 else None
+    if picture is not None:
+        plot_gantt([execution], course, picture, deadlines_s={owner.id: deadline_s})
+    deliver(json_text(content), output)
+
+
+def _until(deadline: str) -> float | str:
+    """How far a signal matters: s from its first row, or a date."""
+    try:
+        return float(deadline)
+    except ValueError:
+        return deadline
+
+
+def _planned(
+    method: str, model: PhaseModel, course: Course, start_s: float, deadline_s: float, asked: dict[str, Any]
+) -> Plan:
+    """The plan; what cannot be planned is one line."""
+    try:
+        if method == "dp":
+            return plan(model, course, start_s, deadline_s, **asked)
+        # no other command needs a solver, and loading one takes time
+        from batwatt.systems.carbon.milp import plan_milp
+
+        return plan_milp(model, course, start_s, deadline_s, **asked)
+    except NoPlanError as error:
+        raise InputError("--deadline", str(error), "give a later one") from None
+    except UnprovenError as error:
+        raise BatwattError(f"--method milp: {error}") from None
+
+
+def fit_command(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="SAMPLES...", help="Power samples, NAME.csv, each beside its events, NAME-events.csv; or folders."
+        ),
+    ],
+    startup_until: Annotated[
+        str, typer.Option("--startup-until", help="The event with which work begins.")
+    ] = STARTUP_UNTIL,
+    checkpoints: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--checkpoint", help="Phases that end with all saved; * and ? match.", show_default=" ".join(CHECKPOINTS)
+        ),
+    ] = None,
+    alike: Annotated[bool, typer.Option("--alike", help="Phases of one name are alike.")] = False,
+    interrupted: Annotated[
+        list[Path] | None,
+        typer.Option("--interrupted", help="Runs with interruptions, to compare with the model; repeatable."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the model for `carbon plan` (JSON).")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", help="Draw the model over the samples: .png, .svg or .pdf.")
+    ] = None,
+) -> None:
+    """Fit a model in phases to measurements; prints it, and what leaving out one run in turn tells of it, as JSON.
+
+    [bold]Example:[/] batwatt carbon fit power_profiles/measured/straight -o model.json --picture fit.png
+    """
+    drawable(picture)
+    measured = read_runs(runs)
+    fitted = fit_runs(measured, startup_until=startup_until, checkpoints=checkpoints or CHECKPOINTS, alike=alike)
+    content = {
+        **fitted.metrics(),
+        "model": model_json(fitted.model),
+        "per_phase": _rows(fitted.per_phase),
+        "per_run": _rows(fitted.per_run),
+    }
+    if interrupted:
+        content["interrupted"] = _rows(beside(fitted.model, read_runs(interrupted)))
+    if picture is not None:
+        plot_fit(fitted, measured, picture)
+    if output is not None:
+        write_json(output, model_json(fitted.model))
+    deliver(json_text(content), None)
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """A table as JSON, null where nothing is known."""
+    found = table.astype(object).where(table.notna(), None).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in found]

@@ -1,0 +1,283 @@
+"""The commands of checkpoint planning: plan, prepare, follow, front."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batwatt.cli.inputs import Output, deliver
+from batwatt.cli.shared import drawable, json_text, one_of, show_table
+from batwatt.errors import InputError
+from batwatt.systems.checkpoint.fairness import front, plan_with_yield
+from batwatt.systems.checkpoint.figures.charts import FrontMark, plot_followed, plot_front, plot_plan
+from batwatt.systems.checkpoint.files import (
+    JobName,
+    followed_json,
+    front_json,
+    is_course,
+    plan_json,
+    read_course,
+    read_instance,
+    read_running,
+)
+from batwatt.systems.checkpoint.instance import Plan
+from batwatt.systems.checkpoint.period_plan import NoPlanError, TooLargeError, subset_sum
+from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES, Cover, Objective, prepare
+from batwatt.systems.checkpoint.sequence import METHODS, Method, follow
+from batwatt.units import finite
+
+checkpoint = typer.Typer(
+    no_args_is_help=True,
+    help="""Plan checkpoints for a number of processors that changes.
+
+    [bold]Example:[/] batwatt checkpoint plan experiments/periods/period.json
+    """,
+    rich_markup_mode="rich",
+)
+InstanceFile = Annotated[Path, typer.Argument(metavar="INSTANCE", help="A period and its jobs (JSON).")]
+CourseFile = Annotated[Path, typer.Argument(metavar="COURSE", help="Periods and the jobs of all of them (JSON).")]
+MethodName = Annotated[
+    str, typer.Option("--method", help="dp: the most goodput; subset-sum: the most processors, whatever it costs.")
+]
+Refill = Annotated[bool, typer.Option("--refill", help="Jobs may work until others are checkpointed, and again.")]
+Prepare = Annotated[
+    str | None,
+    typer.Option(
+        "--prepare",
+        help="Who is checkpointed before a change: cheapest, worst, expected or all.",
+        show_default="cheapest; all for subset-sum",
+    ),
+]
+Covers = Annotated[
+    str, typer.Option("--cover", help="What checkpoints must cover: k processors, or only those needed if k go.")
+]
+Picture = Annotated[Path | None, typer.Option("--picture", help="Draw it, too: .png, .svg or .pdf.")]
+SOME_YIELDS = "0,0.25,0.5,0.75,1"
+
+
+@checkpoint.command("plan")
+def plan_command(
+    instance: InstanceFile,
+    method: MethodName = "dp",
+    min_yield: Annotated[
+        float, typer.Option("--min-yield", help="Least yield of every job at the end of the period, 0 to 1.")
+    ] = 0.0,
+    refill: Refill = False,
+    output: Output = None,
+    picture: Picture = None,
+) -> None:
+    """Plan one period: who runs, stops, checkpoints and recovers, and when; prints the plan and its goodput as JSON.
+
+    [bold]Example:[/] batwatt checkpoint plan experiments/periods/period.json
+    """
+    chosen = one_of("--method", "method", method, METHODS)
+    _without_refill(chosen, refill)
+    _check_yield(min_yield, chosen)
+    drawable(picture)
+    given = read_instance(instance)
+    with _blaming(instance, chosen):
+        if chosen == "subset-sum":
+            found = subset_sum(given.instance)
+        else:
+            found = plan_with_yield(given.instance, given.past, min_yield, refill=refill)
+    if picture is not None:
+        plot_plan(found, picture)
+    deliver(json_text(plan_json(found, given.names)), output)
+
+
+@checkpoint.command("prepare")
+def prepare_command(
+    instance: InstanceFile,
+    objective: Annotated[
+        str, typer.Option("--objective", help="Of goodput: worst or expected; of cost: cheapest; or all.")
+    ] = "cheapest",
+    cover: Covers = "k",
+    output: Output = None,
+) -> None:
+    """Choose whom to checkpoint before the processors of now change by up to k, and print it as JSON.
+
+    [bold]Example:[/] batwatt checkpoint prepare experiments/periods/change.json --objective worst
+    """
+    wanted = one_of("--objective", "objective", objective, OBJECTIVES)
+    covered = one_of("--cover", "cover", cover, COVERS)
+    given = read_running(instance)
+    period = given.instance
+    with _blaming(instance):
+        found = prepare(
+            given.running,
+            given.others,
+            period.period_s,
+            period.processors,
+            given.k or 0,
+            objective=wanted,
+            platform=given.platform,
+            cover=covered,
+        )
+    content = {
+        "objective": found.objective,
+        "checkpoint": [name for text, name in given.names.items() if text in found.ids],
+        "cost_processor_s": found.cost_processor_s,
+        "value": found.value,
+        "exact": found.exact,
+        "outcomes": [{"processors": processors, "goodput": goodput} for processors, goodput in found.outcomes],
+    }
+    deliver(json_text(content), output)
+
+
+@checkpoint.command("follow")
+def follow_command(
+    course: CourseFile,
+    method: MethodName = "dp",
+    prepare: Prepare = None,
+    cover: Covers = "k",
+    min_yield: Annotated[
+        float, typer.Option("--min-yield", help="Work first for jobs whose yield would fall under it, 0 to 1.")
+    ] = 0.0,
+    refill: Refill = False,
+    output: Output = None,
+    picture: Picture = None,
+) -> None:
+    """Plan period after period, not knowing the next change; prints plans, goodput and yields as JSON.
+
+    [bold]Example:[/] batwatt checkpoint follow experiments/periods/figure1.json --picture figure1.png
+    """
+    chosen = one_of("--method", "method", method, METHODS)
+    _without_refill(chosen, refill)
+    _check_yield(min_yield, chosen)
+    objective, covered = _preparing(prepare, cover)
+    drawable(picture)
+    given = read_course(course)
+    with _blaming(course, chosen):
+        found = follow(
+            given.course, method=chosen, objective=objective, min_yield=min_yield, cover=covered, refill=refill
+        )
+    if picture is not None:
+        plot_followed(found, picture)
+    deliver(json_text(followed_json(found, given.names)), output)
+
+
+@checkpoint.command("front")
+def front_command(
+    course: Annotated[Path, typer.Argument(metavar="FILE", help="An instance or a course (JSON).")],
+    min_yields: Annotated[
+        str | None,
+        typer.Option(
+            "--min-yields",
+            help="Of a course: least yields to ask for, from 0 to 1, with commas.",
+            show_default=SOME_YIELDS,
+        ),
+    ] = None,
+    prepare: Prepare = None,
+    cover: Covers = "k",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    picture: Picture = None,
+) -> None:
+    """Show what fairness costs: goodput and least yield.
+
+    Of a course over all periods, for each yield that is asked for; of an instance plans of which none has more of both.
+
+    [bold]Example:[/] batwatt checkpoint front experiments/periods/starving.json --min-yields 0,0.25,0.5
+    """
+    objective, covered = _preparing(prepare, cover)
+    targets = _targets(SOME_YIELDS if min_yields is None else min_yields)
+    drawable(picture)
+    if not is_course(course):
+        if min_yields is not None or prepare is not None:
+            raise InputError(course, "is one period: its whole front is shown", "leave --min-yields, --prepare out")
+        _show_front(course, as_json, picture)
+        return
+    given = read_course(course)
+    with _blaming(course):
+        found = [
+            (target, follow(given.course, objective=objective, min_yield=target, cover=covered)) for target in targets
+        ]
+    if picture is not None:
+        plot_front([FrontMark(target, each.min_yield, each.goodput) for target, each in found], picture)
+    if as_json:
+        points = [
+            {"asked": target, "goodput": each.goodput, "min_yield": each.min_yield, "yields": each.yields}
+            for target, each in found
+        ]
+        deliver(json_text({"front": points}), None)
+    else:
+        rows = [
+            (f"{target:g}", *(f"{value:.4f}" for value in (each.goodput, each.min_yield, _mean(each.yields))))
+            for target, each in found
+        ]
+        show_table(("asked for", "goodput", "least yield", "mean yield"), rows)
+
+
+def _show_front(instance: Path, as_json: bool, picture: Path | None) -> None:
+    """The front of one period."""
+    given = read_instance(instance)
+    with _blaming(instance):
+        points = front(given.instance, given.past)
+    if picture is not None:
+        plot_front([FrontMark(point.min_yield, point.min_yield, point.goodput) for point in points], picture)
+    if as_json:
+        deliver(json_text(front_json(points, given.names)), None)
+        return
+    rows = [
+        (f"{point.min_yield:.4f}", f"{point.goodput:.4f}", " ".join(_working(point.plan, given.names)))
+        for point in points
+    ]
+    show_table(("least yield", "goodput", "work"), rows)
+
+
+def _working(found: Plan, names: Mapping[str, JobName]) -> list[str]:
+    return [str(names[act.job.id]) for act in found.acts if act.work_s > 0.0]
+
+
+def _mean(yields: Mapping[str, float]) -> float:
+    return sum(yields.values()) / len(yields)
+
+
+def _targets(text: str) -> list[float]:
+    try:
+        targets = [finite(part) for part in text.split(",")]
+    except ValueError:
+        targets = []
+    if not targets or not all(0.0 <= target <= 1.0 for target in targets):
+        problem = f"{text!r} is not a list of numbers from 0 to 1"
+        raise InputError("--min-yields", problem, f"write for instance {SOME_YIELDS}")
+    return sorted(set(targets))
+
+
+def _preparing(prepare: str | None, cover: str) -> tuple[Objective | None, Cover]:
+    objective = None if prepare is None else one_of("--prepare", "way to prepare", prepare, OBJECTIVES)
+    return objective, one_of("--cover", "cover", cover, COVERS)
+
+
+def _check_yield(min_yield: float, method: Method) -> None:
+    if not 0.0 <= min_yield <= 1.0:
+        raise InputError("--min-yield", f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
+    if min_yield > 0.0 and method == "subset-sum":
+        raise InputError("--min-yield", "is for the dynamic programme", "leave --method subset-sum out")
+
+
+def _without_refill(method: Method, refill: bool) -> None:
+    if refill and method == "subset-sum":
+        raise InputError("--refill", "is for the dynamic programme", "leave --method subset-sum out")
+
+
+@contextmanager
+def _blaming(path: Path, method: Method = "dp") -> Iterator[None]:
+    """Within, what cannot be planned is the fault of the file."""
+    try:
+        yield
+    except NoPlanError as error:
+        hint = "--method dp may have one" if method == "subset-sum" else "ask for a smaller yield"
+        raise InputError(path, str(error), hint) from None
+    except TooLargeError as error:
+        raise InputError(path, str(error), "see docs/formats.md") from None
+    except ValueError as error:
+        raise InputError(path, str(error), "correct the file") from None
+
+
+def checkpoint_commands(app: typer.Typer) -> None:
+    """Add `checkpoint` to the application."""
+    app.add_typer(checkpoint, name="checkpoint", rich_help_panel="Simulate")

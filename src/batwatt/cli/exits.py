@@ -1,0 +1,185 @@
+"""How a command ends: what goes wrong becomes one line on stderr and an exit code, signals end it in order."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from batwatt.errors import BatwattError, message, printable
+from batwatt.run.repeats import Repeats
+
+TOGETHER_S = 0.5
+"""Signals that come within such a time of each other interrupt once."""
+AGAIN_S = 0.05
+"""How long until a signal that was lost is sent again."""
+
+
+def exit_code_of(command: Callable[[], Any]) -> int:
+    """Carry out a command and return the exit code: 0, 1 the run failed, 2 bad input, 128 + n ended by signal n."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # a file name or a line that the terminal cannot show is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
+    with _signals() as signals, _warnings():
+        code = 130
+        try:
+            code = _guarded(command)
+            _tell_warnings()
+            signals.closed = True
+        except KeyboardInterrupt:
+            # it came while an error was told
+            signals.closed = True
+        if signals.caught:
+            # whatever another library made of the interrupt
+            number = signals.caught[-1]
+            code = _complain(f"ended by {signal.Signals(number).name}", None, 128 + number)
+    return code
+
+
+@contextmanager
+def _warnings() -> Iterator[None]:
+    """Within, what Python and libraries warn of is one line, too."""
+
+    def line_of(text: object, category: type[Warning], *_: object) -> str:
+        return f"WARNING: {message(f'{category.__name__}: {text}')}\n"
+
+    before, warnings.formatwarning = warnings.formatwarning, line_of  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
+
+
+class _Stopped(KeyboardInterrupt):
+    """A signal asked this process to end."""
+
+
+class _Signals:
+    """The signals that asked this process to end; each interrupts it until it is `closed`."""
+
+    def __init__(self) -> None:
+        self.caught: list[int] = []
+        self.closed = False
+        self._last_s = -math.inf
+        self._unraisable = sys.unraisablehook
+
+    def stop(self, number: int, _: object) -> None:
+        """Interrupt what goes on, but not its cleaning up: several signals often come together."""
+        self.caught.append(number)
+        now_s, before_s = time.monotonic(), self._last_s
+        self._last_s = now_s
+        if not self.closed and now_s - before_s >= TOGETHER_S:
+            raise _Stopped
+
+    def unraisable(self, lost: Any) -> None:
+        """Where an interrupt came in a destructor or a callback, which let no exception through: send it again."""
+        if not isinstance(lost.exc_value, _Stopped):
+            self._unraisable(lost)
+            return
+        self._last_s = -math.inf
+        threading.Timer(AGAIN_S, os.kill, (os.getpid(), self.caught[-1])).start()
+
+
+class Warnings(logging.StreamHandler[Any]):
+    """One line a message, on what is stderr at that time (a progress bar may stand in front of it).
+
+    Warnings wait for the end of the command: there may be thousands of a kind, which then make one line with a count.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._repeats = Repeats()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a message, or keep it."""
+        if record.levelno == logging.WARNING:
+            self._repeats.add(record)
+            return
+        self.stream = sys.stderr
+        super().emit(record)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a message."""
+        return message(super().format(record))
+
+    def tell(self) -> None:
+        """Write what was kept."""
+        self.stream = sys.stderr
+        for record, line in self._repeats.take():
+            record.msg, record.args = line, ()
+            super().emit(record)
+
+
+def _tell_warnings() -> None:
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, Warnings):
+            handler.tell()
+
+
+@contextmanager
+def _signals() -> Iterator[_Signals]:
+    """Within, a signal that ends the process ends it in order: children stopped, temporary files removed."""
+    signals = _Signals()
+    wanted = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {}
+    hook, sys.unraisablehook = sys.unraisablehook, signals.unraisable
+    try:
+        for number in wanted:
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                before[number] = signal.signal(number, signals.stop)
+    except ValueError:
+        pass  # not the main thread, which alone may do this
+    try:
+        yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        sys.unraisablehook = hook
+
+
+def _guarded(command: Callable[[], Any]) -> int:
+    try:
+        code = command()
+        return code if isinstance(code, int) else 0
+    except BatwattError as error:
+        return _complain(str(error), error, error.exit_code)
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return _complain(f"{what}; check the path and the disk", error, 1)
+    except Exception as error:
+        # typer may carry a click of its own, so a usage error is known by what it can do
+        if hasattr(error, "format_message"):
+            return _usage(error)
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
+        return _complain(f"internal error, please report it: {what}; `batwatt -v ...` shows the traceback", error, 1)
+
+
+def _complain(text: str, error: BaseException | None, code: int) -> int:
+    _tell_warnings()
+    if error is not None and logging.getLogger().isEnabledFor(logging.INFO):
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            print(printable(line), file=sys.stderr)
+    print(f"batwatt: {message(text)}", file=sys.stderr)
+    return code
+
+
+def _usage(error: Any) -> int:
+    text, context = error.format_message(), getattr(error, "ctx", None)
+    if not text or type(error).__name__ == "NoArgsIsHelpError":
+        print(text, end="")
+        return 2
+    path = context.command_path if context is not None else "batwatt"
+    return _complain(f"{text.rstrip('.')}; see `{path} --help`", None, int(getattr(error, "exit_code", 2)))

@@ -1,0 +1,85 @@
+"""The command `optimum`: the best schedule for a known envelope and known jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from batwatt.cli.results import print_summary
+from batwatt.errors import printable
+from batwatt.run.optimum import OptimumResult, run_optimum
+from batwatt.run.spec import RunSpec
+from batwatt.systems.powercap.optimum.optimum import Stand
+
+PER_CENT = 100.0
+
+
+def optimum(
+    platform: Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")],
+    workload: Annotated[Path, typer.Option("-w", "--workload", help="Batsim workload (JSON).")],
+    envelope: Annotated[Path, typer.Option("--envelope", help="Power envelope: CSV with columns time_s,power_w.")],
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", help="Wall clock in s.", show_default="600")
+    ] = None,
+    effort: Annotated[
+        int | None,
+        typer.Option(
+            "--effort", help="Instead of a time limit: as much work (about 1 s each), the same result always."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the search.")] = 0,
+    export: Annotated[Path, typer.Option("-e", "--export", help="Prefix of the output files.")] = Path("out/optimum"),
+) -> None:
+    """Plan with full knowledge of envelope and jobs: least mean slowdown without violation or kill, and a lower bound.
+
+    The plan is replayed on the embedded engine. Interrupted, it goes on with the best plan so far.
+
+    [bold]Example:[/]
+    batwatt optimum -p platforms/grid5000.xml -w workloads/google-288-00.json
+      --envelope power_profiles/profile3.csv --time-limit 60 -e out/opt
+    """
+    given = {"time_limit_s": time_limit, "effort": effort, "seed": seed}
+    options = {name: value for name, value in given.items() if value is not None}
+    spec = RunSpec(platform, workload, "optimum", options, export, envelope)
+    with _shown() as report:
+        result = run_optimum(spec, report)
+    print_summary([("optimum", result.metrics)])
+    print(_bound_line(result))
+    if result.unavoidable:
+        many = "violations" if result.unavoidable > 1 else "violation"
+        print(f"{result.unavoidable} {many} that nobody can avoid: even if all fall asleep at 0 s the cap is too low")
+    print(f"files: {printable(result.prefix)}_plan.json, _*.csv, _metrics.json, _metadata.json")
+
+
+def _bound_line(result: OptimumResult) -> str:
+    proof = "proven optimal" if result.proven_optimal else "not proven optimal"
+    return f"lower bound {result.lower_bound:.4f}, gap {PER_CENT * result.gap:.2f} %: {proof}"
+
+
+@contextmanager
+def _shown() -> Iterator[Any]:
+    """A line on stderr with the best value, the bound and the time; silent where stderr is not a terminal."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        line = bar.add_task("reading", total=None)
+
+        def report(stand: Stand) -> None:
+            text = f"{stand.phase}: lower bound {stand.bound:.4f}"
+            if stand.value is not None:
+                gap = PER_CENT * max(0.0, stand.value - stand.bound) / stand.value
+                text = f"{stand.phase}: mean slowdown {stand.value:.4f}, lower bound {stand.bound:.4f}, gap {gap:.1f} %"
+            bar.update(line, description=text)
+
+        yield report
+
+
+def optimum_commands(app: typer.Typer) -> None:
+    """Add `optimum` to the application."""
+    app.command(rich_help_panel="Simulate")(optimum)

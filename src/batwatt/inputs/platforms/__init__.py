@@ -1,0 +1,1 @@
+"""Platforms: SimGrid XML, generated ones, machines of cores."""

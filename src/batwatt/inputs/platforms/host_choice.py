@@ -1,0 +1,64 @@
+"""Which hosts of a platform run jobs, as Batsim's options choose them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.machines import Machines, machines_platform
+from batwatt.inputs.platforms.platform_xml import MASTER_HOST, read_platform
+from batwatt.model.platform import Platform
+
+
+@dataclass(frozen=True, slots=True)
+class HostChoice:
+    """Batsim's `--master-host`, `--mmax` (0: all hosts) and `--mmax-workload`.
+
+    The first hosts in the order of Batsim's numbers are kept; of `--mmax` and the workloads' `nb_res` the least counts.
+    """
+
+    master: str = MASTER_HOST
+    mmax: int = 0
+    mmax_workload: bool = False
+
+    def __post_init__(self) -> None:
+        if self.mmax < 0:
+            raise InputError("--mmax", f"{self.mmax} is not a number of hosts", "give 1 or more, or 0 for all")
+
+    def of(self, platform: Platform, nb_res: int | None = None) -> Platform:
+        """The platform without the hosts that are not chosen, `nb_res` being the greatest of the workloads.
+
+        Raises InputError if there are fewer hosts.
+        """
+        given = (self.mmax, nb_res if self.mmax_workload else None)
+        limits = [limit for limit in given if limit]
+        if not limits:
+            return platform
+        if min(limits) > len(platform):
+            option = "--mmax" if min(limits) == self.mmax else "--mmax-workload"
+            problem = f"{option} asks for {min(limits)} hosts but the platform has {len(platform)}"
+            raise InputError(platform.source, problem, "give fewer, or another platform")
+        return replace(platform, hosts=platform.hosts[: min(limits)])
+
+    def batsim_args(self) -> list[str]:
+        """The same as options of a real Batsim."""
+        args = [f"--master-host={self.master}"] if self.master != MASTER_HOST else []
+        args += [f"--mmax={self.mmax}"] if self.mmax else []
+        return args + (["--mmax-workload"] if self.mmax_workload else [])
+
+
+def platform_of(given: Path | Machines, hosts: HostChoice) -> Platform:
+    """The chosen hosts of a platform file, or of like machines, which this process makes once. Raises InputError."""
+    return hosts.of(all_hosts(given, hosts.master))
+
+
+def all_hosts(given: Path | Machines, master: str) -> Platform:
+    """All hosts but `master`. Raises InputError."""
+    return _made(given) if isinstance(given, Machines) else read_platform(given, master)
+
+
+@lru_cache(maxsize=4)
+def _made(machines: Machines) -> Platform:
+    return machines_platform(machines, f"{machines.machines} machines of {machines.cores} cores")

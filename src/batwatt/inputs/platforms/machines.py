@@ -1,0 +1,177 @@
+"""Platforms of like machines of many cores, each core a host (section 3.1 of the riskaware paper)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.platform_gen import (
+    MIN_SWITCH_S,
+    SLEEP_SPEED,
+    State,
+    described,
+    document,
+    host_xml,
+    speed_text,
+    switch_speed,
+)
+from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
+from batwatt.model.platform import MACHINE, Host, Platform, PState, Sleep
+from batwatt.units import REFERENCE_SPEED, finite, speed_flops
+
+_WHERE = "machines"
+STANDSTILL = 1e-6
+"""A speed, relative to the nominal one, at which a job gets nowhere: Batsim knows none of 0."""
+SPEEDS = (
+    STANDSTILL,
+    *(k / 100 for k in range(1, 100)),
+    *(k / 100 for k in range(101, 121)),
+    *(k / 100 for k in range(125, 201, 5)),
+    *(2.5, 3.0, 4.0, 5.0, 7.5, 10.0),
+)
+"""Speeds of cores relative to the nominal one, which is not among them: slowed down, and to catch up."""
+
+
+@dataclass(frozen=True)
+class Machines:
+    """`machines` machines of `cores` cores. Each core is a host that draws `core_w` W whenever it is on, idle or not.
+
+    `core_flops` is the speed of a core, as SimGrid writes it or in flop/s. Off, a core draws nothing; switching takes
+    `off_s` and `on_s` s, in which it draws 0 W and `core_w` W. P-states are 0 = on, 1 = off, 2 and 3 = the virtual
+    ones of switching off and on.
+
+    The paper has P = p x n_c for a machine that is switched on (section 3.1), p being `core_w`, and machines that
+    come and go at once, for which the default of 1 microsecond stands. Raises InputError.
+    """
+
+    machines: int
+    cores: int
+    core_w: float = 10.0
+    core_flops: str | float = REFERENCE_SPEED
+    off_s: float = MIN_SWITCH_S
+    on_s: float = MIN_SWITCH_S
+
+    def __post_init__(self) -> None:
+        for name in ("machines", "cores"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not value >= 1:
+                raise InputError(_WHERE, f"{name} must be a whole number >= 1, got {value!r}", "give 1 or more")
+        if not self.machines * self.cores <= MAX_HOSTS:
+            problem = f"machines x cores must be <= {MAX_HOSTS}, got {self.machines!r} x {self.cores!r}"
+            raise InputError(_WHERE, problem, "each core is a host: give fewer")
+        for name, low, high in (("core_w", 0.0, 1e9), ("off_s", MIN_SWITCH_S, 1e9), ("on_s", MIN_SWITCH_S, 1e9)):
+            value = getattr(self, name)
+            try:
+                good = low <= finite(value) <= high
+            except ValueError:
+                good = False
+            if not good:
+                problem = f"{name} must be a number in [{low:g}, {high:g}], got {value!r}"
+                raise InputError(_WHERE, problem, "correct it")
+        try:
+            speed_text(self.core_flops)
+        except ValueError as error:
+            raise InputError(_WHERE, f"core_flops: {error}", "write a speed such as '1Gf'") from None
+
+    @cached_property
+    def machine_names(self) -> tuple[str, ...]:
+        """m000, m001, ...: padded with zeros so that their order as texts is that of the machine slots."""
+        width = len(str(self.machines - 1))
+        return tuple(f"m{number:0{width}d}" for number in range(self.machines))
+
+    @cached_property
+    def core_names(self) -> tuple[str, ...]:
+        """c00, c01, ...; the host of core c03 of machine m007 is `m007-c03`."""
+        width = len(str(self.cores - 1))
+        return tuple(f"c{number:0{width}d}" for number in range(self.cores))
+
+    @property
+    def nominal_flops(self) -> float:
+        """Speed of a core in p-state 0, flop/s."""
+        return speed_flops(speed_text(self.core_flops))
+
+    @property
+    def computing(self) -> tuple[State, ...]:
+        """The p-states in which a host computes."""
+        return ((speed_text(self.core_flops), self.core_w, self.core_w),)
+
+    @cached_property
+    def states(self) -> tuple[State, ...]:
+        """The p-states of each host: those in which it computes, off, switching off, switching on."""
+        return (
+            *self.computing,
+            (SLEEP_SPEED, 0.0, 0.0),
+            (switch_speed(self.off_s), 0.0, 0.0),
+            (switch_speed(self.on_s), self.core_w, self.core_w),
+        )
+
+
+@dataclass(frozen=True)
+class SpeedMachines(Machines):
+    """Machines whose cores can go at other speeds, relative to the nominal one of p-state 0 (docs/oversubscription.md).
+
+    They are the p-states 1, 2, ... in this order; off and the virtual ones follow. A core draws `core_w` at any speed.
+    """
+
+    speeds: tuple[float, ...] = SPEEDS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for speed in self.speeds:
+            try:
+                good = 0.0 < finite(speed) <= 1e6 and speed != 1.0
+            except ValueError:
+                good = False
+            if not good:
+                problem = f"speeds must be numbers in ]0, 1e6] other than 1, got {speed!r}"
+                raise InputError(_WHERE, problem, "give them relative to the nominal one")
+
+    @property
+    def computing(self) -> tuple[State, ...]:
+        """See `Machines`."""
+        # exact, so that their ratios to the nominal speed are those given
+        nominal = Fraction(self.nominal_flops)
+        speeds = (speed_text(float(Fraction(str(speed)) * nominal)) for speed in self.speeds)
+        return (*super().computing, *((speed, self.core_w, self.core_w) for speed in speeds))
+
+
+def machines_xml(machines: Machines, maker: str = "batwatt generate machines") -> str:
+    """The SimGrid platform (XML 4.1) of these machines and a master host; each host has the property `machine`.
+
+    Its comment says which command made it.
+    """
+    attributes, properties = described(machines.states, len(machines.computing), 1)
+    lines: list[str] = []
+    for machine in machines.machine_names:
+        own = properties | {MACHINE: machine}
+        for core in machines.core_names:
+            lines += host_xml(f"{machine}-{core}", attributes, own)
+    comment = f"{machines.machines} machines of {machines.cores} cores. Made by `{maker}`."
+    return document(comment, lines)
+
+
+def machines_platform(machines: Machines, source: str = "<memory>") -> Platform:
+    """The platform that `read_platform` reads from `machines_xml`, made without the XML."""
+    computing = len(machines.computing)
+    properties = described(machines.states, computing, 1)[1]
+    pstates = tuple(PState(speed_flops(speed), idle, idle, full) for speed, idle, full in machines.states)
+    sleeps = (Sleep(computing, computing + 1, computing + 2),)
+    outside = MappingProxyType[str, str]({})
+    hosts: list[Host] = []
+    for machine in machines.machine_names:
+        own = MappingProxyType({"role": "", **properties, MACHINE: machine})
+        for core in machines.core_names:
+            host = Host(
+                id=len(hosts),
+                name=f"{machine}-{core}",
+                pstates=pstates,
+                sleeps=sleeps,
+                has_power=True,
+                properties=own,
+                zone_properties=outside,
+            )
+            hosts.append(host)
+    return Platform(tuple(hosts), source=source)

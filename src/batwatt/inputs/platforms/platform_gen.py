@@ -1,0 +1,240 @@
+"""Writing SimGrid platforms for servers of one's own, from a short TOML description."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+from xml.sax.saxutils import quoteattr
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from batwatt.errors import InputError
+from batwatt.inputs.workloads.batsim_json import read_text
+from batwatt.units import speed_flops
+
+MAX_COUNT = 100_000
+"""Most servers of one type."""
+MIN_SWITCH_S = 1e-6
+"""Shortest transition in s."""
+SLEEP_SPEED = "1e-9Mf"
+"""Speed of a sleep p-state, in which nothing computes."""
+
+_SLEEP_KEYS = ("sleep_w", "off_s", "off_j", "on_s", "on_j")
+_HINT = 'write as in: [[server]] name = "node", count = 4, states = [["38.4Gf", 200.5]]'
+
+
+def speed_text(value: object) -> str:
+    """A speed as SimGrid reads it, from a text or from flop/s. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise ValueError("a speed is a text such as '38.4Gf' or a number of flop/s")
+    try:
+        text = "".join(value.split()) if isinstance(value, str) else f"{number_text(value)}f"
+    except OverflowError:
+        raise ValueError("a speed must be finite") from None
+    flops = speed_flops(text)
+    return text if text.endswith("f") else f"{number_text(flops)}f"
+
+
+State = tuple[str, float, float]
+"""A p-state: speed, W without work, W with all cores busy."""
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=MIN_SWITCH_S, le=1e9, allow_inf_nan=False)]
+
+
+class ServerState(BaseModel):
+    """A computation p-state: speed of one core, power in W with all cores busy, and power in W without work.
+
+    Also accepted as a list `[speed, watts]` or `[speed, watts, idle_watts]`; `idle_watts` is `watts` by default.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    speed: Annotated[str, BeforeValidator(speed_text)]
+    watts: NotNegative
+    idle_watts: NotNegative | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_list(cls, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            if len(value) not in (2, 3):
+                raise ValueError("a state is [speed, watts] or [speed, watts, idle_watts]")
+            return dict(zip(("speed", "watts", "idle_watts"), value, strict=False))
+        return value
+
+    @model_validator(mode="after")
+    def _idle_below_full(self) -> ServerState:
+        if self.idle_watts is not None and not self.idle_watts <= self.watts:
+            raise ValueError(f"idle_watts {self.idle_watts:g} is more than watts {self.watts:g}")
+        return self
+
+
+class ServerType(BaseModel):
+    """Servers that are alike: their p-states and, all five or none, the power in W asleep and the cost of transitions.
+
+    `off_s` and `off_j` are the duration (s) and energy (J) of falling asleep, `on_s` and `on_j` of waking up.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$")]
+    count: Annotated[int, Field(ge=1, le=MAX_COUNT)]
+    states: Annotated[list[ServerState], Field(min_length=1)]
+    cores: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    sleep_w: NotNegative | None = None
+    off_s: Seconds | None = None
+    off_j: NotNegative | None = None
+    on_s: Seconds | None = None
+    on_j: NotNegative | None = None
+
+    @model_validator(mode="after")
+    def _sleep_whole_or_not_at_all(self) -> ServerType:
+        missing = [key for key in _SLEEP_KEYS if getattr(self, key) is None]
+        if missing and len(missing) < len(_SLEEP_KEYS):
+            raise ValueError(f"servers that sleep need {', '.join(missing)} too")
+        return self
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """Names of the hosts, padded with zeros so that their order as texts is their order as numbers."""
+        width = len(str(self.count))
+        return tuple(f"{self.name}-{number:0{width}d}" for number in range(1, self.count + 1))
+
+
+def read_server_types(path: Path | str) -> list[ServerType]:
+    """The `[[server]]` tables of a TOML file; InputError naming the server and the key."""
+    try:
+        data = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(path, f"is not TOML ({error})", _HINT) from None
+    except (RecursionError, ValueError) as error:
+        raise InputError(path, f"is not TOML that can be read ({type(error).__name__})", _HINT) from None
+    unknown = sorted(set(data) - {"server"})
+    if unknown:
+        raise InputError(path, f"unknown key {unknown[0]!r}", _HINT)
+    tables = data.get("server")
+    if not (isinstance(tables, list) and tables):
+        raise InputError(path, "has no [[server]]", _HINT)
+    types: list[ServerType] = []
+    for number, table in enumerate(tables, start=1):
+        try:
+            types.append(ServerType.model_validate(table))
+        except ValidationError as error:
+            raise InputError(_place(path, number, table), _first(error), _HINT) from None
+        if types[-1].name in [other.name for other in types[:-1]]:
+            raise InputError(_place(path, number, table), "a second server of this name", "choose another name")
+    return types
+
+
+def platform_xml(types: Sequence[ServerType], title: str = "servers") -> str:
+    """The SimGrid platform (XML 4.1) of these servers and a master host, with a network that takes no time.
+
+    P-states are the computation states in the order given, then sleep, switching off and switching on.
+    """
+    names = [server.name for server in types]
+    if len(set(names)) != len(names) or not names:
+        raise InputError(title, "server types must have distinct names, and be at least one", "rename them")
+    counts = ", ".join(f"{server.count} {server.name}" for server in types)
+    comment = "".join(char if char.isprintable() else " " for char in f"{title}: {counts}.")
+    comment = re.sub("--+", "-", " ".join(comment.split()))
+    lines: list[str] = []
+    for server in types:
+        attributes, properties = described(_states(server), len(server.states), server.cores)
+        for name in server.host_names:
+            lines += host_xml(name, attributes, properties)
+    return document(f"{comment} Made by `batwatt generate platform`.", lines)
+
+
+def platform_xml_of(path: Path | str) -> str:
+    """The platform that a TOML file describes; its comment names the file."""
+    return platform_xml(read_server_types(path), title=Path(path).name)
+
+
+def document(comment: str, hosts: Iterable[str]) -> str:
+    """A platform file of these lines of hosts, with a master host and a network that takes no time."""
+    lines = [
+        "<?xml version='1.0'?>",
+        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
+        '<platform version="4.1">',
+        f"  <!-- {comment} -->",
+        '  <zone id="AS0" routing="Vivaldi">',
+        *host_xml("master_host", 'speed="1Gf"', {"wattage_per_state": "0:0"}),
+    ]
+    return "\n".join([*lines, *hosts, "  </zone>", "</platform>", ""])
+
+
+def host_xml(name: str, attributes: str, properties: Mapping[str, str]) -> list[str]:
+    """The lines of one host."""
+    return [
+        f'    <host id={quoteattr(name)} coordinates="0 0 0" {attributes}>',
+        *(f"      <prop id={quoteattr(key)} value={quoteattr(value)}/>" for key, value in sorted(properties.items())),
+        "    </host>",
+    ]
+
+
+def described(states: Sequence[State], computing: int, cores: int) -> tuple[str, dict[str, str]]:
+    """The attributes and properties of hosts with these p-states, of which the first `computing` compute.
+
+    There are no others, or three: sleep, switching off and switching on.
+    """
+    properties = {}
+    if len(states) > computing:
+        properties["sleep_pstates"] = f"{computing}:{computing + 1}:{computing + 2}"
+    watts = (f"{number_text(idle_w)}:{number_text(full_w)}" for _, idle_w, full_w in states)
+    properties["wattage_per_state"] = ", ".join(watts)
+    speeds = ", ".join(speed for speed, _, _ in states)
+    return f'speed="{speeds}" core="{cores}" pstate="0"', properties
+
+
+def switch_speed(duration_s: float) -> str:
+    """The speed of a virtual p-state: a transition is one flop at it."""
+    return f"{number_text(1.0 / duration_s)}f"
+
+
+def number_text(value: float) -> str:
+    """The shortest text that reads back as this very number."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def _states(server: ServerType) -> list[State]:
+    """The p-states that compute, then, if the server sleeps, sleep, switching off and switching on."""
+    computing = [
+        (state.speed, state.watts if state.idle_watts is None else state.idle_watts, state.watts)
+        for state in server.states
+    ]
+    return computing + [(speed, power_w, power_w) for speed, power_w in _sleep_states(server)]
+
+
+def _sleep_states(server: ServerType) -> list[tuple[str, float]]:
+    """Speed and watts of sleep, switch-off and switch-on; a transition is one flop at its p-state's speed."""
+    if (
+        server.sleep_w is None
+        or server.off_s is None
+        or server.off_j is None
+        or server.on_s is None
+        or server.on_j is None
+    ):
+        return []
+    return [
+        (SLEEP_SPEED, server.sleep_w),
+        (switch_speed(server.off_s), server.off_j / server.off_s),
+        (switch_speed(server.on_s), server.on_j / server.on_s),
+    ]
+
+
+def _place(path: Path | str, number: int, table: object) -> str:
+    name = table.get("name") if isinstance(table, dict) else None
+    return f"{path}: server {name!r}" if isinstance(name, str) else f"{path}: server number {number}"
+
+
+def _first(error: ValidationError) -> str:
+    """The first complaint of pydantic as one phrase: key, message, value."""
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    value = first["input"]
+    shown = f", got {value!r}"[:80] if isinstance(value, (str, int, float, bool)) else ""
+    return f"{key}: {message}{shown}" if key else message

@@ -1,0 +1,351 @@
+"""Reading SimGrid platforms (XML 4.x) as Batsim reads them, without their network, which is not simulated."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import XMLParser
+
+from batwatt.errors import InputError
+from batwatt.inputs.workloads.batsim_json import read_bytes
+from batwatt.model.platform import Host, Platform, PState, Sleep
+from batwatt.units import finite, speed_flops
+
+MAX_HOSTS = 1_000_000
+"""More hosts than this in one file are taken for a typing error in a radical."""
+MASTER_HOST = "master_host"
+"""Name of the host that runs the resource manager and no job, unless another is chosen (Batsim's `-m`)."""
+WATTS = ("wattage_per_state", "watt_per_state")
+"""Names of the property with the power of each p-state, the newer first."""
+
+_ZONES = ("zone", "AS")
+_GROUPS = ("cluster", "cabinet")
+_OTHER_HOSTS = ("peer", "include")
+_LATENCIES = ("latency", "lat", "bb_lat", "loopback_lat")
+_TIME_VARYING = ("availability_file", "state_file", "speed_file")
+_ROLES = ("", "compute_node", "storage", "master")
+_WATTS_HINT = "write 'idle:full' or 'idle:epsilon:full' per p-state, separated by commas"
+_SLEEP_HINT = "write 'SLEEP:OFF:ON', three indices of p-states"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Frame:
+    """An element that is still open."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A host as written, before roles and numbers."""
+
+    name: str
+    attributes: dict[str, str]
+    line: int
+    properties: dict[str, str]
+    zones: tuple[dict[str, str], ...]
+    """Properties of the zones around the host, outermost first; complete only when the file is read."""
+
+
+def read_platform(path: Path | str, master: str = MASTER_HOST) -> Platform:
+    """The compute hosts of a SimGrid platform file, numbered as Batsim numbers them.
+
+    The host named `master` (or of role `master`) and storage hosts are left out. A host that has not as many powers as
+    p-states has neither watts nor sleep p-states, as in a Batsim without `-E`. Raises InputError.
+    """
+    nodes, latencies = _read_nodes(path)
+    seen: dict[str, int] = {}
+    for node in nodes:
+        if node.name in seen:
+            problem = f"line {node.line}: a second host {node.name!r} (the first is on line {seen[node.name]})"
+            raise InputError(path, problem, "give each host a name of its own")
+        seen[node.name] = node.line
+    compute = _without_services(nodes, master, path)
+    if not compute:
+        raise InputError(path, "no compute host", "add <host> or <cluster> elements besides the master")
+    reader = _HostReader(path)
+    ordered = sorted(compute, key=lambda node: node.name)
+    hosts = tuple(reader.host(index, node) for index, node in enumerate(ordered))
+    useless = [host for host in hosts if host.no_power]
+    if useless:
+        text = "%s: no energy is accounted for: %d of %d hosts have not one power per p-state (host %r: %s)"
+        _log.warning(text, path, len(useless), len(hosts), useless[0].name, useless[0].no_power)
+    ignored = []
+    if latencies:
+        ignored.append(f"latency (first of {len(latencies)}: {latencies[0]}): times differ from Batsim's")
+    if storage := [node.name for node in nodes if node.properties.get("role", "").strip() == "storage"]:
+        ignored.append(f"storage hosts (first of {len(storage)}: {storage[0]!r})")
+    return Platform(hosts, source=str(path), not_simulated=tuple(ignored))
+
+
+def _read_nodes(path: Path | str) -> tuple[list[_Node], list[str]]:
+    """The hosts of a file, and the elements that have latency."""
+    builder = _Builder(path)
+    parser = XMLParser(target=builder, forbid_dtd=False, forbid_entities=True, forbid_external=True)
+    builder.parser = parser.parser
+    try:
+        parser.feed(_declared_first(read_bytes(path)))
+        parser.close()
+    except DefusedXmlException as error:
+        what = type(error).__name__
+        raise InputError(path, f"entities and external references are refused ({what})", "write them out") from None
+    except ParseError as error:
+        raise InputError(path, f"is not well-formed XML ({error})", "correct the file there") from None
+    except (ValueError, LookupError) as error:
+        raise InputError(path, f"is not XML in a known encoding ({error})", "save the file as UTF-8") from None
+    return builder.nodes, builder.latencies
+
+
+def _declared_first(data: bytes) -> bytes:
+    """The file with blank lines in front of its XML declaration moved behind it, where XML allows them."""
+    text = data.lstrip()
+    blanks = data[: len(data) - len(text)]
+    if not (blanks and text.startswith(b"<?xml")):
+        return data
+    declaration, end, rest = text.partition(b"?>")
+    return declaration + end + blanks + rest
+
+
+def _without_services(nodes: list[_Node], master: str, path: Path | str) -> list[_Node]:
+    """The compute hosts; exactly one host must be the master, as in Batsim."""
+    compute: list[_Node] = []
+    masters: list[_Node] = []
+    for node in nodes:
+        role = node.properties.get("role", "").strip()
+        if role not in _ROLES:
+            place = f"{path}: line {node.line}: host {node.name!r}"
+            raise InputError(place, f"unknown role {role!r}", f"use one of {', '.join(_ROLES[1:])}, or none")
+        if node.name == master or role == "master":
+            masters.append(node)
+        elif role != "storage":
+            compute.append(node)
+    if len(masters) != 1:
+        raise _no_one_master(path, master, masters, compute)
+    return compute
+
+
+def _no_one_master(path: Path | str, master: str, masters: list[_Node], compute: list[_Node]) -> InputError:
+    if masters:
+        names = ", ".join(repr(node.name) for node in masters[:5])
+        problem = f"one host must be the master, which runs the resource manager and no job; found {names}"
+        return InputError(path, problem, "name one of them with -m/--master-host, and give no other the role")
+    near = difflib.get_close_matches(master, (node.name for node in compute), n=1)
+    example = near or [node.name for node in compute[:1]]
+    problem = f"no host is called {master!r} or has the role 'master': none would run the resource manager"
+    such = f" such as --master-host {example[0]}" if example else ""
+    return InputError(path, problem, f"choose a host, which then runs no job,{such}")
+
+
+class _Builder:
+    """Target of the XML parser: keeps hosts and clusters, skips what only describes the network."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = path
+        self.parser: Any = None
+        self.nodes: list[_Node] = []
+        self.latencies: list[str] = []
+        self._open: list[_Frame] = []
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """An element begins."""
+        frame = _Frame(tag, attributes, self.parser.CurrentLineNumber)
+        if not self._open:
+            self._check_root(frame)
+        elif tag == "prop":
+            self._open[-1].properties[self._attribute(frame, "id")] = self._attribute(frame, "value")
+        elif tag in _OTHER_HOSTS:
+            raise InputError(self._place(frame), f"<{tag}> is not read", "write <host> or <cluster> instead")
+        self._note_latency(frame)
+        self._open.append(frame)
+
+    def end(self, tag: str) -> None:
+        """An element ends: a host has all its properties now."""
+        frame = self._open.pop()
+        if tag == "host":
+            self._add(frame, self._attribute(frame, "id"), self._zones())
+        elif tag in _GROUPS:
+            prefix, suffix = self._attribute(frame, "prefix"), self._attribute(frame, "suffix")
+            # a cluster is a zone, a cabinet is only a part of one
+            zones = (*self._zones(), frame.properties) if tag == "cluster" else self._zones()
+            for number in self._radical(frame):
+                self._add(frame, f"{prefix}{number}{suffix}", zones)
+
+    def data(self, text: str) -> None:
+        """Text between elements means nothing in a platform."""
+
+    def close(self) -> None:
+        """The file ends."""
+
+    def _zones(self) -> tuple[dict[str, str], ...]:
+        return tuple(frame.properties for frame in self._open if frame.tag in _ZONES)
+
+    def _note_latency(self, frame: _Frame) -> None:
+        for key in _LATENCIES:
+            text = frame.attributes.get(key, "")
+            # the unit does not matter: `0`, `0us` and `0.0` are none
+            if text.strip(" .0abcdefghijklmnopqrstuvwxyz"):
+                self.latencies.append(f"<{frame.tag}> {frame.attributes.get('id', '')!r} on line {frame.line}: {text}")
+                return
+
+    def _add(self, frame: _Frame, name: str, zones: tuple[dict[str, str], ...]) -> None:
+        if not (name and name.isprintable()):
+            raise InputError(self._place(frame), f"{name!r} is not a host name", "use printable characters")
+        varying = [key for key in _TIME_VARYING if key in frame.attributes]
+        if varying:
+            _log.warning("%s: host %r: %s is ignored", self._place(frame), name, ", ".join(varying))
+        if len(self.nodes) >= MAX_HOSTS:
+            raise InputError(self._place(frame), f"more than {MAX_HOSTS} hosts", "is a radical mistyped?")
+        self._attribute(frame, "speed")
+        self.nodes.append(_Node(name, frame.attributes, frame.line, frame.properties, zones))
+
+    def _check_root(self, frame: _Frame) -> None:
+        if frame.tag != "platform":
+            problem = f"the root is <{frame.tag[:60]}>, not <platform>"
+            raise InputError(self._place(frame), problem, "give a SimGrid platform file")
+        version = self._attribute(frame, "version")
+        if version.strip().partition(".")[0] != "4":
+            problem = f"platform version {version!r} is not 4.x"
+            raise InputError(self._place(frame), problem, "convert the file with SimGrid's simgrid_update_xml")
+
+    def _radical(self, frame: _Frame) -> Iterator[int]:
+        text = self._attribute(frame, "radical")
+        for piece in text.split(","):
+            low, dash, high = (part.strip() for part in piece.partition("-"))
+            high = high if dash else low
+            if not (_is_index(low) and _is_index(high) and int(low) <= int(high)):
+                problem = f"radical {text[:60]!r} is not a list of numbers and intervals"
+                raise InputError(self._place(frame), problem, "write it as in '0-9,12,15-20'")
+            if int(high) - int(low) >= MAX_HOSTS:
+                raise InputError(self._place(frame), f"more than {MAX_HOSTS} hosts", "is the radical mistyped?")
+            yield from range(int(low), int(high) + 1)
+
+    def _attribute(self, frame: _Frame, name: str) -> str:
+        if name not in frame.attributes:
+            raise InputError(self._place(frame), f"<{frame.tag}> has no attribute {name!r}", "add it")
+        return frame.attributes[name]
+
+    def _place(self, frame: _Frame) -> str:
+        name = frame.attributes.get("id")
+        return f"{self.path}: line {frame.line}" + (f": {frame.tag} {name!r}" if name else "")
+
+
+class _HostReader:
+    """Makes hosts of nodes; hosts with equal attributes share their p-states."""
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = path
+        self._pstates: dict[tuple[str, str | None], tuple[PState, ...]] = {}
+
+    def host(self, index: int, node: _Node) -> Host:
+        """The host numbered `index`; InputError naming the host if one of its texts is malformed."""
+        place = f"{self._path}: line {node.line}: host {node.name!r}"
+        properties = {"role": "", **node.properties}
+        zone_properties: dict[str, str] = {}
+        for zone in node.zones:
+            zone_properties.update(zone)
+        watts = next((properties[key] for key in WATTS if key in properties), None)
+        speeds = node.attributes["speed"]
+        problem = _unlike(speeds, watts)
+        if problem:
+            watts = None
+        pstates = self._states(speeds, watts, place)
+        cores = _index(node.attributes.get("core", "1"), f"{place}: core")
+        initial = _index(node.attributes.get("pstate", "0"), f"{place}: pstate")
+        sleeps = () if problem else _sleeps(properties.get("sleep_pstates"), len(pstates), place)
+        try:
+            return Host(
+                id=index,
+                name=node.name,
+                pstates=pstates,
+                cores=cores,
+                initial_pstate=initial,
+                sleeps=sleeps,
+                has_power=watts is not None,
+                no_power=problem,
+                properties=MappingProxyType(properties),
+                zone_properties=MappingProxyType(zone_properties),
+            )
+        except ValueError as error:
+            wrong = str(error).removeprefix(f"host {node.name!r}: ")
+            raise InputError(place, wrong, "correct the host") from None
+
+    def _states(self, speeds: str, watts: str | None, place: str) -> tuple[PState, ...]:
+        known = self._pstates.get((speeds, watts))
+        if known is not None:
+            return known
+        try:
+            flops = [speed_flops(text) for text in speeds.split(",")]
+        except ValueError as error:
+            raise InputError(place, f"speed: {error}", "write one speed per p-state, as in '38.4Gf, 19.2Gf'") from None
+        powers = [(0.0, 0.0, 0.0)] * len(flops)
+        if watts is not None:
+            powers = [_power(entry, place) for entry in watts.split(",")]
+        states = tuple(PState(speed, *power) for speed, power in zip(flops, powers, strict=True))
+        self._pstates[speeds, watts] = states
+        return states
+
+
+def _unlike(speeds: str, watts: str | None) -> str:
+    """Why the powers of a host are of no use, as Batsim says with `-E` only: not one per p-state."""
+    powers, pstates = len((watts or "").split(",")), len(speeds.split(","))
+    if watts is None or powers == pstates:
+        return ""
+    return f"wattage_per_state has {powers} entries for {pstates} p-states"
+
+
+def _power(entry: str, place: str) -> tuple[float, float, float]:
+    """Idle, epsilon and full watts of one entry; epsilon is idle where only two are given."""
+    try:
+        values = [finite(text) for text in entry.split(":")]
+    except ValueError as error:
+        raise InputError(place, f"wattage_per_state: {error}", _WATTS_HINT) from None
+    if len(values) not in (2, 3) or not all(value >= 0.0 for value in values):
+        problem = f"wattage_per_state: {entry.strip()[:60]!r} is not two or three powers >= 0 W"
+        raise InputError(place, problem, _WATTS_HINT)
+    return values[0], values[-2], values[-1]
+
+
+def _sleeps(text: str | None, count: int, place: str) -> tuple[Sleep, ...]:
+    if text is None:
+        return ()
+    place = f"{place}: sleep_pstates"
+    sleeps: list[Sleep] = []
+    for triplet in text.split(","):
+        pieces = triplet.split(":")
+        if len(pieces) != 3:
+            raise InputError(place, f"{triplet.strip()[:60]!r} has not three parts", _SLEEP_HINT)
+        sleeps.append(Sleep(*(_index(piece, place) for piece in pieces)))
+    asleep = {sleep.sleep for sleep in sleeps}
+    virtual = {index for sleep in sleeps for index in (sleep.switch_off, sleep.switch_on)}
+    if max(asleep | virtual) >= count:
+        raise InputError(place, f"{max(asleep | virtual)} is not a p-state, which are 0..{count - 1}", _SLEEP_HINT)
+    if asleep & virtual:
+        problem = f"p-state {min(asleep & virtual)} is both a sleep p-state and a transition"
+        raise InputError(place, problem, _SLEEP_HINT)
+    if len(asleep | virtual) >= count:
+        raise InputError(place, f"none of the {count} p-states is left to compute", "add one to 'speed'")
+    return tuple(sleeps)
+
+
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 9
+
+
+def _index(text: str, place: str) -> int:
+    text = text.strip()
+    if not _is_index(text):
+        raise InputError(place, f"{text[:60]!r} is not a number 0, 1, 2, ...", "correct it")
+    return int(text)

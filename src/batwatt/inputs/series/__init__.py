@@ -1,0 +1,1 @@
+"""Series of time: envelopes, capacities, carbon and price signals."""

@@ -1,0 +1,82 @@
+"""Reading and writing capacities: how many machines are alive, as a step function of time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.platform_gen import number_text
+from batwatt.inputs.series.series_csv import TIME, read_series
+from batwatt.inputs.workloads.batsim_json import read_text
+from batwatt.model.series import Series
+from batwatt.units import finite
+
+COLUMN = "machines"
+"""Name of the column, and of the series."""
+
+_HINT = f"begin with the number of machines at 0 s, then 'time count' lines; or write CSV with '{TIME},{COLUMN}'"
+
+
+def read_capacity(path: Path | str, slots: int | None) -> Series:
+    """The machines alive over time, whole numbers in [0, `slots`] (None: no upper bound), from one of two formats.
+
+    The first line tells them apart: CSV with the header `time_s,machines`; or the riskaware paper's text, whose first
+    line is the count at 0 s and each other line `time count`. Times in s, strictly increasing. Raises InputError.
+    """
+    lines = [(number, line.split()) for number, line in enumerate(read_text(path).split("\n"), start=1)]
+    filled = [(number, words) for number, words in lines if words]
+    as_text = bool(filled) and _is_number(filled[0][1][0])
+    series = _read_text_format(filled, path) if as_text else read_series(path, COLUMN)
+    return checked_capacity(series, slots, path)
+
+
+def checked_capacity(series: Series, slots: int | None, where: object) -> Series:
+    """The same series if its values are whole numbers in [0, `slots`]; InputError with time, value and bound if not."""
+    for time_s, value in zip(series.times_s, series.values, strict=True):
+        place = f"{where}: at {time_s:g} s"
+        if not time_s >= 0.0:
+            raise InputError(place, "is before 0 s, when a simulation begins", "shift all times")
+        if not float(value).is_integer():
+            raise InputError(place, f"{COLUMN} must be a whole number, got {value!r}", "round it down")
+        if not value >= 0.0 or (slots is not None and not value <= slots):
+            bound = ">= 0" if slots is None else f"in [0, {slots}]"
+            raise InputError(place, f"{COLUMN} must be {bound}, got {value:g}", "correct it or use more machines")
+    return series
+
+
+def to_csv(series: Series) -> str:
+    """The series as CSV with the header `time_s,<name>`, a row each; `read_capacity` reads it back."""
+    rows = (f"{number_text(t)},{number_text(v)}\n" for t, v in zip(series.times_s, series.values, strict=True))
+    return f"{TIME},{series.name}\n" + "".join(rows)
+
+
+def _read_text_format(lines: list[tuple[int, list[str]]], path: Path | str) -> Series:
+    number, words = lines[0]
+    if len(words) != 1:
+        raise InputError(f"{path}: line {number}", f"has {len(words)} fields, the first line has 1", _HINT)
+    times, values = [0.0], [_number(words[0], COLUMN, f"{path}: line {number}")]
+    for number, words in lines[1:]:
+        place = f"{path}: line {number}"
+        if len(words) != 2:
+            raise InputError(place, f"has {len(words)} fields, 'time count' has 2", _HINT)
+        time_s, value = _number(words[0], "time", place), _number(words[1], COLUMN, place)
+        if not time_s > times[-1]:
+            problem = f"times must increase, got {time_s:g} s after {times[-1]:g} s"
+            raise InputError(place, problem, "sort the lines by time; the first line holds at 0 s")
+        times.append(time_s)
+        values.append(value)
+    return Series(tuple(times), tuple(values), name=COLUMN, source=str(path))
+
+
+def _is_number(word: str) -> bool:
+    try:
+        finite(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(word: str, name: str, place: str) -> float:
+    if "_" in word or not _is_number(word):
+        raise InputError(place, f"{name} {word[:60]!r} is not a finite number", _HINT)
+    return finite(word)

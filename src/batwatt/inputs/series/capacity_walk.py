@@ -1,0 +1,89 @@
+"""Capacities that walk at random between two bounds (section 5.1 of the riskaware paper)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
+from batwatt.inputs.series.capacity import COLUMN
+from batwatt.inputs.workloads.batsim_json import shown
+from batwatt.inputs.workloads.seeds import rng_of
+from batwatt.model.series import MAX_ROWS, Series
+from batwatt.units import number
+
+THREE_WEEKS_S = 1_814_400.0
+"""T_end of the paper: a week to warm up and a window of two."""
+
+_WHERE = "random walk"
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Parameters of `random_walk`: machines M_avg, M_ra and step, period phi and end T_end in s.
+
+    The defaults are those of section 5.4. `step` None takes floor(range / 4), but at least 1. With `stay` the number
+    may also stay as it is (the paper); without it always goes up or down. Raises InputError.
+    """
+
+    mean: int = 24
+    range: int = 8
+    period_s: float = 1200.0
+    step: int | None = None
+    stay: bool = True
+    end_s: float = THREE_WEEKS_S
+
+    def __post_init__(self) -> None:
+        for name, low in (("mean", 1), ("range", 0), ("step", 1)):
+            value = getattr(self, name)
+            if name == "step" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= MAX_HOSTS:
+                problem = f"{name} must be a whole number >= {low}, got {shown(value)}"
+                raise InputError(_WHERE, problem, "correct it")
+        if not self.mean - self.range >= 0:
+            problem = f"range must be <= mean, got range {self.range!r} and mean {self.mean!r}"
+            raise InputError(_WHERE, problem, "a number of machines is not negative")
+        for name in ("period_s", "end_s"):
+            value = getattr(self, name)
+            try:
+                good = number(value) > 0.0
+            except ValueError:
+                good = False
+            if not good:
+                raise InputError(_WHERE, f"{name} must be a finite number > 0 s, got {shown(value)}", "correct it")
+        if not self.end_s / self.period_s <= MAX_ROWS:
+            problem = f"end_s / period_s must be <= {MAX_ROWS}, got {self.end_s!r} / {self.period_s!r}"
+            raise InputError(_WHERE, problem, "take a longer period")
+
+    @property
+    def step_machines(self) -> int:
+        """Machines by which the number changes in one step."""
+        return max(1, self.range // 4) if self.step is None else self.step
+
+
+def random_walk(walk: Walk, seed: int) -> Series:
+    """The number of machines alive, from `walk.mean` at 0 s, with a row each period up to `walk.end_s`.
+
+    Each period, staying, going up and going down have equal probability; at a bound (mean - range, mean + range),
+    staying and the one possible direction have. Without `walk.stay` it goes up or down with probability 1/2 each, and
+    stays where it is if that leads out. A step that would pass a bound ends there. Section 5.1 of the riskaware paper.
+
+    Same seed, same walk: the k-th step depends on the k-th draw and the number before it. Raises InputError.
+    """
+    low, high, step = walk.mean - walk.range, walk.mean + walk.range, walk.step_machines
+    draws = rng_of(seed, _WHERE).random(math.floor(walk.end_s / walk.period_s)).tolist()
+    value = walk.mean
+    values = [value]
+    for draw in draws:
+        moves = [-step, step] if not walk.stay else _moves(value, low, high, step)
+        value = min(max(value + moves[int(draw * len(moves))], low), high)
+        values.append(value)
+    times = tuple(k * float(walk.period_s) for k in range(len(values)))
+    return Series(times, tuple(map(float, values)), name=COLUMN, source=f"{_WHERE}, seed {seed}")
+
+
+def _moves(value: int, low: int, high: int, step: int) -> list[int]:
+    """What may be added, with equal probability: nothing, and a step in each direction that is not at its bound."""
+    return [move for move in (-step, 0, step) if move == 0 or (value > low if move < 0 else value < high)]

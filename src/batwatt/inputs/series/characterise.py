@@ -1,0 +1,129 @@
+"""What a capacity is like: range, structure, step, frequency of change (section 5.1.1 of the varcap dissertation)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from batwatt.inputs.series.purchase import held
+from batwatt.inputs.series.variation import HOUR_S
+from batwatt.model.signal import Signal
+
+Found = Literal["constant", "on-off", "walk", "uniform"]
+
+SAME = 1e-9
+"""Values that differ by less are the same."""
+ON_OFF_SHARE = 0.95
+"""At least this share of the time is spent at the two ends (within `END` of the range) when a series is on-off."""
+END = 0.02
+LEAST_CORRELATION = 0.2
+DEVIATIONS = 3.0
+MAX_SAMPLES = 5_000_000
+
+_Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Character:
+    """A series in the terms of the dissertation; values in its own unit.
+
+    `period_s` is the time from one possible change to the next, `changes_per_h` how often the value did change;
+    `correlation` is that of a value with the next one (lag 1; 0 for a constant), `samples` the number of periods.
+    """
+
+    low: float
+    high: float
+    mean: float
+    structure: Found
+    step_max: float
+    step_mean: float
+    period_s: float
+    changes_per_h: float
+    correlation: float
+    samples: int
+
+    @property
+    def range(self) -> float:
+        """Distance from the least to the largest value."""
+        return self.high - self.low
+
+    @property
+    def frequency_per_h(self) -> float:
+        """Possible changes an hour."""
+        return HOUR_S / self.period_s
+
+    @property
+    def spec(self) -> str | None:
+        """A synthetic capacity of the same range, mean, step and period, if values are fractions; None for on-off.
+
+        The range is laid around the mean, which moves up where it would reach below 0.
+        """
+        if self.structure == "on-off":
+            return None
+        if self.structure == "constant":
+            return f"constant:mean={self.mean:.4g}"
+        mean = max(float(f"{self.mean:.4g}"), float(f"{self.range:.4g}") / 2)
+        text = f"{self.structure}:range={self.range:.4g},mean={mean:.4g},period={self.period_s:.10g}"
+        return f"{text},step={min(self.step_max, self.range):.4g}" if self.structure == "walk" else text
+
+
+def characterise(signal: Signal) -> Character:
+    """The dimensions of a series, looked at once a period.
+
+    The period is the greatest common divisor of the distances between rows, in whole ms; where that is less than a
+    twentieth of the shortest of them the rows are irregular, and the shortest distance is taken.
+
+    Structure, the first that holds: *constant*: the range is at most 1e-9. *On-off*: at least 95 % of the periods are
+    within 2 % of the range of its two ends, and both ends are met. *Walk*: neighbouring values go together more than
+    those of independent draws, whose lag-1 correlation is about 0 +- 1/sqrt(n): it is larger than 0.2 and than
+    3/sqrt(n). Else *uniform*: independence is not refuted. A series of a few values is a walk only if very smooth.
+    """
+    period = _period_s(signal)
+    count = max(1, math.ceil(signal.end_s / period - SAME))
+    values = held(signal.series, np.arange(count, dtype=np.float64) * period)
+    low, high = min(signal.series.values), max(signal.series.values)
+    steps = np.abs(np.diff(signal.series.values))
+    moved = steps > SAME
+    correlation = _correlation(values) if high - low > SAME else 0.0
+    return Character(
+        low=low,
+        high=high,
+        mean=signal.mean,
+        structure=_structure(values, low, high, correlation),
+        step_max=float(steps.max(initial=0.0)),
+        step_mean=float(steps.sum() / max(1, count - 1)),
+        period_s=period,
+        changes_per_h=float(moved.sum() / (signal.end_s / HOUR_S)),
+        correlation=correlation,
+        samples=count,
+    )
+
+
+def _period_s(signal: Signal) -> float:
+    distances = np.round(np.diff(signal.series.times_s) * 1000.0).astype(np.int64)
+    if not len(distances):
+        return signal.end_s
+    common, shortest = int(np.gcd.reduce(distances)), max(1, int(distances.min()))
+    period = common if common * 20 >= shortest else shortest
+    return max(period / 1000.0, signal.end_s / MAX_SAMPLES)
+
+
+def _structure(values: _Floats, low: float, high: float, correlation: float) -> Found:
+    width = high - low
+    if width <= SAME:
+        return "constant"
+    down, up = values <= low + END * width, values >= high - END * width
+    if down.any() and up.any() and float(np.mean(down | up)) >= ON_OFF_SHARE:
+        return "on-off"
+    return "walk" if correlation > max(LEAST_CORRELATION, DEVIATIONS / math.sqrt(len(values))) else "uniform"
+
+
+def _correlation(values: _Floats) -> float:
+    """Lag-1 autocorrelation; 0 of samples that are all the same, as where the rows differ between them."""
+    around = values - values.mean()
+    square = float(np.dot(around, around))
+    return float(np.dot(around[:-1], around[1:])) / square if square > 0.0 else 0.0

@@ -1,0 +1,136 @@
+"""Capacities that follow what power costs or emits, and what they cost (sections 5.4 and 6.3 of the dissertation)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from batwatt.errors import InputError
+from batwatt.inputs.series.variation import FRACTION, HIGHEST, HOUR_S, checked_number
+from batwatt.model.series import Series
+from batwatt.model.signal import Signal
+
+_WHERE = "capacity"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A constant budget of money or carbon per time.
+
+    It is the one that buys the fraction `budget` at the mean of the signal, so that in total as much could be spent as
+    by a fixed capacity of that fraction. `reference` is used instead of the mean if given (in the signal's unit).
+    No more than `headroom` (machines and power that there are) and no less than `floor` is bought, as fractions.
+    Raises InputError.
+    """
+
+    budget: float = 0.7
+    headroom: float = 1.0
+    floor: float = 0.0
+    reference: float | None = None
+
+    def __post_init__(self) -> None:
+        checked_number(_WHERE, "budget", self.budget, 0.0, HIGHEST)
+        checked_number(_WHERE, "headroom", self.headroom, 0.0, HIGHEST)
+        checked_number(_WHERE, "floor", self.floor, 0.0, HIGHEST)
+        if not self.floor <= self.headroom:
+            problem = f"floor must be <= headroom, got {self.floor!r} and {self.headroom!r}"
+            raise InputError(_WHERE, problem, "correct one of them")
+        if self.reference is not None and not checked_number(_WHERE, "reference", self.reference, 0.0) > 0.0:
+            raise InputError(_WHERE, f"reference must be > 0, got {self.reference!r}", "correct it")
+
+
+@dataclass(frozen=True)
+class Stranded:
+    """Power that would be lost otherwise: `high` while the signal is at most `threshold`, else `low`, as fractions."""
+
+    threshold: float
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        checked_number(_WHERE, "threshold", self.threshold, -1e12, 1e12)
+        checked_number(_WHERE, "low", self.low, 0.0, HIGHEST)
+        checked_number(_WHERE, "high", self.high, 0.0, HIGHEST)
+        if not self.low <= self.high:
+            raise InputError(_WHERE, f"low must be <= high, got {self.low!r} and {self.high!r}", "correct one of them")
+
+
+def bought_capacity(signal: Signal, budget: Budget) -> Series:
+    """Capacity_t = budget x mean(x) / x_t within [floor, headroom], as fractions; x_t <= 0 gives the headroom.
+
+    What is left of the budget where the headroom limits is not spent later. Sections 5.4.1 (price) and 5.4.2 (carbon)
+    of the dissertation: Budget_total = sum of x_t x budget, Budget_t = Budget_total / T. Raises InputError.
+    """
+    values = np.asarray(signal.series.values)
+    mean = signal.mean if budget.reference is None else budget.reference
+    if not mean > 0.0:
+        problem = f"the mean of {signal.series.name!r} must be > 0 to reckon a budget, got {mean:g}"
+        raise InputError(signal.series.source, problem, "give the value to reckon with, as in reference=50")
+    fractions = np.full(values.shape, budget.headroom)
+    paid = values > 0.0
+    # a price next to nothing buys no more than the headroom, whatever the quotient
+    with np.errstate(over="ignore"):
+        fractions[paid] = np.clip(budget.budget * mean / values[paid], budget.floor, budget.headroom)
+    return Series(signal.series.times_s, tuple(fractions.tolist()), name=FRACTION, source=signal.series.source)
+
+
+def stranded_capacity(signal: Signal, stranded: Stranded) -> Series:
+    """On and off with the signal, as fractions. Section 5.4.3 of the dissertation."""
+    free = np.asarray(signal.series.values) <= stranded.threshold
+    fractions = np.where(free, stranded.high, stranded.low)
+    return Series(signal.series.times_s, tuple(fractions.tolist()), name=FRACTION, source=signal.series.source)
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What a series of fractions costs or emits beside a fixed one.
+
+    Amounts are in the signal's unit x h for a full data centre of 1: with g/kWh, g for each kW that it draws when full.
+    """
+
+    amount: float
+    amount_fixed: float
+    mean: float
+    mean_fixed: float
+
+    @property
+    def saved(self) -> float | None:
+        """Share of the fixed amount that is saved; None where the fixed amount is not positive."""
+        return 1.0 - self.amount / self.amount_fixed if self.amount_fixed > 0.0 else None
+
+    @property
+    def gained(self) -> float | None:
+        """Share by which the mean capacity is larger than the fixed one."""
+        return self.mean / self.mean_fixed - 1.0 if self.mean_fixed > 0.0 else None
+
+
+def bought(fractions: Series, signal: Signal) -> float:
+    """Sum over time of fraction x signal x hours, over [0, signal.end_s[: of a capacity, or of what is used of one."""
+    hours, shares, prices = _together(fractions, signal)
+    return float(np.sum(hours * shares * prices))
+
+
+def bill(fractions: Series, signal: Signal, fixed: float = 0.7) -> Bill:
+    """What `fractions` cost beside a constant `fixed`, over [0, signal.end_s[ (section 6.3 of the dissertation)."""
+    hours, shares, prices = _together(fractions, signal)
+    return Bill(
+        amount=float(np.sum(hours * shares * prices)),
+        amount_fixed=float(np.sum(hours * fixed * prices)),
+        mean=float(np.average(shares, weights=hours)),
+        mean_fixed=fixed,
+    )
+
+
+def _together(fractions: Series, signal: Signal) -> tuple[npt.NDArray[np.float64], ...]:
+    """Hours, fraction and signal of each step in which neither changes."""
+    edges = np.unique(np.concatenate([(0.0,), fractions.times_s, signal.series.times_s]))
+    edges = np.append(edges[(edges >= 0.0) & (edges < signal.end_s)], signal.end_s)
+    return np.diff(edges) / HOUR_S, held(fractions, edges[:-1]), held(signal.series, edges[:-1])
+
+
+def held(series: Series, times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The values of a series that hold at these times in s."""
+    at = np.searchsorted(series.times_s, times, side="right") - 1
+    return np.asarray(series.values)[np.maximum(at, 0)]

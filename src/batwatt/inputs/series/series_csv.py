@@ -1,0 +1,107 @@
+"""Reading series (envelopes, capacities, signals) from CSV files with a header `time_s,<column>`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from batwatt.errors import InputError
+from batwatt.inputs.workloads.batsim_json import read_text
+from batwatt.model.series import LARGEST, Series
+from batwatt.units import finite
+
+MORE_FIELDS = "name all columns, and write 395.7 where it is a decimal comma"
+"""What to do about a line of more fields than there are columns."""
+TIME = "time_s"
+"""Name of the column of times in s."""
+SHORTEST_S = 1e-3
+"""Least distance of two rows: a shorter step is lost in the microseconds of Batsim's times."""
+
+
+def read_series(path: Path | str, column: str = "power_w", *, minimum: float | None = 0.0) -> Series:
+    """The step function in column `column` of a CSV file with a column `time_s`; other columns are ignored.
+
+    Times must increase by a millisecond or more, values be at least `minimum` (None: any), and neither be larger than
+    `LARGEST`. Raises InputError with the line.
+    """
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), skipinitialspace=True)
+    wanted = f"the first line must name the columns, as in '{TIME},{column}'"
+    times: list[float] = []
+    values: list[float] = []
+    try:
+        header = next((row for row in reader if _filled(row)), None)
+        if header is None:
+            raise InputError(path, "is empty", wanted)
+        place = f"{path}: line {reader.line_num}"
+        at_time, at_value = (_position(header, name, place, wanted) for name in (TIME, column))
+        for row in reader:
+            if not _filled(row):
+                continue
+            place = f"{path}: line {reader.line_num}"
+            if _filled(row[len(header) :]):
+                raise InputError(place, f"has {len(row)} fields where the header names {len(header)}", MORE_FIELDS)
+            time_s = _cell(row, at_time, TIME, place)
+            value = _cell(row, at_value, column, place)
+            if times and not time_s > times[-1]:
+                kind = "a second row for" if time_s == times[-1] else "times must increase, got"
+                raise InputError(place, f"{kind} {TIME} {time_s:g} after {times[-1]:g}", "sort the rows by time")
+            if times and not time_s - times[-1] >= SHORTEST_S * (1.0 - 1e-6):
+                problem = f"{TIME} {time_s!r} is less than {SHORTEST_S:g} s after {times[-1]!r}"
+                raise InputError(place, problem, "leave one of both rows out")
+            if minimum is not None and not value >= minimum:
+                raise InputError(place, f"{column} must be >= {minimum:g}, got {value:g}", "correct the value")
+            times.append(time_s)
+            values.append(value)
+    except csv.Error as error:
+        raise InputError(f"{path}: line {reader.line_num}", f"is not CSV ({error})", wanted) from None
+    if not times:
+        raise InputError(path, "has a header but no rows", "add at least one row")
+    return Series(tuple(times), tuple(values), name=column, source=str(path))
+
+
+def row_too_long(text: str, separator: str = ",", *, spare: bool = True) -> tuple[int, str] | None:
+    """The first line of a CSV text with more fields than its header, and what is wrong with it; None if there is none.
+
+    Any blanks separate if `separator` has more than one character. With `spare`, empty fields at the end do not count.
+    """
+    lines = io.StringIO(text, newline="")
+    reader = csv.reader(lines, delimiter=separator) if len(separator) == 1 else None
+    width = 0
+    for number, row in enumerate(reader or (line.split() for line in lines), 1):
+        while spare and row and not row[-1].strip():
+            row.pop()
+        width = width or len(row)
+        if len(row) > width:
+            problem = f"has {len(row)} fields where the header names {width}"
+            return (reader.line_num if reader else number), problem
+    return None
+
+
+def _filled(row: list[str]) -> bool:
+    return any(cell.strip() for cell in row)
+
+
+def _position(header: list[str], name: str, place: str, hint: str) -> int:
+    names = [cell.strip() for cell in header]
+    count = names.count(name)
+    if count != 1:
+        found = ", ".join(cell[:40] for cell in names[:10])
+        problem = f"{'no' if count == 0 else 'more than one'} column {name!r} among: {found}"
+        raise InputError(place, problem, hint)
+    return names.index(name)
+
+
+def _cell(row: list[str], index: int, name: str, place: str) -> float:
+    if index >= len(row):
+        raise InputError(place, f"no value in column {name!r}", "complete the row")
+    text = row[index].strip()
+    try:
+        if "_" in text:
+            raise ValueError(f"{text!r} is not a number")
+        value = finite(text)
+    except ValueError:
+        raise InputError(place, f"{name} {text[:60]!r} is not a finite number", "correct the value") from None
+    if not abs(value) <= LARGEST:
+        raise InputError(place, f"{name} {value:g} is larger than {LARGEST:g}", "correct the value")
+    return value

@@ -1,0 +1,174 @@
+"""Capacities of a given range, structure and frequency of change (section 5.1.1 of the varcap dissertation)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.workloads.batsim_json import shown
+from batwatt.inputs.workloads.seeds import rng_of
+from batwatt.model.series import MAX_ROWS, Series
+from batwatt.units import finite
+
+FRACTION = "fraction"
+"""Name of a column, and of a series, of fractions of the largest capacity."""
+HOUR_S = 3600.0
+HIGHEST = 10.0
+"""Fractions above this are taken for a typing error."""
+
+Structure = Literal["walk", "uniform", "constant"]
+Bounds = Literal["reflect", "clamp"]
+Move = Literal["uniform", "fixed"]
+
+_WHERE = "capacity"
+_Floats = npt.NDArray[np.float64]
+
+
+def checked_number(
+    where: object, name: str, value: object, low: float, high: float = math.inf, unit: str = ""
+) -> float:
+    """The finite number that `value` is, if it is in [low, high]; InputError with the bounds if not."""
+    try:
+        number = finite(value)
+    except ValueError:
+        number = math.nan
+    if not low <= number <= high:
+        bound = f">= {low:g}" if high == math.inf else f"in [{low:g}, {high:g}]"
+        problem = f"{name} must be a finite number {bound}{unit and ' '}{unit}, got {shown(value)}"
+        raise InputError(where, problem, "correct it")
+    return number
+
+
+def checked_choice(where: object, kind: str, value: object, known: tuple[str, ...]) -> None:
+    """UnknownNameError unless `value` is one of `known`."""
+    if value not in known:
+        raise UnknownNameError(where, kind, value, known, "Correct it.")
+
+
+@dataclass(frozen=True)
+class Variation:
+    """How a capacity varies, in fractions of the largest one; between changes it is constant.
+
+    `range` is the distance from the least to the largest capacity, whose middle is `mean`; a change happens every
+    `period_s` s. `structure` is how far a change may go: `uniform` anywhere in the range, `walk` by at most `step`
+    (None: a quarter of the range), `constant` nowhere.
+
+    `move` says how a walk goes: by U(-step, step), or `fixed`: by step up or down with probability 1/2 each. `bounds`
+    says what happens at the ends of the range: `reflect` goes back by as much as it would pass, `clamp` stops there.
+    With `level` the time mean over [0, `window_s`[ (None: the whole series) is `mean`. Raises InputError.
+    """
+
+    structure: Structure = "walk"
+    mean: float = 0.7
+    range: float = 0.6
+    step: float | None = None
+    period_s: float = HOUR_S
+    bounds: Bounds = "reflect"
+    move: Move = "uniform"
+    level: bool = True
+    window_s: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, choices in (("structure", Structure), ("bounds", Bounds), ("move", Move)):
+            checked_choice(_WHERE, name, getattr(self, name), get_args(choices))
+        checked_number(_WHERE, "mean", self.mean, 0.0, HIGHEST)
+        checked_number(_WHERE, "range", self.range, 0.0, HIGHEST)
+        if not self.low >= -1e-12:
+            problem = f"the range reaches down to mean - range / 2 = {self.low:g}, got mean {self.mean!r}"
+            raise InputError(_WHERE, f"{problem} and range {self.range!r}", "a capacity is not negative")
+        for name in ("period_s", "window_s"):
+            value = getattr(self, name)
+            if value is not None and not checked_number(_WHERE, name, value, 0.0, unit="s") > 0.0:
+                raise InputError(_WHERE, f"{name} must be > 0 s, got {value!r}", "correct it")
+        if self.step is not None:
+            checked_number(_WHERE, "step", self.step, 0.0, HIGHEST)
+            if not (0.0 < self.step <= self.range or self.range == 0.0):
+                problem = f"step must be in ]0, range], got step {self.step!r} and range {self.range!r}"
+                raise InputError(_WHERE, problem, "a quarter of the range is usual")
+        rng_of(self.seed, _WHERE)
+
+    @property
+    def low(self) -> float:
+        """The least capacity."""
+        return self.mean - self._width / 2
+
+    @property
+    def high(self) -> float:
+        """The largest capacity."""
+        return self.mean + self._width / 2
+
+    @property
+    def step_fraction(self) -> float:
+        """The largest change of a walk."""
+        return self._width / 4 if self.step is None else self.step
+
+    @property
+    def _width(self) -> float:
+        return 0.0 if self.structure == "constant" else self.range
+
+
+def vary(variation: Variation, end_s: float) -> Series:
+    """The capacity over [0, `end_s`[ as fractions, a row each period; same seed, same series.
+
+    A walk begins at the mean; without `level`, or with a `window_s`, a longer series begins like a shorter one.
+
+    To level, the finished series is shifted as a whole and cut off at the ends of the range, by the one distance that
+    gives the wanted mean: no change becomes larger by that, and the range is kept. The first value shifts as well.
+    Section 5.1.1 of the dissertation ("maintaining the average resource capacity constant in all cases").
+    Raises InputError.
+    """
+    source = f"{variation.structure}, seed {variation.seed}"
+    checked_number(_WHERE, "end_s", end_s, 0.0, unit="s")
+    if variation.high == variation.low:
+        return Series((0.0,), (variation.mean,), name=FRACTION, source=source)
+    if not end_s / variation.period_s <= MAX_ROWS:
+        problem = f"end_s / period_s must be <= {MAX_ROWS}, got {end_s!r} / {variation.period_s!r}"
+        raise InputError(_WHERE, problem, "take a longer period")
+    count = max(1, math.ceil(end_s / variation.period_s))
+    draws = rng_of(variation.seed, _WHERE).random(count)
+    if variation.structure == "uniform":
+        values = variation.low + (variation.high - variation.low) * draws
+    else:
+        values = np.array(_walked(variation, draws[1:]))
+    times = np.arange(count) * variation.period_s
+    if variation.level:
+        end = min(variation.window_s or math.inf, max(end_s, variation.period_s))
+        lasting = np.clip(end - times, 0.0, variation.period_s)
+        values = _levelled(values, lasting, variation)
+    return Series(tuple(times.tolist()), tuple(values.tolist()), name=FRACTION, source=source)
+
+
+def _walked(variation: Variation, draws: _Floats) -> list[float]:
+    low, high, step = variation.low, variation.high, variation.step_fraction
+    moves = (2.0 * draws - 1.0) * step if variation.move == "uniform" else np.where(draws < 0.5, -step, step)
+    back = 1.0 if variation.bounds == "reflect" else 0.0
+    value = variation.mean
+    values = [value]
+    for move in moves.tolist():
+        value += move
+        if value > high:
+            value = high - back * (value - high)
+        elif value < low:
+            value = low + back * (low - value)
+        values.append(value)
+    return values
+
+
+def _levelled(values: _Floats, lasting_s: _Floats, variation: Variation) -> _Floats:
+    """The values, shifted and cut off at the bounds, so that their mean, each as long as it lasts, is that wanted."""
+    low, high = variation.low, variation.high
+    # the mean grows with the shift: from `low` to `high` over this distance, so that halving finds it
+    below, above = low - high, high - low
+    for _ in range(80):
+        shift = (below + above) / 2
+        if np.average(np.clip(values + shift, low, high), weights=lasting_s) < variation.mean:
+            below = shift
+        else:
+            above = shift
+    return np.clip(values + above, low, high)

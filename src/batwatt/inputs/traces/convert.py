@@ -1,0 +1,291 @@
+"""Turning job traces (SWF, CSV, the riskaware paper's text) into Batsim workloads."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
+from batwatt.inputs.traces.riskaware_text import read_riskaware
+from batwatt.inputs.traces.swf import swf_trace_jobs
+from batwatt.inputs.traces.trace import TraceJob, no_milliseconds
+from batwatt.units import finite
+
+__all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
+
+Kind = Literal["delay", "flops"]
+Format = Literal["swf", "csv", "txt"]
+
+BATSIM_FIELDS = frozenset({"id", "subtime", "res", "walltime", "profile"})
+SUFFIXES: dict[str, Format] = {".swf": "swf", ".csv": "csv", ".txt": "txt"}
+
+_log = logging.getLogger(__name__)
+_MAX_NUMBER = 1e22  # Batsim cannot echo a number of more than 30 characters
+_MAX_HOSTS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A converted trace: `workload` is Batsim's JSON data, the rest counts jobs so that a user can be told.
+
+    `skipped_run_time` and `skipped_cpus` were left out because their run time or width is unknown or not positive.
+    `cut_off` are kept though their walltime ends them: the trace says that they ran as long as they asked for, or
+    longer. `too_wide` are kept though they ask for more than `nb_res` servers; a scheduler has to reject them.
+    """
+
+    workload: dict[str, Any]
+    kept: int
+    skipped_run_time: int = 0
+    skipped_cpus: int = 0
+    cut_off: int = 0
+    too_wide: int = 0
+
+    @property
+    def skipped(self) -> int:
+        """Jobs of the trace that are not in the workload."""
+        return self.skipped_run_time + self.skipped_cpus
+
+
+def to_batsim(
+    jobs: Iterable[TraceJob],
+    *,
+    cores_per_server: int = 1,
+    walltime_factor: float | None = 2.0,
+    kind: Kind = "delay",
+    reference_flops: float | None = None,
+    nb_res: int | None = None,
+    from_zero: bool = True,
+    where: object = "job trace",
+) -> Conversion:
+    """A Batsim workload of the trace's jobs, in their order, with equal profiles shared.
+
+    Servers are ceil(cpus / `cores_per_server`). The walltime is the requested time if known, else run time x
+    `walltime_factor` rounded up to the second, or none if the factor is None. The factor must be > 1 for
+    `kind="delay"`, because a Batsim delay equal to its walltime times out, and >= 1 for `kind="flops"`.
+    `kind="flops"` makes run time x `reference_flops` (flop/s of one core) of work per server instead, so that slower
+    servers take longer. `nb_res` is the widest job unless given. With `from_zero` the first kept submission is at 0.
+    Extra fields of a trace job become fields of the Batsim job.
+
+    Raises InputError; `where` names the trace in its messages.
+    """
+    options = _Options.checked(where, cores_per_server, walltime_factor, kind, reference_flops, nb_res)
+    known, skipped_run_time, skipped_cpus = [], 0, 0
+    for job in jobs:
+        if not round(job.run_s, 6) > 0.0:
+            skipped_run_time += 1
+        elif not job.cpus > 0:
+            skipped_cpus += 1
+        else:
+            known.append(job)
+    if not known:
+        hint = "every job lacks its run time or its processors" if skipped_run_time + skipped_cpus else "it is empty"
+        raise InputError(where, "no job to convert", hint)
+    no_milliseconds(max(job.submit_s for job in known), where)
+    begin_s = min(job.submit_s for job in known) if from_zero else 0.0
+    seen: set[str] = set()
+    profiles: dict[str, dict[str, Any]] = {}
+    rows = []
+    for job in known:
+        place = f"{where}: job {job.id!r}"
+        if job.id in seen:
+            raise InputError(place, "is there twice", "ids must differ: renumber the jobs")
+        seen.add(job.id)
+        rows.append(options.row(job, begin_s, profiles, place))
+    widest = max(row["res"] for row in rows)
+    size = nb_res if nb_res is not None else widest
+    return Conversion(
+        workload={"nb_res": size, "jobs": rows, "profiles": profiles},
+        kept=len(rows),
+        skipped_run_time=skipped_run_time,
+        skipped_cpus=skipped_cpus,
+        cut_off=sum(_cut_off(row, job, options) for row, job in zip(rows, known, strict=True)),
+        too_wide=sum(row["res"] > size for row in rows),
+    )
+
+
+def format_of(path: Path | str) -> Format:
+    """The trace format that a file name says: `.swf`, `.csv` or `.txt`, also with `.gz`. Raises InputError."""
+    name = Path(path).name.lower().removesuffix(".gz")
+    for suffix, found in SUFFIXES.items():
+        if name.endswith(suffix):
+            return found
+    raise InputError(path, "its name does not tell its format", "end it in .swf, .csv or .txt, or say the format")
+
+
+def convert_file(
+    path: Path | str,
+    *,
+    format: Format | None = None,
+    unit: TimeUnit = "s",
+    cores_per_server: int = 1,
+    walltime_factor: float | None = 2.0,
+    kind: Kind = "delay",
+    reference_flops: float | None = None,
+    nb_res: int | None = None,
+    from_zero: bool = True,
+) -> Conversion:
+    """A Batsim workload of a trace; its name tells the format unless given, `unit` is for CSV times.
+
+    The other options are those of `to_batsim`. Raises InputError with the file and the line.
+    """
+    return to_batsim(
+        _jobs_of(path, format or format_of(path), unit),
+        cores_per_server=cores_per_server,
+        walltime_factor=walltime_factor,
+        kind=kind,
+        reference_flops=reference_flops,
+        nb_res=nb_res,
+        from_zero=from_zero,
+        where=path,
+    )
+
+
+def read_trace(path: Path | str, unit: TimeUnit = "s") -> Sequence[TraceJob]:
+    """The jobs of a trace whose run time and width are known, with what a run needs of their extra fields.
+
+    The others are skipped, with one warning of how many they are. Raises InputError.
+    """
+    format = format_of(path)
+    table = read_jobs_table(path, unit) if format == "csv" else None
+    if table is not None:
+        jobs: Sequence[TraceJob] = table.where((table.run_s > 0.0) & (table.cpus >= 1))
+        total = len(table)
+    else:
+        found = list(_jobs_of(path, format, unit, fields=False))
+        jobs = [job for job in found if job.run_s > 0.0 and job.cpus >= 1]
+        total = len(found)
+    submits = table.submit_s.tolist() if table is not None else [job.submit_s for job in jobs]
+    no_milliseconds(max(submits, default=0.0), path)
+    if len(jobs) < total:
+        text = "%s: %d of %d jobs are skipped, their length or width is 0 or unknown"
+        _log.warning(text, path, total - len(jobs), total)
+    return jobs
+
+
+def _jobs_of(path: Path | str, format: Format, unit: TimeUnit, *, fields: bool = True) -> Iterable[TraceJob]:
+    """All jobs of a trace; without `fields`, of SWF's only those that a run needs."""
+    if format not in SUFFIXES.values():
+        raise UnknownNameError(path, "trace format", format, SUFFIXES.values(), "Leave it out to go by the file name.")
+    if format != "csv" and factor_of(unit, path) != 1.0:
+        raise InputError(path, f"its times are in seconds, got the unit {unit!r}", "leave the unit out")
+    if format == "txt":
+        return read_riskaware(path)
+    return swf_trace_jobs(path, fields=fields) if format == "swf" else iter_jobs_csv(path, unit)
+
+
+@dataclass(frozen=True)
+class _Options:
+    cores_per_server: int
+    walltime_factor: float | None
+    reference_flops: float | None
+
+    @classmethod
+    def checked(
+        cls,
+        where: object,
+        cores_per_server: int,
+        walltime_factor: float | None,
+        kind: str,
+        reference_flops: float | None,
+        nb_res: int | None,
+    ) -> _Options:
+        if kind not in ("delay", "flops"):
+            raise UnknownNameError(where, "kind of profile", kind, ("delay", "flops"), "Choose one of the two.")
+        for name, count in (("cores_per_server", cores_per_server), ("nb_res", 1 if nb_res is None else nb_res)):
+            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MAX_HOSTS:
+                problem = f"{name} must be a whole number in 1..{_MAX_HOSTS}, got {count!r}"
+                raise InputError(where, problem, "correct it")
+        flops = None
+        if kind == "flops":
+            flops = _number(where, "reference_flops", reference_flops)
+            if not flops > 0.0:
+                raise InputError(
+                    where, f"reference_flops must be > 0, got {flops!r}", "give one core's speed, as 18.4e9"
+                )
+        elif reference_flops is not None:
+            raise InputError(where, "reference_flops is for profiles of kind 'flops'", "say that kind or leave it out")
+        factor = None
+        if walltime_factor is not None:
+            factor = _number(where, "walltime_factor", walltime_factor)
+            if kind == "delay" and not factor > 1.0:
+                problem = f"walltime_factor must be > 1 for delays, got {walltime_factor!r}"
+                raise InputError(where, problem, "a delay equal to its walltime times out in Batsim")
+            if not factor >= 1.0:
+                problem = f"walltime_factor must be >= 1, got {walltime_factor!r}"
+                raise InputError(where, problem, "a smaller one cuts every job off")
+        return cls(cores_per_server, factor, flops)
+
+    def row(self, job: TraceJob, begin_s: float, profiles: dict[str, dict[str, Any]], place: str) -> dict[str, Any]:
+        """The job as Batsim's JSON has it; adds its profile."""
+        servers = -(-job.cpus // self.cores_per_server)
+        if servers > _MAX_HOSTS:
+            raise InputError(place, f"asks for more than {_MAX_HOSTS} servers", "Batsim counts servers in 32 bits")
+        if not job.id or "!" in job.id:
+            raise InputError(place, "an id must be a text without '!'", "Batsim splits ids there: rename the job")
+        clash = BATSIM_FIELDS.intersection(job.extra)
+        if clash:
+            problem = f"the extra field {min(clash)!r} has the name of a Batsim field"
+            raise InputError(place, problem, "rename that column")
+        submit_s = _plain(place, "submission time", job.submit_s - begin_s)
+        if not submit_s >= 0.0:
+            raise InputError(place, f"is submitted at {submit_s!r} s", "shift the times so that the first is 0")
+        run_s = _plain(place, "run time", job.run_s)
+        row: dict[str, Any] = {"id": job.id, "subtime": submit_s, "res": servers}
+        walltime_s = self.walltime_s(job)
+        if walltime_s is not None:
+            row["walltime"] = _plain(place, "walltime", walltime_s)
+        row["profile"] = self.profile(run_s, profiles, place)
+        return row | dict(job.extra)
+
+    def walltime_s(self, job: TraceJob) -> float | None:
+        """Walltime in s: what was requested, else a multiple of the run time in whole seconds, else none."""
+        if job.requested_s is not None and round(job.requested_s, 6) > 0.0:
+            return job.requested_s
+        if self.walltime_factor is None:
+            return None
+        product = job.run_s * self.walltime_factor
+        if not math.isfinite(product):
+            return product
+        # a delay of the length of its walltime would time out
+        least = math.floor(round(job.run_s, 6)) + 1 if self.reference_flops is None else 0
+        return max(math.ceil(product), least)
+
+    def profile(self, run_s: float, profiles: dict[str, dict[str, Any]], place: str) -> str:
+        """Name of the profile of that run time, made if new."""
+        if self.reference_flops is None:
+            name = f"delay{run_s!r}"
+            profiles.setdefault(name, {"type": "delay", "delay": run_s})
+        else:
+            name = f"work{run_s!r}"
+            flops = _plain(place, "work", run_s * self.reference_flops)
+            profiles.setdefault(name, {"type": "parallel_homogeneous", "cpu": flops, "com": 0})
+        return name
+
+
+def _cut_off(row: dict[str, Any], job: TraceJob, options: _Options) -> bool:
+    """Whether the walltime ends the job: a delay that equals it does, work that equals it does not."""
+    walltime_s = row.get("walltime")
+    if walltime_s is None:
+        return False
+    run_s = round(job.run_s, 6)
+    return run_s >= walltime_s if options.reference_flops is None else run_s > walltime_s
+
+
+def _number(where: object, name: str, value: object) -> float:
+    try:
+        return finite(value)
+    except ValueError as error:
+        raise InputError(where, f"{name}: {error}", "give a finite number") from None
+
+
+def _plain(place: str, name: str, value: float) -> float:
+    """The value to Batsim's 6 decimals, as an int if whole."""
+    if not abs(value) < _MAX_NUMBER:
+        raise InputError(place, f"{name} is {value:g}", "Batsim cannot hold such a number")
+    value = round(value, 6)
+    return int(value) if float(value).is_integer() else value

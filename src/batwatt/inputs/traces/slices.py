@@ -1,0 +1,45 @@
+"""A slice of a job trace, pruned to what some machines can do (section 5.2 of the riskaware paper)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from batwatt.errors import InputError
+from batwatt.inputs.traces.trace import TraceJob
+from batwatt.inputs.workloads.seeds import rng_of
+
+DAY_S = 86_400.0
+
+
+def slice_of(
+    jobs: Iterable[TraceJob],
+    begin_s: float,
+    end_s: float,
+    *,
+    core_s: float = math.inf,
+    shorter_s: float = DAY_S,
+    seed: int = 0,
+    source: object = "<memory>",
+) -> list[TraceJob]:
+    """The jobs shorter than `shorter_s` with begin - length < release <= end, in their order, pruned to `core_s`.
+
+    Pruned, the sum of length x cores of all that stay is at most so many core seconds: the paper has 26 machines of 24
+    cores busy all the time from begin to end. It does not say which jobs go; here they are drawn at random, each as
+    likely as the others, until the rest fits. Raises InputError; `source` is named in it.
+    """
+    if not 0.0 <= begin_s < end_s < math.inf:
+        problem = f"a slice must satisfy 0 <= begin < end, got {begin_s!r} and {end_s!r}"
+        raise InputError(source, problem, "correct the two dates")
+    rng = rng_of(seed, source)
+    kept = [job for job in jobs if begin_s - job.run_s < job.submit_s <= end_s and job.run_s < shorter_s]
+    area = np.array([job.run_s * job.cpus for job in kept])
+    order = rng.permutation(len(kept))
+    excess = float(area.sum()) - core_s
+    gone = int(np.searchsorted(np.cumsum(area[order]), excess)) + 1 if excess > 0.0 else 0
+    if gone >= len(kept):
+        problem = f"no job of the slice [{begin_s:g}, {end_s:g}] s is left, of {len(kept)}"
+        raise InputError(source, problem, "move the slice, allow longer jobs or more machines")
+    return [kept[row] for row in sorted(order[gone:].tolist())]

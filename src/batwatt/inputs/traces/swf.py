@@ -1,0 +1,125 @@
+"""Reading the Standard Workload Format (SWF) of the Parallel Workloads Archive, version 2.2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from batwatt.errors import InputError
+from batwatt.inputs.traces.trace import TraceJob, open_text
+from batwatt.model.workload import MEMORY
+from batwatt.units import finite
+
+_KB_PER_GB = 2.0**20
+
+
+class SwfJob(NamedTuple):
+    """The 18 fields of one SWF line, in their order; times in s, memory in KB per processor, -1 is unknown."""
+
+    job_number: float
+    submit_time: float
+    wait_time: float
+    run_time: float
+    allocated_processors: float
+    average_cpu_time: float
+    used_memory: float
+    requested_processors: float
+    requested_time: float
+    requested_memory: float
+    status: float
+    user_id: float
+    group_id: float
+    executable_number: float
+    queue_number: float
+    partition_number: float
+    preceding_job_number: float
+    think_time: float
+
+
+_WHOLE = frozenset({"job_number", "allocated_processors", "requested_processors"})
+
+
+@dataclass(frozen=True)
+class SwfTrace:
+    """An SWF file: header comments `; Key: value` and jobs in the order of the file."""
+
+    header: Mapping[str, str]
+    jobs: tuple[SwfJob, ...]
+    source: str = "<memory>"
+
+    @property
+    def max_procs(self) -> int | None:
+        """Processors of the machine as the header says (`MaxProcs`), None if it does not."""
+        text = self.header.get("MaxProcs", "").split(maxsplit=1)
+        return int(text[0]) if text and text[0].isdecimal() else None
+
+
+def iter_swf(path: Path | str, header: dict[str, str] | None = None) -> Iterator[SwfJob]:
+    """The jobs of an SWF file (`.gz` too), one at a time; fills `header` with the comments met so far.
+
+    A header key met again gets the values joined by newlines. Raises InputError with the line number.
+    """
+    with open_text(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            text = line.strip()
+            if text.startswith(";"):
+                key, colon, value = text.lstrip("; \t").partition(":")
+                if header is not None and colon:
+                    key, value = key.strip(), value.strip()
+                    header[key] = f"{header[key]}\n{value}" if key in header else value
+            elif text:
+                yield _job(text, f"{path} line {number}")
+
+
+def read_swf(path: Path | str) -> SwfTrace:
+    """All jobs and the header of an SWF file (`.gz` too). Raises InputError with the line number."""
+    header: dict[str, str] = {}
+    jobs = tuple(iter_swf(path, header))
+    return SwfTrace(header=header, jobs=jobs, source=str(path))
+
+
+def swf_trace_jobs(path: Path | str, *, fields: bool = True) -> Iterator[TraceJob]:
+    """The jobs of an SWF file as trace jobs: with `memory` in GB (2^20 KB) of all of a job if the file knows it.
+
+    Processors are those allocated, else those requested; memory is that requested, else that used. With `fields` the
+    18 fields are kept as extra fields, too.
+    """
+    for job in iter_swf(path):
+        cpus = job.allocated_processors if job.allocated_processors > 0 else job.requested_processors
+        extra: dict[str, object] = job._asdict() if fields else {}
+        memory_kb = job.requested_memory if job.requested_memory > 0 else job.used_memory
+        if memory_kb > 0 and cpus > 0:
+            extra[MEMORY] = round(memory_kb * cpus / _KB_PER_GB, 6)
+        yield TraceJob(
+            id=str(int(job.job_number)),
+            submit_s=job.submit_time,
+            run_s=job.run_time,
+            cpus=int(cpus),
+            requested_s=job.requested_time if job.requested_time > 0 else None,
+            extra=extra,
+        )
+
+
+def _job(text: str, where: str) -> SwfJob:
+    words = text.split()
+    if len(words) != len(SwfJob._fields):
+        raise InputError(where, f"has {len(words)} fields, an SWF job has 18", "write -1 for what is unknown")
+    try:
+        return SwfJob(*map(int, words))
+    except ValueError:
+        pass
+    return SwfJob(*(_field(name, word, where) for name, word in zip(SwfJob._fields, words, strict=True)))
+
+
+def _field(name: str, word: str, where: str) -> float:
+    try:
+        value = finite(word)
+    except ValueError as error:
+        raise InputError(where, f"{name}: {error}", "write a number, -1 for unknown") from None
+    if value.is_integer():
+        return int(value)
+    if name in _WHOLE:
+        raise InputError(where, f"{name} must be a whole number, got {word}", "correct the line")
+    return value

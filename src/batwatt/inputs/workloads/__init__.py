@@ -1,0 +1,1 @@
+"""Batsim workloads and events, jobs in phases, synthetic generators."""

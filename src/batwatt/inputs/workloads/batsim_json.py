@@ -1,0 +1,393 @@
+"""Reading Batsim workloads (JSON) as strictly as Batsim does, with messages that say what to change."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from batwatt.errors import InputError, UnknownNameError, UnsupportedError
+from batwatt.files import refuse_device
+from batwatt.inputs.workloads.batsim5 import refuse_batsim_5
+from batwatt.inputs.workloads.batsim_numbers import TOO_DEEP, batsim_float, batsim_number, wire_floats
+from batwatt.inputs.workloads.hash_order import kept_parts
+from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
+
+MAX_INT = 2**31 - 1
+"""Batsim keeps counts and return codes in 32 bits."""
+MAX_TASKS = 10_000_000
+"""How many tasks a composed profile may run."""
+
+NOT_SIMULATED = (
+    "parallel_homogeneous_pfs",
+    "data_staging",
+    "send",
+    "recv",
+    "smpi",
+    "usage_trace",
+)
+"""Profile types of Batsim 4.x that the embedded engine does not model."""
+
+_REAL_BATSIM = "run it on the real Batsim with `--engine batsim`"
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """The bytes of a file; InputError if it cannot be read."""
+    refuse_device(path)
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(path, f"cannot be read ({reason})", "check the path and its permissions") from None
+
+
+def read_text(path: Path | str) -> str:
+    """The text of a UTF-8 file, without a byte order mark; InputError if it cannot be read."""
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(path, f"byte {error.start} is not UTF-8", "save the file as UTF-8 text") from None
+
+
+def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:
+    """The value of a JSON text, without what JSON has not (NaN, infinities, lone surrogates); InputError otherwise.
+
+    `hooks` are those of `json.loads`, instead of ours or with them.
+    """
+    try:
+        value = json.loads(text, **({"parse_constant": _no_constant, "parse_float": _finite_float} | hooks))
+        if "\\ud" in text or "\\uD" in text:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno} column {error.colno}"
+        raise InputError(where, f"is not JSON ({error.msg}, {place})", "correct the file there") from None
+    except UnicodeEncodeError:
+        raise InputError(where, "holds half of a surrogate pair (\\ud...)", "write the character itself") from None
+    except RecursionError:
+        raise InputError(where, TOO_DEEP, "flatten the JSON") from None
+    except ValueError as error:
+        raise InputError(where, f"is not JSON ({error})", "write finite numbers of a usual length") from None
+    return value
+
+
+def once(where: object) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """An `object_pairs_hook` for `load_json` that raises InputError for a key that is twice in an object."""
+
+    def hook(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            key = next(key for key in keys if keys.count(key) > 1)
+            raise InputError(where, f"the key {key!r} is there twice in an object", "leave one out")
+        return found
+
+    return hook
+
+
+def parse_profile(raw: Any, where: object) -> Profile:
+    """The profile that a JSON object describes.
+
+    Whether the names in a composed profile exist is for the caller to say. Raises UnsupportedError for what Batsim
+    runs but the embedded engine does not (communications, storage, traces), InputError for what Batsim refuses.
+    """
+    if not isinstance(raw, dict):
+        raise InputError(
+            where, f"a profile must be an object, got {shown(raw)}", 'write {"type": "delay", "delay": 10}'
+        )
+    kind = raw.get("type")
+    if not isinstance(kind, str):
+        raise InputError(where, f"'type' must be a text, got {shown(kind)}", f"use one of {', '.join(_READERS)}")
+    reader = _READERS.get(kind)
+    if reader is None:
+        if kind in NOT_SIMULATED:
+            raise UnsupportedError(where, f"profiles of type {kind!r} are not simulated by batwatt", _REAL_BATSIM)
+        raise UnknownNameError(where, "profile type", kind, [*_READERS, *NOT_SIMULATED], "Batsim 4.x aborts on it.")
+    return reader(raw, where, _integer(raw.get("ret", 0), "ret", where, -MAX_INT - 1))
+
+
+def parse_job(raw: Any, workload_name: str, where: object) -> Job:
+    """The job that a JSON object describes, its id prefixed with the name of its workload; InputError if malformed."""
+    if not isinstance(raw, dict):
+        raise InputError(where, f"a job must be an object, got {shown(raw)}", 'write {"id": 1, "subtime": 0, ...}')
+    full_id = _full_id(raw.get("id"), workload_name, where)
+    try:
+        submit, hosts, profile = raw["subtime"], raw["res"], raw["profile"]
+    except KeyError as error:
+        raise InputError(f"{where} (id {raw['id']!r})", f"no field {error}", "add it, Batsim requires it") from None
+    if not (type(submit) in (int, float) and 0 <= submit < math.inf):
+        submit = _number(submit, "subtime", f"{where} (id {raw['id']!r})")
+    if not (type(hosts) is int and 1 <= hosts <= MAX_INT):
+        hosts = _integer(hosts, "res", f"{where} (id {raw['id']!r})", 1)
+    if type(profile) is not str:
+        place = f"{where} (id {raw['id']!r})"
+        raise InputError(place, f"'profile' must be a text, got {shown(profile)}", "name one of the profiles")
+    walltime = raw.get("walltime", -1)
+    if not (type(walltime) in (int, float) and (walltime == -1 or 0 < walltime < math.inf)):
+        place = f"{where} (id {raw['id']!r})"
+        raise InputError(place, f"'walltime' must be > 0 s, got {shown(walltime)}", "leave it out for no limit (or -1)")
+    try:
+        sent = {key: value if _plain(value) else wire_floats(value, 1) for key, value in raw.items()}
+        sent["id"] = full_id
+        limit = None if walltime == -1 else batsim_number(walltime)
+        return Job(full_id, batsim_number(submit), hosts, profile, limit, sent)
+    except RecursionError:
+        raise InputError(where, TOO_DEEP, "flatten the job") from None
+    except (OverflowError, ValueError):
+        raise InputError(where, "a number is too large for a double", "give seconds") from None
+
+
+def read_workload(path: Path | str, name: str = "w0", *, simulate: bool = True) -> Workload:
+    """The workload in a Batsim JSON file.
+
+    With `simulate=False` (the real Batsim runs it) profiles that only Batsim models are accepted; they are in
+    `raw_profiles` but not in `profiles`. Raises InputError.
+    """
+    data = load_json(read_text(path), path, parse_float=batsim_float)
+    return parse_workload(data, name, path, simulate=simulate)
+
+
+def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True) -> Workload:
+    """The workload that a JSON object describes: jobs by (submission time, full id) and the profiles they use."""
+    if not isinstance(data, dict):
+        problem = f"a workload must be an object, got {shown(data)}"
+        raise InputError(where, problem, 'write {"nb_res": 4, "jobs": [...], "profiles": {...}}')
+    nb_res = _integer(_required(data, "nb_res", where), "nb_res", where, 1)
+    raw_jobs = _required(data, "jobs", where)
+    if not isinstance(raw_jobs, list):
+        raise InputError(where, f"'jobs' must be a list, got {shown(raw_jobs)}", "write the jobs between [ and ]")
+    raw_profiles = _required(data, "profiles", where)
+    if not isinstance(raw_profiles, dict):
+        raise InputError(where, f"'profiles' must be an object, got {shown(raw_profiles)}", "write name: profile pairs")
+
+    refuse_batsim_5(raw_profiles, where)
+    jobs: dict[str, Job] = {}
+    for index, raw in enumerate(raw_jobs):
+        job = parse_job(raw, name, f"{where}: jobs[{index}]")
+        if job.id in jobs:
+            raise InputError(f"{where}: jobs[{index}]", f"a second job {job.id!r}", "give each job an id of its own")
+        jobs[job.id] = job
+    profiles = _Profiles(raw_profiles, where, simulate)
+    users: dict[str, Job] = {}
+    for job in jobs.values():
+        if job.profile not in users:
+            users[job.profile] = job
+            profiles.use(job.profile, f"{where}: job {job.id!r}")
+        width = profiles.widths[job.profile]
+        if width is not None and width != job.hosts:
+            problem = f"'res' is {job.hosts} but its profile {job.profile!r} describes {width} hosts"
+            raise InputError(f"{where}: job {job.id!r}", problem, "make the number of 'cpu' values equal to 'res'")
+    profiles.keep_parts()
+    return Workload(
+        name=name,
+        jobs=tuple(sorted(jobs.values(), key=lambda job: (job.submit_time_s, job.id))),
+        profiles=profiles.parsed,
+        raw_profiles=profiles.sent,
+        nb_res=nb_res,
+        source=str(where),
+    )
+
+
+class _Profiles:
+    """The profiles that jobs use, each checked once; a composed profile comes after its parts."""
+
+    def __init__(self, raw: Mapping[str, Any], where: object, simulate: bool) -> None:
+        self.raw, self.where, self.simulate = raw, where, simulate
+        self.parsed: dict[str, Profile] = {}
+        self.sent: dict[str, Mapping[str, Any]] = {}
+        self.widths: dict[str, int | None] = {}
+        """Number of hosts that the profile's matrices fix, None if any number will do."""
+        self.tasks: dict[str, int] = {}
+        """How many tasks a composed profile runs."""
+
+    def use(self, name: str, user: str) -> None:
+        """Check a profile and all below it; `user` is what names it, for messages."""
+        opened: dict[str, Composed] = {}
+        todo: list[tuple[str, str, bool]] = [(name, user, False)]
+        while todo:
+            name, user, parts_done = todo.pop()
+            if parts_done:
+                self._close(name, opened.pop(name))
+                continue
+            if name in self.widths:
+                continue
+            place = f"{self.where}: profile {name!r}"
+            if name in opened:
+                raise InputError(place, "contains itself", "take the cycle out of 'seq'")
+            profile = self._parse(name, user, place)
+            if isinstance(profile, Composed):
+                opened[name] = profile
+                todo.append((name, user, True))
+                todo.extend((part, place, False) for part in dict.fromkeys(reversed(profile.sequence)))
+                continue
+            if profile is not None:
+                self.parsed[name] = profile
+            several = isinstance(profile, Parallel) and profile.flops is not None
+            self.widths[name] = len(profile.flops) if several else None  # type: ignore[union-attr, arg-type]
+
+    def keep_parts(self) -> None:
+        """Take in the parts of unused composed profiles that Batsim keeps."""
+        parts = {
+            name: _composed(raw, f"{self.where}: profile {name!r}", 0).sequence
+            for name, raw in self.raw.items()
+            if name not in self.widths and isinstance(raw, dict) and raw.get("type") == "composed"
+        }
+        self.simulate = False
+        for name in kept_parts(parts, self.raw):
+            self.use(name, f"{self.where}: a composed profile")
+
+    def _parse(self, name: str, user: str, place: str) -> Profile | None:
+        if name not in self.raw:
+            raise UnknownNameError(user, "profile", name, self.raw, "Add it to 'profiles' of the workload.")
+        raw = self.raw[name]
+        profile: Profile | None = None
+        try:
+            profile = parse_profile(raw, place)
+        except UnsupportedError:
+            if self.simulate:
+                raise
+        try:
+            self.sent[name] = wire_floats(raw)
+        except RecursionError:
+            raise InputError(place, TOO_DEEP, "flatten the profile") from None
+        return profile
+
+    def _close(self, name: str, profile: Composed) -> None:
+        widths = {self.widths[part] for part in profile.sequence} - {None}
+        if len(widths) > 1:
+            sizes = " and ".join(str(width) for width in sorted(width for width in widths if width is not None))
+            problem = f"its parts describe {sizes} hosts"
+            raise InputError(f"{self.where}: profile {name!r}", problem, "a job has one number of hosts")
+        self.widths[name] = widths.pop() if widths else None
+        self.tasks[name] = profile.repeat * sum(self.tasks.get(part, 1) for part in profile.sequence)
+        if self.simulate and not self.tasks[name] <= MAX_TASKS:
+            problem = f"a job of it runs more than {MAX_TASKS} tasks one after another"
+            raise UnsupportedError(f"{self.where}: profile {name!r}", problem, f"repeat fewer, or {_REAL_BATSIM}")
+        if all(part in self.parsed for part in profile.sequence):
+            self.parsed[name] = profile
+
+
+def _delay(raw: Mapping[str, Any], where: object, ret: int) -> Delay:
+    delay = _number(_required(raw, "delay", where), "delay", where)
+    if not delay > 0.0:
+        raise InputError(where, f"'delay' must be > 0 s, got {delay!r}", "Batsim refuses empty delays")
+    return Delay(delay, ret)
+
+
+def _homogeneous(raw: Mapping[str, Any], where: object, ret: int) -> Parallel:
+    return Parallel(per_host_flops=_cpu_without_com(raw, where), return_code=ret)
+
+
+def _total(raw: Mapping[str, Any], where: object, ret: int) -> Parallel:
+    return Parallel(total_flops=_cpu_without_com(raw, where), return_code=ret)
+
+
+def _cpu_without_com(raw: Mapping[str, Any], where: object) -> float:
+    cpu = _number(_required(raw, "cpu", where), "cpu", where)
+    com = _number(_required(raw, "com", where), "com", where)
+    _refuse_communication(com, where)
+    return cpu
+
+
+def _parallel(raw: Mapping[str, Any], where: object, ret: int) -> Parallel:
+    values: dict[str, list[float]] = {}
+    for key in ("cpu", "com"):
+        listed = _required(raw, key, where)
+        if not isinstance(listed, list):
+            raise InputError(
+                where, f"{key!r} must be a list of numbers, got {shown(listed)}", "write it between [ and ]"
+            )
+        values[key] = [_number(value, f"{key}[{index}]", where) for index, value in enumerate(listed)]
+    cpu, com = values["cpu"], values["com"]
+    if not cpu:
+        raise InputError(where, "'cpu' is empty", "give the flops of each host")
+    if len(com) != len(cpu) ** 2:
+        problem = f"'com' has {len(com)} values but {len(cpu)} hosts need {len(cpu) ** 2}"
+        raise InputError(where, problem, "give one value per ordered pair of hosts")
+    _refuse_communication(max(com), where)
+    return Parallel(flops=tuple(cpu), return_code=ret)
+
+
+def _composed(raw: Mapping[str, Any], where: object, ret: int) -> Composed:
+    sequence = _required(raw, "seq", where)
+    if not (isinstance(sequence, list) and sequence and all(isinstance(part, str) for part in sequence)):
+        raise InputError(where, f"'seq' must be a list of profile names, got {shown(sequence)}", "name at least one")
+    return Composed(tuple(sequence), _integer(raw.get("repeat", 1), "repeat", where, 1), ret)
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any], object, int], Profile]] = {
+    "delay": _delay,
+    "parallel": _parallel,
+    "parallel_homogeneous": _homogeneous,
+    "parallel_homogeneous_total": _total,
+    "composed": _composed,
+}
+
+
+def _refuse_communication(com: float, where: object) -> None:
+    if com > 0.0:
+        problem = f"'com' is {com:g} but batwatt simulates no communication"
+        raise UnsupportedError(where, problem, f"set it to 0, or {_REAL_BATSIM}")
+
+
+def _plain(value: Any) -> bool:
+    return type(value) is str or (type(value) is int and value <= MAX_INT)
+
+
+def _full_id(raw_id: Any, workload: str, where: object) -> str:
+    """The full id `w0!3` of a job, by Batsim's rule that an id which holds the workload's name is full already."""
+    if type(raw_id) is int:
+        raw_id = str(raw_id)
+    if type(raw_id) is not str:
+        raise InputError(where, f"'id' must be a text or an integer, got {shown(raw_id)}", "give each job an id")
+    name = raw_id
+    if workload in raw_id:
+        prefix, _, name = raw_id.partition("!")
+        if prefix != workload:
+            problem = f"id {raw_id!r} holds the workload's name {workload!r}, which Batsim misreads"
+            raise InputError(where, problem, f"rename it, or write '{workload}!NAME'")
+    if not name or "!" in name:
+        raise InputError(where, f"id {raw_id!r} is not a name without '!'", "rename the job")
+    return f"{workload}!{name}"
+
+
+def _required(raw: Mapping[str, Any], key: str, where: object) -> Any:
+    if key not in raw:
+        raise InputError(where, f"no field {key!r}", "add it, Batsim requires it")
+    return raw[key]
+
+
+def _number(value: Any, name: str, where: object) -> float:
+    """A finite number >= 0."""
+    try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < math.inf:
+            return batsim_number(value)
+    except (OverflowError, ValueError):
+        pass
+    raise InputError(where, f"{name!r} must be a finite number >= 0, got {shown(value)}", "correct the value")
+
+
+def _integer(value: Any, name: str, where: object, low: int) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and low <= value <= MAX_INT:
+        return value
+    raise InputError(where, f"{name!r} must be an integer in {low}..{MAX_INT}, got {shown(value)}", "correct the value")
+
+
+def shown(value: Any) -> str:
+    """A value in a message, cut to a readable length."""
+    if isinstance(value, int) and value.bit_length() > 200:
+        return "an integer of more than 60 digits"
+    text = repr(value) if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is not a number")
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:40]} is too large")
+    return value

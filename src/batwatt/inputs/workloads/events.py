@@ -1,0 +1,103 @@
+"""Reading Batsim's external events (one JSON object per line), and writing envelopes as such events."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.workloads.batsim_json import load_json, read_text
+from batwatt.inputs.workloads.batsim_numbers import batsim_float, batsim_number, wire_floats
+from batwatt.model.hostset import from_text
+from batwatt.model.series import Series
+
+EventKind = Literal["machine_available", "machine_unavailable", "generic"]
+
+_RANK: dict[EventKind, int] = {"machine_available": 0, "machine_unavailable": 1, "generic": 2}
+_EXAMPLE = 'write {"timestamp": 5, "type": "machine_unavailable", "resources": "0-1 3"}'
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalEvent:
+    """Something that happens to the machine at `time_s`, whatever the scheduler does.
+
+    `resources` is the mask of the hosts concerned (None for generic events); `raw` the JSON as Batsim would send it.
+    """
+
+    time_s: float
+    kind: EventKind
+    resources: int | None
+    raw: Mapping[str, Any]
+
+
+def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = None) -> tuple[ExternalEvent, ...]:
+    """The events of a file in the order in which they happen.
+
+    Events of other types than machine_available and machine_unavailable are generic, and an error unless
+    `forward_unknown`. With `nb_hosts`, resources beyond the platform are an error. Raises InputError with the line.
+    """
+    events: list[ExternalEvent] = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip():
+            place = f"{path}: line {number}"
+            events.append(_event(load_json(line, place, parse_float=batsim_float), place, forward_unknown, nb_hosts))
+    return tuple(sorted(events, key=lambda event: (event.time_s, _RANK[event.kind])))
+
+
+def envelope_events(series: Series) -> Iterator[str]:
+    """Lines of an events file that tell an envelope in W to a scheduler, as events unknown to Batsim.
+
+    The first is at 0 with the value that holds there, also if the envelope begins before or after.
+    """
+    rows = {0.0: series.at(0.0)}
+    rows.update((t, w) for t, w in zip(series.times_s, series.values, strict=True) if t > 0.0)
+    for time_s, power_w in rows.items():
+        timestamp = int(time_s) if time_s.is_integer() else time_s
+        yield json.dumps({"timestamp": timestamp, "type": "power_envelope", "power_w": float(power_w)})
+
+
+def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) -> ExternalEvent:
+    if not isinstance(raw, dict):
+        raise InputError(place, "an event must be a JSON object", _EXAMPLE)
+    time_s = _time(raw.get("timestamp"), place)
+    kind = raw.get("type")
+    if not (isinstance(kind, str) and kind):
+        raise InputError(place, f"'type' must be a text, got {str(kind)[:60]!r}", _EXAMPLE)
+    try:
+        sent = wire_floats(raw)
+    except RecursionError as error:
+        raise InputError(place, str(error), "flatten the event") from None
+    known: tuple[EventKind, ...] = ("machine_available", "machine_unavailable")
+    for own in known:
+        if kind == own:
+            return ExternalEvent(time_s, own, _resources(raw.get("resources"), place, nb_hosts), sent)
+    if not forward_unknown:
+        raise UnknownNameError(place, "event type", kind, known, "Pass it on with `--forward-unknown-events`.")
+    return ExternalEvent(time_s, "generic", None, sent)
+
+
+def _time(value: Any, place: str) -> float:
+    try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < math.inf:
+            return batsim_number(value)
+    except (OverflowError, ValueError):
+        pass
+    text = repr(value)
+    raise InputError(place, f"'timestamp' must be a number of seconds >= 0, got {text[:60]}", _EXAMPLE)
+
+
+def _resources(value: Any, place: str, nb_hosts: int | None) -> int:
+    if not isinstance(value, str):
+        raise InputError(place, f"'resources' must be a text such as '0-1 3', got {repr(value)[:60]}", _EXAMPLE)
+    try:
+        mask = from_text(value)
+    except ValueError as error:
+        raise InputError(place, f"'resources': {error}", _EXAMPLE) from None
+    if nb_hosts is not None and mask >> nb_hosts:
+        problem = f"host {mask.bit_length() - 1} is not on the platform, whose hosts are 0..{nb_hosts - 1}"
+        raise InputError(place, problem, "correct 'resources'")
+    return mask

@@ -1,0 +1,250 @@
+"""A synthetic day of a Google-like cluster: many short narrow jobs, a few long or wide ones, steady arrivals."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
+from batwatt.inputs.workloads.batsim_json import shown
+from batwatt.inputs.workloads.seeds import rng_of
+from batwatt.units import REFERENCE_SPEED, number, speed_flops
+
+_WHERE = "google-like workload"
+_NORMAL = NormalDist()
+WIDTH_EXPONENT = -0.55
+_REACH = 5.0  # spreads by which the untruncated median may lie outside the bounds
+_MAX_JOBS = 1_000_000
+_MAX_FLOPS = 1e22  # Batsim cannot echo a number of more than 30 characters
+
+
+@dataclass(frozen=True)
+class GoogleLike:
+    """Parameters of `google_like`; times in s, speed in flop/s.
+
+    `width_weights[n - 1]` is the relative frequency of jobs on n servers, n = 1..`max_servers`; None takes
+    n to the power of -0.55 (24 % of the jobs on one server, 16 % on two, ..., 8 % on eight; mean 3.7 servers).
+    `mean_runtime_s` is the mean after truncation to [`min_runtime_s`, `max_runtime_s`], `sigma` the spread of the
+    logarithm before it. Raises InputError.
+    """
+
+    jobs_per_hour: int = 12
+    hours: int = 24
+    mean_runtime_s: float = 1500.0
+    sigma: float = 1.0
+    min_runtime_s: float = 60.0
+    max_runtime_s: float = 21600.0
+    max_servers: int = 8
+    width_weights: tuple[float, ...] | None = None
+    walltime_factor_low: float = 1.2
+    walltime_factor_high: float = 4.0
+    reference_flops: float = speed_flops(REFERENCE_SPEED)
+    nb_res: int = 20
+
+    def __post_init__(self) -> None:
+        for name in ("jobs_per_hour", "hours", "max_servers", "nb_res"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not value >= 1:
+                problem = f"{name} must be a whole number >= 1, got {shown(value)}"
+                raise InputError(_WHERE, problem, "give 1 or more")
+        for name in ("mean_runtime_s", "sigma", "min_runtime_s", "max_runtime_s", "reference_flops"):
+            value = _number(name, getattr(self, name))
+            if not value > 0.0:
+                raise InputError(_WHERE, f"{name} must be > 0, got {value!r}", f"give a positive {name}")
+        low = _number("walltime_factor_low", self.walltime_factor_low)
+        high = _number("walltime_factor_high", self.walltime_factor_high)
+        if not 1.0 <= low <= high:
+            raise InputError(
+                _WHERE,
+                f"walltime factors must satisfy 1 <= low <= high, got {low!r} and {high!r}",
+                "a factor under 1 would cut every job off",
+            )
+        if not self.min_runtime_s < self.mean_runtime_s < self.max_runtime_s:
+            raise InputError(
+                _WHERE,
+                f"mean_runtime_s must lie between min_runtime_s {self.min_runtime_s!r} and max_runtime_s "
+                f"{self.max_runtime_s!r}, got {self.mean_runtime_s!r}",
+                "widen the bounds or move the mean",
+            )
+        if not self.max_runtime_s * self.reference_flops < _MAX_FLOPS:
+            raise InputError(
+                _WHERE,
+                f"max_runtime_s x reference_flops must be < {_MAX_FLOPS:g} flops, "
+                f"got {self.max_runtime_s!r} x {self.reference_flops!r}",
+                "Batsim cannot hold more work per server",
+            )
+        if not self.jobs_per_hour * self.hours <= _MAX_JOBS:
+            problem = f"jobs_per_hour x hours must be <= {_MAX_JOBS}, got {self.jobs_per_hour} x {self.hours}"
+            raise InputError(_WHERE, problem, "ask for fewer jobs")
+        if not self.nb_res <= MAX_HOSTS:
+            raise InputError(_WHERE, f"nb_res must be <= {MAX_HOSTS}, got {self.nb_res}", "ask for fewer servers")
+        if not self.max_servers <= self.nb_res:
+            raise InputError(
+                _WHERE,
+                f"max_servers {self.max_servers!r} is more than nb_res {self.nb_res!r}",
+                "a job wider than the platform never starts",
+            )
+        self._check_weights()
+
+    def _check_weights(self) -> None:
+        if self.width_weights is None:
+            return
+        if not isinstance(self.width_weights, (tuple, list)) or len(self.width_weights) != self.max_servers:
+            raise InputError(
+                _WHERE,
+                f"width_weights must have max_servers = {self.max_servers} values, got {self.width_weights!r}",
+                "give one weight per number of servers 1..max_servers",
+            )
+        weights = [_number("width_weights", weight) for weight in self.width_weights]
+        if not (min(weights) >= 0.0 and 0.0 < sum(weights) < math.inf):
+            raise InputError(
+                _WHERE,
+                f"width_weights must be >= 0 with a positive sum, got {self.width_weights!r}",
+                "leave it out for frequencies that fall with the width",
+            )
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Relative frequency of each number of servers, from 1 on."""
+        return self.width_weights or tuple(n**WIDTH_EXPONENT for n in range(1, self.max_servers + 1))
+
+
+def google_like(params: GoogleLike | None = None, seed: int = 0) -> dict[str, Any]:
+    """A Batsim workload as JSON data: `jobs_per_hour` x `hours` jobs (288 by default) of one day.
+
+    Arrivals (s, to the ms): exactly `jobs_per_hour` in each hour, uniform within it. Run time on one reference server
+    (18.4 Gflop/s): lognormal, truncated to 1 min..6 h, mean 25 min. Servers: 1..8, each width half as frequent as the
+    one before. Work: `parallel_homogeneous`, run time x reference speed flops per server, no communication. Walltime:
+    run time x uniform(1.2, 4) rounded up to the second, so that it suffices on reference servers at full speed and is
+    what slowed-down servers may exceed. All draws are independent and come from PCG64(seed): same seed, same bytes.
+
+    The powercap paper (section VI.C) takes its jobs from the Google traces (Reiss, Wilkes, Hellerstein: Google
+    cluster-usage traces: format + schema, 2011) through the generator of Da Costa, Grange and De Courchelle (Modeling,
+    classifying and generating large-scale Google-like workload, SUSCOM 19, 2018), and states only their number,
+    their rate, and that sizes and arrivals vary. This generator is calibrated, not fitted: it has that number and
+    rate and the traces' general look (most jobs short and narrow, a heavy tail), but no parameter of it was estimated
+    from the traces, and it has no day/night rhythm and no link between width and run time.
+
+    Raises InputError for a seed that is not a whole number >= 0.
+    """
+    params = params or GoogleLike()
+    median_s = _median_s(params)
+    shares = np.cumsum(params.weights) / sum(params.weights)
+    rng = rng_of(seed, _WHERE)
+    jobs: list[dict[str, Any]] = []
+    profiles: dict[str, dict[str, Any]] = {}
+    for submit_s in _arrivals_s(params, rng):
+        run, width, factor = (float(x) for x in rng.random(3))
+        runtime_s = _runtime_s(params, median_s, run)
+        servers = min(int(np.searchsorted(shares, width, side="right")) + 1, params.max_servers)
+        stretch = params.walltime_factor_low + factor * (params.walltime_factor_high - params.walltime_factor_low)
+        name = str(len(jobs) + 1)
+        walltime_s = math.ceil(runtime_s * stretch)
+        jobs.append({"id": name, "subtime": submit_s, "res": servers, "walltime": walltime_s, "profile": name})
+        # rounded, but never up past the walltime
+        flops = min(round(runtime_s * params.reference_flops), math.floor(walltime_s * params.reference_flops))
+        profiles[name] = {"type": "parallel_homogeneous", "cpu": flops, "com": 0}
+    return {
+        "description": f"google-like, seed {seed}: {len(jobs)} jobs, {params.jobs_per_hour} an hour",
+        "nb_res": params.nb_res,
+        "jobs": jobs,
+        "profiles": profiles,
+    }
+
+
+def to_text(workload: Mapping[str, Any]) -> str:
+    """The workload as JSON with one job and one profile a line: short, and `git diff` shows which job changed.
+
+    Raises InputError for values that JSON cannot hold (NaN, infinities, foreign types).
+    """
+    parts = []
+    for key, value in workload.items():
+        if key == "jobs":
+            lines = ",\n".join(_json(job) for job in value)
+            text = f"[\n{lines}\n]" if lines else "[]"
+        elif key == "profiles":
+            lines = ",\n".join(f"{_json(name)}: {_json(profile)}" for name, profile in value.items())
+            text = f"{{\n{lines}\n}}" if lines else "{}"
+        else:
+            text = _json(value)
+        parts.append(f"{_json(key)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _json(value: object) -> str:
+    try:
+        return json.dumps(value, separators=(", ", ": "), allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise InputError("workload", f"not writable as JSON ({error})", "use finite numbers, texts, lists") from None
+
+
+def _number(name: str, value: object) -> float:
+    try:
+        return number(value)
+    except ValueError as error:
+        raise InputError(_WHERE, f"{name}: {error}", "give a finite number") from None
+
+
+def _arrivals_s(params: GoogleLike, rng: np.random.Generator) -> list[float]:
+    """Ascending submission times in s, rounded down to the ms so that each stays in its hour."""
+    arrivals: list[float] = []
+    for hour in range(params.hours):
+        in_hour_ms = sorted(math.floor(x * 3_600_000) for x in rng.random(params.jobs_per_hour))
+        arrivals.extend((hour * 3_600_000 + ms) / 1000 for ms in in_hour_ms)
+    return arrivals
+
+
+def _bounds(params: GoogleLike, median_s: float) -> tuple[float, float]:
+    """The truncation bounds as quantiles in ]0, 1[ of the untruncated distribution."""
+    low = _NORMAL.cdf(math.log(params.min_runtime_s / median_s) / params.sigma)
+    high = _NORMAL.cdf(math.log(params.max_runtime_s / median_s) / params.sigma)
+    return low, high
+
+
+def _truncated_mean_s(params: GoogleLike, median_s: float) -> float:
+    """Mean of the truncated lognormal: E[X | a < X < b], by shifting both bounds by one spread."""
+    low, high = _bounds(params, median_s)
+    shifted_low = _NORMAL.cdf(math.log(params.min_runtime_s / median_s) / params.sigma - params.sigma)
+    shifted_high = _NORMAL.cdf(math.log(params.max_runtime_s / median_s) / params.sigma - params.sigma)
+    whole = median_s * math.exp(params.sigma**2 / 2.0)
+    return whole * (shifted_high - shifted_low) / (high - low) if high > low else math.nan
+
+
+def _median_s(params: GoogleLike) -> float:
+    """Median of the untruncated lognormal whose truncated mean is `mean_runtime_s`, by bisection."""
+    try:
+        low = math.log(params.min_runtime_s) - _REACH * params.sigma
+        high = math.log(params.max_runtime_s) + _REACH * params.sigma
+        reachable = _truncated_mean_s(params, math.exp(low)), _truncated_mean_s(params, math.exp(high))
+        if not reachable[0] <= params.mean_runtime_s <= reachable[1]:
+            raise OverflowError
+        for _ in range(80):
+            middle = (low + high) / 2.0
+            if _truncated_mean_s(params, math.exp(middle)) < params.mean_runtime_s:
+                low = middle
+            else:
+                high = middle
+        return math.exp(low)
+    except (OverflowError, ZeroDivisionError):
+        raise InputError(
+            _WHERE,
+            f"no lognormal of sigma {params.sigma!r} within [{params.min_runtime_s!r}, {params.max_runtime_s!r}] s "
+            f"has the mean {params.mean_runtime_s!r} s",
+            "move the mean from the bounds or change sigma",
+        ) from None
+
+
+def _runtime_s(params: GoogleLike, median_s: float, uniform: float) -> float:
+    """Run time in s, to the ms, of a uniform draw: the inverse of the truncated distribution."""
+    low, high = _bounds(params, median_s)
+    quantile = low + uniform * (high - low)
+    spreads = _NORMAL.inv_cdf(quantile) if 0.0 < quantile < 1.0 else math.copysign(40.0, quantile - 0.5)
+    value = median_s * math.exp(params.sigma * spreads) if params.sigma * spreads < 700.0 else math.inf
+    return round(min(max(value, params.min_runtime_s), params.max_runtime_s), 3)

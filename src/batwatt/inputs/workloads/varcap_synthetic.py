@@ -1,0 +1,376 @@
+"""Job traces like those of the varcap dissertation (chapter 5), by the moments of its Table 5.2.
+
+What the text gives, and what is drawn:
+
+- Mira' (6,571 jobs, 30 days): run times of 1.8 & 2.9 h (mean & deviation) up to 24 h, widths of 1,705 & 2,890 nodes,
+  drawn from the partitions 512 x 2^k and all 49,152; memory of 27 & 46 TB, which is 16 GB for each node of a job.
+- Azure' (442,784 jobs, 7 days): 3.6 & 8.8 h, from 5 min to the length of the trace, in steps of 5 min as the trace
+  measures; 1, 2, 4, 8 or 16 cores of 2.6 & 2.4; memory of 6 & 11 GB, from the sizes that the trace has.
+- Borg' (204,749 jobs, 1 day): 0.6 & 3 h, from 5 s to a week (a mean and deviation that no unimodal distribution up to
+  24 h has, and the text speaks of "much longer than 24 hours"); 0.03 & 0.02 GCU up to 0.5, in cores of 1/60 GCU, which
+  gives the 630 nodes with 336 GCU 32 cores each; memory of 0.02 & 0.02 of the largest machine's.
+- TNG (5.1.5, 5.3.3): widths and memory of Borg'; run times from 5 s to 24 h, the longest foresight, such that 80 % of
+  the core-hours are those of long jobs and that 300,000 jobs a day (1.5 million in five cells) load 476 machines to
+  90 % of 0.7 of their cores. Another `long_fraction` has other numbers of long and short jobs of the same lengths and
+  the same core-hours (Fig. 5.11: "a decrease in the absolute number of total jobs").
+
+All are lognormals cut to their bounds or values whose mu and sigma are solved for (`fitted`). They are drawn
+stratified, so that a trace has these moments whatever its seed, and widths are spread evenly over the run times (a
+golden-ratio lattice), so that its core-hours are those of independent widths. Larger memory goes with more cores, with
+noise; nothing else is correlated, as the text says nothing of it. The means of Azure' multiply to a load of 1.76 of 0.7
+of its cluster, those of Mira' to 0.81, of Borg' to 0.65.
+
+Releases are a Poisson process with a daily cycle, given its number of jobs. Users' estimates (Mira' only) are uniform
+in [run time, 3 x run time], the f-model of Mu'alem and Feitelson (IEEE TPDS 12(6), 2001), rounded up as people do: to
+5 min up to an hour, 15 min up to 6 h, else 30 min, and at most 24 h.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.traces.trace import TraceJob
+from batwatt.inputs.workloads.batsim_json import MAX_INT, shown
+from batwatt.inputs.workloads.fitted import Fitted, Floats, fitted_range, fitted_share, fitted_values, strata
+from batwatt.inputs.workloads.seeds import rng_of
+from batwatt.model.workload import DEPENDS, LONG_S, MEMORY
+from batwatt.units import number
+
+HOUR_S, DAY_S = 3600.0, 86_400.0
+MEAN_CAPACITY = 0.7
+"""Mean capacity as a fraction of the machines (5.1.1), which loads refer to."""
+BOUND_BY = 3600.0
+"""A job that depends on another does so on one released in the s before it."""
+_MAX_JOBS = 20_000_000
+_PEAK_S = 14 * HOUR_S
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+_MEMORY_NOISE = 1.0
+_ESTIMATE_FACTOR = 3.0
+_WHERE = "varcap trace"
+
+
+@dataclass(frozen=True)
+class System:
+    """A modelled system (5.1.5): so many machines of so many cores and so much memory, in `unit`."""
+
+    machines: int
+    cores: int
+    machine_memory: float
+    unit: str = "GB"
+
+
+SYSTEMS: dict[str, System] = {
+    "mira": System(49_152, 1, 16.0),
+    "azure": System(1250, 16, 128.0),
+    "borg": System(630, 32, 300 / 630, "of the largest machine"),
+    "tng": System(476, 32, 300 / 476, "of the largest machine"),
+}
+"""Mira (16 GB a node, "760 TB"), the Azure cluster (160 TB), the Borg cells (336 and 250 GCU, 300 normalised bytes)."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Jobs, days, mean and deviation of run time (h), cores and memory of a trace: a column of Table 5.2."""
+
+    jobs: int
+    days: float
+    run_h: tuple[float, float]
+    cores: tuple[float, float]
+    memory: tuple[float, float]
+
+
+TABLE: dict[str, Moments] = {
+    "mira": Moments(6571, 30.0, (1.8, 2.9), (1705.0, 2890.0), (27_000.0, 46_000.0)),
+    "azure": Moments(442_784, 7.0, (3.6, 8.8), (2.6, 2.4), (6.0, 11.0)),
+    "borg": Moments(204_749, 1.0, (0.6, 3.0), (0.03 * 60, 0.02 * 60), (0.02, 0.02)),
+}
+"""Table 5.2, memory in the unit of the system's machines, cores of Borg' of 1/60 GCU."""
+TNG_JOBS, TNG_DAYS, TNG_LOAD, TNG_LONG = 300_000, 1.0, 0.9, 0.8
+
+_BOUNDS_H = {"mira": (1 / 60, 24.0), "azure": (1 / 12, 168.0), "borg": (5 / 3600, 168.0), "tng": (5 / 3600, 24.0)}
+_STEP_S = {"azure": 300.0}
+_MIRA_UNIT = 96  # partitions of 1/96 of the machine
+_WIDTHS: dict[str, tuple[float, ...]] = {
+    "mira": (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 96.0),
+    "azure": (1.0, 2.0, 4.0, 8.0, 16.0),
+    "borg": tuple(float(n) for n in range(1, 31)),
+}
+_AZURE_GB = (0.75, 1.75, 3.5, 7.0, 14.0, 28.0, 56.0, 112.0)
+_BORG_MEMORY = (0.001, 0.45)
+
+
+@dataclass(frozen=True)
+class VarcapLike:
+    """Parameters of a trace `like` mira, azure, borg or tng; None is what the text has, with the same load.
+
+    `jobs` and `machines` scale it: `days`, if not given, are as many as give the load; on a smaller Mira (a multiple of
+    96 nodes) jobs are narrower by as much. `load`: core-hours / (0.7 x machines x cores x hours of the release); with
+    `days` too, for tng only, the mean run time gives way. `long_fraction` (tng): share of the core-hours in jobs of
+    more than `long_s`; `jobs` are those at 0.8, others have more or fewer. `dependencies`: share of jobs that depend on
+    one released in the hour before. `cycle`: releases are that much more frequent at 14 h, and less at 2 h.
+
+    Raises InputError.
+    """
+
+    like: str = "tng"
+    jobs: int | None = None
+    machines: int | None = None
+    days: float | None = None
+    load: float | None = None
+    long_fraction: float | None = None
+    long_s: float = LONG_S
+    dependencies: float = 0.0
+    cycle: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.like, str) or self.like not in SYSTEMS:
+            raise UnknownNameError(_WHERE, "system", self.like, SYSTEMS, "Choose one of these.")
+        for name in ("jobs", "machines"):
+            value = getattr(self, name)
+            whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_INT
+            if not (value is None or whole):
+                problem = f"{name} must be a whole number >= 1, got {shown(value)}"
+                raise InputError(_WHERE, problem, "correct it")
+        for name, low, high in _RANGES:
+            value = getattr(self, name)
+            if value is None and name != "long_s":
+                continue
+            try:
+                good = low <= number(value) <= high
+            except ValueError:
+                good = False
+            if not good:
+                raise InputError(
+                    _WHERE, f"{name} must be a number in [{low:g}, {high:g}], got {shown(value)}", "correct it"
+                )
+        if self.like == "mira" and self.nodes % _MIRA_UNIT:
+            problem = f"a Mira's machines must be a multiple of {_MIRA_UNIT}, got {self.machines!r}"
+            raise InputError(_WHERE, problem, f"its jobs take 1/{_MIRA_UNIT} of it at least: give for instance 480")
+        if self.like != "tng":
+            if self.long_fraction is not None:
+                raise InputError(_WHERE, f"a trace like {self.like} has its own share of long jobs", "take tng for it")
+            if self.days is not None and self.load is not None:
+                problem = f"days {self.days:g} and load {self.load:g} are both given"
+                raise InputError(_WHERE, problem, "give one of them, the other follows from the jobs")
+        if not self.expected_jobs <= _MAX_JOBS:
+            raise InputError(_WHERE, f"{self.expected_jobs:g} jobs are more than {_MAX_JOBS}", "ask for fewer")
+
+    @property
+    def system(self) -> System:
+        """The system of the text."""
+        return SYSTEMS[self.like]
+
+    @property
+    def nodes(self) -> int:
+        """Machines that the trace is for."""
+        return self.machines if self.machines is not None else self.system.machines
+
+    @property
+    def core_hours(self) -> float:
+        """Core-hours expected of the trace."""
+        count = self.jobs if self.jobs is not None else _numbers(self.like)[0]
+        return count * self.mean_run_h * self.mean_cores
+
+    @property
+    def mean_cores(self) -> float:
+        """Mean cores of a job."""
+        scale = self.nodes / SYSTEMS["mira"].machines if self.like == "mira" else 1.0
+        return TABLE["borg" if self.like == "tng" else self.like].cores[0] * scale
+
+    @property
+    def mean_run_h(self) -> float:
+        """Mean run time in h; for tng, at a long fraction of 0.8."""
+        if self.like != "tng":
+            return TABLE[self.like].run_h[0]
+        full_load = MEAN_CAPACITY * SYSTEMS["tng"].cores * 24.0 / self.mean_cores
+        if self.days is None:
+            return TNG_LOAD * full_load * SYSTEMS["tng"].machines * TNG_DAYS / TNG_JOBS
+        count = self.jobs if self.jobs is not None else TNG_JOBS
+        return (TNG_LOAD if self.load is None else self.load) * full_load * self.nodes * self.days / count
+
+    @property
+    def released_days(self) -> float:
+        """Days over which the jobs are released."""
+        if self.days is not None:
+            return self.days
+        daily = MEAN_CAPACITY * self.nodes * self.system.cores * 24.0
+        return self.core_hours / (daily * (_table_load(self.like) if self.load is None else self.load))
+
+    @property
+    def expected_jobs(self) -> float:
+        """Number of jobs of the trace."""
+        count = self.jobs if self.jobs is not None else _numbers(self.like)[0]
+        if self.like != "tng":
+            return float(count)
+        short, long = self.classes()
+        return float(short + long)
+
+    def classes(self) -> tuple[int, int]:
+        """Numbers of short and of long jobs of a trace like tng."""
+        count = self.jobs if self.jobs is not None else TNG_JOBS
+        share = TNG_LONG if self.long_fraction is None else self.long_fraction
+        below = self.run_times().chance_below(self.long_s / HOUR_S)
+        short = round(count * below * (1.0 - share) / (1.0 - TNG_LONG))
+        return short, max(round(count * (1.0 - below) * share / TNG_LONG), 0 if short else 1)
+
+    def run_times(self) -> Fitted:
+        """The distribution of run times in h; for tng, at a long fraction of 0.8."""
+        low, high = _BOUNDS_H[self.like]
+        if self.like == "tng":
+            try:
+                return fitted_share(low, high, self.mean_run_h, self.long_s / HOUR_S, TNG_LONG)
+            except InputError:
+                problem = f"jobs of {self.mean_run_h:g} h on average cannot be long by {TNG_LONG:g} of their core-hours"
+                raise InputError(_WHERE, problem, "give other jobs, days or load, or another long_s") from None
+        return fitted_range(low, high, *TABLE[self.like].run_h)
+
+
+_RANGES = (
+    ("days", 1e-3, 3650.0),
+    ("load", 1e-3, 100.0),
+    ("long_fraction", 0.0, 1.0),
+    ("long_s", 60.0, 43_200.0),
+    ("dependencies", 0.0, 1.0),
+    ("cycle", 0.0, 1.0),
+)
+
+
+def varcap_table(params: VarcapLike, seed: int) -> pd.DataFrame:
+    """The jobs of a trace by release: columns of the CSV form, times in whole s; same seed, same jobs.
+
+    `arrival_time,length,cpus,memory`, for mira `estimate` and with dependencies `depends_on`, the number (from 1 on) of
+    the job that must complete first, or nothing. Memory is that of all of the job, in the unit of the system. Raises
+    InputError.
+    """
+    rng = rng_of(seed, _WHERE)
+    runs_s = _run_times_s(params, rng)
+    count = len(runs_s)
+    releases_s = _releases_s(params, count, rng)
+    lattice: Floats = np.asarray((np.arange(count) * _GOLDEN + rng.random()) % 1.0, dtype=np.float64)
+    source = "borg" if params.like == "tng" else params.like
+    cores = _widths(source, params.nodes).at(lattice)
+    memory = cores * SYSTEMS["mira"].machine_memory if source == "mira" else _memory(source, cores, lattice, rng)
+    order = rng.permutation(count)
+    columns: dict[str, npt.NDArray[np.generic]] = {
+        "arrival_time": releases_s.astype(np.int64),
+        "length": runs_s[order].astype(np.int64),
+        "cpus": cores[order].astype(np.int64),
+        "memory": np.round(memory[order], 6),
+    }
+    if params.like == "mira":
+        columns["estimate"] = _estimates_s(runs_s[order], rng)
+    table = pd.DataFrame(columns)
+    if params.dependencies:
+        table["depends_on"] = _dependencies(releases_s, params.dependencies, rng)
+    return table
+
+
+def varcap_trace(params: VarcapLike, seed: int) -> list[TraceJob]:
+    """The same jobs; ids "1", "2", ... as reading the CSV form gives them. Raises InputError."""
+    table = varcap_table(params, seed)
+    nothing = [None] * len(table)
+    estimates = table["estimate"].astype(float).tolist() if "estimate" in table else nothing
+    parents = table["depends_on"].tolist() if "depends_on" in table else [""] * len(table)
+    columns = [table[name].tolist() for name in ("arrival_time", "length", "cpus", "memory")]
+    return [
+        TraceJob(
+            id=str(number),
+            submit_s=float(release_s),
+            run_s=float(run_s),
+            cpus=cores,
+            requested_s=estimate_s,
+            extra={MEMORY: memory, DEPENDS: [parent]} if parent else {MEMORY: memory},
+        )
+        for number, (release_s, run_s, cores, memory, estimate_s, parent) in enumerate(
+            zip(*columns, estimates, parents, strict=True), start=1
+        )
+    ]
+
+
+def _numbers(like: str) -> tuple[int, float]:
+    """Jobs and days of the text."""
+    return (TNG_JOBS, TNG_DAYS) if like == "tng" else (TABLE[like].jobs, TABLE[like].days)
+
+
+def _table_load(like: str) -> float:
+    """Load that the means of Table 5.2 multiply to, on 0.7 of the system of the text."""
+    if like == "tng":
+        return TNG_LOAD
+    moments, system = TABLE[like], SYSTEMS[like]
+    hours = moments.days * 24.0
+    return moments.jobs * moments.run_h[0] * moments.cores[0] / (MEAN_CAPACITY * system.machines * system.cores * hours)
+
+
+def _run_times_s(params: VarcapLike, rng: np.random.Generator) -> Floats:
+    """Run times in ascending order, in whole steps."""
+    law, step_s = params.run_times(), _STEP_S.get(params.like, 1.0)
+    if params.like != "tng":
+        exact_s = law.at(strata(round(params.expected_jobs), rng)) * HOUR_S
+        return np.maximum(np.rint(exact_s / step_s), 1.0) * step_s
+    short, long = params.classes()
+    below = law.chance_below(params.long_s / HOUR_S)
+    short_s = law.at(below * strata(short, rng)) * HOUR_S
+    long_s = law.at(below + (1.0 - below) * strata(long, rng)) * HOUR_S
+    whole_bound = math.floor(params.long_s)
+    return np.concatenate(
+        (np.clip(np.rint(short_s), 1.0, whole_bound), np.maximum(np.rint(long_s), whole_bound + 1.0)),
+    )
+
+
+def _releases_s(params: VarcapLike, count: int, rng: np.random.Generator) -> Floats:
+    """Ascending releases in whole s: so many points of a Poisson process whose rate is 1 + cycle cos(...)."""
+    end_s = params.released_days * DAY_S
+    times_s = np.linspace(0.0, end_s, max(2, math.ceil(end_s / 300.0) + 1))
+    turn = 2.0 * math.pi / DAY_S
+    area = times_s + params.cycle / turn * (np.sin(turn * (times_s - _PEAK_S)) + math.sin(turn * _PEAK_S))
+    drawn = np.sort(rng.random(count)) * area[-1]
+    return np.floor(np.interp(drawn, area, times_s))
+
+
+def _widths(like: str, machines: int) -> Fitted:
+    """The distribution of cores."""
+    values, (mean, sd) = _WIDTHS[like], TABLE[like].cores
+    if like != "mira":
+        return fitted_values(values, mean, sd)
+    unit = SYSTEMS["mira"].machines / _MIRA_UNIT
+    law = fitted_values(values, mean / unit, sd / unit)
+    return Fitted(law.values * (machines / _MIRA_UNIT), law.weights, law.mu, law.sigma)
+
+
+def _memory(like: str, cores: Floats, lattice: Floats, rng: np.random.Generator) -> Floats:
+    """Memory of each job, larger with more cores but for noise."""
+    law = (
+        fitted_values(_AZURE_GB, *TABLE[like].memory)
+        if like == "azure"
+        else fitted_range(*_BORG_MEMORY, *TABLE[like].memory)
+    )
+    memory = np.empty(len(cores))
+    memory[np.argsort(lattice + _MEMORY_NOISE * rng.random(len(cores)))] = law.at(strata(len(cores), rng))
+    return memory
+
+
+def _estimates_s(runs_s: Floats, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Users' estimates of run times, >= these."""
+    exact_s = runs_s * rng.uniform(1.0, _ESTIMATE_FACTOR, len(runs_s))
+    step_s = np.select([exact_s <= HOUR_S, exact_s <= 6 * HOUR_S], [300.0, 900.0], 1800.0)
+    longest_s = _BOUNDS_H["mira"][1] * HOUR_S
+    return np.minimum(np.ceil(exact_s / step_s) * step_s, longest_s).astype(np.int64)
+
+
+def _dependencies(releases_s: Floats, fraction: float, rng: np.random.Generator) -> list[str]:
+    """For each job the number of an earlier one, or nothing."""
+    numbers = np.arange(len(releases_s))
+    first = np.searchsorted(releases_s, releases_s - BOUND_BY, side="left")
+    able = numbers[first < numbers]
+    chosen = rng.choice(able, size=min(round(fraction * len(numbers)), len(able)), replace=False)
+    parents = first[chosen] + np.floor(rng.random(len(chosen)) * (chosen - first[chosen])).astype(np.int64)
+    texts = [""] * len(numbers)
+    for job, parent in zip(chosen.tolist(), parents.tolist(), strict=True):
+        texts[job] = str(parent + 1)
+    return texts

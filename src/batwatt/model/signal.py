@@ -1,0 +1,73 @@
+"""Signals: carbon, prices and other series that last for a known time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from batwatt.errors import InputError
+from batwatt.model.series import LARGEST, MAX_ROWS, Series
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A step function over [0, `end_s`[; `begin` is the date of 0 s in UTC, where dates are known."""
+
+    series: Series
+    end_s: float
+    begin: str = ""
+
+    def __post_init__(self) -> None:
+        if not (self.series.times_s[0] == 0.0 and self.series.times_s[-1] < self.end_s < math.inf):
+            raise ValueError(f"a signal begins at 0 s and ends after its last row, got end_s {self.end_s!r}")
+        largest = max(self.end_s, -min(self.series.values), max(self.series.values))
+        if not largest <= LARGEST:
+            problem = f"{largest:g} is larger than {LARGEST:g}, the bound of times in s and of values"
+            raise InputError(self.series.source or "signal", problem, "correct it")
+
+    @cached_property
+    def lasting_s(self) -> npt.NDArray[np.float64]:
+        """How long each value holds, s."""
+        return np.diff(self.series.times_s, append=self.end_s)
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean over time."""
+        return float(np.average(self.series.values, weights=self.lasting_s))
+
+    def averaged(self, period_s: float) -> Signal:
+        """The same signal with a row each period: the mean over it. Raises InputError."""
+        if not self.end_s / period_s <= MAX_ROWS:
+            problem = f"the signal's length / period must be <= {MAX_ROWS}, got {self.end_s:g} / {period_s!r} s"
+            raise InputError(self.series.source, problem, "take a longer period")
+        times = np.arange(max(1, math.ceil(self.end_s / period_s))) * period_s
+        edges = np.append(times, self.end_s)
+        # the integral is linear between the rows
+        reached = np.concatenate([(0.0,), np.cumsum(self.lasting_s * np.asarray(self.series.values))])
+        integral = np.interp(edges, (*self.series.times_s, self.end_s), reached)
+        values = np.diff(integral) / np.diff(edges)
+        series = Series(tuple(times.tolist()), tuple(values.tolist()), name=self.series.name, source=self.series.source)
+        return Signal(series, self.end_s, self.begin)
+
+    def repeated(self, end_s: float) -> Signal:
+        """The same signal again and again until `end_s`; as it is if it is no shorter. Raises InputError."""
+        if self.end_s >= end_s:
+            return self
+        count = math.ceil(end_s / self.end_s)
+        if not count * len(self.series) <= MAX_ROWS:
+            problem = f"{count} repetitions of {len(self.series)} rows are more than {MAX_ROWS} rows"
+            raise InputError(self.series.source, problem, "take a longer part of the file")
+        times = (np.arange(count)[:, None] * self.end_s + np.asarray(self.series.times_s)).ravel()
+        values = np.tile(self.series.values, count)
+        kept = times < end_s
+        series = Series(
+            tuple(times[kept].tolist()),
+            tuple(values[kept].tolist()),
+            name=self.series.name,
+            source=self.series.source,
+        )
+        return Signal(series, end_s, self.begin)

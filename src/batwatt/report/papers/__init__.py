@@ -1,0 +1,1 @@
+"""What the report has for one paper alone."""

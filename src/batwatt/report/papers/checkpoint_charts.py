@@ -1,0 +1,94 @@
+"""The figures of campaigns with the scheduler `checkpoint`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+
+from batwatt.report.charts import Chart, Key, chart
+from batwatt.report.papers.checkpoint import MEAN_YIELD, MIN_YIELD, OVERHEAD
+from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT, written
+from batwatt.report.papers.varcap_charts import charts_of
+from batwatt.report.papers.varcap_exhibits import Drawn
+from batwatt.report.papers.varcap_plans import RANGE, Axis, Plan, general_plan
+from batwatt.results.style import Look
+
+COST = Axis("checkpoint_s", "time of a checkpoint, C (s)")
+RECOVERY = Axis("recovery_s", "time of a recovery, R (s)")
+STEP = Axis("step", "largest change, k (share of all machines)")
+PERIOD = Axis("period_s", "time between changes (s)", True)
+WARNING = Axis("warning_s", "a change is told so long before (s)")
+ASKED = Axis("asked_yield", "least yield asked for")
+WHO = Axis("label", "")
+
+PLANS = (
+    Plan(stem="ranges", figure="Ranges", title="algorithms by range, C = R = 60 s", x=RANGE, by="label",
+         measures=(GOODPUT, ABORTED, MEAN_YIELD)),
+    Plan(stem="costs", figure="Costs", title="the time of checkpoints and recoveries, C = R", x=COST, by="label",
+         measures=(GOODPUT, OVERHEAD, MEAN_YIELD)),
+    Plan(stem="recoveries", figure="Recoveries", title="the time of recoveries, C = 60 s", x=RECOVERY, by="label",
+         measures=(GOODPUT, OVERHEAD)),
+    Plan(stem="steps", figure="Changes", title="the largest change, C = R = 300 s", x=STEP, by="label",
+         measures=(GOODPUT, ABORTED, OVERHEAD)),
+    Plan(stem="frequency", figure="Frequency", title="how often the capacity changes, C = R = 300 s", x=PERIOD,
+         by="label", measures=(GOODPUT, ABORTED, OVERHEAD)),
+    Plan(stem="warning", figure="Warnings", title="changes told too late for some checkpoints", x=WARNING, by="label",
+         measures=(GOODPUT, ABORTED, OVERHEAD)),
+    Plan(stem="prepare", figure="Preparing", title="who is checkpointed before a change", x=WHO, by="label",
+         kind="bars", measures=(GOODPUT, OVERHEAD)),
+    Plan(stem="endless", figure="Starvation", title="jobs without an end", x=ASKED, by="label",
+         measures=(GOODPUT, MIN_YIELD, MEAN_YIELD)),
+    Plan(stem="single", figure="Break-even", title="jobs of one processor, by trace and time between changes", x=COST,
+         by="label", measures=(GOODPUT,)),
+)  # fmt: skip
+
+
+def drawn_of(frame: pd.DataFrame, looks: Mapping[str, Look]) -> Drawn:
+    """Every figure that there are runs for, in the order of the plans, then those of other studies."""
+    found: Drawn = []
+    for plan in PLANS:
+        rows = frame[frame["study"] == plan.stem]
+        if not rows.empty:
+            found.append((plan, list(_panels(plan, rows, looks))))
+    known = {plan.stem for plan in PLANS}
+    for study in dict.fromkeys(study for study in frame["study"] if study not in known):
+        plan = general_plan(study, frame[frame["study"] == study])
+        found.append((plan, charts_of(plan, [study], frame, looks)))
+    return [(plan, panels) for plan, panels in found if panels]
+
+
+def _panels(plan: Plan, rows: pd.DataFrame, looks: Mapping[str, Look]) -> Iterator[Chart]:
+    """A panel per measure, trace and, where it is not what varies, time between changes."""
+    if plan.x is ASKED:
+        rows = rows.assign(label=rows["label"].str.partition(" fair")[0])
+    apart = [name for name in ("trace", "period_s") if name != plan.x.column and _several(rows, name)]
+    keys = [Key(label, look.colour, look.turn, label) for label, look in looks.items() if label in set(rows["label"])]
+    for measure in plan.measures:
+        for point, part in rows.groupby(apart, sort=False) if apart else (((), rows),):
+            told = ", ".join(f"{written(value)} s" if isinstance(value, float) else str(value) for value in point)
+            everywhere = _everywhere(part, plan.x.column)
+            panel = chart(
+                f"{told}: {measure.title}" if told else measure.title,
+                measure,
+                plan.kind,
+                plan.x.title,
+                everywhere.assign(x=everywhere[plan.x.column], series=everywhere["label"],
+                                  value=everywhere[measure.name]),
+                keys,
+                xs=list(dict.fromkeys(part["label"])) if plan.kind == "bars" else None,
+                logarithmic=plan.x.logarithmic,
+            )  # fmt: skip
+            if panel is not None:
+                yield panel
+
+
+def _several(rows: pd.DataFrame, name: str) -> bool:
+    return bool(rows[rows["structure"] != "constant"][name].nunique() > 1)
+
+
+def _everywhere(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The rows that say nothing of what varies stand at every value of it: a line across."""
+    without = rows[column].isna()
+    values = pd.DataFrame({column: rows.loc[~without, column].unique()})
+    return pd.concat([rows[~without], rows[without].drop(columns=column).merge(values, how="cross")], ignore_index=True)

@@ -1,0 +1,144 @@
+"""What is said of checkpoints, and the numbers of a campaign beside it; up to which C they are worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from batwatt.report.grid import Grid, GridColumn
+from batwatt.report.papers.checkpoint import COSTS, DIMENSIONS, KILLING, MIN_YIELD, PLANNED, SUBSET
+from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT, written
+from batwatt.report.papers.varcap import FIXED
+from batwatt.report.papers.varcap_claims import HELD, Claim
+from batwatt.report.papers.varcap_claims import claims as claims_of
+
+BREAK_EVEN = "single"
+"""The study in which C varies beside all that kill."""
+_DP, _SUBSET = {"label": PLANNED}, {"label": SUBSET}
+_RIGID = ("ranges", "costs", "steps", "frequency", BREAK_EVEN)
+
+
+def _against(other: str, says: str) -> Claim:
+    return Claim(name=f"dp-{other.split(' ')[0].lower()}", says=says, stems=_RIGID, first=_DP, second={"label": other},
+                 how="difference", free=(*COSTS, "foresight_h"))  # fmt: skip
+
+
+CLAIMS: tuple[Claim, ...] = (
+    Claim(name="free", says="With C = R = 0 the subset sum is optimal (section 2): what the dynamic programme adds.",
+          stems=("costs",), first=_DP, second=_SUBSET, how="difference", threshold=None,
+          also={"checkpoint_s": 0.0}),
+    Claim(name="dp-subset", says="The dynamic programme has more goodput than the subset sum (section 2).",
+          stems=("ranges", "costs", "recoveries", "steps", "frequency", "prepare"), first=_DP, second=_SUBSET,
+          how="difference"),
+    Claim(name="range", says="Goodput declines with the range, with checkpoints of 60 s, too.", stems=("ranges",),
+          first={**HELD, **_DP}, second={**_DP, "structure": "walk"}, how="difference"),
+    Claim(name="cheapest-all", says="The cheapest checkpoints have more goodput than checkpointing everything.",
+          stems=("prepare",), first={"label": "cheapest"}, second={"label": "all"}, how="difference"),
+    Claim(name="expected-cheapest", says="The best mean over what may come has more goodput than the cheapest.",
+          stems=("prepare",), first={"label": "expected"}, second={"label": "cheapest"}, how="difference"),
+    Claim(name="worst-cheapest", says="The best worst case has more goodput than the cheapest.",
+          stems=("prepare",), first={"label": "worst"}, second={"label": "cheapest"}, how="difference"),
+    Claim(name="needed-cheapest", says="Counting idle processors (`needed`) has more goodput than covering k.",
+          stems=("prepare",), first={"label": "cheapest, needed"}, second={"label": "cheapest"}, how="difference"),
+    Claim(name="starvation", says="A least yield asked for (0.2) raises the least yield of jobs without an end.",
+          stems=("endless",), first={"label": "DP fair 0.2"}, second=_DP, measure=MIN_YIELD.name, how="difference",
+          free=COSTS),
+    Claim(name="price", says="What that costs in goodput.", stems=("endless",), first=_DP,
+          second={"label": "DP fair 0.2"}, how="difference", threshold=None, free=COSTS),
+    Claim(name="price-half", says="A least yield of 0.5 costs jobs that end goodput.",
+          stems=("ranges", "costs"), first=_DP, second={"label": "DP fair 0.5"}, how="difference",
+          free=("asked_yield",)),
+    Claim(name="late", says="Changes that are told in time lose less work than those told too late (0 s before).",
+          stems=("warning",), first={"warning_s": 0.0}, second={"warning_s": 900.0}, measure=ABORTED.name,
+          how="difference"),
+    _against("LWW", "Checkpoints have more goodput than terminating the least wasted work (LWW)."),
+    _against("LFD", "The same of the least fraction done (LFD)."),
+    _against("Random", "The same of random terminations."),
+    _against("foresight 6 h", "The same of six hours of foresight with exact run times."),
+    _against("FirstFitAware", "The same of FirstFitAware (jobs of one processor)."),
+    _against("TargetASAP", "The same of TargetASAP (jobs of one processor)."),
+    _against("PackedTargetASAP", "The same of PackedTargetASAP (jobs of one processor)."),
+)  # fmt: skip
+"""The first are of the paper, the others our questions put alike."""
+
+
+def claims(frame: pd.DataFrame) -> pd.DataFrame:
+    """A row per claim and point, as of `varcap_claims.claims`."""
+    return claims_of(frame, CLAIMS, DIMENSIONS)
+
+
+def crossing(costs: Sequence[float], gains: Sequence[float]) -> tuple[float, bool]:
+    """The cost up to which gains are > 0, between two costs on a straight line, and whether more is not known.
+
+    What gains nothing even at the least cost is worth it nowhere: NaN.
+    """
+    before: tuple[float, float] | None = None
+    for cost, gain in sorted(zip(costs, gains, strict=True)):
+        if not gain > 0.0:
+            if before is None:
+                return float("nan"), False
+            return before[0] + (cost - before[0]) * before[1] / (before[1] - gain), False
+        before = cost, gain
+    return (before[0], True) if before else (float("nan"), False)
+
+
+def break_even(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per trace and time between changes: who kills best, and the C (= R) up to which checkpoints have more goodput.
+
+    `least` and `most` are those of single walks, `gain` is that at the least C in points of goodput. The best is the
+    one with the largest mean goodput.
+    """
+    rows = frame[(frame["study"] == BREAK_EVEN) & (frame["structure"] != FIXED)]
+    found = []
+    for (trace, period_s), part in rows.groupby(["trace", "period_s"], sort=False):
+        kills = part[part["label"].isin(KILLING)].groupby("label")[GOODPUT.name].mean()
+        ours = part[part["label"] == PLANNED].pivot_table(index="walk", columns="checkpoint_s", values=GOODPUT.name)
+        if kills.empty or ours.empty:
+            continue
+        best = str(kills.idxmax())
+        theirs = part[part["label"] == best].set_index("walk")[GOODPUT.name]
+        gains = ours.sub(theirs, axis=0).dropna()
+        costs: list[float] = gains.columns.astype(float).tolist()
+        mean, open_ = crossing(costs, gains.mean().tolist())
+        each = np.array([crossing(costs, values)[0] for values in gains.to_numpy().tolist()])
+        each = np.nan_to_num(each, nan=0.0)
+        found.append((trace, period_s, best, float(kills.max()), float(gains.iloc[:, 0].mean()), mean, open_,
+                      each.min(), each.max(), len(gains)))  # fmt: skip
+    names = ["trace", "period_s", "best", "goodput_percent", "gain", "checkpoint_s", "open", "least", "most", "walks"]
+    return pd.DataFrame(found, columns=names)
+
+
+def break_even_grid(frame: pd.DataFrame) -> list[Grid]:
+    """The table of that; none without the study."""
+    found = break_even(frame)
+    if found.empty:
+        return []
+    shown = found.assign(
+        label=found["trace"],
+        period=[written(value) for value in found["period_s"]],
+        even=[_even(value, more) for value, more in zip(found["checkpoint_s"], found["open"], strict=True)],
+        share=100.0 * found["checkpoint_s"] / found["period_s"],
+        spread=[f"{low:.0f} to {high:.0f}" for low, high in zip(found["least"], found["most"], strict=True)],
+    )
+    columns = (
+        GridColumn("label", "jobs"),
+        GridColumn("period", "s between changes"),
+        GridColumn("best", "who kills best"),
+        GridColumn("goodput_percent", "its goodput (%)", decimals=1),
+        GridColumn("gain", "more with C = 0 (points)", decimals=1, signed=True),
+        GridColumn("even", "break-even C (s)"),
+        GridColumn("share", "of the period (%)", decimals=1),
+        GridColumn("spread", "of single walks (s)"),
+    )
+    notes = (
+        "R = C. Between the C that were run goodput is taken to be a straight line. Dash: not even C = 0 is worth it; "
+        "≥: no longer one was run.",
+    )
+    title = "Up to which C checkpoints have more goodput than the best that kills"
+    return [Grid("table-break-even", title, columns, shown, len(shown), notes, by_label=False)]
+
+
+def _even(value: float, more: bool) -> str:
+    return "–" if np.isnan(value) else f"{'≥ ' if more else ''}{value:.0f}"

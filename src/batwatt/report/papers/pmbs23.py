@@ -1,0 +1,267 @@
+"""The evaluation of the riskaware paper: its strategies and parameters, and which runs make which of its figures.
+
+L. Perotin, C. Zhang, R. Wijayawardana, A. Benoit, Y. Robert, A. A. Chien, Risk-Aware Scheduling Algorithms for Variable
+Capacity Resources, PMBS 2023, sections 5.4 and 6. The parameters of a run are told by the names of its inputs:
+
+    capacity   walk-24-8-1200-3   machines on average, range, period in s, seed
+    platform   152x24             machine slots, cores of a machine
+    workload   uniform-20000-0    type, jobs, seed; or a slice of the Borg trace, 14D_518400
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from batwatt.inputs.workloads.pmbs_synthetic import KINDS
+from batwatt.report.outline import Outline, widest
+from batwatt.report.table import INSTANCE, Campaign, Measure
+from batwatt.results.metrics import METRICS
+
+SOURCE = "the riskaware paper (Perotin et al., PMBS 2023)"
+STRATEGIES = {
+    "first-fit-aware": "FirstFitAware",
+    "first-fit-unaware": "FirstFitUnaware",
+    "target-stretch": "TargetStretch",
+    "target-asap": "TargetASAP",
+    "packed-target-asap": "PackedTargetASAP",
+}
+"""Value of the option `strategy` -> name in the paper, in the order of its figures."""
+BORG, OTHER = "borg", "other jobs"
+TYPES = (BORG, *KINDS, OTHER)
+"""Types of workloads in the order of the panels."""
+
+_WALK = re.compile(r"walk-(?P<mean>\d+)-(?P<range>\d+)-(?P<period_s>\d+(?:\.\d+)?)-.+")
+_MACHINES = re.compile(r"\d+x(?P<cores>\d+)")
+_SYNTHETIC = re.compile(rf"(?P<type>{'|'.join(map(re.escape, KINDS))})-(?P<jobs>\d+)-.+")
+_SLICE = re.compile(r"\d+D_\d+")
+
+_MEANING = {metric.name: metric.meaning for metric in METRICS}
+GOODPUT = Measure("goodput_percent", "goodput", "%", _MEANING["goodput"], "higher", 1)
+MAX_STRETCH = Measure("max_stretch", "maximum stretch", "", _MEANING["max_stretch"], decimals=1)
+ABORTED = Measure("aborted_percent", "aborted volume", "%", _MEANING["aborted_volume"], decimals=1)
+ABORTED_TIME = Measure("aborted_time_h", "mean aborted time", "h", _MEANING["mean_aborted_time_s"])
+MEASURES = (GOODPUT, MAX_STRETCH, ABORTED, ABORTED_TIME)
+"""The four of Figure 4."""
+RAW = ("goodput", "max_stretch", "mean_stretch", "aborted_volume", "mean_aborted_time_s", "completed_fraction")
+USED = "used_fraction"
+"""Goodput + aborted volume: 1 if no core is ever idle (section 6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of an instance, and the figure in which it varies; `name` is its column."""
+
+    name: str
+    symbol: str
+    unit: str
+    meaning: str
+    figure: str
+
+    @property
+    def axis(self) -> str:
+        """Label of an axis."""
+        return f"{self.meaning}, {self.symbol}{f' ({self.unit})' if self.unit else ''}"
+
+
+MEAN = Parameter("mean", "M_avg", "", "average number of machines", "figure1")
+PERIOD = Parameter("period_s", "φ", "s", "period of the changes", "figure2")
+RANGE = Parameter("range", "M_ra", "", "range of the number of machines", "figure3")
+CORES = Parameter("cores", "n_c", "", "cores of a machine", "figure5")
+JOBS = Parameter("jobs", "n", "", "number of jobs", "figure6")
+PARAMETERS = (MEAN, PERIOD, RANGE, CORES, JOBS)
+NAMES = [parameter.name for parameter in PARAMETERS]
+TIED = ("mean", "range")
+"""May follow the cores of a machine, so that the cores of all machines stay the same in number."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Runs of one type of workload that differ in one parameter: `rows` with `label`, `value` and the measures."""
+
+    title: str
+    rows: pd.DataFrame
+
+    @property
+    def type(self) -> str:
+        """The type of the first workload."""
+        return str(self.rows["type"].iloc[0])
+
+    @property
+    def values(self) -> list[Any]:
+        """The values: numbers by size, names in the order of the rows."""
+        values = self.rows["value"].unique().tolist()
+        return sorted(values) if pd.api.types.is_numeric_dtype(self.rows["value"]) else values
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What varies, in each panel; without a parameter nothing does, and `value` names what the runs are of."""
+
+    parameter: Parameter | None
+    panels: tuple[Panel, ...]
+
+    @property
+    def name(self) -> str:
+        """A part of file names."""
+        return self.parameter.name.removesuffix("_s") if self.parameter else "studies"
+
+
+def written(value: float | str) -> str:
+    """A value of a parameter as it is shown."""
+    return value if isinstance(value, str) else f"{value:.10g}"
+
+
+def strategy_of(strategy: str, options: str) -> str:
+    """The strategy of a row: its column, or the option of that name; empty if it has none."""
+    if strategy:
+        return strategy
+    try:
+        found = json.loads(options).get("strategy", "")
+    except (ValueError, AttributeError):
+        return ""
+    return found if isinstance(found, str) else ""
+
+
+def named(campaign: Campaign) -> Campaign:
+    """The campaign with `strategy` filled in, and strategies within labels as the paper writes them.
+
+    A label that stands for several strategies is told apart by them.
+    """
+    frame = campaign.frame
+    kinds = frame[["label", "strategy", "options"]].drop_duplicates()
+    kinds = kinds.assign(told=[strategy_of(*row) for row in kinds[["strategy", "options"]].itertuples(index=False)])
+    several = kinds.groupby("label")["told"].transform("nunique") > 1
+    kinds["name"] = kinds["label"].where(~several, kinds["label"] + " " + kinds["told"])
+    kinds["name"] = [_in_words(name, told) for name, told in zip(kinds["name"], kinds["told"], strict=True)]
+    full = frame.merge(kinds, on=["label", "strategy", "options"], how="left", validate="many_to_one")
+    return replace(campaign, frame=frame.assign(strategy=full["told"].to_numpy(), label=full["name"].to_numpy()))
+
+
+def _in_words(label: str, strategy: str) -> str:
+    """The label with the paper's name of its strategy in place of the option's value."""
+    if strategy not in STRATEGIES:
+        return label
+    return re.sub(rf"(?<![\w-]){re.escape(strategy)}(?![\w-])", STRATEGIES[strategy], label)
+
+
+def has_goodput(campaign: Campaign) -> bool:
+    """Whether any run was on machines that come and go."""
+    return not campaign.with_goodput.empty
+
+
+def outline(campaign: Campaign) -> Outline:
+    """The plan of the report of a `named` campaign: all algorithms are drawn, those of the paper first."""
+    first = campaign.frame.drop_duplicates("label").set_index("label")["strategy"]
+    order = list(STRATEGIES)
+    rank = {label: order.index(name) if name in order else len(order) for label, name in first.items()}
+    labels = tuple(sorted(campaign.labels, key=lambda label: rank[label]))
+    complete = set(first) >= set(STRATEGIES)
+    return Outline(
+        title=f"Campaign {campaign.name}: " + (f"the evaluation of {SOURCE}" if complete else "goodput"),
+        main=widest(campaign),
+        highlighted=labels,
+        drawn=labels,
+        groups={str(label): "strategies" if name else "others" for label, name in first.items()},
+        members={label: label for label in labels},
+    )
+
+
+def points(campaign: Campaign) -> pd.DataFrame:
+    """A row per study, label and instance with a goodput: its type, its parameters (NaN where unknown), its figures.
+
+    Runs that differ in something else (the seed of the algorithm, the engine) are averaged.
+    """
+    rows = campaign.with_goodput
+    by = ["study", "label", *INSTANCE]
+    grouped = rows.groupby(by, sort=False)
+    frame = grouped[list(RAW)].mean().assign(key=grouped["key"].min()).reset_index()
+    for column, pattern in (("capacity", _WALK), ("platform", _MACHINES), ("workload", _SYNTHETIC)):
+        told = {name: pattern.fullmatch(name) for name in frame[column].unique().tolist()}
+        for group in pattern.groupindex:
+            values = {name: match[group] for name, match in told.items() if match}
+            frame[group] = frame[column].map(values)
+    for name in NAMES:
+        frame[name] = frame[name].astype("float64")
+    borg = frame["workload"].map(lambda name: BORG if _SLICE.fullmatch(name) else OTHER)
+    return frame.assign(
+        type=frame["type"].where(frame["type"].notna(), borg),
+        goodput_percent=100.0 * frame["goodput"],
+        aborted_percent=100.0 * frame["aborted_volume"],
+        aborted_time_h=frame["mean_aborted_time_s"] / 3600.0,
+        used_fraction=frame["goodput"] + frame["aborted_volume"],
+    )
+
+
+def sweeps(frame: pd.DataFrame) -> tuple[Sweep, ...]:
+    """What varies in `points`, in the order of the figures; at last the studies in which nothing does.
+
+    A sweep is found by the values within each study and type of workload, whatever the studies are called. Panels of
+    several studies stand side by side; a run that several studies share counts once.
+    """
+    parts = [part for _, part in frame.groupby(["study", "type"], sort=False)]
+    used = [False] * len(parts)
+    found = []
+    for parameter in PARAMETERS:
+        lines = [_line(part, parameter) for part in parts]
+        used = [before or not line.empty for before, line in zip(used, lines, strict=True)]
+        rows = pd.concat(lines)
+        if not rows.empty:
+            found.append(Sweep(parameter, tuple(_panels(rows.drop_duplicates(["label", "key"])))))
+    left = [part for part, swept in zip(parts, used, strict=True) if not swept]
+    if left:
+        rows = pd.concat(left).drop_duplicates(["label", "key"])
+        names = [name for name in ("study", "type") if rows[name].nunique() > 1]
+        if len(rows[["study", "type"]].drop_duplicates()) == rows["type"].nunique():
+            names = [name for name in names if name != "study"]
+        value = [" ".join(texts) for texts in rows[names].itertuples(index=False)] if names else ""
+        rank = rows["type"].map(TYPES.index)
+        ordered = rows.assign(value=value, rank=rank).sort_values("rank", kind="stable").drop(columns="rank")
+        found.append(Sweep(None, (Panel("", ordered.reset_index(drop=True)),)))
+    return tuple(found)
+
+
+def _line(rows: pd.DataFrame, parameter: Parameter) -> pd.DataFrame:
+    """Those of the rows among which the parameter varies while the others do not, with its `value` and what is `fixed`.
+
+    Where the cores vary the machines may vary with them, if each number of cores has but one of each of these.
+    """
+    others = [name for name in NAMES if name != parameter.name]
+    found = _varying(rows, parameter.name, others)
+    if found.empty and parameter is CORES:
+        others = [name for name in others if name not in TIED]
+        kinds = rows.groupby([*others, CORES.name], dropna=False)[list(TIED)].nunique()
+        if not (kinds > 1).to_numpy().any():
+            found = _varying(rows, CORES.name, others)
+    fixed = [_fixed(others, values) for values in found[others].itertuples(index=False)]
+    return found.assign(value=found[parameter.name], fixed=fixed)
+
+
+def _varying(rows: pd.DataFrame, name: str, others: Sequence[str]) -> pd.DataFrame:
+    """Those that share the others with rows of further values; of several such lines the longest ones."""
+    rows = rows[rows[name].notna()]
+    count = rows.groupby(list(others), dropna=False)[name].transform("nunique")
+    return rows[(count > 1) & (count == count.max())]
+
+
+def _fixed(names: Sequence[str], values: Sequence[float]) -> str:
+    symbols = {parameter.name: parameter.symbol for parameter in PARAMETERS}
+    return ", ".join(
+        f"{symbols[name]} = {value:g}" for name, value in zip(names, values, strict=True) if not math.isnan(value)
+    )
+
+
+def _panels(rows: pd.DataFrame) -> Iterator[Panel]:
+    """A panel per type; if the other parameters have several values, one for each of these."""
+    for kind in TYPES:
+        of_type = rows[rows["type"] == kind]
+        lines = of_type["fixed"].unique().tolist()
+        for line in lines:
+            part = of_type[of_type["fixed"] == line].reset_index(drop=True)
+            yield Panel(f"{kind}, {line}" if len(lines) > 1 else kind, part)

@@ -1,0 +1,176 @@
+"""What the riskaware paper claims in section 6, and the numbers of a campaign beside it."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from batwatt.report.claims import NO, OPEN, SURE, YES, Numbers, claims_grid, mean_of, verdict_of
+from batwatt.report.grid import Grid
+from batwatt.report.papers.pmbs23 import (
+    ABORTED,
+    ABORTED_TIME,
+    BORG,
+    GOODPUT,
+    MAX_STRETCH,
+    MEAN,
+    PERIOD,
+    RANGE,
+    STRATEGIES,
+    USED,
+    Panel,
+    Parameter,
+    Sweep,
+    written,
+)
+from batwatt.report.table import INSTANCE
+
+AWARE, UNAWARE, STRETCH, ASAP, PACKED = STRATEGIES.values()
+FIRST_FIT = (AWARE, UNAWARE)
+FEWEST = 5
+"""Of fewer instances nothing is decided."""
+COLUMNS = ("claim", "parameter", "panel", "value", "measure", "first", "second", "number", "standard_error",
+           "instances", "verdict")  # fmt: skip
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim(ABC):
+    """A sentence of the paper, put as: `number` is above `threshold`."""
+
+    name: str
+    says: str
+    measure: str
+    unit: str
+    threshold: float | None = 0.0
+    """None where the paper gives no bound: numbers only."""
+    parameter: Parameter | None = None
+    """The sweep that the paper says it of; None for all."""
+    types: tuple[str, ...] = ()
+    """The types of workloads that it says it of; empty for all."""
+
+    @abstractmethod
+    def rows(self, panel: Panel) -> Iterator[tuple[str, str, str, Numbers]]:
+        """Value, first, second, and the numbers of the instances whose mean is asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared(Claim):
+    """The first of each pair has more than the second on the same instance: the difference, or the quotient."""
+
+    pairs: Pairs
+    quotient: bool = False
+
+    def rows(self, panel: Panel) -> Iterator[tuple[str, str, str, Numbers]]:
+        """A row per value and pair; its numbers are of the instances that both were run on."""
+        wide = panel.rows.pivot_table(index=["value", *INSTANCE], columns="label", values=self.measure)
+        for value in panel.values:
+            here = wide[wide.index.get_level_values("value") == value]
+            for first, second in self.pairs:
+                if first in here and second in here:
+                    numbers = here[first] / here[second] if self.quotient else here[first] - here[second]
+                    yield written(value), first, second, numbers.dropna()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trend(Claim):
+    """The measure is larger at the end of a span of the parameter than at its begin; smaller if `falling`."""
+
+    span: tuple[float, float] | None = None
+    """None for the least and the largest value."""
+    falling: bool = False
+    labels: tuple[str, ...] = tuple(STRATEGIES.values())
+    """The strategies that it is said of."""
+
+    def rows(self, panel: Panel) -> Iterator[tuple[str, str, str, Numbers]]:
+        """A row per strategy; its numbers are those at both ends, whose instances are different ones."""
+        begin, end = self.span or (panel.values[0], panel.values[-1])
+        for label in self.labels:
+            rows = panel.rows[panel.rows["label"] == label]
+            low, high = (rows.loc[rows["value"] == value, self.measure].dropna() for value in (begin, end))
+            if len(low) and len(high):
+                ends = (low, high) if self.falling else (high, low)
+                yield f"{written(begin)} to {written(end)}", label, "", ends
+
+
+def _all(others: Sequence[str], second: str) -> Pairs:
+    return tuple((first, second) for first in others)
+
+
+_PAIRS: Pairs = tuple((first, second) for first in (ASAP, PACKED) for second in FIRST_FIT)
+_OTHERS = (*FIRST_FIT, ASAP, PACKED)
+CLAIMS: tuple[Claim, ...] = (
+    Compared(name="asap-over-first-fit", says="TargetASAP and PackedTargetASAP always have more goodput than "
+             "FirstFitAware and FirstFitUnaware.", measure=GOODPUT.name, unit="% points", pairs=_PAIRS),
+    Compared(name="packed-over-asap", says="PackedTargetASAP has slightly more goodput than TargetASAP.",
+             measure=GOODPUT.name, unit="% points", pairs=((PACKED, ASAP),)),
+    Compared(name="aware-like-unaware", says="FirstFitAware and FirstFitUnaware have much the same goodput "
+             "(but for log-scale).", measure=GOODPUT.name, unit="% points", threshold=None, pairs=((AWARE, UNAWARE),)),
+    Compared(name="stretch-goodput", says="On Borg TargetStretch has clearly less goodput than TargetASAP and "
+             "PackedTargetASAP.", measure=GOODPUT.name, unit="% points", parameter=RANGE, types=(BORG,),
+             pairs=_all((ASAP, PACKED), STRETCH)),
+    Compared(name="stretch-max-stretch", says="On Borg TargetStretch has the least maximum stretch.",
+             measure=MAX_STRETCH.name, unit="", parameter=RANGE, types=(BORG,), pairs=_all(_OTHERS, STRETCH)),
+    Compared(name="first-fit-max-stretch", says="The maximum stretch of FirstFitAware and FirstFitUnaware is two to "
+             "three times that of the target strategies: at least twice.", measure=MAX_STRETCH.name, unit="times",
+             threshold=2.0, quotient=True,
+             pairs=tuple((first, second) for first in FIRST_FIT for second in (STRETCH, ASAP, PACKED))),
+    Compared(name="stretch-aborted", says="On Borg TargetStretch has the least aborted volume.", measure=ABORTED.name,
+             unit="% points", parameter=RANGE, types=(BORG,), pairs=_all(_OTHERS, STRETCH)),
+    Compared(name="stretch-aborted-time", says="On Borg TargetStretch loses the least time to a kill.",
+             measure=ABORTED_TIME.name, unit="h", parameter=RANGE, types=(BORG,), pairs=_all(_OTHERS, STRETCH)),
+    Compared(name="stretch-idle", says="Goodput and aborted volume together are close to 1 but for TargetStretch, "
+             "which leaves machines idle.", measure=USED, unit="", pairs=_all(_OTHERS, STRETCH)),
+    Trend(name="mean-up", says="Goodput rises from 20 to 26 machines on average (but for TargetStretch).",
+          measure=GOODPUT.name, unit="% points", parameter=MEAN, span=(20.0, 26.0), labels=_OTHERS),
+    Trend(name="mean-down", says="Goodput falls from 26 to 28 machines on average.", measure=GOODPUT.name,
+          unit="% points", parameter=MEAN, span=(26.0, 28.0), falling=True),
+    Trend(name="period-up", says="Goodput rises with the period.", measure=GOODPUT.name, unit="% points",
+          parameter=PERIOD),
+    Trend(name="range-down", says="Goodput falls with the range.", measure=GOODPUT.name, unit="% points",
+          parameter=RANGE, falling=True),
+)  # fmt: skip
+"""Section 6, in its order; all that is claimed of a difference is put such that the number is positive."""
+
+
+def claims(swept: Sequence[Sweep]) -> pd.DataFrame:
+    """A row per claim and point at which it can be looked at, with the columns `COLUMNS`.
+
+    The verdict is `yes` or `no` if `SURE` standard errors of the number lie between it and the threshold, else `open`;
+    `open` too of fewer than `FEWEST` instances, and none where the claim has no threshold.
+    """
+    found = []
+    for claim in CLAIMS:
+        for sweep in swept:
+            if claim.parameter not in (None, sweep.parameter):
+                continue
+            for panel in sweep.panels:
+                if claim.types and panel.type not in claim.types:
+                    continue
+                for value, first, second, numbers in claim.rows(panel):
+                    number, error, count = mean_of(numbers)
+                    few = min(map(len, numbers) if isinstance(numbers, tuple) else [count]) < FEWEST
+                    verdict = verdict_of(claim.threshold, number, math.inf if few else error)
+                    found.append((claim.name, sweep.name, panel.title, value, claim.measure, first, second, number,
+                                  error, count, verdict))  # fmt: skip
+    return pd.DataFrame(found, columns=list(COLUMNS))
+
+
+def claims_table(found: pd.DataFrame) -> list[Grid]:
+    """A table of the claims: how often each holds, and the least, the mean and the largest number; none of no claim."""
+    if found["number"].notna().sum() == 0:
+        return []
+    notes = (
+        "A number is a mean over instances of a difference (of a quotient where it counts times) that is positive if "
+        f"it is as the paper says. It is “{YES}” or “{NO}” where {SURE:g} standard errors agree, else “{OPEN}”; so "
+        f"it is of fewer than {FEWEST} instances. The instances share traces and walks, so standard errors are rather "
+        "too small than too large; of many numbers some are far off by chance; and runs that several sweeps share "
+        "count in each.",
+        "Every number with its standard error is in claims-numbers.csv.",
+    )
+    points = "pairs of strategies at a value of a parameter and a type of workload"
+    return [claims_grid(found, CLAIMS, "what the paper says (section 6)", points, notes)]

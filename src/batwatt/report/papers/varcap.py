@@ -1,0 +1,240 @@
+"""The evaluation of the varcap dissertation: what of its runs figures and claims are about.
+
+Chapters 5 to 7. A run's capacity is told by the columns `cap_...` of the table, its scheduler by its options, and what
+varies in a workload by its name:
+
+    workload   tng-3, mira-1500-0      the last number is the seed
+               dep-0.12-3, long-0.8-0  fraction of jobs that depend on others; of core hours in long jobs
+    capacity   carbon-DE-2024-07-03    the grid and the day
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from batwatt.report.outline import Outline, widest
+from batwatt.report.papers.pmbs23 import GOODPUT, written
+from batwatt.report.table import Campaign, Measure
+from batwatt.results.metrics import METRICS
+
+SOURCE = "the varcap dissertation"
+FIXED = "constant"
+"""Structure of a capacity that does not vary."""
+FIXED_NAME = "fixed"
+SCHEDULERS = {
+    "base": "Base",
+    "migration": "Migration",
+    "longshort": "LongShort",
+    "jobsize-order": "JobSize-Order",
+    "twomode": "TwoMode",
+}
+TERMINATIONS = {"random": "Random", "lww": "LWW", "lfd": "LFD"}
+"""Values of the options `scheduler` and `termination` -> names in the text."""
+LOOKS = {"Random": 0, "Base": 0, "LWW": 2, "LFD": 1, "Migration": 3, "LongShort": 5, "JobSize-Order": 4, "TwoMode": 7,
+         "foresight": 6}  # fmt: skip
+"""The first word of a label -> number of its colour, the same in every figure; Base terminates as Random does."""
+CONVENTIONAL = ("Random", "Base")
+"""The algorithms that on a fixed capacity are what others are held against."""
+ERRORS = {
+    "foresight_bias": "bias",
+    "foresight_noise": "noise",
+    "foresight_false_alarms": "false alarms",
+    "foresight_missed": "missed falls",
+}
+
+_HOURS = re.compile(r"\s*(?:foresight )?\d+(?:\.\d+)? h\b")
+_MIXED = re.compile(r"(?P<kind>long|dep)-(?P<value>\d+(?:\.\d+)?)-(?P<seed>\d+)")
+_SEED = re.compile(r"-s\d+$")
+_DAY = re.compile(r"(?P<signal>carbon|price)-(?P<zone>[A-Za-z]+)-(?P<day>\d{4}-\d\d-\d\d).*")
+
+_MEANING = {metric.name: metric.meaning for metric in METRICS}
+FAILURES = Measure("failure_percent", "job failure rate", "%", _MEANING["job_failure_rate"])
+WAIT = Measure("wait_min", "waiting time", "min", _MEANING["mean_wait_s"], decimals=1)
+SLOWED = Measure("slowed_percent", "slowdown rate", "%", _MEANING["slowdown_rate"])
+WORK = Measure("work_percent", "useful work beside fixed", "%", "useful core seconds / those of the conventional "
+               "scheduler on the same jobs at the fixed capacity", "higher", 1)  # fmt: skip
+SAVED = Measure("saved_percent", "carbon or money saved", "%", "share of what the fixed capacity emits or costs",
+                "higher", 1)  # fmt: skip
+GAINED = Measure("gained_percent", "more capacity", "%", "share by which the mean capacity is larger than the fixed",
+                 "higher", 1)  # fmt: skip
+MEASURES = (GOODPUT, FAILURES, WAIT)
+"""The three of section 5.1.6."""
+SPLIT = ("short", "long")
+"""Classes of run time: columns of a measure that end so are of jobs of that class."""
+DIMENSIONS = ("study", "platform", "label", "case", "source", "day", "range", "step", "period_s", "headroom",
+              "structure", "foresight_h", "long_fraction", "dependencies", "trace", "walk")  # fmt: skip
+"""Two points are of the same instance if they agree in all of these but what is compared."""
+CAPACITY = ("structure", "range", "step", "period_s", "headroom", "source", "day", "walk")
+"""Those that say nothing of a fixed capacity."""
+NONE = -1.0
+"""Stands for what a run does not have."""
+_SAME = ["study", "label", "platform", "workload", "capacity", "options"]
+
+
+def is_varied(campaign: Campaign) -> bool:
+    """Whether any run that ended well was on a capacity that a text describes."""
+    return bool((campaign.with_goodput["cap_structure"] != "").any())
+
+
+def policy(options: Mapping[str, Any]) -> str:
+    """What the text calls the scheduler with these options: by its termination if that is all there is to it."""
+    name = str(options.get("scheduler", "base"))
+    termination = str(options.get("termination", ""))
+    if name == "base" and termination in TERMINATIONS:
+        return TERMINATIONS[termination]
+    return SCHEDULERS.get(name, name)
+
+
+def read_options(text: str) -> dict[str, Any]:
+    """The options of a row; none if the text holds no object."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def named(campaign: Campaign, hours_apart: Mapping[str, bool]) -> Campaign:
+    """The campaign with algorithms as labels, where `hours_apart` knows the study.
+
+    True: the hours of foresight are no part of the name; False: the label is that of a case, not of an algorithm, and
+    the options name it. Labels of other studies stay.
+    """
+    frame = campaign.frame
+    kinds = frame[["study", "label", "options"]].drop_duplicates()
+    names = []
+    for study, label, options in kinds.itertuples(index=False):
+        name = label
+        if study in hours_apart:
+            rest = _HOURS.sub("", label).strip() if hours_apart[study] else ""
+            name = rest or policy(read_options(options))
+        names.append(name)
+    full = frame.merge(kinds.assign(name=names), on=["study", "label", "options"], how="left", validate="many_to_one")
+    return replace(campaign, frame=frame.assign(label=full["name"].to_numpy()))
+
+
+def outline(campaign: Campaign) -> Outline:
+    """The plan of the report of a `named` campaign; each algorithm has its colour in all reports."""
+    first = {label: list(LOOKS).index(word) if (word := label.split(" ")[0]) in LOOKS else len(LOOKS)
+             for label in campaign.labels}  # fmt: skip
+    labels = tuple(sorted(campaign.labels, key=lambda label: first[label]))
+    return Outline(
+        title=f"Campaign {campaign.name}: jobs on a capacity that varies, after {SOURCE}",
+        main=widest(campaign),
+        highlighted=labels,
+        drawn=labels,
+        groups=dict.fromkeys(labels, "schedulers and terminations"),
+        members={label: label for label in labels},
+        fixed=numbers_of(labels),
+    )
+
+
+def numbers_of(labels: tuple[str, ...]) -> dict[str, int]:
+    """The numbers of the looks of the labels that begin like one of `LOOKS`: same colour, other marks."""
+    found: dict[str, int] = {}
+    turns: dict[str, int] = {}
+    for label in sorted(labels):
+        word = label.split(" ")[0]
+        if word in LOOKS:
+            found[label] = LOOKS[word] + 8 * turns.get(word, 0)
+            turns[word] = turns.get(word, 0) + 1
+    return found
+
+
+def points(campaign: Campaign, declared: Campaign) -> pd.DataFrame:
+    """A row per run of a `named` campaign with a goodput: `DIMENSIONS`, and its figures in % and min.
+
+    `case` is the label that it has in the `declared` campaign. Runs that differ in nothing but the seed of the
+    algorithm are one.
+    """
+    rows = campaign.with_goodput.assign(case=declared.with_goodput["label"])
+    columns = rows.select_dtypes("number").columns.difference(["seed"]).tolist()
+    frame = rows.groupby([*_SAME, "case"], sort=False).agg(
+        {**dict.fromkeys(columns, "mean"), "cap_structure": "first", "key": "min"}
+    )
+    frame = frame.reset_index()
+    told = [read_options(text) for text in frame["options"]]
+    frame = frame.assign(
+        structure=frame["cap_structure"].where(frame["cap_structure"] != "", "file"),
+        range=frame["cap_range"].where(frame["cap_structure"] != FIXED, 0.0).round(6),
+        step=frame["cap_step"].round(6),
+        period_s=frame["cap_period_s"],
+        headroom=frame["cap_headroom"],
+        walk=frame["cap_seed"].fillna(NONE),
+        foresight_h=[float(options.get("foresight_h", 0.0)) for options in told],
+        policy=[policy(options) for options in told],
+        error=[_error(options) for options in told],
+        changes_per_h=3600.0 / frame["cap_period_s"],
+        **_of_workloads(frame["workload"]),
+        **_of_capacities(frame),
+        goodput_percent=100.0 * frame["goodput"],
+        failure_percent=100.0 * frame["job_failure_rate"],
+        wait_min=frame["mean_wait_s"] / 60.0,
+        slowed_percent=100.0 * frame["slowdown_rate"],
+        saved_percent=100.0 * frame["cap_saved"],
+        gained_percent=100.0 * frame["cap_gained"],
+    )
+    for name in SPLIT:
+        frame[f"goodput_percent_{name}"] = 100.0 * frame[f"goodput_{name}"]
+        frame[f"failure_percent_{name}"] = 100.0 * frame[f"job_failure_rate_{name}"]
+        frame[f"wait_min_{name}"] = frame[f"mean_wait_{name}_s"] / 60.0
+    frame["shape"] = _shapes(frame)
+    return frame.assign(work_percent=100.0 * frame["useful_core_s"] / _at_fixed(frame, "useful_core_s"))
+
+
+def _error(options: Mapping[str, Any]) -> str:
+    """What is wrong with the foresight; `exact`, or `no foresight`."""
+    found = next((name for option, name in ERRORS.items() if options.get(option)), None)
+    return found or ("exact" if options.get("foresight_h") else "no foresight")
+
+
+def _of_workloads(names: pd.Series) -> dict[str, list[Any]]:
+    """What the names of workloads tell: a parameter (`NONE` without), and which trace it is, whatever that."""
+    found: dict[str, list[Any]] = {"long_fraction": [], "dependencies": [], "trace": []}
+    for name in names:
+        match = _MIXED.fullmatch(name)
+        value = float(match["value"]) if match else NONE
+        found["long_fraction"].append(value if match and match["kind"] == "long" else NONE)
+        found["dependencies"].append(100.0 * value if match and match["kind"] == "dep" else NONE)
+        found["trace"].append(f"{match['kind']}-{match['seed']}" if match else name)
+    return found
+
+
+def _of_capacities(frame: pd.DataFrame) -> dict[str, list[str]]:
+    """Where a capacity comes from, as `walk` or `carbon DE`, and its day, if it has one."""
+    found: dict[str, list[str]] = {"source": [], "day": []}
+    for name, structure in zip(frame["capacity"], frame["cap_structure"], strict=True):
+        match = _DAY.fullmatch(name)
+        source = FIXED_NAME if structure == FIXED else structure or _SEED.sub("", name)
+        found["source"].append(f"{match['signal']} {match['zone']}" if match else source)
+        found["day"].append(match["day"] if match else "")
+    return found
+
+
+def _shapes(frame: pd.DataFrame) -> list[str]:
+    """A short name of each capacity: `fixed`, `walk 0.6`, `DE 2024-07-03`, or the name that it has."""
+    found = []
+    for name, structure, size, source, day in frame[
+        ["capacity", "structure", "range", "source", "day"]
+    ].itertuples(index=False):  # fmt: skip
+        if structure == FIXED:
+            found.append(FIXED_NAME)
+        elif not np.isnan(size):
+            found.append(f"{structure} {written(size)}")
+        else:
+            found.append(f"{source.split(' ')[-1]} {day}" if day else _SEED.sub("", name))
+    return found
+
+
+def _at_fixed(frame: pd.DataFrame, name: str) -> pd.Series:
+    """Of each row's machines and jobs the mean of a column with a conventional scheduler on a fixed capacity."""
+    there = (frame["structure"] == FIXED) & (frame["foresight_h"] == 0.0) & frame["policy"].isin(CONVENTIONAL)
+    means = frame[there].groupby(["platform", "workload"])[name].mean().rename("found")
+    return frame.join(means, on=["platform", "workload"])["found"]

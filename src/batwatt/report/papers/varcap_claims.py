@@ -1,0 +1,263 @@
+"""What the varcap dissertation claims in chapters 5 to 7, and the numbers of a campaign beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from batwatt.report.claims import NO, OPEN, YES, claims_grid, mean_of, verdict_of
+from batwatt.report.grid import Grid
+from batwatt.report.papers.pmbs23 import GOODPUT, written
+from batwatt.report.papers.varcap import CAPACITY, DIMENSIONS, FAILURES, FIXED, NONE, WAIT, WORK
+
+QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)
+"""Student's t, two-sided at 95 %, of 1, 2, ... degrees of freedom; of more it is `FROM_THEN`."""
+FROM_THEN = 2.0
+COLUMNS = ("claim", "study", "point", "measure", "first", "second", "number", "standard_error", "instances", "unit",
+           "verdict")  # fmt: skip
+INSTANCE = ("trace", "walk")
+"""Points that differ in these only are of one number."""
+Side = Mapping[str, str | float]
+HELD: Side = {"structure": FIXED}
+"""The fixed capacity."""
+How = Literal["difference", "more", "less", "times"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A sentence of the text, put as: the number is above `threshold`, of the first beside the second.
+
+    `first` and `second` are what columns of the points are, and both have what `also` says; they may differ in what
+    `free` names, too. `how`: `difference`, first
+    - second; `more`, by how many % the first is more than the second; `less`, by how many % the second is less than the
+    first; `times`, first / second.
+    """
+
+    name: str
+    says: str
+    stems: tuple[str, ...]
+    first: Side
+    second: Side
+    measure: str = GOODPUT.name
+    how: How = "more"
+    threshold: float | None = 0.0
+    also: Side = field(default_factory=dict)
+    free: tuple[str, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        """Unit of its numbers."""
+        if self.how == "difference":
+            return "min" if self.measure == WAIT.name else "% points"
+        return self.how if self.how == "times" else f"% {self.how}"
+
+    def holds(self, study: str) -> bool:
+        """Whether it is of this study."""
+        return any(study == stem or study.startswith(f"{stem}-") for stem in self.stems)
+
+
+_TNG, _TERMINATIONS = ("fig7-4",), ("fig6-3", "fig6-4")
+_OF_THE_TEXT: tuple[Claim, ...] = (
+    Claim(name="range", says="Goodput declines with the range: by 25 to 45 % for HPC at the range 0.6 (5.2.1), by 15 "
+          "to 60 % over all (5.5).", stems=("fig5-2", "fig5-3"), first=HELD, second={"structure": "walk"}, how="less"),
+    Claim(name="range-tng", says="TNG cells lose goodput with the range, 30 to 40 % of it (5.3.1, 5.3.4).",
+          stems=("fig5-8", "fig5-9"), first=HELD, second={"structure": "walk"}, how="less"),
+    Claim(name="step", says="The largest steps produce the worst performance: more goodput with steps of 0.05 than of "
+          "0.2 (5.2.1).", stems=("fig5-2",), first={"step": 0.05}, second={"step": 0.2}),
+    Claim(name="uniform", says="Random walk has more goodput than random uniform, which is up to 35 % worse (5.2.2).",
+          stems=("fig5-3",), first={"structure": "walk"}, second={"structure": "uniform"}, how="less"),
+    Claim(name="frequency", says="Goodput falls as changes become more frequent, from one in 4 h to 4 in one: by up to "
+          "50 % for HPC, 15 % for Azure (5.2.3).", stems=("fig5-6",), first={"period_s": 14400.0},
+          second={"period_s": 900.0}, how="less"),
+    Claim(name="short-stays", says="What short jobs add to goodput remains stable (5.3.1): by how much it falls.",
+          stems=("fig5-9",), first=HELD, second={"structure": "walk"}, measure=f"{GOODPUT.name}_short", how="less",
+          threshold=None),
+    Claim(name="long-falls", says="What long jobs add to goodput falls (5.3.1).", stems=("fig5-9",), first=HELD,
+          second={"structure": "walk"}, measure=f"{GOODPUT.name}_long", how="less"),
+    Claim(name="dependencies-wait", says="Dependencies lengthen waiting, by 4 to 22 % (5.3.2).", stems=("fig5-10",),
+          first={"dependencies": 12.0}, second={"dependencies": 0.0}, measure=WAIT.name, also={"structure": "walk"}),
+    Claim(name="dependencies-goodput", says="With dependencies goodput is 10 to 15 % less in some cells (5.3.2): by "
+          "how much it is less.", stems=("fig5-10",), first={"dependencies": 0.0}, second={"dependencies": 12.0},
+          how="less", threshold=None, also={"structure": "walk"}),
+    Claim(name="long-fraction", says="On a wide walk goodput more than halves as the share of long jobs goes from 10 "
+          "to 100 % (5.3.3).", stems=("fig5-11",), first={"long_fraction": 0.1}, second={"long_fraction": 1.0},
+          how="times", threshold=2.0, also={"structure": "walk"}),
+    Claim(name="real", says="Real variation by carbon costs less goodput than a walk of range 0.6 (5.4.4).",
+          stems=("fig5-16",), first={"structure": "carbon"}, second={"structure": "walk", "range": 0.6}),
+    Claim(name="lww-goodput", says="LWW has more goodput than Random: 44 % on average for HPC (6.1), 26 % with small "
+          "steps.", stems=_TERMINATIONS, first={"label": "LWW"}, second={"label": "Random"}),
+    Claim(name="lfd-goodput", says="LFD has more goodput than Random: 31 % with small steps (6.1).",
+          stems=_TERMINATIONS, first={"label": "LFD"}, second={"label": "Random"}),
+    Claim(name="lww-best", says="LWW has more goodput than LFD (6.1).", stems=_TERMINATIONS, first={"label": "LWW"},
+          second={"label": "LFD"}),
+    Claim(name="lfd-fewest", says="LFD has fewer failures than LWW (6.1).", stems=_TERMINATIONS,
+          first={"label": "LWW"}, second={"label": "LFD"}, measure=FAILURES.name, how="difference"),
+    Claim(name="lfd-failures", says="LFD has 2 to 3 times fewer failures than Random on a walk of range 0.6 in steps "
+          "of 0.05, HPC (6.1): at least twice.", stems=("fig6-3",), first={"label": "Random"}, second={"label": "LFD"},
+          measure=FAILURES.name, how="times", threshold=2.0),
+    Claim(name="foresight-3", says="Three hours of foresight with known run times remove failures (6.2): at least half "
+          "of them.", stems=("fig6-8",), first={"foresight_h": 0.0}, second={"foresight_h": 3.0},
+          measure=FAILURES.name, how="less", threshold=50.0),
+    Claim(name="foresight-6", says="Six hours of it remove nearly all failures (6.2): at least 90 % of them.",
+          stems=("fig6-8",), first={"foresight_h": 0.0}, second={"foresight_h": 6.0}, measure=FAILURES.name,
+          how="less", threshold=90.0),
+    Claim(name="foresight-goodput", says="Six hours of it raise goodput (6.2).", stems=("fig6-8",),
+          first={"foresight_h": 6.0}, second={"foresight_h": 0.0}),
+    Claim(name="german-loss", says="In Germany the work done with carbon awareness alone drops by up to 24 %, 12 % on "
+          "average (6.3).", stems=("german",), first={**HELD, "label": "Random"}, second={"structure": "carbon",
+          "label": "Random"}, measure=WORK.name, how="less"),
+    Claim(name="german-lww", says="LWW eliminates essentially all of that: more work than Random on the same day "
+          "(6.3).", stems=("german",), first={"label": "LWW"}, second={"label": "Random"}, measure=WORK.name,
+          also={"structure": "carbon"}),
+    Claim(name="german-fixed", says="In Germany LWW does more work than the fixed capacity allows (6.3).",
+          stems=("german",), first={"structure": "carbon", "label": "LWW"}, second={**HELD, "label": "Random"},
+          measure=WORK.name),
+    Claim(name="longshort-goodput", says="LongShort has more goodput than Base: 3 times (7.3.1).", stems=_TNG,
+          first={"label": "LongShort"}, second={"label": "Base"}, how="times", threshold=1.0,
+          also={"structure": "walk", "foresight_h": 0.0}),
+    Claim(name="longshort-failures", says="LongShort has fewer failures than Base: 5 times (7.3.1).", stems=_TNG,
+          first={"label": "Base"}, second={"label": "LongShort"}, measure=FAILURES.name, how="times", threshold=1.0,
+          also={"structure": "walk", "foresight_h": 0.0}),
+    Claim(name="longshort-waiting", says="Jobs wait less with LongShort than with Base: 2.4 times (7.3.1).", stems=_TNG,
+          first={"label": "Base"}, second={"label": "LongShort"}, measure=WAIT.name, how="times", threshold=1.0,
+          also={"structure": "walk", "foresight_h": 0.0}),
+    Claim(name="base-foresight", says="Foresight without run times does not help Base (7.3.2): what 24 h of it add.",
+          stems=_TNG, first={"label": "Base", "foresight_h": 24.0}, second={"label": "Base", "foresight_h": 0.0},
+          how="difference", threshold=None, also={"structure": "walk"}),
+    Claim(name="twomode-failures", says="TwoMode with 24 h of foresight has next to no failures, 0.09 % (7.3.2): at "
+          "least 90 % of Base's are removed.", stems=_TNG, first={"label": "Base", "foresight_h": 0.0},
+          second={"label": "TwoMode", "foresight_h": 24.0}, measure=FAILURES.name, how="less", threshold=90.0,
+          also={"structure": "walk"}),
+    Claim(name="longshort-most", says="LongShort gets 95 % of what TwoMode with 24 h of foresight gets (7.3.2).",
+          stems=_TNG, first={"label": "LongShort", "foresight_h": 0.0}, second={"label": "TwoMode",
+          "foresight_h": 24.0}, how="times", threshold=0.95, also={"structure": "walk"}),
+)  # fmt: skip
+
+
+def _longer(claim: Claim) -> Claim:
+    """The same of the studies in which all goes as if jobs ran eight times as long: 3 h are the text's 24 h."""
+
+    def side(given: Side) -> Side:
+        return {name: value / 8.0 if name == "foresight_h" and isinstance(value, float) else value
+                for name, value in given.items()}  # fmt: skip
+
+    return replace(claim, name=f"longer-{claim.name}", says=f"As if jobs ran eight times as long: {claim.says}",
+                   stems=tuple(LONGER[stem] for stem in claim.stems), first=side(claim.first),
+                   second=side(claim.second))  # fmt: skip
+
+
+LONGER = {"fig5-10": "longer-5-10", "fig5-11": "longer-5-11", "fig7-4": "longer-7-4"}
+CLAIMS = (*_OF_THE_TEXT, *(_longer(claim) for claim in _OF_THE_TEXT if set(claim.stems) <= LONGER.keys()))
+"""In the order of the text; the threshold is 0 (1 where it counts times) unless the text says more."""
+
+
+def claims(frame: pd.DataFrame, said: Sequence[Claim] = CLAIMS, dimensions: Sequence[str] = DIMENSIONS) -> pd.DataFrame:
+    """A row per claim and point at which there are pairs, with the columns `COLUMNS`.
+
+    A pair is of the same jobs and walk, and agrees in all `dimensions` but what is compared. Of a quotient, a pair
+    whose second is 0 tells nothing, and is left out.
+    """
+    found = []
+    for claim in said:
+        for study in dict.fromkeys(study for study in frame["study"] if claim.holds(study)):
+            for point, numbers in _numbers(frame[frame["study"] == study], claim, dimensions):
+                number, error, count = mean_of(numbers)
+                verdict = verdict_of(claim.threshold, number, math.inf if math.isnan(error) else error, sure(count))
+                sides = (_named(claim.first), _named(claim.second))
+                found.append((claim.name, study, point, claim.measure, *sides, number, error, count, claim.unit,
+                              verdict))  # fmt: skip
+    return pd.DataFrame(found, columns=list(COLUMNS))
+
+
+def sure(instances: int) -> float:
+    """So many standard errors of the mean of so many instances hold what is true in 95 of 100 cases."""
+    return QUANTILES[instances - 2] if 2 <= instances < len(QUANTILES) + 2 else FROM_THEN
+
+
+def _numbers(rows: pd.DataFrame, claim: Claim, dimensions: Sequence[str]) -> Iterator[tuple[str, pd.Series]]:
+    """What a number is of, as a text, and the numbers of its instances."""
+    sides = claim.first, claim.second
+    first, second = (_picked(rows, {**claim.also, **side}, dimensions) for side in sides)
+    free = {*claim.first, *claim.second, *claim.free, "case"}
+    structures = [{**claim.also, **side}.get("structure") for side in sides]
+    if FIXED not in structures:
+        # nothing is terminated there
+        first, second = (part[part["structure"] != FIXED] for part in (first, second))
+    if len(set(structures)) > 1:
+        free |= set(CAPACITY) if {FIXED, "carbon"} & set(structures) else {"source", "step"}
+    # points are those of the side that varies
+    swapped = structures[0] == FIXED
+    here, there = (second, first) if swapped else (first, second)
+    same = [name for name in dimensions if name not in free]
+    pairs = here[[*dimensions, claim.measure]].merge(there[[*same, claim.measure]], on=same, suffixes=("", "_there"))
+    one, other = pairs[claim.measure], pairs[f"{claim.measure}_there"]
+    numbers = _compared(*((other, one) if swapped else (one, other)), claim.how)
+    by = _apart(pairs, dimensions)
+    for values, part in pairs.groupby(by, sort=False) if by else (((), pairs),):
+        left = numbers[part.index].dropna()
+        if len(left):
+            yield ", ".join(_word(name, value) for name, value in zip(by, values, strict=True)), left
+
+
+def _apart(pairs: pd.DataFrame, dimensions: Sequence[str]) -> list[str]:
+    """The dimensions that tell points apart, without those that follow from others."""
+    found: list[str] = []
+    count = 1
+    for name in dimensions:
+        if name not in (*INSTANCE, "case") and (more := len(pairs[[*found, name]].drop_duplicates())) > count:
+            found, count = [*found, name], more
+    return found
+
+
+def _compared(first: pd.Series, second: pd.Series, how: How) -> pd.Series:
+    if how == "difference":
+        return first - second
+    if how == "less":
+        return 100.0 * (1.0 - second / first.where(first != 0.0))
+    quotient = first / second.where(second != 0.0)
+    return 100.0 * (quotient - 1.0) if how == "more" else quotient
+
+
+def _word(name: str, value: Any) -> str:
+    words = {"range": "range {}", "step": "steps of {}", "period_s": "every {} s", "foresight_h": "foresight {} h",
+             "headroom": "headroom {}", "dependencies": "{} % dependent", "long_fraction": "long jobs {}",
+             "checkpoint_s": "C = {} s", "recovery_s": "R = {} s", "warning_s": "told {} s before",
+             "asked_yield": "yield {}"}  # fmt: skip
+    return words.get(name, "{}").format(written(value))
+
+
+def _picked(rows: pd.DataFrame, side: Side, dimensions: Sequence[str]) -> pd.DataFrame:
+    """The rows that are as a side says, numbers to what they were rounded to."""
+    for name, value in side.items():
+        rows = rows[np.isclose(rows[name], value) if isinstance(value, float) else rows[name] == value]
+    # merged on as they are: what is missing is one value like others
+    numbers = [name for name in dimensions if pd.api.types.is_numeric_dtype(rows[name])]
+    return rows.assign(**{name: rows[name].fillna(NONE) for name in numbers})
+
+
+def _named(side: Side) -> str:
+    names = {FIXED: "fixed"}
+    return ", ".join(names.get(str(value), _word(name, value)) for name, value in side.items())
+
+
+def claims_tables(
+    found: pd.DataFrame, said: Sequence[Claim] = CLAIMS, heading: str = "what the text says (section)"
+) -> list[Grid]:
+    """The table of the claims; none without a number."""
+    if found["number"].notna().sum() == 0:
+        return []
+    notes: Sequence[str] = (
+        "A number is a mean over pairs of runs on the same jobs and the same walk, and is put such that it is larger "
+        f"the more it is as the text says. It is “{YES}” or “{NO}” where the threshold (0 unless the sentence says "
+        f"another; 1 of what counts times) lies outside its 95 % interval (Student's t of its pairs), else “{OPEN}”. "
+        "Few walks tell little, pairs of one trace are not independent, and of many numbers some are far off by "
+        "chance.",
+        "Every number with its standard error is in claims-numbers.csv.",
+    )
+    points = "studies, and values of what varies in them"
+    return [claims_grid(found, said, heading, points, notes)]

@@ -1,0 +1,135 @@
+"""The figures of the varcap dissertation for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from batwatt.errors import InputError
+from batwatt.report.charts import LEVEL, READING, Chart, Key, chart, counts_of, keys_of
+from batwatt.report.exhibits import Entry, Exhibit, Shown
+from batwatt.report.interactive_charts import chart_plot
+from batwatt.report.papers.varcap_charts import CLASSES, LONG, SHORT, SYSTEMS, charts_of
+from batwatt.report.papers.varcap_plans import Plan, plans_of
+from batwatt.report.pictures_charts import charts_figure
+from batwatt.report.table import Campaign, Measure
+from batwatt.results.read import table as read_table
+from batwatt.results.style import CAP, Look
+from batwatt.results.writers import file_of
+
+FAIR = "fig6-4"
+"""The plan whose kept runs tell which jobs are terminated (Figure 6.6)."""
+FAIR_SHAPE = "walk 0.6"
+JOBS = "all jobs"
+SHARE = Measure("share_percent", "share of terminations", "%", "terminations of jobs of a class of run times / all of "
+                "them; beside it the share of jobs", decimals=1)  # fmt: skip
+DEPTHS = ("#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#084594")
+"""Classes of run time, the longer the darker."""
+
+Drawn = list[tuple[Plan, list[Chart]]]
+
+
+def drawn_of(frame: pd.DataFrame, looks: Mapping[str, Look]) -> Drawn:
+    """Every figure that there are runs for, with its panels."""
+    found = [(plan, charts_of(plan, studies, frame, looks)) for plan, studies in plans_of(frame)]
+    return [(plan, panels) for plan, panels in found if panels]
+
+
+def chart_exhibits(drawn: Drawn, frame: pd.DataFrame, campaign: Campaign) -> Iterator[Exhibit]:
+    """The figures in the order of the text, with the one of the classes of jobs after the terminations."""
+    for plan, panels in drawn:
+        by_measure = [measure for measure in plan.measures if any(panel.measure is measure for panel in panels)]
+        across = _across(len(panels), len(by_measure))
+        meanings = "; ".join(f"{measure.title}: {measure.meaning}" for measure in by_measure)
+        level = f" The dashed line is the {LEVEL}." if any(panel.level is not None for panel in panels) else ""
+        reading = READING.format(counts_of(panels))
+        caption = f"{_sentence(plan.title)}. {reading}{level} {_sentence(meanings)}."
+        yield exhibit(plan.id, f"{plan.figure}: {plan.title}", caption, panels, across)
+        if plan.stem == FAIR:
+            fair = list(_fair(plan, frame, campaign))
+            if fair:
+                caption = (
+                    "Terminations on a walk of range 0.6 by the run time of the job, beside the jobs of all run times."
+                )
+                yield exhibit("fig6-6", "Figure 6.6: which jobs are terminated", caption, fair, min(3, len(fair)))
+
+
+def _across(panels: int, measures: int) -> int:
+    """How many panels stand side by side: those of a measure if there are several, else all measures."""
+    each = panels // measures
+    return min(3, each if each > 1 else panels)
+
+
+def exhibit(name: str, title: str, caption: str, panels: Sequence[Chart], across: int) -> Exhibit:
+    """Panels as a figure of the report."""
+    shown = tuple(
+        Shown(f"plot-{name}-{number}", f"{panel.measure.title} by {panel.x_axis or 'case'} ({panel.title})",
+              chart_plot(panel))
+        for number, panel in enumerate(panels)
+    )  # fmt: skip
+    entries = [Entry(key.name, key.colour, key.label) for key in keys_of(panels)]
+    if any(panel.level is not None for panel in panels):
+        entries.append(Entry(LEVEL, CAP))
+    kinds = ("png", "svg", "pdf")
+    return Exhibit(name, title, caption, {name: charts_figure(panels, across)}, shown, kinds, tuple(entries))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _fair(plan: Plan, frame: pd.DataFrame, campaign: Campaign) -> Iterator[Chart]:
+    """A panel per system: shares of the classes of kept runs, or else of short and long jobs."""
+    for study in dict.fromkeys(study for study in frame["study"] if plan.holds(study)):
+        rows = frame[(frame["study"] == study) & (frame["shape"] == FAIR_SHAPE)]
+        found = [_shares(campaign, key, label) for key, label in rows[["key", "label"]].itertuples(index=False)]
+        kept = [part for part in found if part is not None]
+        shares, keys = _of_classes(kept) if kept else _of_halves(rows)
+        end = study.removeprefix(plan.stem).strip("-")
+        order = [JOBS, *dict.fromkeys(rows["label"])]
+        panel = chart(SYSTEMS.get(end, end), SHARE, "stacks", "", shares, keys, xs=order)
+        if panel is not None:
+            yield panel
+
+
+def _shares(campaign: Campaign, key: str, label: str) -> pd.DataFrame | None:
+    """The file of classes of a kept run, with its label; None without, or of a run without terminations."""
+    prefix = campaign.prefix(key)
+    if not file_of(prefix, "classes").is_file():
+        return None
+    try:
+        return read_table(prefix, "classes").assign(label=label)
+    except InputError:
+        return None
+
+
+def _of_classes(kept: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, list[Key]]:
+    parts = []
+    first = kept[0]
+    names = [_class(low, high) for low, high in first[["from_h", "to_h"]].itertuples(index=False)]
+    for part in kept:
+        of_label = pd.DataFrame({"series": names, "x": part["label"], "value": _percent(part["terminations"])})
+        parts.append(of_label)
+    parts.append(pd.DataFrame({"series": names, "x": JOBS, "value": _percent(first["jobs"])}))
+    keys = [Key(name, DEPTHS[n % len(DEPTHS)]) for n, name in enumerate(names)]
+    return pd.concat(parts, ignore_index=True), keys
+
+
+def _of_halves(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[Key]]:
+    counts = rows[["terminations_short", "terminations_long"]]
+    shares = 100.0 * counts.div(counts.sum(axis=1).where(lambda total: total > 0.0), axis=0)
+    parts = [pd.DataFrame({"series": name, "x": rows["label"], "value": shares[f"terminations{CLASSES[name][0]}"]})
+             for name in (SHORT, LONG)]  # fmt: skip
+    return pd.concat(parts, ignore_index=True), [Key(name, CLASSES[name][1]) for name in (SHORT, LONG)]
+
+
+def _percent(counts: pd.Series) -> pd.Series:
+    total = float(counts.sum())
+    return 100.0 * counts / total if total > 0.0 else counts * float("nan")
+
+
+def _class(low_h: float, high_h: float) -> str:
+    if high_h == float("inf"):
+        return f"more than {low_h:g} h"
+    return f"{low_h:g} to {high_h:g} h" if low_h else f"up to {high_h:g} h"

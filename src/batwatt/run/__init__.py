@@ -1,0 +1,1 @@
+"""One run: what determines it, its inputs, and the files that it leaves."""

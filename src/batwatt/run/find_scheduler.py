@@ -1,0 +1,217 @@
+"""Finding a scheduler: one of ours by name, a file by path, or one of pybatsim's own by name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import pkgutil
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any, Literal, get_args, get_origin
+
+import batwatt
+from batwatt.errors import BatwattError, InputError, UnknownNameError
+from batwatt.scheduling.base import Scheduler
+from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of
+
+OURS = ("platform", "envelope", "capacity", "until_s", "switch")
+"""Options that a run gives to a scheduler of ours by itself."""
+
+
+class SchedulerError(BatwattError):
+    """A scheduler raised something: its author's business, so the message says what and where."""
+
+
+def our_schedulers() -> Iterator[tuple[str, type[Scheduler]]]:
+    """(name, class) of every scheduler in `batwatt.schedulers`, sorted by name."""
+    # the folder lies outside src/, where a type checker does not find it
+    schedulers = importlib.import_module("batwatt.schedulers")
+    for name in sorted(module.name for module in pkgutil.iter_modules(schedulers.__path__)):
+        module = importlib.import_module(f"batwatt.schedulers.{name}")
+        yield name, getattr(module, class_name(name))
+
+
+def describe_schedulers() -> Iterator[tuple[str, str]]:
+    """(name, first line of its docstring) of each of our schedulers."""
+    for name, scheduler in our_schedulers():
+        yield name, first_line(scheduler)
+
+
+def describe_options(name: str) -> Iterator[tuple[str, str]]:
+    """(name, what it is and its default) of each option of one of our schedulers. Raises InputError."""
+    ours = dict(our_schedulers())
+    if name not in ours:
+        hint = "Give one of these, or the path of a .py file; see `batwatt policies`."
+        raise UnknownNameError("SCHEDULER", "scheduler of ours", name, ours, hint)
+    yield from _options_of(ours[name])
+
+
+def _options_of(scheduler: type[Scheduler]) -> Iterator[tuple[str, str]]:
+    for option, field in scheduler.Options.model_fields.items():
+        allowed = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+        choices = f": {', '.join(allowed)}" if allowed else ""
+        default = "" if field.default is None else f" (default {json.dumps(field.default)})"
+        yield option, f"{field.description}{choices}{default}"
+
+
+def class_name(stem: str) -> str:
+    """pybatsim's rule: the file `fooBar.py` defines the class `FooBar`."""
+    return stem[:1].upper() + stem[1:]
+
+
+def _pybatsim_files() -> dict[str, Path]:
+    """The schedulers that come with pybatsim, by name."""
+    try:
+        files = importlib.metadata.files("pybatsim") or ()
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    return {
+        file.stem: Path(str(file.locate()))
+        for file in files
+        if len(file.parts) == 2 and file.parts[0] == "schedulers" and file.suffix == ".py" and file.stem != "__init__"
+    }
+
+
+def scheduler_class(name: str) -> type[Any]:
+    """The class that `name` (of ours, of pybatsim's, or the path of a .py file) stands for."""
+    ours = dict(our_schedulers())
+    if name in ours:
+        return ours[name]
+    if is_file_name(name):
+        return _from_file(Path(name))
+    theirs = _pybatsim_files()
+    if name not in theirs:
+        hint = "Give a name or the path of a .py file; see `batwatt policies`."
+        raise UnknownNameError("--scheduler", "scheduler", name, [*ours, *theirs], hint)
+    return _from_file(theirs[name])
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a scheduler is named by its file."""
+    return "/" in name or name.endswith(".py")
+
+
+def _module_of(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise InputError(path, "no such scheduler file", "give the path of a .py file; names: `batwatt policies`")
+    if path.suffix != ".py":
+        raise InputError(path, "is not a .py file", "give the path of a scheduler in Python")
+    spec = importlib.util.spec_from_file_location(f"batwatt_user_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise InputError(path, f"cannot be loaded: {_told(error, str(path))}", "mend the file") from error
+    return module
+
+
+def _from_file(path: Path) -> type[Any]:
+    module, wanted = _module_of(path), class_name(path.stem)
+    found = getattr(module, wanted, None)
+    if not isinstance(found, type):
+        raise InputError(path, f"defines no class {wanted}", "pybatsim derives the class from the file's name")
+    if not hasattr(found, "onNoMoreEvents"):
+        raise InputError(path, f"{wanted} is no scheduler", "derive it from batsim.batsim.BatsimScheduler")
+    return found
+
+
+def describe_file(path: Path) -> dict[str, list[tuple[str, str]]]:
+    """What a .py file defines, by kind: schedulers, parts for `-o`, options; (name, first line of its docstring) each.
+
+    A part that is not registered has the name of its class. Raises InputError.
+    """
+    module = _module_of(path)
+    found: dict[str, list[tuple[str, str]]] = {}
+    registered = {part: name for kind in KINDS for name, part in parts_of(kind)}
+    for name, thing in vars(module).items():
+        if not isinstance(thing, type) or thing.__module__ != module.__name__:
+            continue
+        kind = "scheduler" if hasattr(thing, "onNoMoreEvents") else kind_of(thing)
+        if kind is not None:
+            found.setdefault(kind, []).append((registered.get(thing, name), first_line(thing)))
+            if issubclass(thing, Scheduler):
+                found.setdefault("option", []).extend(_options_of(thing))
+    if not found:
+        raise InputError(path, "defines no scheduler, order, placement or response", "see docs/batsim.md")
+    return found
+
+
+def make_scheduler(name: str, options: Mapping[str, Any], found: type[Any] | None = None) -> Any:
+    """A scheduler with its options; of ours, the options are checked. `found`: its class, if that is known already."""
+    found = found or scheduler_class(name)
+    with blaming(name, found):
+        if issubclass(found, Scheduler):
+            return found(options)
+        foreign = {key: value for key, value in options.items() if key not in OURS}
+        return found(options=foreign)
+
+
+@contextmanager
+def blaming(name: str, scheduler: Any) -> Iterator[None]:
+    """SchedulerError, which says what, where and when, for what a scheduler raises that is not meant for the user.
+
+    `scheduler`: the scheduler while it runs, or its class before.
+    """
+    kind = scheduler if isinstance(scheduler, type) else type(scheduler)
+    try:
+        yield
+    except (BatwattError, OSError) as error:
+        # an OSError of our own concerns an output; one of the scheduler's is among what it raised
+        if isinstance(error, BatwattError) or not (_culprit(error) or _within(error, kind)):
+            raise
+        raise _blame(name, scheduler, error) from error
+    except (Exception, SystemExit) as error:
+        raise _blame(name, scheduler, error) from error
+
+
+def _blame(name: str, scheduler: Any, error: BaseException) -> SchedulerError:
+    kind = scheduler if isinstance(scheduler, type) else type(scheduler)
+    who = f"the scheduler {Path(name).stem!r}"
+    frame = _culprit(error)
+    owner = type(frame.f_locals["self"]) if frame is not None and "self" in frame.f_locals else None
+    if owner is not None and not issubclass(kind, owner):
+        who = f"{kind_of(owner) or 'class'} {owner.__name__} of {who}"
+    place = frame.f_code.co_filename if frame is not None else _within(error, kind)
+    bs = getattr(scheduler, "bs", None)
+    when = f" at {bs.time():.6g} s of the simulation" if bs is not None else ""
+    return SchedulerError(f"{who} raised {_told(error, place)}{when}; `batwatt -v ...` shows the traceback")
+
+
+def _culprit(error: BaseException) -> FrameType | None:
+    """The innermost frame of a file that belongs to the user: none of ours, of Python's or of an installed package."""
+    paths = sysconfig.get_paths()
+    others = (str(Path(batwatt.__file__).parent), *(paths[name] for name in ("stdlib", "purelib", "platlib")))
+    others += tuple(importlib.import_module("batwatt.schedulers").__path__)
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    # <frozen ...> and <string> are nobody's files
+    files = ((frame, frame.f_code.co_filename) for frame in reversed(frames) if frame.f_code.co_filename[:1] != "<")
+    return next((frame for frame, file in files if not file.startswith(others)), None)
+
+
+def _within(error: BaseException, scheduler: type[Any]) -> str | None:
+    """The file, of the scheduler's class or else of one that it derives from, in which the error happened."""
+    frames = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    modules = [sys.modules.get(base.__module__) for base in scheduler.__mro__ if base.__module__ != "batsim.batsim"]
+    files = (getattr(module, "__file__", None) for module in modules)
+    return next((file for file in files if file in frames), None)
+
+
+def _told(error: BaseException, file: str | None) -> str:
+    """An exception in one line: type, text, and the innermost place in `file` (or anywhere) where it happened."""
+    what = "SystemExit" if isinstance(error, SystemExit) else type(error).__name__
+    text = " ".join(str(error).split())
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if frame.filename == file] or frames[-1:]
+    told = f"{what}: {text}" if text else what
+    if isinstance(error, SyntaxError) or not inside:
+        return told
+    return f"{told} ({inside[-1].filename}:{inside[-1].lineno}, in {inside[-1].name})"

@@ -1,0 +1,204 @@
+"""What a run is made of, read: platform, workload, envelope and capacity, from files or made on the fly."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from batwatt.errors import InputError
+from batwatt.files import whole_file
+from batwatt.inputs.platforms.host_choice import all_hosts, platform_of
+from batwatt.inputs.platforms.machines import Machines, machines_xml
+from batwatt.inputs.series.capacity import read_capacity, to_csv
+from batwatt.inputs.series.capacity_spec import CapacitySpec, parse_capacity
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.traces.convert import SUFFIXES, read_trace
+from batwatt.inputs.traces.in_flops import json_in_flops, workload_in_flops
+from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
+from batwatt.inputs.traces.trace import LATEST_S
+from batwatt.inputs.traces.window import window_json, window_workload
+from batwatt.inputs.workloads.batsim_json import load_json, read_bytes, read_text, read_workload
+from batwatt.inputs.workloads.google_like import to_text
+from batwatt.model.platform import MACHINE, Platform
+from batwatt.model.series import Series
+from batwatt.model.workload import LONG_S, Workload, merged
+from batwatt.results.goodput import Window
+from batwatt.results.writers import file_of
+from batwatt.run.find_scheduler import our_schedulers
+from batwatt.run.spec import RunSpec
+
+_log = logging.getLogger(__name__)
+BEYOND_S = 30 * 86_400.0
+"""How long after twice the last submission a capacity that is made ends, in s; its last value holds from there on."""
+
+
+@dataclass(frozen=True)
+class Materials:
+    """The inputs of a run; `cores` are those of a machine, jobs of more than `long_s` s are long.
+
+    `simulated` is the workload as it runs, if it is another one than what it is measured by: delays in flops.
+    """
+
+    platform: Platform
+    workload: Workload
+    envelope: Series | None
+    capacity: Series | None
+    cores: int
+    window: Window | None
+    long_s: float = LONG_S
+    simulated: Workload | None = None
+    others: tuple[Workload, ...] = ()
+
+    @property
+    def run(self) -> list[Workload]:
+        """What the engine runs."""
+        return [self.simulated or self.workload, *self.others]
+
+    @property
+    def measured(self) -> Workload:
+        """All jobs, to measure the run by."""
+        return merged([self.workload, *self.others])
+
+
+def is_trace(workload: Path) -> bool:
+    """Whether a file is a trace of jobs, by its name, and no Batsim workload."""
+    return workload.name.lower().removesuffix(".gz").endswith(tuple(SUFFIXES))
+
+
+def capacity_named(text: str | Path) -> Path | CapacitySpec:
+    """What a text such as `walk:range=0.6,seed=1` describes, or the file that it names. Raises InputError."""
+    if not str(text).strip():
+        raise InputError("capacity", f"{text!r} is no capacity", "give a file, or a text such as walk:range=0.6")
+    return parse_capacity(str(text)) or Path(text)
+
+
+def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
+    """Read everything that a run needs. Raises InputError."""
+    everything = all_hosts(spec.platform, spec.hosts.master)
+    loads = _json_workloads(spec)
+    platform = spec.hosts.of(everything, max((load.nb_res for load in loads), default=None))
+    for ignored in platform.not_simulated if spec.engine != "batsim" else ():
+        _log.warning("%s: the embedded engine ignores %s", platform.source, ignored)
+    machines = machines_of(platform)
+    cores = max(machines.values())
+    if is_trace(spec.workload):
+        # what is handed to somebody else's scheduler may come back changed
+        ours = spec.scheduler in dict(our_schedulers())
+        loads = [(kept_trace if ours else windowed)(spec.workload, spec.window, len(platform), spec.length_unit)]
+    elif SECONDS[spec.length_unit] != 1.0:
+        raise InputError("--length-unit", "is for traces of jobs: Batsim's JSON is in s", "leave it out")
+    else:
+        for path, load in zip(spec.workloads, loads, strict=True):
+            last_s = max((job.submit_time_s for job in load.jobs), default=0.0)
+            if last_s > LATEST_S:
+                text = "%s: a job is submitted at %.15g s: milliseconds since 1970? then divide all times by 1000"
+                _log.warning(text, path, last_s)
+    workload, *others = loads
+    capacity = None
+    if spec.capacity is not None:
+        last_s = max((job.submit_time_s for load in loads for job in load.jobs), default=0.0)
+        capacity = capacity_of(spec.capacity, len(machines), last_s)
+    series = read_series(envelope) if envelope is not None else None
+    speed_flops = reference_flops(spec, platform)
+    simulated = None if speed_flops is None else workload_in_flops(workload, speed_flops)
+    return Materials(platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others))
+
+
+def _json_workloads(spec: RunSpec) -> list[Workload]:
+    """The workloads w0, w1, ... of Batsim's files; none if there is one file and that is a trace. Raises InputError."""
+    paths = spec.workloads
+    traces = [path for path in paths if is_trace(path)]
+    if traces and len(paths) > 1:
+        problem = "is a trace: several workloads must be Batsim's JSON"
+        raise InputError(traces[0], problem, "convert it with `batwatt convert`, or give it alone")
+    if len(paths) > 1 and spec.in_flops:
+        problem = f"{len(paths)} workloads, but the delays of one only become flops for a scheduler that changes speeds"
+        raise InputError("--workload", problem, "give one")
+    if traces and spec.hosts.mmax_workload:
+        raise InputError("--mmax-workload", f"the trace {traces[0]} has no 'nb_res'", "use --mmax")
+    simulate = spec.engine != "batsim"
+    return [] if traces else [read_workload(path, f"w{i}", simulate=simulate) for i, path in enumerate(paths)]
+
+
+def capacity_of(given: Path | CapacitySpec, machines: int, last_submission_s: float = 0.0) -> Series:
+    """The machines alive out of so many, read or made; what is made ends long after the jobs. Raises InputError."""
+    if isinstance(given, CapacitySpec):
+        return given.series(machines, 2.0 * last_submission_s + BEYOND_S)
+    return read_capacity(given, machines)
+
+
+def write_capacity(prefix: Path, series: Series) -> Path:
+    """Write the capacity that a run made as `PREFIX_capacity.csv`; returns its path. Raises InputError."""
+    return _write(file_of(prefix, "capacity"), to_csv(series))
+
+
+def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
+    """The same run, on so many hosts, with what is made on the fly written under a prefix for another process.
+
+    A capacity that was made is there already, by `write_capacity`: only the scheduler needs it.
+    """
+    platform, workload = spec.platform, spec.workload
+    if isinstance(platform, Machines):
+        platform = _write(file_of(prefix, "platform", ".xml"), machines_xml(platform))
+    speed_flops = reference_flops(spec, platform_of(spec.platform, spec.hosts))
+    if is_trace(workload) or speed_flops is not None:
+        if is_trace(workload):
+            data = window_json(read_trace(workload, spec.length_unit), *_bounds(spec.window), hosts, workload)
+        else:
+            data = load_json(read_text(workload), workload)
+        if speed_flops is not None:
+            data = json_in_flops(data, speed_flops)
+        workload = _write(file_of(prefix, "workload", ".json"), to_text(data))
+    return replace(spec, platform=platform, workload=workload, length_unit="s")
+
+
+def _write(path: Path, text: str) -> Path:
+    with whole_file(path) as out:
+        out.write(text)
+    return path
+
+
+def reference_flops(spec: RunSpec, platform: Platform) -> float | None:
+    """The speed in flop/s at which delays are turned into work, None if they stay delays; see `RunSpec.in_flops`."""
+    if spec.in_flops:
+        host = platform.hosts[0]
+        return host.pstates[host.initial_pstate].speed_flops
+    under_power = spec.envelope or spec.options.get("envelope")
+    if spec.in_flops is None and is_trace(spec.workload) and (under_power or not platform.one_speed):
+        return platform.fastest_flops
+    return None
+
+
+def machines_of(platform: Platform) -> dict[str, int]:
+    """The machines of a platform with their numbers of hosts."""
+    machines: dict[str, int] = {}
+    for host in platform.hosts:
+        name = host.properties.get(MACHINE, host.name)
+        machines[name] = machines.get(name, 0) + 1
+    return machines
+
+
+def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s") -> Workload:
+    """The workload that a trace with times in `unit`, cut to a window, is for so many hosts. Raises InputError."""
+    return window_workload(read_trace(trace, unit), *_bounds(window), hosts, source=trace)
+
+
+def kept_trace(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s") -> Workload:
+    """The same; the last ones are kept by path and content, as a campaign has many runs of a trace in a row."""
+    try:
+        sha256 = hashlib.sha256(read_bytes(trace)).hexdigest()
+    except InputError:
+        return windowed(trace, window, hosts, unit)
+    return _kept(trace, sha256, window, hosts, unit)
+
+
+@lru_cache(maxsize=2)
+def _kept(trace: Path, sha256: str, window: Window | None, hosts: int, unit: TimeUnit) -> Workload:
+    return windowed(trace, window, hosts, unit)
+
+
+def _bounds(window: Window | None) -> tuple[float | None, float | None]:
+    return (None, None) if window is None else (window.begin_s, window.end_s)

@@ -1,0 +1,75 @@
+"""What made the files of a run: inputs by content, options, versions, and how long it took."""
+
+from __future__ import annotations
+
+import hashlib
+import platform as python_platform
+from dataclasses import asdict, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from batwatt import __version__
+from batwatt.engine.config import EngineConfig
+from batwatt.files import write_json
+from batwatt.inputs.platforms.host_choice import HostChoice
+from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.results.writers import file_of
+from batwatt.run.spec import RunSpec
+from batwatt.systems.powercap.scheduler import EVENTS
+
+
+def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s: float) -> None:
+    """PREFIX_metadata.json: what made these files (inputs by content, options, versions) and how long it took."""
+    inputs = {"workload": spec.workload, "events": spec.events}
+    inputs |= {f"workload w{number}": path for number, path in enumerate(spec.more_workloads, 1)}
+    if isinstance(spec.capacity, CapacitySpec):
+        inputs |= {f"capacity {path.name}": path for path in spec.capacity.files()}
+    else:
+        inputs["capacity"] = spec.capacity
+    if not isinstance(spec.platform, Machines):
+        inputs["platform"] = spec.platform
+    # with all hosts, as then no platform is read
+    options = replace(spec, hosts=HostChoice()).scheduler_options()
+    for name in ("platform", "envelope", "reference"):
+        given = options.get(name)
+        # a scheduler of somebody else may mean something else by it
+        if isinstance(given, str | Path) and given != EVENTS and Path(given).is_file():
+            inputs[name] = Path(given)
+    if spec.scheduler.endswith(".py"):
+        inputs["scheduler"] = Path(spec.scheduler)
+    metadata = {
+        "batwatt": __version__,
+        "engine": spec.engine,
+        "engine_config": {name: getattr(config, name) for name in EngineConfig.__slots__},
+        "scheduler": spec.scheduler,
+        "options": {key: str(value) if isinstance(value, Path) else value for key, value in spec.options.items()},
+        "capacity": str(spec.capacity) if spec.capacity is not None else None,
+        "inputs": {
+            name: {"path": str(path), "sha256": _sha256(path)} for name, path in inputs.items() if path is not None
+        },
+        "hosts": asdict(spec.hosts),
+        "machines": asdict(spec.platform) if isinstance(spec.platform, Machines) else None,
+        "window_s": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
+        "length_unit": spec.length_unit,
+        "long_s": spec.long_s,
+        "seed": spec.options.get("seed"),
+        "versions": {
+            "python": python_platform.python_version(),
+            **{name: _version(name) for name in ("pybatsim", "pyzmq", "procset", "numpy", "pandas")},
+        },
+        "elapsed_s": round(elapsed_s, 3),
+    }
+    # an option of a foreign scheduler may be NaN
+    write_json(file_of(prefix, "metadata", ".json"), metadata, allow_nan=True)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,166 @@
+"""The offline optimum as a run: planned here, replayed on the embedded engine, written under a prefix."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.errors import InputError
+from batwatt.files import write_json
+from batwatt.inputs.platforms.host_choice import platform_of
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.workloads.batsim_json import read_workload
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+from batwatt.model.workload import Workload
+from batwatt.results.metrics import Metrics
+from batwatt.results.writers import file_of
+from batwatt.run.run import run, staging
+from batwatt.run.spec import RunSpec
+from batwatt.systems.powercap.optimum.optimum import Budget, Report, Solution, optimise
+from batwatt.systems.powercap.optimum.plan_file import write_plan
+from batwatt.systems.powercap.optimum.problem import Problem, make_problem
+from batwatt.systems.powercap.optimum.schedule import BrokenScheduleError, name_servers
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+
+LOGGER = logging.getLogger(__name__)
+DEFAULT_TIME_LIMIT_S = 600.0
+HEURISTICS: tuple[Mapping[str, Any], ...] = (
+    {"placement": "easy", "order": "slowdown", "response": "hfld"},
+    {"placement": "first-fit", "order": "asc", "response": "idfs"},
+    {"placement": "easy", "order": "slowdown", "response": "none"},
+    {"placement": "easy", "order": "slowdown", "response": "frugal"},
+    {"placement": "easy", "order": "slowdown", "response": "frugal", "forecast_steps": 1},
+)
+"""The runs of heuristics, the paper's and ours, whose orders of starts the search begins with."""
+MAX_SEED = 2**31 - 1
+"""The largest seed that CP-SAT takes."""
+SAME = 1e-6
+"""The replay may differ from the plan's mean slowdown by this much, relatively."""
+
+
+@dataclass(frozen=True)
+class OptimumResult:
+    """The metrics of the replay, the bound and the gap, the prefix of the files, and the steps nobody can keep."""
+
+    metrics: Metrics
+    lower_bound: float
+    gap: float
+    proven_optimal: bool
+    prefix: Path
+    unavoidable: int
+
+
+def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> OptimumResult:
+    """Plan, replay, and write the files under `spec.prefix`: all of them, or none if it fails.
+
+    `spec.options`: `time_limit_s` (wall clock in s, default 600) or `effort` (deterministic), and `seed`. Raises
+    InputError for bad input, also if a job can never run under the envelope.
+    """
+    budget, envelope = check_optimum(spec)
+    platform = platform_of(spec.platform, spec.hosts)
+    workload = read_workload(spec.workload)
+    problem = make_problem(platform, workload, envelope)
+    orders = _orders(problem, platform, workload, envelope)
+    solution = optimise(problem, budget, orders, report)
+    with staging(spec.prefix) as inner:
+        plan = file_of(inner, "plan", ".json")
+        write_plan(plan, name_servers(problem, solution.schedule))
+        replay = replace(spec, scheduler="planned", options={"plan": str(plan)}, prefix=inner, engine="embedded")
+        metrics = run(replay).metrics
+        _check(problem, solution, metrics)
+        _amend(inner, spec, problem, solution, metrics)
+    if problem.raised:
+        LOGGER.info(
+            "%d steps have a cap below what the machine draws if all of it is put to sleep at 0 s", problem.raised
+        )
+    return OptimumResult(
+        metrics, round(solution.bound, 6), round(solution.gap, 6), solution.proven, spec.prefix, problem.raised
+    )
+
+
+def check_optimum(spec: RunSpec) -> tuple[Budget, Series]:
+    """The budget and the envelope that a run of the optimum is given. Raises InputError."""
+    budget = _budget(spec.options)
+    if spec.envelope is None:
+        raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
+    if spec.events is not None:
+        raise InputError("--events", "the optimum knows no events", "leave them out")
+    return budget, read_series(spec.envelope)
+
+
+def _budget(options: Mapping[str, Any]) -> Budget:
+    known = ("time_limit_s", "effort", "seed")
+    for name in options:
+        if name not in known:
+            raise InputError(f"option {name!r}", "is not one of the optimum", f"use {', '.join(known)}")
+    effort, limit_s, seed = options.get("effort"), options.get("time_limit_s"), options.get("seed", 0)
+    if effort is not None and limit_s is not None:
+        raise InputError("option 'effort'", "goes without 'time_limit_s'", "give one of the two")
+    if effort is not None and (type(effort) is not int or effort < 1):
+        raise InputError("option 'effort'", f"{effort!r} is not a whole number >= 1", "1 is about a second")
+    if type(seed) is not int or not 0 <= seed <= MAX_SEED:
+        raise InputError(
+            "option 'seed'", f"{seed!r} is not a whole number >= 0 and <= {MAX_SEED}", "leave it out for 0"
+        )
+    if effort is not None:
+        return Budget(effort=effort, seed=seed)
+    limit_s = DEFAULT_TIME_LIMIT_S if limit_s is None else limit_s
+    if isinstance(limit_s, bool) or not isinstance(limit_s, int | float) or not 0.0 < limit_s < math.inf:
+        raise InputError("option 'time_limit_s'", f"{limit_s!r} is not a number of seconds > 0", "the default is 600")
+    return Budget(time_limit_s=float(limit_s), seed=seed, cores=os.cpu_count() or 1)
+
+
+def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: Series) -> Iterator[list[int]]:
+    """The orders in which heuristics start the jobs; those that they kill come by their submission."""
+    tasks = problem.tasks
+    for parts in HEURISTICS:
+        scheduler = EnvelopeScheduler({**parts, "platform": platform, "envelope": envelope})
+        # what a heuristic cannot do is no news for the user of the optimum
+        scheduler.logger = logging.Logger("heuristic", logging.CRITICAL)
+        record = simulate(Engine(platform, [workload], EngineConfig(energy=True)), scheduler)
+        began = {f"{workload.name}!{row.job_id}": row.starting_time for row in record.jobs if row.success}
+        yield sorted(range(len(tasks)), key=lambda j: (began.get(tasks[j].id, tasks[j].submit_s), j))
+
+
+def _check(problem: Problem, solution: Solution, metrics: Metrics) -> None:
+    """The replay must give what the plan claims."""
+    value = metrics.mean_slowdown
+    killed = metrics.killed_power + metrics.killed_walltime
+    fine = value is not None and abs(value - solution.value) <= SAME * solution.value
+    if not fine or killed or metrics.jobs_finished != len(problem.tasks) or (metrics.violations or 0) > problem.raised:
+        text = f"planned {solution.value}, replayed {value} with {killed} kills and {metrics.violations} violations"
+        raise BrokenScheduleError(text)
+
+
+def _amend(inner: Path, spec: RunSpec, problem: Problem, solution: Solution, metrics: Metrics) -> None:
+    """Add to the replay's metrics and metadata what they do not know of the plan."""
+    figures = {
+        **metrics.as_dict(),
+        "lower_bound": round(solution.bound, 6),
+        "gap": round(solution.gap, 6),
+        "proven_optimal": solution.proven,
+    }
+    write_json(file_of(inner, "metrics", ".json"), figures)
+    path = file_of(inner, "metadata", ".json")
+    metadata = json.loads(path.read_text(encoding="utf-8"))
+    metadata["scheduler"] = "optimum"
+    metadata["options"] = dict(spec.options)
+    metadata["seed"] = spec.options.get("seed", 0)
+    metadata["versions"]["ortools"] = version("ortools")
+    metadata["optimum"] = {
+        "jobs": len(problem.tasks),
+        "envelope_steps": problem.envelope_steps,
+        "raised_caps": problem.raised,
+    }
+    write_json(path, metadata)

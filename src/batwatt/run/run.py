@@ -1,0 +1,310 @@
+"""One run: inputs, an engine, a scheduler, and the files that they leave."""
+
+from __future__ import annotations
+
+import logging
+import math
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import seldom_collected, serve, simulate
+from batwatt.engine.launch import batsim_command, drive
+from batwatt.errors import DeadlockError, InputError, PeerError
+from batwatt.files import whole_set
+from batwatt.inputs.platforms.machines import Machines, SpeedMachines
+from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.workloads.events import read_events
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+from batwatt.model.workload import LONG_S
+from batwatt.results.classes import write_classes
+from batwatt.results.columns import FILES
+from batwatt.results.metrics import Metrics, measured, write_metrics
+from batwatt.results.power import power_series, write_power
+from batwatt.results.unfinished import why_none_finished
+from batwatt.results.writers import file_of, write_record
+from batwatt.run.find_scheduler import blaming, make_scheduler, scheduler_class
+from batwatt.run.inputs import Materials, capacity_named, gather, with_files, write_capacity
+from batwatt.run.metadata import write_metadata
+from batwatt.run.spec import RunSpec
+from batwatt.scheduling.base import Scheduler
+from batwatt.systems.powercap.envelope import EVENT_TYPE, EVENT_VALUE
+from batwatt.systems.powercap.scheduler import EVENTS
+
+LOGGER = logging.getLogger(__name__)
+Progress = Callable[[float, int], None]
+"""Called with the date in s and the number of jobs that have ended so far."""
+OUTPUTS = (
+    *((stem, ".csv") for stem in FILES),
+    *(("metrics", ".json"), ("metadata", ".json"), ("platform", ".xml"), ("workload", ".json"), ("capacity", ".csv")),
+)
+"""Stem and suffix of every file that a run may leave."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run gave: its metrics, and the files under its prefix."""
+
+    metrics: Metrics
+    prefix: Path
+
+
+class _Watched:
+    """A link that reports progress."""
+
+    def __init__(self, link: Any, progress: Progress) -> None:
+        self._link = link
+        self._progress = progress
+        self._ended = 0
+
+    def message(self) -> dict[str, Any]:
+        message: dict[str, Any] = self._link.message()
+        self._ended += sum(event["type"] == "JOB_COMPLETED" for event in message["events"])
+        self._progress(message["now"], self._ended)
+        return message
+
+    def reply(self, answer: dict[str, Any]) -> None:
+        self._link.reply(answer)
+
+
+def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True) -> RunResult:
+    """Carry out a run and write its files under `spec.prefix`: all of them, or none if it fails.
+
+    A deadlock on the embedded engine leaves Batsim's files for inspection, as Batsim does, and is raised. Files are on
+    the disk when this returns, unless they need not be `durable`.
+    """
+    with seldom_collected():
+        return _run(spec, progress, durable)
+
+
+def _run(spec: RunSpec, progress: Progress | None, durable: bool) -> RunResult:
+    began = time.perf_counter()
+    found = scheduler_class(spec.scheduler)
+    spec = _with_speeds(_with_one_capacity(_with_one_length(spec, found), found), found)
+    given = spec.envelope or spec.options.get("envelope")
+    materials = gather(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
+    platform, envelope = materials.platform, materials.envelope
+    options = spec.scheduler_options(platform)
+    if isinstance(spec.capacity, CapacitySpec):
+        options["capacity"] = materials.capacity
+    if "long_s" in _options_of(found):
+        options.setdefault("long_s", spec.long_s)
+    scheduler = make_scheduler(spec.scheduler, options, found)
+    config = _config_for(spec, scheduler, platform)
+    if spec.events is not None:
+        events = read_events(spec.events, config.forward_unknown_events, len(platform))
+        told = _envelope_of(events, spec.events)
+        if spec.options.get("envelope") == EVENTS and told is None:
+            raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
+        envelope = envelope or told
+    else:
+        events = ()
+    deadlock: DeadlockError | None = None
+    with staging(spec.prefix, durable) as inner:
+        if spec.engine == "embedded":
+            engine = Engine(platform, materials.run, config, events)
+            watch = (lambda link: _Watched(link, progress)) if progress else None
+            try:
+                with blaming(spec.scheduler, scheduler):
+                    record = simulate(engine, scheduler, watch)
+            except DeadlockError as error:
+                record, deadlock = engine.close(), error
+            write_record(record, inner)
+            # of millions of jobs these rows take more memory than all that follows
+            for rows in (record.jobs, record.machine_states, record.pstate_changes, record.consumed_energy):
+                rows.clear()
+        else:
+            _run_apart(with_files(spec, len(platform), inner), scheduler, config, inner, progress)
+        if isinstance(spec.capacity, CapacitySpec) and materials.capacity is not None:
+            write_capacity(inner, materials.capacity)
+        metrics = write_results(inner, replace(materials, envelope=envelope))
+        write_metadata(inner, spec, config, time.perf_counter() - began)
+    if deadlock is not None:
+        raise deadlock
+    why = why_none_finished(metrics, materials.simulated or materials.workload, platform)
+    if why is not None:
+        LOGGER.warning("%s", why)
+    return RunResult(metrics, spec.prefix)
+
+
+def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
+    """The options that a scheduler of ours has; none of somebody else's."""
+    return scheduler.Options.model_fields if issubclass(scheduler, Scheduler) else {}
+
+
+def _with_speeds(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
+    """The same run with jobs and machines that can be slowed down, if the scheduler does that. Raises InputError."""
+    if not (issubclass(scheduler, Scheduler) and scheduler.needs_speeds):
+        return replace(spec, in_flops=False) if "capacity" in _options_of(scheduler) else spec
+    if spec.config.energy is False:
+        problem = f"the scheduler {spec.scheduler!r} changes speeds, which Batsim does with energy accounting only"
+        raise InputError("--no-energy", problem, "leave it out")
+    platform = spec.platform
+    if isinstance(platform, Machines) and not isinstance(platform, SpeedMachines):
+        given = {entry.name: getattr(platform, entry.name) for entry in fields(platform)}
+        platform = SpeedMachines(**given)
+    return replace(spec, platform=platform, in_flops=True)
+
+
+def _with_one_length(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
+    """The same run with the scheduler's idea of a long job for the figures, unless they have one of their own."""
+    given = spec.options.get("long_s")
+    if spec.long_s != LONG_S or "long_s" not in _options_of(scheduler):
+        return spec
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0.0 < given < math.inf:
+        return replace(spec, long_s=float(given))
+    return spec
+
+
+def _with_one_capacity(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
+    """The same run with the capacity told once, for the scheduler and for what is measured. Raises InputError."""
+    follows = "capacity" in _options_of(scheduler)
+    if spec.capacity is not None and not follows:
+        problem = f"the scheduler {spec.scheduler!r} follows no capacity in machines"
+        raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
+    given = spec.options.get("capacity")
+    if not (follows and isinstance(given, str | Path) and given):
+        return spec
+    capacity = capacity_named(given)
+    if spec.capacity is not None and capacity != spec.capacity:
+        problem = f"{str(given)!r} is another one than --capacity {str(spec.capacity)!r}"
+        raise InputError("option 'capacity'", problem, "give one of them")
+    return replace(spec, capacity=capacity)
+
+
+def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
+    """Play Batsim on the wire for a scheduler that listens on `endpoint`; writes Batsim's files.
+
+    `ready` is called when all inputs are read, before the scheduler is waited for.
+    """
+    materials = gather(spec, None)
+    hosts = len(materials.platform)
+    events = read_events(spec.events, spec.config.forward_unknown_events, hosts) if spec.events else ()
+    engine = Engine(materials.platform, materials.run, spec.config, events)
+    with staging(spec.prefix) as inner:
+        ready()
+        write_record(serve(engine, endpoint, spec.patience_s), inner)
+
+
+@contextmanager
+def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
+    """A prefix in a hidden folder; what was written there appears under `prefix`, as a set, if the block ends well.
+
+    Otherwise nothing is left, not even folders made for it. Files of an earlier run under the same prefix that this
+    one did not write are removed. InputError if the place cannot be written.
+    """
+    try:
+        folderish = prefix.name in ("", "..") or prefix.is_dir()
+    except OSError as error:
+        raise _unwritable(prefix, error) from None
+    if folderish:
+        raise InputError("--export", f"{str(prefix)!r} is a folder", f"give a prefix of files such as {prefix / 'run'}")
+    names = [file_of(prefix, stem, suffix).name for stem, suffix in OUTPUTS]
+    last = [file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")]
+    try:
+        shown = f"--export {prefix}"
+        with whole_set(prefix.parent, prefix.name, last=last, old=names, durable=durable, shown=shown) as part:
+            yield part / prefix.name
+    except OSError as error:
+        raise _unwritable(prefix, error) from None
+
+
+def _unwritable(prefix: Path, error: OSError) -> InputError:
+    return InputError(f"--export {prefix}", f"cannot be written ({error.strerror})", "choose another place")
+
+
+def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConfig:
+    """The engine's options, with what the scheduler cannot do without."""
+    settings = {name: getattr(spec.config, name) for name in EngineConfig.__slots__}
+    if settings["energy"] is None:
+        settings["energy"] = platform.has_power
+    if isinstance(scheduler, Scheduler) and scheduler.needs_dynamic_jobs:
+        settings["dynamic_jobs"] = settings["profile_reuse"] = True
+    if spec.options.get("envelope") == EVENTS:
+        if spec.events is None:
+            raise InputError(
+                "--events", "the envelope is to come as events but there is no events file", "make one: batwatt events"
+            )
+        settings["forward_unknown_events"] = True
+    return EngineConfig(**settings)
+
+
+def _envelope_of(events: Sequence[Any], where: Path) -> Series | None:
+    """The envelope that comes as events; None if none of them tells of power."""
+    rows: dict[float, float] = {}
+    for event in events:
+        if event.raw.get("type") != EVENT_TYPE:
+            continue
+        value = event.raw.get(EVENT_VALUE)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+            problem = f"{EVENT_TYPE} at {event.time_s:g} s: {EVENT_VALUE!r} is {value!r}"
+            raise InputError(where, problem, "give watts >= 0, as `batwatt events` does")
+        rows[event.time_s] = float(value)
+    return Series(tuple(rows), tuple(rows.values()), "power_w") if rows else None
+
+
+def _run_apart(spec: RunSpec, scheduler: Any, config: EngineConfig, prefix: Path, progress: Progress | None) -> None:
+    """Run the scheduler here and Batsim, real or ours, in a process of its own, which reads files."""
+    assert isinstance(spec.platform, Path)
+    if spec.engine == "batsim":
+        binary = shutil.which(spec.batsim)
+        if binary is None:
+            raise InputError(
+                "--batsim", f"{spec.batsim!r} is not an executable on PATH", "install Batsim 4.x or give its path"
+            )
+        args = [*config.batsim_args(), *spec.hosts.batsim_args(), "--disable-schedule-tracing", *spec.batsim_args]
+        command = batsim_command(binary, spec.platform, spec.workloads, prefix, spec.events, args)
+        name = "Batsim"
+    else:
+        command = _engine_command(spec, config, prefix)
+        name = "the engine process"
+    watch = (lambda link: _Watched(link, progress)) if progress else (lambda link: link)
+    with blaming(spec.scheduler, scheduler):
+        drive(scheduler, command, name, spec.patience_s, watch)
+    if not file_of(prefix, "jobs").exists():
+        raise PeerError(f"{name} ended well but wrote no {file_of(spec.prefix, 'jobs').name}")
+
+
+def _engine_command(spec: RunSpec, config: EngineConfig, prefix: Path) -> Callable[[str], list[str]]:
+    """Command line of `batwatt engine` as a function of the scheduler's endpoint."""
+
+    def command(endpoint: str) -> list[str]:
+        line: list[Any] = [sys.executable, "-m", "batwatt", "engine", "-p", spec.platform, *spec.hosts.batsim_args()]
+        for workload in spec.workloads:
+            line += ["-w", workload]
+        line += ["-s", endpoint, "-e", prefix, "--energy" if config.energy else "--no-energy"]
+        line += [flag for flag in config.batsim_args() if flag != "-E"]
+        if spec.events is not None:
+            line += ["--events", spec.events]
+        return [str(word) for word in line]
+
+    return command
+
+
+def write_results(prefix: Path, materials: Materials) -> Metrics:
+    """Work out what Batsim's files under a prefix tell; write PREFIX_metrics.json, _power.csv and _classes.csv."""
+    metrics, ledger = measured(
+        prefix,
+        materials.measured,
+        materials.envelope,
+        materials.platform.fastest_flops,
+        capacity=materials.capacity,
+        cores=materials.cores,
+        window=materials.window,
+        long_s=materials.long_s,
+        slowed=materials.simulated is not None,
+    )
+    write_metrics(prefix, metrics)
+    if ledger is not None:
+        write_classes(prefix, ledger)
+    if file_of(prefix, "consumed_energy").exists() and metrics.makespan_s:
+        write_power(prefix, power_series(prefix, metrics.makespan_s), materials.envelope)
+    return metrics

@@ -1,0 +1,87 @@
+"""What determines a run, before anything is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from batwatt.engine.config import EngineConfig
+from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
+from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.traces.jobs_csv import TimeUnit
+from batwatt.model.platform import Platform
+from batwatt.model.workload import LONG_S
+from batwatt.results.goodput import Window
+
+EngineName = Literal["embedded", "wire", "batsim"]
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything that determines a run. Paths are read when it starts; `options` are the scheduler's.
+
+    A workload that is not JSON is a trace of jobs, its times in `length_unit` if it is CSV, cut to the window if there
+    is one. A capacity is a file, or made when the run starts. Jobs of more than `long_s` s are long; unless told apart,
+    for the scheduler as for the figures. With `more_workloads` they are called w0, w1, ..., as in Batsim.
+    `hosts` chooses among those of a platform file.
+
+    With `in_flops` delays run as flops that last as long at the nominal speed, that of the first host as it begins;
+    without, as delays. None: those of a trace run as flops that last as long at the platform's fastest speed if it has
+    several or an envelope is given, unless the scheduler follows a capacity in machines, and needs their lengths.
+    """
+
+    platform: Path | Machines
+    workload: Path
+    scheduler: str = "powercap"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    prefix: Path = Path("out/batwatt")
+    envelope: Path | None = None
+    events: Path | None = None
+    engine: EngineName = "embedded"
+    config: EngineConfig = field(default_factory=EngineConfig)
+    batsim: str = "batsim"
+    batsim_args: Sequence[str] = ()
+    patience_s: float | None = 300.0
+    capacity: Path | CapacitySpec | None = None
+    window: Window | None = None
+    length_unit: TimeUnit = "s"
+    long_s: float = LONG_S
+    in_flops: bool | None = None
+    more_workloads: tuple[Path, ...] = ()
+    hosts: HostChoice = field(default_factory=HostChoice)
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.long_s < math.inf:
+            raise ValueError(f"long_s must be > 0 s and finite, got {self.long_s!r}")
+
+    @property
+    def workloads(self) -> tuple[Path, ...]:
+        """All files of jobs."""
+        return (self.workload, *self.more_workloads)
+
+    def scheduler_options(self, platform: Platform | None = None) -> dict[str, Any]:
+        """The scheduler's options with the run's own platform, envelope, capacity and end, unless they name others.
+
+        The platform is the one given, if it has been read; else its file's name, or what is read of it if hosts are
+        chosen. A capacity that is to be made is not among them.
+        """
+        options = dict(self.options)
+        if platform is not None:
+            options.setdefault("platform", platform)
+        elif not isinstance(self.platform, Machines) and "platform" not in options:
+            chosen = self.hosts != HostChoice()
+            options["platform"] = platform_of(self.platform, self.hosts) if chosen else str(self.platform)
+        if self.envelope is not None:
+            options.setdefault("envelope", str(self.envelope))
+        if isinstance(self.capacity, Path):
+            options.setdefault("capacity", str(self.capacity))
+        if self.config.energy is False and self.capacity is not None:
+            options.setdefault("switch", False)
+        if self.window is not None and self.capacity is not None:
+            # a little later, so that what was killed at the end is told from what went on
+            options.setdefault("until_s", self.window.end_s + 1.0)
+        return options

@@ -1,0 +1,60 @@
+"""What all our schedulers share: checked options, and pybatsim's callbacks that most of them have no use for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from batsim.batsim import BatsimScheduler, Job
+
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.model.platform import Platform
+from batwatt.scheduling.options import SchedulerOptions, parse_options
+
+__all__ = ["Job", "Scheduler"]
+
+
+class Scheduler(BatsimScheduler):
+    """A pybatsim scheduler with checked options; `Options` says which."""
+
+    Options: ClassVar[type[SchedulerOptions]] = SchedulerOptions
+    needs_speeds: ClassVar[bool] = False
+    """Whether it changes how fast jobs run: then delays become flops, and cores have several speeds."""
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(dict(options or {}))
+        self.logger = logging.getLogger(f"batwatt.{type(self).__name__.lower()}")
+        self.settings: Any = parse_options(self.Options, self.options)
+        self.platform = self._read_platform()
+
+    def _read_platform(self) -> Platform | None:
+        given = self.settings.platform
+        if given is None or isinstance(given, Platform):
+            return given
+        return read_platform(given)
+
+    @property
+    def needs_dynamic_jobs(self) -> bool:
+        """Whether Batsim must be started with dynamic jobs and profile reuse."""
+        return False
+
+    def onSimulationBegins(self) -> None:
+        """Check that Batsim runs the platform that the options name."""
+        count = self.bs.nb_compute_resources
+        platform = self.platform
+        if platform is not None:
+            theirs = [self.bs.compute_resources[i]["name"] for i in range(count)]
+            if [host.name for host in platform.hosts] != theirs:
+                problem = f"is not the platform that Batsim runs ({count} hosts, the first is {theirs[0]!r})"
+                raise InputError(platform.source, problem, "give both the same file")
+
+    def onJobsKilled(self, jobs: list[Job]) -> None:
+        """Their completion was announced, too."""
+
+    def onRequestedCall(self) -> None:
+        """A step may begin; `onNoMoreEvents` looks at the date."""
+
+    def onReportEnergyConsumed(self, consumed_energy: float) -> None:
+        """Not asked for."""

@@ -1,0 +1,240 @@
+"""The books of machines that jobs share: what is free, who runs where, how long that may last, which are in service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.scheduling.fleet_kernel import first_free, first_with_room, most_room
+from batwatt.scheduling.foresight import Outlook
+
+_UNKNOWN = Outlook()
+Places = NDArray[np.int64]
+"""Machines of a job, in the order in which they were taken."""
+NOWHERE: Places = np.empty(0, dtype=np.int64)
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """A job of the workload through all its runs; times in s. `number` counts arrivals.
+
+    `machines` is how many it has to itself; 0: it shares one, and then needs `memory` there. `part_s` is the start of
+    its run, or of the present part of it if it was moved, and `left_s` what was left of `length_s` then. `rank` is the
+    place in a queue, `missing` the number of jobs that it waits for.
+    """
+
+    number: int
+    name: str
+    job: Any
+    submit_s: float
+    cpus: int
+    machines: int
+    memory: float
+    length_s: float
+    assumed_s: float
+    estimate_s: float
+    long: bool
+    left_s: float
+    rank: float = 0.0
+    attempt: int = 1
+    missing: int = 0
+    part_s: float = 0.0
+    places: Places = field(default_factory=lambda: NOWHERE)
+    bits: int = 0
+    """Which cores of a machine that it shares."""
+    dying: bool = False
+    moving: bool = False
+    refused: bool = False
+
+    @property
+    def width(self) -> int:
+        """The number of machines on which it runs."""
+        return self.machines or 1
+
+    def done_s(self, now_s: float) -> float:
+        """How much of its length it has run at a date, all parts together."""
+        return now_s - self.part_s + self.length_s - self.left_s
+
+    def work(self, now_s: float) -> float:
+        """The core seconds that are lost if it is killed."""
+        return self.cpus * self.done_s(now_s)
+
+
+class Fleet:
+    """`machines` machines of `cores` cores and `memory` each. Machine 0 is the safest."""
+
+    def __init__(self, machines: int, cores: int, memory: float, stable: int = 0) -> None:
+        self.cores = cores
+        self.memory_each = memory
+        self.free = np.full(machines, cores, dtype=np.int64)
+        self.memory = np.full(machines, memory)
+        self.until_s = np.full(machines, -1.0)
+        # they never leave, so that foresight takes them for busy for ever and restrains nobody there
+        self.until_s[:stable] = np.inf
+        self._stable = stable
+        self.in_service = np.zeros(machines, dtype=np.bool_)
+        self.ready = np.ones(machines, dtype=np.bool_)
+        """Switched on."""
+        self.usable = np.zeros(machines, dtype=np.bool_)
+        self.whole = np.zeros(machines, dtype=np.bool_)
+        """Usable, and all cores free."""
+        self.serving = 0
+        self.outlook = Outlook()
+        self.tasks: dict[int, Task] = {}
+        """What runs, by number."""
+        self._on: list[list[Task]] = [[] for _ in range(machines)]
+        self._owner = np.full(machines, -1, dtype=np.int64)
+        """The number of the task that has a machine to itself, -1 without one."""
+        self._found = np.empty(machines, dtype=np.int64)
+        self._each = list(np.arange(machines).reshape(-1, 1))
+
+    def __len__(self) -> int:
+        return len(self.free)
+
+    # room -------------------------------------------------------------------------------------------------------
+
+    def most_free(self, low: int, high: int) -> int:
+        """The most cores that are free on one machine of low .. high - 1; -1 if none of them is usable."""
+        return int(most_room(self.free, self.usable, low, high))
+
+    def free_machines(self, low: int, high: int) -> int:
+        """How many usable machines of low .. high - 1 are free altogether."""
+        return int(np.count_nonzero(self.whole[low:high]))
+
+    def has_room(self, cpus: int, memory: float, low: int, high: int) -> bool:
+        """Whether a machine has so many cores and so much memory free, whatever is known of the future."""
+        part = slice(low, high)
+        return bool((self.usable[part] & (self.free[part] >= cpus) & (self.memory[part] >= memory)).any())
+
+    def place(
+        self, task: Task, now_s: float, low: int, high: int, upwards: bool, *, blind: bool = False
+    ) -> Places | None:
+        """The machines on which a task may start now, looked for in one direction; None if it may not.
+
+        `blind`: whatever is known of the future.
+        """
+        seen = _UNKNOWN if blind or high <= self._stable else self.outlook
+        if not task.machines:
+            m = first_with_room(
+                self.free, self.memory, self.until_s, self.usable, seen.dates_s, seen.limits, seen.counts, now_s,
+                task.assumed_s, task.cpus, task.memory, low, high, upwards,
+            )  # fmt: skip
+            return self._each[m] if m >= 0 else None
+        enough = first_free(
+            self.whole, seen.dates_s, seen.limits, seen.counts, now_s, task.assumed_s, task.machines, low, high,
+            upwards, self._found,
+        )  # fmt: skip
+        return self._found[: task.machines].copy() if enough else None
+
+    def on(self, machine: int) -> Sequence[Task]:
+        """The tasks of a machine."""
+        owner = self._owner[machine]
+        return self._on[machine] if owner < 0 else (self.tasks[owner],)
+
+    # who runs where ---------------------------------------------------------------------------------------------
+
+    def add(self, task: Task, places: Places, now_s: float) -> None:
+        """Let a task run on machines from now on, for as long as it is assumed to."""
+        task.places = places
+        self.tasks[task.number] = task
+        until_s = now_s + task.assumed_s - (task.length_s - task.left_s)
+        if not task.machines:
+            m = int(places[0])
+            self.free[m] -= task.cpus
+            self.whole[m] = False
+            self._on[m].append(task)
+            if self.memory_each < np.inf:
+                self._recount_memory(m)
+            self._until(m, max(until_s, self.until_s[m]))
+            return
+        self.free[places] = 0
+        self.whole[places] = False
+        self.memory[places] = 0.0
+        self._owner[places] = task.number
+        unstable = places[places >= self._stable]
+        self.until_s[unstable] = until_s
+        self.outlook.count(now_s, until_s, len(unstable))
+
+    def remove(self, task: Task) -> None:
+        """A task has ended, or is as good as that."""
+        del self.tasks[task.number]
+        places, task.places = task.places, NOWHERE
+        if not task.machines:
+            m = int(places[0])
+            self.free[m] += task.cpus
+            self._look(m)
+            self._on[m].remove(task)
+            if self.memory_each < np.inf:
+                self._recount_memory(m)
+            if self.outlook.known:
+                self._until(m, max((self._ends_s(other) for other in self._on[m]), default=-1.0))
+            return
+        self.free[places] = self.cores
+        self._look(places)
+        self.memory[places] = self.memory_each
+        self._owner[places] = -1
+        unstable = places[places >= self._stable]
+        self.outlook.count(-1.0, self._ends_s(task), -len(unstable))
+        self.until_s[unstable] = -1.0
+
+    def _look(self, machines: Places | int) -> None:
+        self.whole[machines] = self.usable[machines] & (self.free[machines] == self.cores)
+
+    @contextmanager
+    def hidden(self, machines: Places) -> Iterator[None]:
+        """As if these machines were not usable, for a while."""
+        usable, whole = self.usable[machines], self.whole[machines]
+        self.usable[machines] = self.whole[machines] = False
+        try:
+            yield
+        finally:
+            self.usable[machines], self.whole[machines] = usable, whole
+
+    def _ends_s(self, task: Task) -> float:
+        return task.part_s + task.assumed_s - (task.length_s - task.left_s)
+
+    def _until(self, machine: int, until_s: float) -> None:
+        if machine < self._stable:
+            return
+        before_s = self.until_s[machine]
+        if until_s > before_s:
+            self.outlook.count(before_s, until_s, 1)
+        elif until_s < before_s:
+            self.outlook.count(until_s, before_s, -1)
+        self.until_s[machine] = until_s
+
+    def _recount_memory(self, machine: int) -> None:
+        # from the whole each time, so that nothing is left of rounding
+        self.memory[machine] = self.memory_each - sum(sorted(task.memory for task in self._on[machine]))
+
+    # service ----------------------------------------------------------------------------------------------------
+
+    def serve(self, machines: NDArray[np.int64], wanted: bool) -> None:
+        """Take machines into service, or out of it."""
+        self.in_service[machines] = wanted
+        self.serving += len(machines) if wanted else -len(machines)
+        self.usable[machines] = wanted & self.ready[machines]
+        self._look(machines)
+
+    def switched(self, machines: NDArray[np.int64], on: bool) -> None:
+        """Machines are on, or not."""
+        self.ready[machines] = on
+        self.usable[machines] = self.in_service[machines] & on
+        self._look(machines)
+
+    def idle(self, in_service: bool, low: int = 0) -> NDArray[np.int64]:
+        """The machines from `low` on that are in service (or are not) and have no task, ascending."""
+        return low + np.flatnonzero((self.in_service[low:] == in_service) & (self.free[low:] == self.cores))
+
+    def serving_from(self, low: int) -> NDArray[np.int64]:
+        """The machines from `low` on that are in service, ascending."""
+        return low + np.flatnonzero(self.in_service[low:])
+
+    def busy(self, low: int = 0) -> NDArray[np.int64]:
+        """The machines from `low` on that are in service and have tasks, ascending."""
+        return low + np.flatnonzero(self.in_service[low:] & (self.free[low:] < self.cores))

@@ -1,0 +1,86 @@
+"""The hosts of many machines: which ones a job gets, and switching machines off and on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.model import hostset
+from batwatt.scheduling.fleet import Fleet, Task
+from batwatt.scheduling.machine_stock import grouped
+
+Numbers = NDArray[np.int64]
+
+
+class Hosts:
+    """The hosts of machines as Batsim describes them, all machines being on at first. Raises InputError."""
+
+    def __init__(self, described: Sequence[Mapping[str, Any]], switch: bool) -> None:
+        members, self._off_state, self._on_state = grouped(described, switch)
+        self.cores = len(members[0])
+        self._ids = np.array(members)
+        machine_of = np.empty(len(described), dtype=np.int64)
+        machine_of[self._ids] = np.arange(len(members))[:, None]
+        self._machine_of = machine_of
+        self._first: list[int] = self._ids[:, 0].tolist()
+        self._together = bool((np.diff(self._ids, axis=1) == 1).all())
+        self._full = (1 << self.cores) - 1
+        self._on = np.ones(len(members), dtype=np.bool_)
+        self._wanted = np.zeros(len(members), dtype=np.bool_)
+        self._changing = np.zeros(len(members), dtype=np.bool_)
+        self._arrived = np.zeros(len(members), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    # jobs -------------------------------------------------------------------------------------------------------
+
+    def take(self, task: Task, fleet: Fleet) -> int:
+        """The mask of the hosts that a task gets on its machines, of which the lowest free."""
+        if task.machines:
+            ids = self._ids[task.places].ravel()[: task.cpus]
+            return self._mask(ids)
+        machine = int(task.places[0])
+        used = task.bits = 0
+        for other in fleet.on(machine):
+            used |= other.bits
+        task.bits = hostset.lowest(self._full & ~used, task.cpus)
+        if self._together:
+            return task.bits << self._first[machine]
+        return self._mask(self._ids[machine][hostset.ids(task.bits)])
+
+    def _mask(self, ids: Numbers) -> int:
+        bits = np.zeros(int(ids.max()) + 1, dtype=np.uint8)
+        bits[ids] = 1
+        return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
+
+    # switching --------------------------------------------------------------------------------------------------
+
+    def want(self, machines: Numbers, on: bool) -> None:
+        """Machines should be on, or off."""
+        self._wanted[machines] = on
+
+    def switches(self, fleet: Fleet) -> Iterator[tuple[int, int]]:
+        """The masks of hosts to be switched now, and the p-states for them: of machines without a task."""
+        if self._off_state is None:
+            return
+        now = (self._wanted != self._on) & ~self._changing & (fleet.free == fleet.cores)
+        for on, state in ((True, self._on_state), (False, self._off_state)):
+            machines = np.flatnonzero(now & (self._wanted == on))
+            if len(machines):
+                self._changing[machines] = True
+                fleet.switched(machines, False)
+                yield self._mask(self._ids[machines].ravel()), state
+
+    def arrived(self, low: int, high: int, pstate: int) -> tuple[Numbers, bool]:
+        """The hosts low .. high are in a p-state: which machines are, with all of their hosts, and whether it is on."""
+        machines = self._machine_of[low : high + 1]
+        self._arrived += np.bincount(machines, minlength=len(self))
+        whole = np.flatnonzero(self._arrived == self.cores)
+        self._arrived[whole] = 0
+        self._changing[whole] = False
+        self._on[whole] = pstate == self._on_state
+        return whole, pstate == self._on_state

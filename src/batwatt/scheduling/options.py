@@ -1,0 +1,113 @@
+"""The options of a scheduler: JSON that names parts and inputs, checked before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.platforms.platform_gen import number_text
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+from batwatt.scheduling.registry import KINDS
+
+PartChoice = str | dict[str, Any]
+
+
+class SchedulerOptions(BaseModel):
+    """Options of every scheduler of ours; unknown names are errors."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, frozen=True)
+
+    platform: str | Path | Platform | None = Field(None, description="platform file, for the servers' speeds and watts")
+
+
+class EnvelopeOptions(SchedulerOptions):
+    """Options of every scheduler that follows an envelope."""
+
+    order: PartChoice | None = Field(None, description="queue order")
+    placement: PartChoice | None = Field(None, description="placement of jobs on servers")
+    response: PartChoice | None = Field(None, description="response to a new power cap")
+    envelope: str | Path | Series | None = Field(
+        None, description="CSV file of the power envelope, or 'events' if the engine forwards it as external events"
+    )
+    on_kill: Literal["drop", "resubmit"] = Field("drop", description="what becomes of a job killed for power")
+    work_estimate: Literal["walltime", "learned", "exact"] | None = Field(
+        None,
+        description="estimate of a job's work: its walltime at the fastest state, the largest share of that which a "
+        "job has needed so far, or what its profile says; by default as the response has it",
+    )
+    forecast_steps: int = Field(
+        0, ge=0, le=10_000, description="number of caps ahead that the scheduler is told, 0 to 10000"
+    )
+    forecast_error: float = Field(
+        0.0,
+        ge=0.0,
+        le=10.0,
+        allow_inf_nan=False,
+        description="standard deviation of the relative error a step ahead, 0 to 10",
+    )
+    forecast_seed: int = Field(0, ge=0, description="seed of the forecast's errors, a whole number >= 0")
+
+
+def parse_options(model: type[SchedulerOptions], options: Mapping[str, Any]) -> SchedulerOptions:
+    """The options as a model; InputError names the option, its value and what is allowed."""
+    known = set(model.model_fields)
+    for name in options:
+        if name not in known:
+            raise UnknownNameError("options", "option", name, known, "See `batwatt policies SCHEDULER`.")
+    for kind in KINDS:
+        choice = options.get(kind)
+        if choice == "" or (isinstance(choice, dict) and "name" not in choice):
+            raise InputError(f"option {kind!r}", f"{_shown(choice)} is not {_wanted(model, kind)}")
+    for name in ("envelope", "platform", "capacity", "reference"):
+        if options.get(name) == "":
+            raise InputError(f"option {name!r}", '"" is not a file', "leave it out or name one")
+    try:
+        return model.model_validate(dict(options))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = str(first["loc"][0]) if first["loc"] else "options"
+        raise InputError(f"option {name!r}", f"{_shown(first.get('input'))} is not {_wanted(model, name)}") from None
+
+
+def _shown(value: object) -> str:
+    try:
+        return json.dumps(value)[:60]
+    except (TypeError, ValueError):
+        return repr(value)[:60]
+
+
+def _wanted(model: type[SchedulerOptions], name: str) -> str:
+    """What an option may be, in words."""
+    field = model.model_fields[name]
+    if name in KINDS:
+        article = "an" if name[0] in "aeiou" else "a"
+        return f'the name of {article} {name}, or an object with its "name" and parameters; see `batwatt policies`'
+    if get_origin(field.annotation) is list:
+        return f"a list as {json.dumps(field.default)} ({field.description})"
+    kinds = (field.annotation, *get_args(field.annotation))
+    for kind in kinds:
+        if get_origin(kind) is Literal:
+            return f"one of {', '.join(json.dumps(value) for value in get_args(kind))}"
+    for number, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number")):
+        if number in kinds:
+            return f"{words}{_bounds(field)} ({field.description})"
+    return f"the name of a file ({field.description})"
+
+
+def _bounds(field: FieldInfo) -> str:
+    """The bounds of a number, as in ` >= 0 and <= 8760`."""
+    signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+    bounds = [
+        f"{sign} {number_text(getattr(bound, name))}"
+        for name, sign in signs.items()
+        for bound in field.metadata
+        if hasattr(bound, name)
+    ]
+    return f" {' and '.join(bounds)}" if bounds else ""

@@ -1,0 +1,1 @@
+"""Shifting and suspending jobs under a carbon or price signal (carbon thesis)."""

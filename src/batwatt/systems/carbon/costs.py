@@ -1,0 +1,111 @@
+"""Reserved, on-demand and spot machines: which segment of a job runs on which, when it starts, and what that costs."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from batwatt.errors import InputError
+from batwatt.systems.carbon.outcome import ON_DEMAND, RESERVED, SPOT
+from batwatt.units import HOUR_S, finite
+
+_RELEASE, _ARRIVAL, _DUE = range(3)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Money per cpu and hour on demand and on spot machines; a reserved cpu costs `reserved_share` of on demand.
+
+    The defaults are those of GAIA, in dollars. Raises InputError.
+    """
+
+    on_demand_h: float = 0.0624
+    spot_h: float = 0.01248
+    reserved_share: float = 0.4
+
+    def __post_init__(self) -> None:
+        for name in ("on_demand_h", "spot_h", "reserved_share"):
+            value = getattr(self, name)
+            try:
+                known = finite(value) >= 0.0
+            except ValueError:
+                known = False
+            if not known:
+                raise InputError("prices", f"{name} must be a number >= 0, got {value!r}", "correct it")
+
+    def rates(self) -> dict[str, float]:
+        """What a cpu costs per second on each kind of machine; reserved ones are paid as a whole."""
+        return {ON_DEMAND: self.on_demand_h / HOUR_S, RESERVED: 0.0, SPOT: self.spot_h / HOUR_S}
+
+    def fixed(self, reserved: int, last_start_s: float) -> float:
+        """What `reserved` cpus cost from 0 s to the last start: R x share x rate x last start (GAIA)."""
+        return reserved * self.reserved_share * self.on_demand_h / HOUR_S * last_start_s
+
+
+FREE = Prices(0.0, 0.0, 0.0)
+"""Machines that cost nothing."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A segment of a job that begins at `begin_s`; with `conserving`, as soon as its cpus are free among the reserved.
+
+    That is from `arrival_s` on, and at `begin_s` at the latest. With `spot` it runs on spot machines.
+    """
+
+    arrival_s: float
+    begin_s: float
+    length_s: float
+    cpus: int
+    conserving: bool = False
+    spot: bool = False
+
+
+@dataclass(frozen=True)
+class Given:
+    """When a request begins, and on which machines."""
+
+    begin_s: float
+    machine: str
+
+
+def assign(requests: Sequence[Request], reserved: int) -> list[Given]:
+    """What each request gets, in their order, if `reserved` cpus are there besides those on demand.
+
+    At each date at which something happens, reserved cpus whose segment ends are freed first; then the requests that
+    are due or waiting are gone through by (arrival, place in the list). One takes reserved cpus if all of its cpus are
+    free among them. If not, it runs on demand if it is due, and else goes on waiting while later ones are tried.
+    """
+    order = sorted(range(len(requests)), key=lambda index: (requests[index].arrival_s, index))
+    rank = {index: place for place, index in enumerate(order)}
+    serial = count()
+    # all of one date are taken together
+    events = [
+        (request.arrival_s if kind == _ARRIVAL else request.begin_s, kind, next(serial), rank[index])
+        for index, request in enumerate(requests)
+        for kind in ((_ARRIVAL, _DUE) if request.conserving and not request.spot else (_DUE,))
+    ]
+    heapq.heapify(events)
+    free, waiting = reserved, set[int]()
+    given: list[Given | None] = [None] * len(requests)
+    while events:
+        now_s, due = events[0][0], set[int]()
+        while events and events[0][0] == now_s:
+            _, kind, _, what = heapq.heappop(events)
+            if kind == _RELEASE:
+                free += what
+            elif given[order[what]] is None:
+                (waiting if kind == _ARRIVAL else due).add(what)
+        for place in sorted(waiting | due) if free else sorted(due):
+            request = requests[order[place]]
+            machine = SPOT if request.spot else RESERVED if request.cpus <= free else ON_DEMAND
+            if machine == ON_DEMAND and place not in due:
+                continue
+            given[order[place]] = Given(now_s, machine)
+            waiting.discard(place)
+            if machine == RESERVED:
+                free -= request.cpus
+                heapq.heappush(events, (now_s + request.length_s, _RELEASE, next(serial), request.cpus))
+    return [found for found in given if found is not None]

@@ -1,0 +1,1 @@
+"""Figures of carbon plans and of what they emit."""

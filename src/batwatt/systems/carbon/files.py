@@ -1,0 +1,155 @@
+"""Signals from files, as far as they matter; what a policy has done, and plans, as files and JSON."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from batwatt.errors import InputError
+from batwatt.files import whole_set, write_json
+from batwatt.inputs.series.signal_csv import DAY_S, SignalFile, moment, read_rows, read_signal
+from batwatt.model.phases import constant
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.execution import Execution, ShiftJob, carry_out
+from batwatt.systems.carbon.outcome import Outcome
+from batwatt.units import HOUR_S, finite
+
+_log = logging.getLogger(__name__)
+
+
+def read_course(file: SignalFile, until: float | str | None = None) -> Course:
+    """The signal of a file from its `begin` until a date, or that many s later; all of it if it ends before.
+
+    Gaps beyond `until` do not matter; whoever needs more than there is says so. Raises InputError.
+    """
+    if until is None:
+        return Course.of(read_signal(file))
+    try:
+        part = replace(file, end=until) if isinstance(until, str) else replace(file, days=_days(until))
+        return Course.of(read_signal(part))
+    except InputError:
+        return Course.of(read_signal(file))
+
+
+def _days(until_s: float) -> float:
+    """Days that are no less than some s when they are turned into s, up to a whole second."""
+    whole_s = math.ceil(until_s) if math.isfinite(until_s) else until_s
+    days = whole_s / DAY_S
+    return days if days * DAY_S >= whole_s else math.nextafter(days, math.inf)
+
+
+def by_steps(course: Course, step_s: float) -> list[float]:
+    """A signal's value in each step from 0 s on: its mean, where it changes within steps."""
+    edges = np.minimum(np.arange(math.ceil(course.end_s / step_s) + 1) * step_s, course.end_s)
+    if not (course.edges_s[:-1] % step_s).any():
+        # equal values stay equal to the last bit
+        return course.at(edges[:-1]).tolist()
+    means: list[float] = (np.diff(course.integral(edges)) / np.diff(edges)).tolist()
+    return means
+
+
+def rows_as_hours(file: SignalFile, hours: int) -> Course:
+    """So many hours of a signal as GAIA reads it: a row an hour, in the order of the file, whatever their dates say.
+
+    Empty values are interpolated between the rows. If rows are not mostly an hour apart, the mean of each hour by the
+    dates. Raises InputError.
+    """
+    rows = read_rows(file, hours)
+    if rows.step_s != HOUR_S:
+        return Course.regular(by_steps(read_course(file, hours * HOUR_S), HOUR_S)[:hours])
+    known, places = np.isfinite(rows.values), np.arange(len(rows.values))
+    if not known.any():
+        raise InputError(file.path, f"has no value in {len(places)} rows", "take another part, or another column")
+    jumps = int(np.count_nonzero(np.diff(rows.times_s) != HOUR_S))
+    notes = [f"{jumps} of {len(places)} rows are not an hour after the row before: rows count, not dates"] * bool(jumps)
+    if not known.all():
+        notes.append(f"{np.count_nonzero(~known)} values missing, interpolated between rows")
+    if notes:
+        _log.warning("%s: %s", file.path, "; ".join(notes))
+    values = np.interp(places, places[known], rows.values[known]).tolist()
+    begin = rows.shown(float(rows.times_s[0])) if rows.dated and math.isfinite(rows.times_s[0]) else ""
+    return replace(Course.regular(values), begin=begin, source=str(file.path))
+
+
+def offset_s(option: str, text: str, course: Course, file: SignalFile) -> float:
+    """What an option says, in s from the signal's first row: a number of them, or a date. Raises InputError."""
+    try:
+        return finite(text)
+    except ValueError:
+        pass
+    if not course.begin:
+        raise InputError(option, f"{text!r} is not a number of s", f"{course.source} has no dates")
+    dates = replace(file, path=Path(option))
+    return moment(text, True, dates) - moment(course.begin, True, dates)
+
+
+def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mapping[str, Any]) -> None:
+    """Segments as CSV, and in the same folder figures as JSON after what is said `about` them; both files or none."""
+    rows = outcome.segments.replace(np.inf, np.nan)
+    with whole_set(metrics.parent, metrics.name, last=(metrics.name,)) as part:
+        rows.to_csv(part / segments.name, index=False, lineterminator="\n")
+        write_json(part / metrics.name, {"policy": outcome.policy, **about, **outcome.metrics()})
+
+
+@dataclass(frozen=True)
+class Charged:
+    """What executions are charged: carbon, and a price where there is one."""
+
+    carbon: Course
+    price: Course | None = None
+
+    def of(self, execution: Execution) -> dict[str, Any]:
+        """An execution as JSON: sums, and its segments; dates in s from the signal's first row."""
+        segments = self._segments(execution)
+        names = ["carbon_g", "energy_j"] + ["cost"] * (self.price is not None)
+        sums = {name: sum(segment[name] for segment in segments) for name in names}
+        return {**sums, "starts": len(segments), "segments": segments}
+
+    def _segments(self, execution: Execution) -> list[dict[str, Any]]:
+        grams = list(execution.emissions(self.carbon))
+        money = list(execution.emissions(self.price)) if self.price is not None else []
+        found = []
+        for index, (segment, energy_j) in enumerate(zip(execution.segments, execution.energies(), strict=True)):
+            paid = {"cost": money[index]} if money else {}
+            found.append(
+                {
+                    "begin_s": segment.begin_s,
+                    "end_s": segment.end_s,
+                    "startup_s": segment.startup_s,
+                    "work_from_s": segment.from_s,
+                    "work_to_s": segment.to_s,
+                    "energy_j": energy_j,
+                    "carbon_g": grams[index],
+                    **paid,
+                }
+            )
+        return found
+
+
+def executions_of(
+    outcome: Outcome, jobs: Sequence[ShiftJob] | None = None, checkpoints: bool = False
+) -> list[Execution]:
+    """What an outcome's jobs did, as pictures need it; of repetitions the first.
+
+    Without the jobs (peers know no phases) each is one phase of its mean power.
+    """
+    rows = outcome.segments
+    if "repetition" in rows:
+        rows = rows[rows["repetition"] == rows["repetition"].iloc[0]]
+    known = {job.id: job for job in jobs or ()}
+    found = []
+    for name, own in rows.groupby("job", sort=False):
+        job = known.get(str(name))
+        if job is None:
+            first, length_s = own.iloc[0], float((own["end_s"] - own["begin_s"]).sum())
+            power_w = float(own["energy_j"].sum()) / length_s / int(first["cpus"])
+            job = ShiftJob(str(name), float(first["arrival_s"]), constant(length_s, power_w), int(first["cpus"]))
+        intervals = list(zip(own["begin_s"].tolist(), own["end_s"].tolist(), strict=True))
+        found.append(carry_out(job, intervals, checkpoints=checkpoints, apart=True))
+    return found

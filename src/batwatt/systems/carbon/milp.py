@@ -1,0 +1,144 @@
+"""The same optimum as a mixed-integer programme, as section 5.3.3 of the carbon thesis sets it up: the reference.
+
+Listings 5.8 to 5.11 with PuLP, solved by HiGHS. `work[t]` says that the job works in slot t, `begun[t]` that it begins
+to (Table 5.1), which takes a start-up in the slots before (Listing 5.9); the progress counts what was worked (Listing
+5.10), and two indicators for each phase and slot, switched by a big M, say in which phase it is (Listing 5.11). A
+start-up is never cut, so what it costs is known for each slot in which work may begin, without a progress of its own.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pulp
+
+from batwatt.errors import InputError
+from batwatt.model.phases import PhaseModel
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.optimum import Grid, NoPlanError, Plan, UnprovenError, grid_of, plan_of
+
+
+def plan_milp(
+    model: PhaseModel,
+    course: Course,
+    begin_s: float,
+    deadline_s: float,
+    *,
+    slot_s: float | None = None,
+    max_starts: int | None = None,
+    checkpoints: bool = False,
+    blocked: npt.NDArray[np.bool_] | None = None,
+    time_limit_s: float | None = None,
+) -> Plan:
+    """What `optimum.plan` finds, by the solver: proven optimal, or UnprovenError after `time_limit_s`.
+
+    Raises NoPlanError and InputError as `plan` does.
+    """
+    grid = grid_of(model, course, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked)
+    if grid.extra:
+        told = f"slots of {grid.slot_s:g} s do not end with the checkpoints"
+        raise InputError("the MILP", told, "take slots that do, or the dynamic programme")
+    problem, work = _formulated(grid, max_starts, checkpoints)
+    limits = {} if time_limit_s is None else {"timeLimit": time_limit_s}
+    # with the usual tolerance of 1e-6 a big M lets it "prove" schedules that are not optimal
+    exact = {"gapRel": 0.0, "gapAbs": 0.0, "mip_feasibility_tolerance": 1e-9}
+    problem.solve(pulp.HiGHS(msg=False, threads=1, **exact, **limits))
+    status = pulp.LpStatus[problem.status]
+    if status == "Infeasible":
+        raise NoPlanError("the slots in which the job may run are too few before the deadline")
+    # PuLP calls what was found in time optimal
+    if problem.sol_status != pulp.LpSolutionOptimal:
+        raise UnprovenError(f"the solver has no proof after {time_limit_s!r} s: {status}")
+    runs = [variable.value() > 0.5 for variable in work]
+    segments, worked, slot = [], 0, 0
+    for on, group in groupby(runs):
+        length = len(list(group))
+        if on:
+            segments.append(grid.segment(slot - grid.startup, worked, worked + length))
+            worked += length
+        slot += length
+    return plan_of(grid, tuple(segments), course)
+
+
+def _formulated(grid: Grid, max_starts: int | None, checkpoints: bool) -> tuple[pulp.LpProblem, list[Any]]:
+    slots, startup, length = grid.slots, grid.startup, len(grid.work_w)
+    problem = pulp.LpProblem("phase_aware", pulp.LpMinimize)
+
+    def binaries(name: str) -> list[Any]:
+        return [_binary(problem, f"{name}_{t}") for t in range(slots)]
+
+    work, begun = binaries("work"), binaries("begun")
+    problem += pulp.lpSum(work) == length
+    for t in range(slots):
+        before = work[t - 1] if t else 0
+        problem += begun[t] >= work[t] - before
+        problem += begun[t] <= work[t]
+        problem += begun[t] <= 1 - before
+        # a start-up fills the slots before work begins, and nothing else is done in them
+        starting = pulp.lpSum(begun[t + 1 : t + startup + 1])
+        problem += work[t] + starting <= (0 if grid.barred[t] else 1)
+    for t in range(min(startup, slots)):
+        problem += begun[t] == 0
+    if max_starts is not None:
+        problem += pulp.lpSum(begun) <= max_starts
+    progress = [problem.add_variable(f"progress_{t}", 0, length) for t in range(slots + 1)]
+    problem += progress[0] == 0
+    for t in range(slots):
+        problem += progress[t + 1] == progress[t] + work[t]
+    costs = [begun[t] * float(grid.starts[t - startup]) for t in range(startup, slots) if not _barred(grid, t)]
+    costs += _by_phase(problem, grid, work, progress)
+    problem.setObjective(pulp.lpSum(costs))
+    if checkpoints:
+        _suspend_at(problem, grid, work, progress)
+    return problem, work
+
+
+def _binary(problem: pulp.LpProblem, name: str) -> Any:
+    return problem.add_variable(name, cat=pulp.LpBinary)
+
+
+def _barred(grid: Grid, t: int) -> bool:
+    """Whether no work can begin in a slot, for what its start-up would cover."""
+    return bool(np.isinf(grid.starts[t - grid.startup]))
+
+
+def _most(grid: Grid) -> int:
+    """The big M: no progress is larger; the least is what solvers like best."""
+    return len(grid.work_w) + 1
+
+
+def _by_phase(problem: pulp.LpProblem, grid: Grid, work: list[Any], progress: list[Any]) -> list[Any]:
+    """Equation 5.1: what each phase emits in each slot, if it is active there."""
+    most = _most(grid)
+    costs, first = [], 0
+    for number, (watts, group) in enumerate(groupby(grid.work_w.tolist())):
+        last = first + len(list(group)) - 1
+        for t in range(grid.slots):
+            above, below, active = (_binary(problem, f"{name}_{number}_{t}") for name in ("above", "below", "active"))
+            problem += progress[t] - first + 1 <= most * above
+            problem += first - progress[t] <= most * (1 - above)
+            problem += last - progress[t] + 1 <= most * below
+            problem += progress[t] - last <= most * (1 - below)
+            problem += active >= above + below + work[t] - 2
+            for part in (above, below, work[t]):
+                problem += active <= part
+            costs.append(active * float(watts * grid.cost[t]))
+        first = last + 1
+    return costs
+
+
+def _suspend_at(problem: pulp.LpProblem, grid: Grid, work: list[Any], progress: list[Any]) -> None:
+    """Work ends only where a checkpoint has, or with the job."""
+    marks = [*grid.rows.tolist(), len(grid.work_w)]
+    most = _most(grid)
+    for t in range(grid.slots):
+        after = work[t + 1] if t + 1 < grid.slots else 0
+        at = [_binary(problem, f"at_{mark}_{t}") for mark in marks]
+        problem += pulp.lpSum(at) >= work[t] - after
+        problem += pulp.lpSum(at) <= 1
+        reached = pulp.lpSum(mark * one for mark, one in zip(marks, at, strict=True))
+        problem += progress[t + 1] - reached <= most * (1 - pulp.lpSum(at))
+        problem += reached - progress[t + 1] <= most * (1 - pulp.lpSum(at))

@@ -1,0 +1,320 @@
+"""The exact optimum of phase-aware suspend/resume, by dynamic programming (docs/carbon-model.md, "The optimum")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from batwatt.errors import InputError
+from batwatt.model.phases import Array, PhaseModel
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.execution import Execution, Interval, Segment, ShiftJob
+from batwatt.systems.carbon.optimum_kernel import NOISE, fill
+from batwatt.systems.carbon.starts import ahead, candidates, emitted, first_least
+from batwatt.units import J_PER_KWH, PRECISION_S
+
+MOST_CELLS = 1_000_000_000
+"""More states are not computed: the slots become longer, or the user is told to make them so."""
+MOST_SLOTS = 20_000_000
+"""Nor are more slots looked at, for the same reason: some numbers are kept of each."""
+_MICRO = 1_000_000
+_SLOTS_S = tuple(base * 10.0**power for power in range(-3, 7) for base in (1.0, 2.0, 5.0))
+
+
+class NoPlanError(ValueError):
+    """No schedule finishes by the deadline."""
+
+
+class UnprovenError(RuntimeError):
+    """A solver found no proof within its time."""
+
+
+class _NoSlotError(InputError):
+    """Slots in which the job fits into the window are too many, and it does not fit into longer ones."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A window cut into slots, and a job in them; W and costs are those of slots.
+
+    `work_w` [W]: mean power of each slot of work. `cost` [T]: what 1 W costs in each slot. `starts` [T - S + 1]: what a
+    start-up that begins with a slot costs. `rows`: after how many slots of work the job may be suspended, ascending;
+    `progress_s` [W + 1]: how far it is by then. `extra`: slots that a restart takes beyond a start-up, to get from a
+    checkpoint within a slot to the end of the slot. `restarts`: what a restart costs after which work goes on as after
+    such a start-up. `barred` [T]: slots in which it must not run. `exact`: the job and the signal change at ends of
+    slots only.
+    """
+
+    model: PhaseModel
+    begin_s: float
+    slot_s: float
+    startup: int
+    work_w: Array
+    cost: Array
+    starts: Array
+    restarts: Array
+    extra: int
+    rows: npt.NDArray[np.int64]
+    progress_s: Array
+    barred: npt.NDArray[np.bool_]
+    exact: bool
+
+    @property
+    def slots(self) -> int:
+        """T."""
+        return len(self.cost)
+
+    @property
+    def slack(self) -> int:
+        """By how many slots the job may end later than at the earliest."""
+        return self.slots - self.startup - len(self.work_w)
+
+    def segment(self, start: int, worked: int, until: int) -> Segment:
+        """A run from slot `start` in which work goes on from `worked` slots until `until`, in the job's own times."""
+        begin = self.begin_s + start * self.slot_s
+        return Segment(begin, self.model.startup_s, float(self.progress_s[worked]), float(self.progress_s[until]))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Segments of least carbon (or cost) for one cpu; `rounded` if the slots do not fit the job or the signal.
+
+    `carbon` is worked out from the segments in the job's own times, whatever the slots.
+    """
+
+    model: PhaseModel
+    segments: tuple[Segment, ...]
+    carbon: float
+    slot_s: float
+    slots: int
+    rounded: bool
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """When the job runs; to be carried out `apart`."""
+        return tuple((segment.begin_s, segment.end_s) for segment in self.segments)
+
+    def execution(self, job: ShiftJob) -> Execution:
+        """The plan as the execution of a job of this model."""
+        return Execution(job, self.segments)
+
+
+def plan(
+    model: PhaseModel,
+    course: Course,
+    begin_s: float,
+    deadline_s: float,
+    *,
+    slot_s: float | None = None,
+    max_starts: int | None = None,
+    checkpoints: bool = False,
+    blocked: npt.NDArray[np.bool_] | None = None,
+    most_cells: int = MOST_CELLS,
+) -> Plan:
+    """The schedule in [begin, deadline] that emits least under the signal.
+
+    Every start pays the whole start-up, work is kept while suspended. `slot_s` None: the longest slot that fits the job
+    and the signal, as far as that leaves at most `most_cells` states. `max_starts` bounds the number of starts. With
+    `checkpoints` the job is suspended at the ends of its checkpoint phases only (elsewhere work would be lost, which
+    never pays under a signal >= 0). In slots that are `blocked` [T] it must not run. Raises NoPlanError, InputError.
+    """
+    try:
+        grid = grid_of(model, course, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked, most_cells)
+    except _NoSlotError:
+        return _in_one_piece(model, course, begin_s, deadline_s)
+    found = plan_of(grid, tuple(grid.segment(*piece) for piece in _solved(grid, max_starts)), course)
+    if grid.exact or slot_s is not None:
+        return found
+    whole = _in_one_piece(model, course, begin_s, deadline_s)
+    return replace(found, segments=whole.segments, carbon=whole.carbon) if whole.carbon < found.carbon else found
+
+
+def _in_one_piece(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> Plan:
+    """The best run without a suspension, at any moment; as if the window were one slot."""
+    window_s = deadline_s - begin_s
+    part = ahead(course, begin_s, deadline_s)
+    starts = candidates(model.steps, part, max(window_s - model.length_s, 0.0))
+    carbon = emitted(starts, model.steps, part)
+    best = first_least(carbon)
+    segment = Segment(begin_s + float(starts[best]), model.startup_s, 0.0, model.work_s)
+    return Plan(model, (segment,), float(carbon[best]), window_s, 1, True)
+
+
+def plan_of(grid: Grid, segments: tuple[Segment, ...], course: Course) -> Plan:
+    """A plan from its segments."""
+    carbon = sum(float(course.of_steps(segment.begin_s, segment.steps(grid.model))) for segment in segments)
+    return Plan(grid.model, segments, carbon, grid.slot_s, grid.slots, not grid.exact)
+
+
+def grid_of(
+    model: PhaseModel,
+    course: Course,
+    begin_s: float,
+    deadline_s: float,
+    slot_s: float | None = None,
+    max_starts: int | None = None,
+    checkpoints: bool = False,
+    blocked: npt.NDArray[np.bool_] | None = None,
+    most_cells: int = MOST_CELLS,
+) -> Grid:
+    """The slots of a window. Raises NoPlanError, InputError."""
+    window_s = deadline_s - begin_s
+    if not window_s >= model.length_s - PRECISION_S:
+        raise NoPlanError(f"there are {window_s:g} s until the deadline and the job takes {model.length_s:g} s")
+    if not begin_s >= 0.0:
+        raise InputError(course.source, f"the signal begins at 0 s, after {begin_s:g} s", "start the job later")
+    course.covers(deadline_s, "the job")
+    if max_starts is not None and not max_starts >= 1:
+        raise ValueError(f"max_starts must be >= 1, got {max_starts!r}")
+    layers = 1 if max_starts is None else max_starts
+    fitting_s = _fitting_s(model, course, begin_s, deadline_s)
+    if slot_s is None:
+        slot_s = _chosen_s(model, window_s, fitting_s, layers, most_cells)
+    elif not 0.0 < slot_s < math.inf:
+        raise ValueError(f"slot_s must be > 0 s and finite, got {slot_s!r}")
+    problem = f"slots of {slot_s:g} s make more than {MOST_CELLS} states, or more than {MOST_SLOTS} slots"
+    too_many = InputError("the optimum", problem, "take longer slots, a nearer deadline or fewer starts")
+    if not window_s / slot_s <= MOST_SLOTS:
+        raise too_many
+    slots, startup, work = _counts(model, window_s, slot_s)
+    if slots < startup + work:
+        raise NoPlanError(
+            f"the job takes {startup} + {work} slots of {slot_s:g} s and there are {slots} until the deadline"
+        )
+    if _cells(slots, startup, work, layers) > MOST_CELLS:
+        raise too_many
+    if blocked is not None and blocked.shape != (slots,):
+        raise ValueError(f"blocked must tell of {slots} slots, has the shape {blocked.shape}")
+    dates: Array = begin_s + np.arange(slots + 1, dtype=np.float64) * slot_s
+    ends: Array = np.minimum(np.arange(work + 1, dtype=np.float64) * slot_s, model.work_s)
+    ends[-1] = model.work_s
+    starts = course.of_steps(dates[: slots - startup + 1], model.startup_steps)
+    barred = np.zeros(slots, dtype=np.bool_) if blocked is None else blocked
+    if startup:
+        within = np.concatenate([(0,), np.cumsum(barred)])
+        starts[within[startup:] > within[: slots - startup + 1]] = np.inf
+    rows, progress = np.arange(1, work), ends
+    if checkpoints:
+        # of several in one slot the last counts
+        marks = {math.ceil(at / slot_s - PRECISION_S): at for at in model.checkpoints_s}
+        marks = {row: at for row, at in marks.items() if row < work}
+        rows, progress = np.array(list(marks), dtype=np.int64), ends.copy()
+        progress[rows] = list(marks.values())
+    lag_s = float(np.max(ends - progress))
+    extra = math.ceil((model.startup_s + lag_s) / slot_s - PRECISION_S) - startup
+    restarts = starts
+    if extra:
+        restarts = np.concatenate([np.full(extra, np.inf), starts[:-extra]])
+        restarts[extra:][barred[startup : len(restarts) - extra + startup]] = np.inf
+    return Grid(
+        model=model,
+        begin_s=begin_s,
+        slot_s=slot_s,
+        startup=startup,
+        work_w=np.diff(model.work_steps.energy_until(ends)) / slot_s,
+        cost=np.diff(course.integral(dates)) / J_PER_KWH,
+        starts=starts,
+        restarts=restarts,
+        extra=extra,
+        rows=rows,
+        progress_s=progress,
+        barred=barred,
+        exact=_divides(slot_s, fitting_s),
+    )
+
+
+def _solved(grid: Grid, max_starts: int | None) -> list[tuple[int, int, int]]:
+    """(slot of the start, slots worked before, slots worked at its end) of each segment, in order."""
+    width, startup = grid.slack + 1, grid.startup
+    layers = 1 if max_starts is None else min(max_starts, len(grid.rows) + 1)
+    row_of = np.full(len(grid.work_w) + 1, -1, dtype=np.int64)
+    row_of[grid.rows] = np.arange(len(grid.rows))
+    on = np.full((layers, width), np.inf)
+    on[0] = grid.starts[:width]
+    flags = np.empty((2, layers, len(grid.rows), (width + 7) // 8), dtype=np.uint8)
+    barred = np.where(grid.barred, np.inf, 0.0)
+    chained = max_starts is not None
+    gap = max(startup + grid.extra, 1)
+    fill(grid.work_w, grid.cost, barred, grid.restarts, row_of, startup, gap, chained, on, np.empty_like(on), *flags)
+    best = float(on.min())
+    if best == math.inf:
+        raise NoPlanError("the slots in which the job may run are too few before the deadline")
+    # the fewest starts, then the earliest end, of what is equal but for rounding
+    layer, late = np.argwhere(on <= best + NOISE * abs(best))[0]
+    return _traced(flags, row_of, int(layer), int(late), gap, grid.extra, chained)
+
+
+def _traced(
+    flags: npt.NDArray[np.uint8],
+    row_of: npt.NDArray[np.int64],
+    layer: int,
+    late: int,
+    gap: int,
+    extra: int,
+    chained: bool,
+) -> list[tuple[int, int, int]]:
+    """Go back from the row in which the job finishes to its first start."""
+    fresh, better = flags
+    until = len(row_of) - 1
+    found: list[tuple[int, int, int]] = []
+    for worked in range(until, 0, -1):
+        row = row_of[worked]
+        if row < 0 or not fresh[layer, row, late >> 3] >> (late & 7) & 1:
+            continue
+        found.append((late + worked - extra, worked, until))
+        until = worked
+        layer -= chained
+        late -= gap
+        while not better[layer, row, late >> 3] >> (late & 7) & 1:
+            late -= 1
+    found.append((late, 0, until))
+    return found[::-1]
+
+
+def _counts(model: PhaseModel, window_s: float, slot_s: float) -> tuple[int, int, int]:
+    """Slots of the window, of a start-up and of the work."""
+    return (
+        math.floor(window_s / slot_s + PRECISION_S),
+        math.ceil(model.startup_s / slot_s - PRECISION_S),
+        max(1, math.ceil(model.work_s / slot_s - PRECISION_S)),
+    )
+
+
+def _cells(slots: int, startup: int, work: int, layers: int) -> int:
+    return (slots - startup - work + 1) * work * layers
+
+
+def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, layers: int, most_cells: int) -> float:
+    """The slot that fits all, or else the shortest usual one with which the states are not too many."""
+    for slot_s in (fitting_s, *(length for length in _SLOTS_S if length > fitting_s)):
+        slots, startup, work = _counts(model, window_s, slot_s)
+        if startup + work > slots:
+            break
+        if slots <= MOST_SLOTS and _cells(slots, startup, work, layers) <= most_cells:
+            return slot_s
+    problem = f"the window of {window_s:g} s has too many slots, and no longer slots fit the job"
+    raise _NoSlotError("the optimum", problem, "give a slot, or a later deadline")
+
+
+def _fitting_s(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> float:
+    """The longest slot in s, in whole microseconds, at whose ends alone the job, the signal and the window change."""
+    lengths = (round(abs(length) * _MICRO) for length in _lengths(model, course, begin_s, deadline_s))
+    return (math.gcd(*lengths) or 1) / _MICRO
+
+
+def _lengths(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> Iterator[float]:
+    for steps in (model.startup_steps, model.work_steps):
+        yield from (b - a for a, b in pairwise(steps.edges_s.tolist()))
+    yield from model.checkpoints_s
+    yield deadline_s - begin_s
+    yield from (course.edges_in(begin_s, deadline_s) - begin_s).tolist()
+
+
+def _divides(slot_s: float, length_s: float) -> bool:
+    count = length_s / slot_s
+    return abs(count - round(count)) < PRECISION_S

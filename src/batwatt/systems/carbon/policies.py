@@ -1,0 +1,282 @@
+"""Policies that say when a job runs, each a plain function of the job, its window, a signal, and what else is known.
+
+Time is continuous, in s; c(t) is the signal (g/kWh or money per kWh), n the arrival, W the longest wait, l the length
+without interruption, p(t) the power at t s of a run. C(s) = integral of p(t) c(s + t) dt over [0, l[ is what the job
+emits if it starts at s. Values that differ by rounding alone are equal, and of equal choices the earliest is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from batwatt.errors import UnknownNameError
+from batwatt.model.phases import Array, Steps, constant
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.execution import Interval, ShiftJob, carry_out
+from batwatt.systems.carbon.optimum import plan
+from batwatt.systems.carbon.starts import NOISE, ahead, candidates, emitted, first_least, quantile_in_time
+from batwatt.systems.carbon.windows import Window
+from batwatt.units import HOUR_S, PRECISION_S
+
+DAY_S = 24 * HOUR_S
+QUANTILE = 0.3
+"""Of the next day, of `suspend-resume-threshold`."""
+MOST_CELLS = 5_000_000
+"""States of an optimum, one of many: some hundredths of a second."""
+STEP_S = 1800.0
+"""The steps of Let's Wait Awhile."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a policy knows beyond job and signal: the mean length of the job's class in s (None: the job's own).
+
+    `slot_s`: the time steps of policies that plan by steps (None: their own). `max_starts` bounds the starts of a job.
+    """
+
+    expected_length_s: float | None = None
+    slot_s: float | None = None
+    max_starts: int | None = None
+
+
+Choose = Callable[[ShiftJob, Window, Course, Known], tuple[Interval, ...]]
+
+
+@dataclass(frozen=True)
+class ShiftPolicy:
+    """A policy by its name; `interrupting` if it may suspend jobs, `checkpoints` if it does so at checkpoints only.
+
+    `exact`: its intervals count the start-ups, so that two that touch are two runs.
+    """
+
+    name: str
+    choose: Choose
+    interrupting: bool = False
+    checkpoints: bool = False
+    exact: bool = False
+
+    @property
+    def first_line(self) -> str:
+        """What it does."""
+        return (self.choose.__doc__ or "").partition("\n")[0]
+
+
+POLICIES: dict[str, ShiftPolicy] = {}
+"""All policies by name, in the order in which users read of them."""
+
+
+def policy_named(name: str) -> ShiftPolicy:
+    """The policy of a name, hyphens and underscores alike. Raises InputError."""
+    found = POLICIES.get(name.lower().replace("_", "-"))
+    if found is None:
+        raise UnknownNameError("option policy", "policy", name, POLICIES, "See `batwatt carbon policies`.")
+    return found
+
+
+def needed_s(job: ShiftJob, window: Window, known: Known) -> float:
+    """Until when the signal must be known to choose, s: n + W + the longer of the length and the expected one."""
+    return window.latest_s + max(job.length_s, known.expected_length_s or 0.0)
+
+
+def _policy(name: str, **properties: bool) -> Callable[[Choose], Choose]:
+    def remember(choose: Choose) -> Choose:
+        POLICIES[name] = ShiftPolicy(name, choose, **properties)
+        return choose
+
+    return remember
+
+
+def _run(job: ShiftJob, begin_s: float) -> tuple[Interval, ...]:
+    return ((begin_s, begin_s + job.length_s),)
+
+
+def _after(window: Window, pieces: list[Interval]) -> tuple[Interval, ...]:
+    return tuple((window.arrival_s + begin, window.arrival_s + end) for begin, end in pieces)
+
+
+@_policy("immediate")
+def immediate(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """Start on arrival: s = n."""
+    return _run(job, window.arrival_s)
+
+
+@_policy("latest")
+def latest(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """Start as late as allowed: s = n + W."""
+    return _run(job, window.latest_s)
+
+
+@_policy("lowest")
+def lowest(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """Start when the signal is lowest: s = first argmin of c(t) for t in [n, n + W], whatever the job does then."""
+    part = ahead(course, window.arrival_s, needed_s(job, window, known), job.id)
+    reached = part.edges_s[:-1] <= window.wait_s
+    return _run(job, window.arrival_s + float(part.edges_s[np.argmin(part.values[reached])]))
+
+
+@_policy("oracle")
+def oracle(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """Start when one uninterrupted run emits least: s = first argmin of C(s), s in [n, n + W], on the true power curve.
+
+    C is linear between the starts at which an edge of p meets an edge of c, so that only those, n and n + W matter.
+    Listing 5.7 of the carbon thesis with its power as a function of time.
+    """
+    return _least(job, window, course, known, job.model.steps)
+
+
+@_policy("waiting")
+def waiting(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """Start when a job of mean length e emits least: s = first argmin of the integral of c over [s, s + e[.
+
+    e is the mean length of the job's class, at constant power (GAIA's lowest window); s in [n, n + W].
+    """
+    return _least(job, window, course, known, _usual(job, known))
+
+
+@_policy("cst-oracle")
+def cst_oracle(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """Save most per time until completion: s = n + k, k = first argmax of (C(n) - C(n + k)) / (k + l), k in [0, W].
+
+    Between two meetings of edges C is linear, so that the ratio is monotone, and only the meetings, 0 and W matter.
+    """
+    return _most_per_time(job, window, course, known, job.model.steps)
+
+
+@_policy("cst-average")
+def cst_average(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """Save most per time, for a job of the mean length e of its class at constant power: as cst-oracle with e for l."""
+    return _most_per_time(job, window, course, known, _usual(job, known))
+
+
+@_policy("suspend-resume", interrupting=True)
+def suspend_resume(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """Run in the cheapest l seconds of [n, n + l + W[, the earliest first among equals; knows no start-up.
+
+    Steps of the signal are taken by (c, begin) until they last l; of the last the first part. With start-ups the job
+    takes longer than l once it is suspended, and is late then.
+    """
+    part = ahead(course, window.arrival_s, window.deadline_s(job), job.id)
+    pieces: list[Interval] = []
+    left_s = job.length_s
+    for index in np.argsort(part.values, kind="stable"):
+        begin, end = part.edges_s[index : index + 2].tolist()
+        taken_s = min(left_s, end - begin)
+        if taken_s > PRECISION_S:
+            pieces.append((begin, begin + taken_s))
+        left_s -= taken_s
+    return _after(window, sorted(pieces))
+
+
+@_policy("suspend-resume-threshold", interrupting=True)
+def suspend_resume_threshold(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """Run whenever c(t) < q, the 0.3-quantile of the day from n, or once W has been waited in all; knows no start-up.
+
+    q = the least value v such that c <= v for 30 % of [n, n + 24 h[, which ends where the signal ends.
+    """
+    begin = window.arrival_s
+    bound = quantile_in_time(course, begin, min(begin + DAY_S, course.end_s), QUANTILE)
+    part = ahead(course, begin, window.deadline_s(job), job.id)
+    pieces: list[Interval] = []
+    left_s, patience_s = job.length_s, window.wait_s
+    for at, end, value in zip(part.edges_s[:-1].tolist(), part.edges_s[1:].tolist(), part.values, strict=True):
+        waited_s = 0.0 if value < bound else min(patience_s, end - at)
+        patience_s -= waited_s
+        ran_s = min(left_s, end - at - waited_s)
+        if ran_s > PRECISION_S:
+            pieces.append((at + waited_s, at + waited_s + ran_s))
+        left_s -= ran_s
+    return _after(window, pieces)
+
+
+@_policy("wait-awhile")
+def wait_awhile(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """Start after k steps, where the mean of c over the run is least: s = n + k d, first argmin for k d <= W.
+
+    d = 30 min, or the slot that is given; k whole. Let's Wait Awhile, not interrupting, with the right bound.
+    """
+    step_s = known.slot_s or STEP_S
+    offsets: Array = np.arange(int(window.wait_s / step_s + PRECISION_S) + 1, dtype=np.float64) * step_s
+    part = ahead(course, window.arrival_s, window.deadline_s(job), job.id)
+    sums = part.per_watt(offsets, offsets + job.length_s)
+    return _run(job, window.arrival_s + float(offsets[first_least(sums)]))
+
+
+@_policy("wait-awhile-interrupting", interrupting=True)
+def wait_awhile_interrupting(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """Run in the D cheapest steps of [n, n + l + W[, by (mean of c, begin); knows no start-up.
+
+    Steps of d = 30 min, or of the slot that is given, begin at n; the last is cut at the deadline. D is the least
+    number of them that lasts l. Let's Wait Awhile, interrupting, with the right bound.
+    """
+    step_s = known.slot_s or STEP_S
+    length_s = window.deadline_s(job) - window.arrival_s
+    edges: Array = np.append(np.arange(0.0, length_s, step_s), length_s)
+    part = ahead(course, window.arrival_s, window.deadline_s(job), job.id)
+    means = part.per_watt(edges[:-1], edges[1:]) / np.diff(edges)
+    # means that differ by rounding alone are equal
+    order = np.argsort(np.round(means / (np.abs(means).max() or 1.0), 12), kind="stable")
+    lasting = np.cumsum(np.diff(edges)[order])
+    chosen = np.sort(order[: int(np.argmax(lasting >= job.length_s - PRECISION_S)) + 1])
+    return _after(window, [(float(edges[i]), float(edges[i + 1])) for i in chosen])
+
+
+@_policy("phase-aware", interrupting=True, exact=True)
+def phase_aware(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """Run and suspend so that least is emitted with every start-up counted: the exact optimum (dynamic programming).
+
+    Section 5.3.3 of the carbon thesis. Slots are those given, or the longest that fit the job and the signal, as far as
+    that leaves MOST_CELLS states, else a little longer. A job of one power without a start-up needs no slots: for it
+    suspend-resume is the optimum.
+    """
+    plain = not job.model.startup and len(job.model.work_steps.watts) == 1
+    if plain and known.max_starts is None and known.slot_s is None:
+        whole = carry_out(job, suspend_resume(job, window, course, known))
+        return tuple((segment.begin_s, segment.end_s) for segment in whole.segments)
+    return _optimum(job, window, course, known, False)
+
+
+@_policy("phase-aware-checkpoints", interrupting=True, checkpoints=True, exact=True)
+def phase_aware_checkpoints(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+    """The same exact optimum where jobs can be suspended at the ends of their checkpoint phases only.
+
+    A job without one needs no slots: for it oracle is the optimum.
+    """
+    if not job.model.checkpoints_s and known.slot_s is None:
+        return oracle(job, window, course, Known())
+    return _optimum(job, window, course, known, True)
+
+
+def _optimum(job: ShiftJob, window: Window, course: Course, known: Known, checkpoints: bool) -> tuple[Interval, ...]:
+    return plan(
+        job.model,
+        course,
+        window.arrival_s,
+        window.deadline_s(job),
+        slot_s=known.slot_s,
+        max_starts=known.max_starts,
+        checkpoints=checkpoints,
+        most_cells=MOST_CELLS,
+    ).intervals
+
+
+def _usual(job: ShiftJob, known: Known) -> Steps:
+    return constant(known.expected_length_s or job.length_s, 1.0).steps
+
+
+def _least(job: ShiftJob, window: Window, course: Course, known: Known, steps: Steps) -> tuple[Interval, ...]:
+    part = ahead(course, window.arrival_s, needed_s(job, window, known), job.id)
+    starts = candidates(steps, part, window.wait_s)
+    return _run(job, window.arrival_s + float(starts[first_least(emitted(starts, steps, part))]))
+
+
+def _most_per_time(job: ShiftJob, window: Window, course: Course, known: Known, steps: Steps) -> tuple[Interval, ...]:
+    part = ahead(course, window.arrival_s, needed_s(job, window, known), job.id)
+    starts = candidates(steps, part, window.wait_s)
+    carbon = emitted(starts, steps, part)
+    gains = (carbon[0] - carbon) / (starts + steps.length_s)
+    # what is saved by rounding alone is not saved
+    slack = NOISE * float(np.abs(carbon).max()) / steps.length_s
+    return _run(job, window.arrival_s + float(starts[np.argmax(gains >= gains.max() - slack)]))

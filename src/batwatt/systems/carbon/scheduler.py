@@ -1,0 +1,220 @@
+"""Carrying out carbon plans on an engine: jobs start, are suspended and resumed at the dates that were planned.
+
+A job that runs in one piece runs as it was submitted. One that is suspended is killed when its first segment ends, and
+what follows is submitted piece by piece, one for each step of its power, as ID#1, ID#2, ...: Batsim 4.2 cannot run a
+composed profile that a scheduler registers. docs/carbon-engine.md has the rules.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from batwatt.errors import InputError
+from batwatt.inputs.workloads.phase_workload import ARRIVAL, CPUS, machines_told, model_told
+from batwatt.model import hostset
+from batwatt.model.hostset import HostSet
+from batwatt.model.workload import NO_WALLTIME, PIECE, SUSPENDED
+from batwatt.scheduling.base import Job, Scheduler
+from batwatt.systems.carbon.execution import Execution, Segment, ShiftJob
+from batwatt.units import LAG_S
+
+
+@dataclass(slots=True, eq=False)
+class Shifted:
+    """A job that was planned: what runs for it at present, on which hosts, and which pieces come next."""
+
+    number: int
+    job: Job
+    execution: Execution
+    segment: int = 0
+    hosts: int = 0
+    pieces: list[tuple[float, float]] = field(default_factory=list)
+    """(s, W) of what is left of the segment, the next last."""
+    attempt: int = 0
+    name: str = ""
+    dying: bool = False
+
+    @property
+    def next_segment(self) -> Segment:
+        """The one that comes, or runs."""
+        return self.execution.segments[self.segment]
+
+    @property
+    def ends(self) -> bool:
+        """Whether this segment is the last."""
+        return self.segment == len(self.execution.segments) - 1
+
+
+class ShiftingScheduler(Scheduler):
+    """Carries out plans; a subclass makes them."""
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        self.executions: dict[str, Execution] = {}
+        """What was planned, by the job's id."""
+        self._by_id: dict[str, Shifted] = {}
+        self._starts: list[tuple[float, int, Shifted]] = []
+        self._stops: list[tuple[float, int, Shifted]] = []
+        self._free = 0
+        self._count = 0
+        self._live = 0
+        self._more_jobs = True
+        self._registration_over = False
+        self._calls: set[float] = set()
+        self._never: list[str] = []
+
+    @property
+    def needs_dynamic_jobs(self) -> bool:
+        """What follows a suspension is submitted anew."""
+        return True
+
+    @abstractmethod
+    def make_plans(self, machines: int) -> None:
+        """Be ready to plan on so many machines. Raises InputError."""
+
+    @abstractmethod
+    def plan(self, job: ShiftJob) -> Execution | None:
+        """When a job that has just arrived runs; None if it never can. Raises InputError."""
+
+    # what pybatsim calls ----------------------------------------------------------------------------------------
+
+    def onSimulationBegins(self) -> None:
+        """Take stock of the machines."""
+        super().onSimulationBegins()
+        if not self.bs.dynamic_job_registration_enabled:
+            problem = "jobs that are resumed are submitted again, for which Batsim needs --enable-dynamic-jobs"
+            raise InputError("Batsim", problem, "start it so")
+        described = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
+        self.machines = machines_told(described)
+        self._free = hostset.span(0, len(described) - 1)
+        self.make_plans(self.machines.machines)
+
+    def onJobSubmission(self, job: Job) -> None:
+        """Plan a job of the workload; a piece of our own that is acknowledged was started already."""
+        known = self._by_id.get(job.id)
+        if known is not None:
+            known.job = job
+            return
+        execution = self.plan(self._told(job))
+        if execution is None:
+            self._never.append(job.id)
+            self.bs.reject_jobs([job])
+            return
+        self.executions[job.id] = execution
+        self._count += 1
+        self._live += 1
+        shifted = Shifted(self._count, job, execution, name=job.id)
+        heappush(self._starts, (execution.begin_s, shifted.number, shifted))
+
+    def _told(self, job: Job) -> ShiftJob:
+        raw = job.json_dict or {}
+        model = model_told(raw, f"job {job.id}")
+        cpus = raw.get(CPUS)
+        if model is None or not isinstance(cpus, int) or self.machines.hosts(cpus) != job.requested_resources:
+            problem = f"job {job.id} does not tell its phases, or not for these machines"
+            raise InputError("workload", problem, "make it with `batwatt carbon workload`")
+        return ShiftJob(job.id, float(raw.get(ARRIVAL, job.submit_time)), model, cpus)
+
+    def onJobCompletion(self, job: Job) -> None:
+        """A piece has ended: the next one of its segment follows at once."""
+        shifted = self._by_id.pop(job.id)
+        suspended, shifted.dying = shifted.dying, False
+        if not suspended and shifted.pieces:
+            self._run_piece(shifted)
+            return
+        self._free |= shifted.hosts
+        # one that ends at the date of its suspension has not been suspended
+        if shifted.ends or (job.job_state is not Job.State.COMPLETED_KILLED and not shifted.attempt):
+            self._live -= 1
+            return
+        shifted.segment += 1
+        heappush(self._starts, (shifted.next_segment.begin_s, shifted.number, shifted))
+
+    def onNoMoreJobsInWorkloads(self) -> None:
+        """No job comes any more."""
+        self._more_jobs = False
+
+    def onNoMoreEvents(self) -> None:
+        """Suspend and start what is due, and ask to be woken when something is."""
+        if not self.bs.running_simulation:
+            return
+        now_s = self.bs.time()
+        while self._stops and self._stops[0][0] <= now_s + _SOON_S:
+            self._suspend(heappop(self._stops)[2])
+        self._start_due(now_s)
+        for due in (self._stops, self._starts):
+            if due and due[0][0] > now_s + _SOON_S and due[0][0] not in self._calls:
+                self._calls.add(due[0][0])
+                self.bs.wake_me_up_at(due[0][0])
+        if not (self._registration_over or self._more_jobs or self._live):
+            self._registration_over = True
+            self.bs.notify_registration_finished()
+
+    def onSimulationEnds(self) -> None:
+        """Tell how many jobs could never run."""
+        if self._never:
+            text = "%d jobs could never run, for want of machines or watts: rejected (first: %s)"
+            self.logger.warning(text, len(self._never), self._never[0])
+
+    # carrying out -----------------------------------------------------------------------------------------------
+
+    def _start_due(self, now_s: float) -> None:
+        """Start what is due, in the order of the plans, as far as machines are free at this very moment."""
+        late: list[tuple[float, int, Shifted]] = []
+        while self._starts and self._starts[0][0] <= now_s + _SOON_S:
+            entry = heappop(self._starts)
+            shifted = entry[2]
+            wanted = self.machines.hosts(shifted.execution.job.cpus)
+            if self._free.bit_count() < wanted:
+                late.append(entry)
+                continue
+            shifted.hosts = hostset.lowest(self._free, wanted)
+            self._free &= ~shifted.hosts
+            self._run_segment(shifted, now_s)
+        self._starts += late
+        heapify(self._starts)
+
+    def _run_segment(self, shifted: Shifted, now_s: float) -> None:
+        segment = shifted.next_segment
+        if shifted.segment == 0:
+            self._execute(shifted, shifted.job)
+            if not shifted.ends:
+                # it runs as long as was planned, should it begin late
+                heappush(self._stops, (now_s + (segment.end_s - segment.begin_s), shifted.number, shifted))
+            return
+        steps = segment.steps(shifted.execution.job.model)
+        lengths = (steps.edges_s[1:] - steps.edges_s[:-1]).tolist()
+        shifted.pieces = list(zip(lengths, steps.watts.tolist(), strict=True))[::-1]
+        self._run_piece(shifted)
+
+    def _run_piece(self, shifted: Shifted) -> None:
+        length_s, power_w = shifted.pieces.pop()
+        shifted.attempt += 1
+        workload = shifted.name.partition("!")[0]
+        piece = f"{shifted.name}#{shifted.attempt}"
+        profile = piece.partition("!")[2]
+        cpus = shifted.execution.job.cpus
+        self.bs.register_profiles(workload, {profile: self.machines.profile(length_s, power_w, cpus)})
+        job = self.bs.register_job(piece, self.machines.hosts(cpus), NO_WALLTIME, profile)
+        self._execute(shifted, job)
+        if shifted.pieces or not shifted.ends:
+            self.bs.set_job_metadata(piece, PIECE)
+
+    def _execute(self, shifted: Shifted, job: Job) -> None:
+        shifted.job = job
+        self._by_id[job.id] = shifted
+        job.allocation = HostSet(shifted.hosts)
+        self.bs.execute_job(job)
+
+    def _suspend(self, shifted: Shifted) -> None:
+        shifted.dying = True
+        self.bs.set_job_metadata(shifted.job.id, SUSPENDED)
+        self.bs.kill_jobs([shifted.job])
+
+
+_SOON_S = LAG_S / 1e3
+"""Dates are told to the microsecond."""

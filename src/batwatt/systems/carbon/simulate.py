@@ -1,0 +1,268 @@
+"""Jobs under a signal and a policy: who runs when, and what becomes of it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.workloads.seeds import rng_of
+from batwatt.model.signal_integral import Course
+from batwatt.systems.carbon.costs import FREE, Prices, Request, assign
+from batwatt.systems.carbon.execution import Execution, Interval, ShiftJob, carry_out
+from batwatt.systems.carbon.optimum import NoPlanError
+from batwatt.systems.carbon.outcome import Outcome, rows_of
+from batwatt.systems.carbon.policies import POLICIES, Known, ShiftPolicy, policy_named
+from batwatt.systems.carbon.windows import (
+    Window,
+    by_class,
+    by_constraint,
+    by_deadline,
+    expected_lengths,
+    is_short,
+)
+from batwatt.units import finite
+
+_WHERE = "options of the simulation"
+MACHINE_RULES = {
+    "carbon": "Start as the policy of the option carbon_policy says.",
+    "cost": "Start as soon as the reserved cpus suffice for the job, at the latest at s = n + W.",
+    "carbon-cost": "Start as soon as the reserved cpus suffice, at the latest when the policy carbon_policy says.",
+    "POLICY-cost": "The same with any policy that does not suspend jobs.",
+    "POLICY-spot": "Jobs of less than 2 h run on spot machines, when POLICY says (and wait for no reserved cpus).",
+}
+"""What further names mean."""
+
+
+@dataclass(frozen=True)
+class ShiftOptions:
+    """How long jobs may wait, what counts, and what machines there are. Raises InputError.
+
+    A job waits `wait_h` hours (short and long jobs, or one value for all), or finishes within `deadline_h` hours of its
+    arrival, or by the `constraint` of Let's Wait Awhile on the local `clock`. Policies plan by `carbon_weight` x carbon
+    + `price_weight` x price; carbon and cost are charged apart. `prices` None: those of GAIA, or free machines where
+    the energy has a price. With `forecast_error` e the policies see each row of the signal, but for that at the
+    arrival, with an error of N(0, e x mean), in `repetitions` realisations. With `averaged` they see jobs at their mean
+    power, without phases or checkpoints. With `checkpoints` a suspended job loses what it worked since the last.
+    """
+
+    wait_h: tuple[float, ...] = (6.0, 24.0)
+    deadline_h: float | None = None
+    constraint: str | None = None
+    clock: str = "UTC"
+    price: Course | None = None
+    carbon_weight: float = 1.0
+    price_weight: float = 0.0
+    reserved: int = 0
+    prices: Prices | None = None
+    carbon_policy: str = "oracle"
+    forecast_error: float = 0.0
+    repetitions: int = 10
+    seed: int = 0
+    slot_s: float | None = None
+    max_starts: int | None = None
+    averaged: bool = False
+    checkpoints: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.wait_h) not in (1, 2):
+            raise InputError(_WHERE, f"wait_h takes one or two values, got {len(self.wait_h)}", "as in 6x24")
+        for hours in self.wait_h:
+            self._number("wait_h", hours)
+        for name in ("carbon_weight", "price_weight", "forecast_error"):
+            self._number(name, getattr(self, name))
+        for name in ("deadline_h", "slot_s"):
+            if getattr(self, name) is not None:
+                self._number(name, getattr(self, name), above=True)
+        for name, least in (("reserved", 0), ("repetitions", 1), ("max_starts", 1)):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
+                raise InputError(_WHERE, f"{name} must be a whole number >= {least}, got {value!r}", "correct it")
+        policy_named(self.carbon_policy)
+        if self.deadline_h is not None and self.constraint is not None:
+            raise InputError(_WHERE, "has both deadline_h and constraint", "give one of them")
+        if self.price_weight > 0.0 and self.price is None:
+            raise InputError(_WHERE, "price_weight is given and no price", "give a price signal")
+        if not self.carbon_weight + self.price_weight > 0.0:
+            raise InputError(_WHERE, "carbon_weight and price_weight are both 0", "give one of them")
+
+    def _number(self, name: str, value: object, *, above: bool = False) -> None:
+        try:
+            number = finite(value)
+        except ValueError as error:
+            raise InputError(_WHERE, f"{name}: {error}", "correct it") from None
+        if not (number > 0.0 if above else number >= 0.0):
+            raise InputError(_WHERE, f"{name} must be {'>' if above else '>='} 0, got {value!r}", "correct it")
+
+    def machine_prices(self) -> Prices:
+        """What machines cost."""
+        return self.prices or (FREE if self.price is not None else Prices())
+
+    def window(self, job: ShiftJob, course: Course) -> Window:
+        """When a job may run. Raises InputError."""
+        if self.deadline_h is not None:
+            return by_deadline(job, self.deadline_h)
+        if self.constraint is not None:
+            return by_constraint(job, self.constraint, course, self.clock)
+        return by_class(job, self.wait_h)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A policy, and which machines its jobs take: `conserving` ones start early on reserved cpus that are free."""
+
+    name: str
+    policy: ShiftPolicy
+    conserving: bool = False
+    spot: bool = False
+
+
+def rule_named(name: str, carbon_policy: str = "oracle") -> Rule:
+    """What a name means: a policy, `cost`, `carbon` or POLICY-cost, each with or without `-spot`. Raises InputError."""
+    full = name.lower().replace("_", "-")
+    # GAIA has suspend-resume-spot-threshold
+    spot, plain = "-spot" in full, full.replace("-spot", "", 1)
+    conserving = plain == "cost" or plain.endswith("-cost")
+    base = "latest" if plain == "cost" else plain.removesuffix("-cost")
+    if base != "carbon" and base not in POLICIES:
+        known = [*POLICIES, *(rule for rule in MACHINE_RULES if rule.islower())]
+        raise UnknownNameError("option policy", "policy", name, known, "See `batwatt carbon policies`.")
+    policy = policy_named(carbon_policy if base == "carbon" else base)
+    if conserving and policy.interrupting:
+        problem = f"{name!r} would start jobs earlier than planned, and {policy.name} plans to suspend them"
+        raise InputError("option policy", problem, "take a policy that does not suspend jobs")
+    return Rule(full, policy, conserving, spot)
+
+
+def described() -> Iterator[tuple[str, str]]:
+    """Every name and what it means."""
+    yield from ((name, policy.first_line) for name, policy in POLICIES.items())
+    yield from MACHINE_RULES.items()
+
+
+def simulate(jobs: Sequence[ShiftJob], course: Course, policy: str, options: ShiftOptions | None = None) -> Outcome:
+    """What a policy makes of jobs under a carbon signal, each on its own but for the reserved cpus.
+
+    Policies choose by their window and the signal; what they choose is carried out on the true phases of the job, and
+    charged on the true signal. Raises InputError.
+    """
+    options = options or ShiftOptions()
+    rule = rule_named(policy, options.carbon_policy)
+    if options.checkpoints and rule.policy.name == "phase-aware":
+        rule = replace(rule, policy=policy_named("phase-aware-checkpoints"))
+    _check(jobs, course, options)
+    windows = [options.window(job, course) for job in jobs]
+    signal = course
+    if options.price is not None and options.price_weight > 0.0:
+        signal = course.plus(options.price, options.carbon_weight, options.price_weight)
+    parts, fixed = [], []
+    for repetition, forecast in enumerate(_forecasts(signal, options)):
+        chosen = [
+            _chosen(job, window, _with_present(forecast, signal, job), rule, known, options)
+            for job, window, known in zip(jobs, windows, _knowledge(jobs, options), strict=True)
+        ]
+        executions, machines = _on_machines(jobs, windows, chosen, rule, options)
+        for execution in executions:
+            for charged in (course, options.price):
+                if charged is not None:
+                    charged.covers(execution.end_s, f"job {execution.job.id}")
+        prices = options.machine_prices()
+        deadlines = {job.id: window.deadline_s(job) for job, window in zip(jobs, windows, strict=True)}
+        rows = rows_of(
+            executions, course, price=options.price, deadlines_s=deadlines, machines=machines, rates=prices.rates()
+        )
+        parts.append(rows.assign(repetition=repetition))
+        fixed.append(prices.fixed(options.reserved, float(rows["begin_s"].max())))
+    return Outcome(rule.name, pd.concat(parts, ignore_index=True), math.fsum(fixed) / len(fixed))
+
+
+def _check(jobs: Sequence[ShiftJob], course: Course, options: ShiftOptions) -> None:
+    if not jobs:
+        raise InputError("the jobs", "there are none", "give a file with jobs")
+    ids = Counter(job.id for job in jobs)
+    name, times = ids.most_common(1)[0]
+    if times > 1:
+        raise InputError("the jobs", f"{times} of them have the id {name!r}", "give each job its own")
+    price = options.price
+    if price is not None and price.begin and course.begin and price.begin != course.begin:
+        problem = f"begins at {price.begin}, the carbon signal {course.source} at {course.begin}"
+        raise InputError(price.source, problem, "let both begin at the same date")
+    for job in jobs:
+        course.covers(job.arrival_s + job.length_s, f"job {job.id}")
+
+
+def _knowledge(jobs: Sequence[ShiftJob], options: ShiftOptions) -> Iterator[Known]:
+    """What is known besides, for each job."""
+    means = expected_lengths(jobs)
+    by_short = {short: Known(mean_s, options.slot_s, options.max_starts) for short, mean_s in means.items()}
+    return (by_short[is_short(job)] for job in jobs)
+
+
+def _forecasts(signal: Course, options: ShiftOptions) -> Iterator[Course]:
+    """The signal as policies see it, once for each repetition."""
+    rng = rng_of(options.seed, _WHERE)
+    if options.forecast_error == 0.0:
+        yield signal
+        return
+    mean = float(np.average(signal.values, weights=np.diff(signal.edges_s)))
+    for _ in range(options.repetitions):
+        errors = rng.normal(0.0, options.forecast_error * abs(mean), len(signal.values))
+        yield replace(signal, values=signal.values + errors)
+
+
+def _with_present(forecast: Course, signal: Course, job: ShiftJob) -> Course:
+    """The forecast with the true value at the job's arrival: the present is known."""
+    if forecast is signal:
+        return signal
+    values = forecast.values.copy()
+    index = int(np.searchsorted(signal.edges_s, job.arrival_s, "right")) - 1
+    values[index] = signal.values[index]
+    return replace(forecast, values=values)
+
+
+def _chosen(
+    job: ShiftJob, window: Window, signal: Course, rule: Rule, known: Known, options: ShiftOptions
+) -> tuple[Interval, ...]:
+    """When the policy lets the job run."""
+    seen = replace(job, model=job.model.averaged()) if options.averaged else job
+    try:
+        return rule.policy.choose(seen, window, signal, known)
+    except NoPlanError as error:
+        raise InputError(f"job {job.id}", str(error), "let it wait longer, or take shorter slots") from None
+
+
+def _on_machines(
+    jobs: Sequence[ShiftJob],
+    windows: Sequence[Window],
+    chosen: Sequence[tuple[Interval, ...]],
+    rule: Rule,
+    options: ShiftOptions,
+) -> tuple[list[Execution], list[list[str]]]:
+    """The executions, and the machine of each of their segments."""
+    kept = options.checkpoints or rule.policy.checkpoints
+    executions = [
+        carry_out(job, intervals, checkpoints=kept, apart=rule.policy.exact)
+        for job, intervals in zip(jobs, chosen, strict=True)
+    ]
+    requests = []
+    for window, execution in zip(windows, executions, strict=True):
+        job = execution.job
+        spot = rule.spot and is_short(job)
+        for segment in execution.segments:
+            length_s = segment.end_s - segment.begin_s
+            early = rule.conserving and not spot
+            requests.append(Request(window.arrival_s, segment.begin_s, length_s, job.cpus, early, spot))
+    given = iter(assign(requests, options.reserved))
+    machines = []
+    for index, execution in enumerate(executions):
+        found = [next(given) for _ in execution.segments]
+        machines.append([one.machine for one in found])
+        if found[0].begin_s < execution.begin_s:
+            begin_s = found[0].begin_s
+            executions[index] = carry_out(execution.job, ((begin_s, begin_s + execution.job.length_s),))
+    return executions, machines

@@ -1,0 +1,1 @@
+"""The reference simulators GAIA and Let's Wait Awhile, rule by rule."""

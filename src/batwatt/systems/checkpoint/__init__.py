@@ -1,0 +1,1 @@
+"""Planning of checkpoints before the capacity changes (checkpoint paper)."""

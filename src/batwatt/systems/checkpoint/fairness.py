@@ -1,0 +1,209 @@
+"""That no job starves: yields, and plans that look at them (docs/checkpoint.md; the conclusion of the paper)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob, Plan, ready_s, work_of
+from batwatt.systems.checkpoint.period_plan import Least, NoPlanError, check_time, checkpoint_ends, meanings, plan
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a job has done so far: useful work in s, and the time in s in which it could have worked alone."""
+
+    work_s: float = 0.0
+    alone_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.work_s < math.inf or not 0.0 <= self.alone_s < math.inf:
+            raise ValueError(f"work_s and alone_s must be >= 0 s and finite, got {self.work_s!r} and {self.alone_s!r}")
+
+    def then(self, work_s: float, alone_s: float) -> Past:
+        """The past after so much more."""
+        return Past(self.work_s + work_s, self.alone_s + alone_s)
+
+    @property
+    def job_yield(self) -> float:
+        """Progress over progress alone; 1 if there was no time for any."""
+        return self.work_s / self.alone_s if self.alone_s > 0.0 else 1.0
+
+
+NOTHING = Past()
+TENTHS = tuple(tenth / 10.0 for tenth in range(11))
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPoint:
+    """A plan of the Pareto front: no plan has more of one figure and no less of the other."""
+
+    min_yield: float
+    goodput: float
+    plan: Plan
+
+
+def yields(chosen: Plan, past: Mapping[str, Past]) -> dict[str, float]:
+    """The yield of each job at the end of the period."""
+    instance = chosen.instance
+    return {act.job.id: _after(act.job, instance, past).then(act.work_s, 0.0).job_yield for act in chosen.acts}
+
+
+def front(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> list[FrontPoint]:
+    """Points of the Pareto front of goodput and least yield of one period, by ascending yield.
+
+    Its ends, the tenths, and where a job has a yield that it can have at one of the dates of `checkpoint_ends`; between
+    two points there may be more, as D moves. Each takes a plan. Raises TooLargeError.
+    """
+    candidates = sorted({*TENTHS, *_at_dates(instance, past, refill)})
+    check_time(instance, len(candidates), _least(instance, past, 1.0), refill)
+    points: list[FrontPoint] = []
+    reached = -math.inf
+    for asked in candidates:
+        # rounding can leave what was reached a little under what was asked for
+        if asked <= reached:
+            continue
+        try:
+            found = plan_with_yield(instance, past, asked, refill=refill)
+        except NoPlanError:
+            break
+        _add(points, found, past)
+        reached = max(asked, points[-1].min_yield)
+    last = most_yield(instance, past, refill=refill)
+    if not math.isclose(_least_yield(last, past), points[-1].min_yield, rel_tol=1e-12):
+        _add(points, last, past)
+    return points
+
+
+def _add(points: list[FrontPoint], found: Plan, past: Mapping[str, Past]) -> None:
+    """One more point, of a plan with a larger yield; those that it beats go."""
+    while points and points[-1].goodput <= found.goodput:
+        points.pop()
+    points.append(FrontPoint(_least_yield(found, past), found.goodput, found))
+
+
+def _least_yield(found: Plan, past: Mapping[str, Past]) -> float:
+    return min(yields(found, past).values(), default=1.0)
+
+
+def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float, *, refill: bool = False) -> Plan:
+    """The plan with the most goodput under which every yield at the end of the period is >= `least`: the bi-criteria.
+
+    Raises NoPlanError if there is none.
+    """
+    return plan(instance, least=_least(instance, past, least), refill=refill)
+
+
+def most_yield(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> Plan:
+    """The plan with the largest least yield, and of those the one with the most goodput: max-min of one period."""
+    candidates = sorted({0.0, *_at_dates(instance, past, refill), *_where_two_meet(instance, past, refill)})
+    best = plan(instance, refill=refill)
+    low, high = 0, len(candidates)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            best = plan_with_yield(instance, past, candidates[middle], refill=refill)
+            low = middle
+        except NoPlanError:
+            high = middle
+    return best
+
+
+def fair(
+    instance: Instance,
+    past: Mapping[str, Past],
+    target: float,
+    *,
+    refill: bool = False,
+    skip_large: bool = False,
+) -> Plan:
+    """The plan with the most goodput in which as many due jobs work as can, those with the least yield first.
+
+    A job is due if without work its yield would be under `target`, in [0, 1], at the end of the period.
+    """
+    if not 0.0 <= target <= 1.0:
+        raise ValueError(f"the target of yields must be from 0 to 1, got {target!r}")
+    chosen: list[str] = []
+    free = instance.processors
+    for job in due(instance, past, target):
+        if job.processors <= free:
+            chosen.append(job.id)
+            free -= job.processors
+    try:
+        return plan(instance, least=dict.fromkeys(chosen, Least()), refill=refill, skip_large=skip_large)
+    except NoPlanError:
+        # the period is too short for a checkpoint or a recovery that this takes
+        return _one_by_one(instance, chosen, refill, skip_large)
+
+
+def due(instance: Instance, past: Mapping[str, Past], target: float) -> list[PeriodJob]:
+    """The jobs that are due, by ascending yield without work, then those that could have worked longest, in order."""
+    after = {job.id: _after(job, instance, past) for job in instance.jobs}
+    waiting = [job for job in instance.jobs if after[job.id].job_yield < target]
+    return sorted(waiting, key=lambda job: (after[job.id].job_yield, -after[job.id].alone_s))
+
+
+def _one_by_one(instance: Instance, wanted: Collection[str], refill: bool, skip_large: bool) -> Plan:
+    best = plan(instance, refill=refill, skip_large=skip_large)
+    least: dict[str, Least] = {}
+    for name in wanted:
+        try:
+            best = plan(instance, least={**least, name: Least()}, refill=refill, skip_large=skip_large)
+            least[name] = Least()
+        except NoPlanError:
+            continue
+    return best
+
+
+def _after(job: PeriodJob, instance: Instance, past: Mapping[str, Past]) -> Past:
+    """The past of a job at the end of a period in which it does not work."""
+    before = past.get(job.id, NOTHING)
+    return before.then(0.0, alone_in(job, instance, before))
+
+
+def alone_in(job: PeriodJob, instance: Instance, before: Past) -> float:
+    """How long a job would work alone in a period: where it fits, until it has ended."""
+    if job.processors > instance.processors:
+        return 0.0
+    return min(instance.period_s, max(before.work_s + job.left_s - before.alone_s, 0.0))
+
+
+def _least(instance: Instance, past: Mapping[str, Past], asked: float) -> dict[str, Least]:
+    """Least work for a yield that is asked for; rounding must not refuse what has just that yield."""
+    least: dict[str, Least] = {}
+    for job in instance.jobs:
+        before = _after(job, instance, past)
+        need_s = asked * before.alone_s - before.work_s
+        if before.alone_s > 0.0 and before.job_yield < asked and need_s > 0.0:
+            least[job.id] = Least(need_s, 8.0 * math.ulp(max(asked * before.alone_s, instance.period_s)))
+    return least
+
+
+def _at_dates(instance: Instance, past: Mapping[str, Past], refill: bool) -> set[float]:
+    """The yields that single jobs can have at the dates at which their work may stop growing."""
+    found: set[float] = set()
+    for end_s in checkpoint_ends(instance, refill=refill):
+        meaning = meanings(end_s, refill)
+        for job in instance.jobs:
+            before = _after(job, instance, past)
+            for decision in meaning[job.state].values():
+                work_s = work_of(job, decision, end_s, instance.period_s)
+                if work_s >= 0.0:
+                    found.add(before.then(work_s, 0.0).job_yield)
+    return found
+
+
+def _where_two_meet(instance: Instance, past: Mapping[str, Past], refill: bool) -> Iterator[float]:
+    """The yields that two jobs have at the same date D if that of one grows with D and that of the other falls."""
+    after = {job.id: _after(job, instance, past) for job in instance.jobs}
+    jobs = [job for job in instance.jobs if after[job.id].alone_s > 0.0]
+    growing = [job for job in jobs if refill or job.state == "running"]
+    falling = [job for job in jobs if job.state != "running"]
+    for one in growing:
+        for other in falling:
+            first, second = after[one.id], after[other.id]
+            # what both work, whatever D is
+            work_s = instance.period_s - ready_s(one) - one.checkpoint_s - other.recovery_s
+            if one is not other and work_s >= 0.0:
+                yield (first.work_s + second.work_s + work_s) / (first.alone_s + second.alone_s)

@@ -1,0 +1,261 @@
+"""Pictures of plans between changes of the number of processors (Figure 1 of the checkpoint paper), and of a front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import MaxNLocator
+
+from batwatt.errors import InputError
+from batwatt.results.style import (
+    CAP,
+    HOUR_S,
+    INK,
+    PALETTE,
+    WIDE_IN,
+    WIDTH_IN,
+    drawing,
+    kind_of,
+    new_figure,
+    plain,
+    save,
+)
+from batwatt.systems.checkpoint.figures.bands import Placed, Stay, Stretch, arrange, stays
+from batwatt.systems.checkpoint.instance import Kind, Phase, Plan
+from batwatt.systems.checkpoint.sequence import Followed
+
+HEIGHT_IN, FRONT_IN = 4.2, 3.4
+SHAPES = 20_000
+"""With more boxes than this those of a vector format become an image."""
+NAMED = 60
+"""Of more residences than this no names are written."""
+IN_HOURS_S = 3.0 * HOUR_S
+"""Longer pictures have hours on their axis, shorter ones seconds."""
+
+LABELLED = 16
+"""Of more periods than this the numbers of processors are not written."""
+
+COLOURS: dict[Kind, str] = {"work": "#8fc3ea", "checkpoint": "#e0604c", "recovery": "#4fb286"}
+_HATCHES: dict[Kind, str] = {"work": "", "checkpoint": "////", "recovery": "...."}
+_WORDS: dict[Kind, str] = {"work": "work", "checkpoint": "checkpoint", "recovery": "recovery"}
+_IDLE, _ABSENT = "#d4d8dc", "#eef0f2"
+
+
+def plot_plan(plan: Plan, path: Path | str, title: str = "") -> Path:
+    """Draw a plan; returns the path, which ends in `.png`, `.svg` or `.pdf`. Raises InputError."""
+    instance = plan.instance
+    stretch = Stretch(0.0, instance.period_s, instance.processors)
+    given = [stay for act in plan.acts for stay in stays(act.job.id, act.job.processors, act.phases)]
+    idle = [act.job.id for act in plan.acts if not act.phases]
+    note = shorten(f"without processors: {', '.join(idle)}", 70, placeholder=" ...") if idle else ""
+    return plot_periods([stretch], given, path, title or f"goodput {plan.goodput:.4f} ({plan.method})", note)
+
+
+def plot_followed(followed: Followed, path: Path | str, title: str = "") -> Path:
+    """Draw the periods of a course one after another; returns the path. Raises InputError."""
+    title = title or f"goodput {followed.goodput:.4f}, least yield {followed.min_yield:.4f}"
+    return plot_periods(*shown(followed), path, title)
+
+
+def shown(followed: Followed) -> tuple[list[Stretch], list[Stay]]:
+    """The periods of a course, and who is on processors when."""
+    course = followed.course
+    phases: dict[str, list[Phase]] = {job.id: [] for job in course.jobs}
+    for each in followed.periods:
+        for act in each.acts:
+            phases[act.job.id] += [
+                replace(phase, begin_s=each.begin_s + phase.begin_s, end_s=each.begin_s + phase.end_s)
+                for phase in act.phases
+            ]
+    stretches = [
+        Stretch(each.begin_s, each.begin_s + course.period_s, each.plan.instance.processors)
+        for each in followed.periods
+    ]
+    return stretches, [stay for job in course.jobs for stay in stays(job.id, job.processors, phases[job.id])]
+
+
+def plot_periods(
+    stretches: Sequence[Stretch], given: Sequence[Stay], path: Path | str, title: str, note: str = ""
+) -> Path:
+    """Draw stays of jobs over stretches that follow each other; returns the path. Raises InputError, ValueError."""
+    path = Path(path)
+    kind_of(path)
+    with drawing():
+        return save(periods_figure(stretches, arrange(stretches, given), title, note), path)
+
+
+def periods_figure(stretches: Sequence[Stretch], placed: Sequence[Placed], title: str, note: str = "") -> Figure:
+    """Processors stacked over time: what their jobs do, what is idle, and what is not there."""
+    end_s, most = stretches[-1].end_s, max(each.processors for each in stretches)
+    unit_s, unit = (HOUR_S, "h") if end_s > IN_HOURS_S else (1.0, "s")
+    figure = new_figure(WIDE_IN, HEIGHT_IN)
+    axes = figure.add_axes((0.06, 0.105, 0.92, 0.725))
+    axes.set_xlim(stretches[0].begin_s / unit_s, end_s / unit_s)
+    axes.set_ylim(0.0, most * 1.02)
+    _stretches(axes, stretches, most, unit_s)
+    _boxes(axes, placed, unit_s)
+    if len(placed) <= NAMED:
+        _names(figure, axes, placed, unit_s)
+    axes.set_xlabel(f"time ({unit})")
+    axes.set_ylabel("processors")
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(length=2.5, width=0.6)
+    figure.text(0.98, 0.02, note, ha="right", va="bottom", fontsize=7.5)
+    figure.suptitle(title, x=0.012, y=0.985, ha="left", va="top", fontsize=10, fontweight="bold")
+    figure.legend(
+        handles=_legend(placed, any(each.processors < most for each in stretches)),
+        loc="upper right", bbox_to_anchor=(0.99, 0.965), ncols=7, frameon=False, handlelength=1.6, columnspacing=1.4,
+        fontsize=7.5,
+    )  # fmt: skip
+    return figure
+
+
+def _stretches(axes: Axes, stretches: Sequence[Stretch], most: int, unit_s: float) -> None:
+    """What there is in grey, what is away hatched, the capacity as a line, and T_n above."""
+    for number, each in enumerate(stretches):
+        left, width = each.begin_s / unit_s, (each.end_s - each.begin_s) / unit_s
+        axes.add_patch(Rectangle((left, 0.0), width, each.processors, facecolor=_IDLE, linewidth=0.0, zorder=1))
+        if each.processors < most:
+            axes.add_patch(
+                Rectangle((left, each.processors), width, most - each.processors, facecolor="white",
+                          edgecolor=_ABSENT, hatch="xx", linewidth=0.0, zorder=1)
+            )  # fmt: skip
+        axes.axvline(left, color=CAP, linewidth=0.8, linestyle=(0, (4, 2)), zorder=4)
+        if len(stretches) <= LABELLED:
+            name = f"T{number}" if len(stretches) > 1 else "Tn"
+            axes.annotate(
+                f"{name}: {each.processors}", (left, 1.0), (2.0 if number else 0.0, 3.0), annotation_clip=False,
+                xycoords=axes.get_xaxis_transform(), textcoords="offset points", fontsize=7.5, color=INK,
+            )  # fmt: skip
+    edges = [stretches[0].begin_s, *(each.end_s for each in stretches)]
+    axes.stairs(
+        [each.processors for each in stretches], [edge / unit_s for edge in edges],
+        color=CAP, linewidth=1.4, baseline=None, zorder=5,
+    )  # fmt: skip
+
+
+def _boxes(axes: Axes, placed: Sequence[Placed], unit_s: float) -> None:
+    """A box for each phase and each group of processors, and one around the whole stay."""
+    count = sum(len(each.bands) * len(each.stay.phases) for each in placed)
+    pictured, thin = count > SHAPES, count > 10 * NAMED
+
+    def draw(corners: list[Any], **look: Any) -> None:
+        axes.add_collection(PolyCollection(corners, rasterized=pictured, **look))
+
+    for kind, colour in COLOURS.items():
+        corners = [
+            _corners(phase.begin_s / unit_s, phase.end_s / unit_s, *band)
+            for each in placed for band in each.bands for phase in each.stay.phases if phase.kind == kind
+        ]  # fmt: skip
+        hatch = {} if thin else {"hatch": _HATCHES[kind]}
+        draw(corners, facecolors=colour, edgecolors="white", linewidths=0.0, zorder=2, **hatch)
+    around = [
+        _corners(each.stay.begin_s / unit_s, each.stay.end_s / unit_s, *band) for each in placed for band in each.bands
+    ]
+    draw(around, facecolors="none", edgecolors=INK, linewidths=0.2 if thin else 0.7, zorder=3)
+
+
+def _corners(left: float, right: float, low: int, high: int) -> list[tuple[float, float]]:
+    return [(left, low), (right, low), (right, high), (left, high)]
+
+
+def _names(figure: Figure, axes: Axes, placed: Sequence[Placed], unit_s: float) -> None:
+    """The job's name in each stretch of its work (if a stay has none, in its longest phase), where it fits."""
+    box = axes.get_position()
+    width_pt, height_pt = (72.0 * inches for inches in figure.get_size_inches() * (box.width, box.height))
+    (left, right), most = axes.get_xlim(), axes.get_ylim()[1]
+    for each in placed:
+        phases = [phase for phase in each.stay.phases if phase.kind == "work"]
+        low, high = max(each.bands, key=lambda band: band[1] - band[0])
+        for phase in phases or [max(each.stay.phases, key=lambda phase: phase.end_s - phase.begin_s)]:
+            begin, end = phase.begin_s / unit_s, phase.end_s / unit_s
+            wide_pt, tall_pt = (end - begin) / (right - left) * width_pt, (high - low) / most * height_pt
+            size = min(9.0, 0.8 * tall_pt, (wide_pt - 2.0) / (0.65 * len(each.stay.job)))
+            if size >= 4.0:
+                axes.text(
+                    (begin + end) / 2.0, (low + high) / 2.0, each.stay.job, ha="center", va="center_baseline",
+                    fontsize=size, color=CAP, zorder=6,
+                )  # fmt: skip
+
+
+def _legend(placed: Sequence[Placed], away: bool) -> list[Any]:
+    seen = {phase.kind for each in placed for phase in each.stay.phases}
+    handles: list[Any] = [
+        Patch(facecolor=colour, edgecolor="white", hatch=_HATCHES[kind], linewidth=0.0, label=_WORDS[kind])
+        for kind, colour in COLOURS.items() if kind in seen
+    ]  # fmt: skip
+    handles.append(Patch(facecolor=_IDLE, label="on, no work"))
+    if away:
+        handles.append(Patch(facecolor="white", edgecolor="#c9ced3", hatch="xxx", linewidth=0.5, label="not there"))
+    return [*handles, Line2D([], [], color=CAP, linewidth=1.4, label="processors")]
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMark:
+    """A point of a front: asked for `target`, got `min_yield` at `goodput`."""
+
+    target: float
+    min_yield: float
+    goodput: float
+
+
+def plot_front(marks: Sequence[FrontMark], path: Path | str, title: str = "") -> Path:
+    """Draw goodput against least yield; returns the path. Raises InputError."""
+    path = Path(path)
+    kind_of(path)
+    if not marks:
+        raise InputError(path, "has no point to show", "ask for at least one least yield")
+    with drawing():
+        return save(front_figure(marks, title or "goodput against the least yield"), path)
+
+
+def front_figure(marks: Sequence[FrontMark], title: str) -> Figure:
+    """Goodput over the least yield of all jobs, with the target beside each point; a line joins the best ones."""
+    figure = new_figure(WIDTH_IN * 0.72, FRONT_IN)
+    axes = figure.add_axes((0.12, 0.14, 0.84, 0.74))
+    end = 1.15 * max(0.1, *(mark.min_yield for mark in marks))
+    best = [mark for mark in marks if not any(_beats(other, mark) for other in marks)]
+    best.sort(key=lambda mark: mark.min_yield)
+    look: dict[str, Any] = {"color": PALETTE[0], "marker": "o", "markersize": 4.5, "zorder": 3, "clip_on": False}
+    axes.plot(*_places(best), linewidth=1.1, **look)
+    worse = [mark for mark in marks if mark not in best]
+    if worse:
+        label = "another one is better"
+        axes.plot(*_places(worse), linestyle="", markerfacecolor="white", label=label, **look)
+        axes.legend(loc="lower left", frameon=False, fontsize=7.5)
+    texts: dict[tuple[float, float], list[str]] = {}
+    for mark in sorted(marks, key=lambda mark: mark.target):
+        texts.setdefault((mark.min_yield, mark.goodput), []).append(f"{mark.target:g}")
+    for (left, up), targets in texts.items():
+        side, aside, above = ("right", -6.0, 5.0) if left > 0.6 * end else ("left", 6.0, 5.0)
+        if any((mark.min_yield, mark.goodput) == (left, up) for mark in worse):
+            side, aside, above = "center", 0.0, -12.0
+        text = f"y = {', '.join(targets)}"
+        axes.annotate(text, (left, up), (aside, above), textcoords="offset points", ha=side, fontsize=7.5)
+    axes.margins(y=0.15)
+    axes.set_xlim(0.0, end)
+    axes.set_xlabel("least yield of all jobs")
+    axes.set_ylabel("goodput")
+    axes.set_title(title, loc="left", fontsize=9.0, fontweight="bold")
+    plain(axes)
+    return figure
+
+
+def _beats(one: FrontMark, other: FrontMark) -> bool:
+    """Whether a point is better in one figure and no worse in the other."""
+    no_worse = one.min_yield >= other.min_yield and one.goodput >= other.goodput
+    return no_worse and (one.min_yield, one.goodput) != (other.min_yield, other.goodput)
+
+
+def _places(marks: Sequence[FrontMark]) -> tuple[list[float], list[float]]:
+    return [mark.min_yield for mark in marks], [mark.goodput for mark in marks]

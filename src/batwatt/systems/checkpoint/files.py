@@ -1,0 +1,320 @@
+"""Instances and courses as JSON: read strictly, and plans as JSON (docs/formats.md has the keys)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.workloads.batsim_json import load_json, once, read_text, shown
+from batwatt.systems.checkpoint.fairness import FrontPoint, Past
+from batwatt.systems.checkpoint.instance import MOST_PROCESSORS, STATES, Act, Instance, PeriodJob, Plan, State
+from batwatt.systems.checkpoint.sequence import Course, Followed
+
+MOST_S = 1e12
+"""Longer times (more than 30,000 years) are refused: a mistake, and sums of them would lose the seconds."""
+NEW: Final = "new"
+"""State of a job of a course that has never run."""
+HINT = "see docs/formats.md"
+JobName = str | int
+"""The id of a job as the file has it."""
+
+_Id = Annotated[Annotated[str, Field(min_length=1)] | int, Field(description="a text or a whole number")]
+_Count = Annotated[int, Field(ge=1, le=MOST_PROCESSORS, description=f"a whole number from 1 to {MOST_PROCESSORS}")]
+_Change = Annotated[int, Field(ge=0, le=MOST_PROCESSORS, description=f"a whole number from 0 to {MOST_PROCESSORS}")]
+_Cost = Annotated[
+    float, Field(ge=0.0, le=MOST_S, allow_inf_nan=False, description=f"a number of s from 0 to {MOST_S:g}")
+]
+_Time = Annotated[
+    float, Field(gt=0.0, le=MOST_S, allow_inf_nan=False, description=f"a number of s > 0 and up to {MOST_S:g}")
+]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _JobOfCourse(_Row):
+    id: _Id
+    processors: _Count
+    checkpoint_s: _Cost
+    recovery_s: _Cost
+    state: State | Literal["new"] = Field(NEW, description=f"one of {NEW}, {', '.join(STATES)}")
+    left_s: _Time | None = Field(None, description=f"a number of s > 0 and up to {MOST_S:g}")
+
+    def job(self) -> PeriodJob:
+        """The job without the optional keys that the file has not."""
+        left = {} if self.left_s is None else {"left_s": self.left_s}
+        state = "stopped" if self.state == NEW else self.state
+        return PeriodJob(str(self.id), self.processors, self.checkpoint_s, self.recovery_s, state, **left)
+
+
+class _Job(_JobOfCourse):
+    state: State = Field(description=f"one of {', '.join(STATES)}")
+    recovering_s: _Cost = 0.0
+    worked_s: _Cost = 0.0
+    alone_s: _Cost = 0.0
+
+    def job(self) -> PeriodJob:
+        """The job, that may be in its recovery."""
+        return replace(super().job(), recovering_s=self.recovering_s)
+
+
+_JOBS = "a list of one or more jobs"
+
+
+class _InstanceFile(_Row):
+    period_s: _Time
+    processors: _Count
+    jobs: list[_Job] = Field(min_length=1, description=_JOBS)
+    k: _Change | None = Field(None, description="a whole number from 0 to `processors`")
+    platform: _Count | None = Field(None, description=f"a whole number from 1 to {MOST_PROCESSORS}")
+    processors_before: _Count | None = Field(None, description=f"a whole number from 1 to {MOST_PROCESSORS}")
+
+
+class _CourseFile(_Row):
+    period_s: _Time
+    capacities: list[_Count] = Field(min_length=1, description="a list of one or more whole numbers of processors")
+    jobs: list[_JobOfCourse] = Field(min_length=1, description=_JOBS)
+    k: _Change | None = Field(None, description="a whole number from 0 to the largest of `capacities`")
+    platform: _Count | None = Field(None, description=f"a whole number from 1 to {MOST_PROCESSORS}")
+
+
+@dataclass(frozen=True)
+class GivenInstance:
+    """What an instance's file says. `names`: the jobs' ids as they are there, `platform`: all processors there are.
+
+    `past`: what the jobs have done before.
+    """
+
+    instance: Instance
+    names: Mapping[str, JobName]
+    k: int | None
+    platform: int | None
+    past: Mapping[str, Past]
+
+    @property
+    def running(self) -> tuple[PeriodJob, ...]:
+        """The jobs that run before the period, whether a checkpoint has just ended or not."""
+        return tuple(job for job in self.instance.jobs if job.state != "stopped")
+
+    @property
+    def others(self) -> tuple[PeriodJob, ...]:
+        """The jobs that do not run before the period."""
+        return tuple(job for job in self.instance.jobs if job.state == "stopped")
+
+
+@dataclass(frozen=True)
+class GivenCourse:
+    """What a course's file says. `names`: the jobs' ids as they are there."""
+
+    course: Course
+    names: Mapping[str, JobName]
+
+
+def read_instance(path: Path | str) -> GivenInstance:
+    """The instance of a JSON file. InputError names the file, the job, the key, the value and what it must be."""
+    found = _read(path, _InstanceFile)
+    processors = found.processors
+    most = _most(path, found.platform, processors, "processors")
+    if found.k is not None and found.k > processors:
+        problem = f"k must be a whole number from 0 to processors ({processors}), got {found.k}"
+        raise InputError(path, problem, "a change cannot take away more than there is")
+    names = _names(path, found.jobs, most)
+    for job in found.jobs:
+        if job.recovering_s > 0.0 and job.state != "checkpointed":
+            problem = f"recovering_s is of a checkpointed job, this one is {job.state}"
+            raise InputError(_place(path, job.id), problem, "leave it out")
+        if job.worked_s > job.alone_s:
+            problem = f"worked_s must be <= alone_s ({job.alone_s:g} s), got {job.worked_s:g}"
+            raise InputError(_place(path, job.id), problem, "alone it would have worked at least as long")
+    before = found.processors_before
+    if before is not None:
+        if found.k is not None and abs(before - processors) > found.k:
+            problem = f"processors changes from {before} to {processors}, by more than k ({found.k})"
+            raise InputError(path, problem, "correct k, or one of the two")
+        _fit_before(path, found.jobs, before, f"processors_before is {before}")
+    past = {str(job.id): Past(job.worked_s, job.alone_s) for job in found.jobs}
+    return GivenInstance(_instance(path, found), names, found.k, found.platform, past)
+
+
+def is_course(path: Path | str) -> bool:
+    """Whether a file has several periods. Raises InputError if it is no JSON."""
+    data = load_json(read_text(path), path, parse_constant=float)
+    return isinstance(data, dict) and "capacities" in data
+
+
+def read_running(path: Path | str) -> GivenInstance:
+    """An instance's file just before a change: `processors` are those of now, and all jobs that run fit. InputError."""
+    found = read_instance(path)
+    if found.k is None:
+        raise InputError(path, "'k' is missing", f"add the largest change, in processors; {HINT}")
+    held = sum(job.processors for job in found.running)
+    if held > found.instance.processors:
+        problem = f"the jobs that run need {held} processors, processors is {found.instance.processors}"
+        raise InputError(path, problem, "before a change all jobs that run have theirs")
+    return found
+
+
+def _instance(path: Path | str, found: _InstanceFile) -> Instance:
+    try:
+        return Instance(found.period_s, found.processors, tuple(job.job() for job in found.jobs))
+    except ValueError as error:
+        raise InputError(path, str(error), "checkpoint more of them before, or kill some") from None
+
+
+def _fit_before(path: Path | str, jobs: Sequence[_JobOfCourse], before: int, told: str) -> None:
+    held = sum(job.processors for job in jobs if job.state not in ("stopped", NEW))
+    if held > before:
+        problem = f"the jobs that ran before need {held} processors, {told}"
+        raise InputError(path, problem, "correct that, or the states of the jobs")
+
+
+def read_course(path: Path | str) -> GivenCourse:
+    """The course of a JSON file. InputError names the file, the job, the key, the value and what it must be."""
+    found = _read(path, _CourseFile)
+    counts = found.capacities
+    names = _names(path, found.jobs, _most(path, found.platform, max(counts), "the largest of capacities"))
+    changes = (abs(after - before) for before, after in pairwise(counts))
+    k = found.k if found.k is not None else max(changes, default=0)
+    _fit_before(path, found.jobs, counts[0] + k, f"there were at most {counts[0] + k} (the first of capacities, and k)")
+    try:
+        jobs = tuple(job.job() for job in found.jobs)
+        new = frozenset(str(job.id) for job in found.jobs if job.state == NEW)
+        return GivenCourse(Course(found.period_s, tuple(counts), k, jobs, found.platform, new), names)
+    except ValueError as error:
+        raise InputError(path, str(error), "correct k, or capacities") from None
+
+
+def _most(path: Path | str, platform: int | None, processors: int, what: str) -> int:
+    """All processors that there are, of which there are `processors`."""
+    if platform is None:
+        return processors
+    if platform < processors:
+        raise InputError(path, f"platform must be >= {what} ({processors}), got {platform}", HINT)
+    return platform
+
+
+def _names(path: Path | str, jobs: Sequence[_JobOfCourse], most: int) -> dict[str, JobName]:
+    """The ids as they are in the file; InputError if one is there twice or a job is wider than `most` processors."""
+    names: dict[str, JobName] = {}
+    for job in jobs:
+        place = _place(path, job.id)
+        if str(job.id) in names:
+            raise InputError(place, "the id is there twice", "give each job an id of its own")
+        names[str(job.id)] = job.id
+        if job.processors > most:
+            problem = f"processors must be <= {most}, all that there are, got {job.processors}"
+            raise InputError(place, problem, "correct it, or give as `platform` how many there can be")
+    return names
+
+
+_File = TypeVar("_File", bound=_Row)
+
+
+def _read(path: Path | str, model: type[_File]) -> _File:
+    """The file as a model; its first error is one line."""
+    # numbers that JSON has not are refused below, where it is known which they are
+    data = load_json(read_text(path), path, object_pairs_hook=once(path), parse_constant=float, parse_float=float)
+    if not isinstance(data, dict):
+        raise InputError(path, f"must be an object, got {shown(data)}", HINT)
+    try:
+        return model.model_validate(data)
+    except ValidationError as errors:
+        # a misspelt key is missing, too: say the spelling
+        found = errors.errors(include_url=False)
+        first = next((error for error in found if error["type"] == "extra_forbidden"), found[0])
+        raise _told(path, model, data, dict(first)) from None
+
+
+def _told(path: Path | str, model: type[_Row], data: dict[str, Any], error: dict[str, Any]) -> InputError:
+    """pydantic's error, with the name of the job and what the key must be."""
+    key, *rest = error["loc"]
+    place: object = path
+    fields = model.model_fields
+    if key == "jobs" and rest:
+        number, *inner = rest
+        raw = data["jobs"][number]
+        name = raw.get("id") if isinstance(raw, dict) else None
+        known = isinstance(name, str | int) and not isinstance(name, bool)
+        place = _place(path, name) if known else f"{path}: job number {number + 1}"
+        if not inner:
+            return InputError(place, f"must be an object, got {shown(raw)}", HINT)
+        key = inner[0]
+        fields = (_Job if model is _InstanceFile else _JobOfCourse).model_fields
+    elif rest and isinstance(rest[0], int):
+        place = f"{path}: {key}: number {rest[0] + 1}"
+    if error["type"] == "extra_forbidden":
+        return UnknownNameError(place, "key", key, fields, "See docs/formats.md.")
+    if error["type"] == "missing":
+        return InputError(place, f"{key!r} is missing", f"add {fields[key].description}; {HINT}")
+    return InputError(place, f"{key} must be {fields[key].description}, got {_written(error['input'])}", HINT)
+
+
+def _place(path: Path | str, name: object) -> str:
+    return f"{path}: job {shown(name)}"
+
+
+def _written(value: object) -> str:
+    """A value as the file has it; NaN and Infinity, too."""
+    return json.dumps(value) if isinstance(value, float) else shown(value)
+
+
+def plan_json(plan: Plan, names: Mapping[str, JobName]) -> dict[str, Any]:
+    """A plan and its goodput as JSON: one entry a job, in the instance's order, with the ids of the file."""
+    return {
+        "goodput": plan.goodput,
+        "method": plan.method,
+        "period_s": plan.instance.period_s,
+        "processors": plan.instance.processors,
+        "work_processor_s": plan.work_processor_s,
+        "checkpoints_end_s": plan.checkpoints_end_s,
+        "plan": [_act_json(act, names, 0.0) for act in plan.acts],
+    }
+
+
+def front_json(points: Sequence[FrontPoint], names: Mapping[str, JobName]) -> dict[str, Any]:
+    """The points of a front as JSON, with their plans."""
+    return {
+        "front": [{"min_yield": point.min_yield, **plan_json(point.plan, names)} for point in points],
+    }
+
+
+def followed_json(followed: Followed, names: Mapping[str, JobName]) -> dict[str, Any]:
+    """A course, period by period, as JSON. Dates count from the beginning of the course."""
+    return {
+        "goodput": followed.goodput,
+        "min_yield": followed.min_yield,
+        "yields": followed.yields,
+        "periods": [
+            {
+                "begin_s": period.begin_s,
+                "processors": period.plan.instance.processors,
+                "goodput": period.goodput,
+                "work_processor_s": period.work_processor_s,
+                "prepared": [name for text, name in names.items() if text in period.prepared],
+                "plan": [_act_json(act, names, period.begin_s) for act in period.acts],
+            }
+            for period in followed.periods
+        ],
+    }
+
+
+def _act_json(act: Act, names: Mapping[str, JobName], begin_s: float) -> dict[str, Any]:
+    return {
+        "id": names[act.job.id],
+        "processors": act.job.processors,
+        "state": act.job.state,
+        "decision": act.decision,
+        "work_s": act.work_s,
+        "phases": [
+            {"kind": phase.kind, "begin_s": begin_s + phase.begin_s, "end_s": begin_s + phase.end_s}
+            for phase in act.phases
+        ],
+    }

@@ -1,0 +1,311 @@
+"""Plans of a period: the dynamic programme of the checkpoint paper, and its subset sum (docs/checkpoint.md)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.systems.checkpoint.instance import Decision, Instance, PeriodJob, Plan, State, acts_of, ready_s, work_of
+from batwatt.systems.checkpoint.knapsack_kernel import BOTH, FIRST, NONE, SECOND, fill
+
+MOST_BYTES = 3 * 2**29
+"""Room for the tables and choices of a plan."""
+AT_ONCE_BYTES = 2**28
+"""Choices of all jobs are kept where they take no more."""
+MOST_STEPS = 2e12
+"""So many cells are worked out for one plan at most, or for all of a front: some ten minutes."""
+_LITTLE = 1e-12
+_IN_MEMORY_FIRST = 2**20
+
+Table = NDArray[np.float64]
+_ONE_PHASE: dict[State, dict[int, Decision]] = {
+    "checkpointed": {NONE: "stop", SECOND: "run"},
+    "running": {NONE: "checkpoint", SECOND: "run"},
+    "stopped": {NONE: "wait", SECOND: "recover"},
+}
+"""What a choice of the knapsack means if nothing is checkpointed, or in no time: there is only the second phase."""
+_TWO_PHASES: dict[State, dict[int, Decision]] = {
+    "checkpointed": {NONE: "stop", BOTH: "run", SECOND: "recover-later", FIRST: "end"},
+    "running": {NONE: "checkpoint", SECOND: "run"},
+    "stopped": {NONE: "wait", BOTH: "recover", SECOND: "recover-later", FIRST: "end"},
+}
+_REFILLED: dict[State, dict[int, Decision]] = {"checkpointed": {FIRST: "checkpoint-again"}, "stopped": {FIRST: "fill"}}
+_COARSER = "let processors have a common divisor (nodes instead of cores)"
+_MUST_BE_WORTH_IT = ("recover", "recover-later", "checkpoint-again", "fill")
+
+
+class NoPlanError(ValueError):
+    """No plan meets what is asked for."""
+
+
+class TooLargeError(ValueError):
+    """A table would take more memory than there is room for, or all of them too much time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """A job must work, and at least `work_s`; so much less than that is forgiven as `slack_s`, for rounding."""
+
+    work_s: float = 0.0
+    slack_s: float = 0.0
+
+    def met_by(self, work_s: float) -> bool:
+        """Whether that is enough work."""
+        return work_s > 0.0 and work_s >= self.work_s - self.slack_s
+
+
+@dataclass(frozen=True)
+class Knapsack:
+    """The knapsack of one date D at which checkpoints end; its solution is `table`.
+
+    `jobs` are those that are looked at, in the order in which they are; `unit` processors count as one. `table[a, b]`
+    is the useful work in processor s when a units are free for others than running jobs in [0, D[, and b units are
+    there in [D, T].
+    """
+
+    end_s: float
+    jobs: tuple[PeriodJob, ...]
+    unit: int
+    widths: NDArray[np.int64]
+    worths: Table
+    table: Table
+
+    def best(self, processors: int, held: int) -> float:
+        """V: the most useful work on so many processors; -inf if it cannot be."""
+        rows, columns = self.table.shape
+        b = min(processors // self.unit, columns - 1)
+        return float(self.table[min((processors - held) // self.unit, rows - 1), b])
+
+    def decisions(self, meaning: Mapping[State, Mapping[int, Decision]]) -> dict[str, Decision]:
+        """What the jobs do in the best plan on all processors of the table."""
+        rows, columns = self.table.shape
+        at_once = -(-len(self.jobs) // _parts(len(self.jobs), rows * columns)) or 1
+        begins = range(0, len(self.jobs), at_once)
+        row, nothing = np.empty(columns), np.empty((len(self.jobs), 1, 1), np.uint8)
+        tables = [np.zeros_like(self.table)]
+        for begin in begins[:-1]:
+            tables.append(tables[-1].copy())
+            part = slice(begin, begin + at_once)
+            fill(self.widths[part], self.worths[part], tables[-1], row, nothing, False)
+        found: dict[str, Decision] = {}
+        a, b = rows - 1, columns - 1
+        for begin in reversed(begins):
+            part = slice(begin, begin + at_once)
+            choices = np.empty((len(self.jobs[part]), rows, columns), np.uint8)
+            fill(self.widths[part], self.worths[part], tables.pop(), row, choices, True)
+            for job, width, chosen in zip(self.jobs[part][::-1], self.widths[part][::-1], choices[::-1], strict=True):
+                choice = int(chosen[a, b])
+                found[job.id] = meaning[job.state][choice]
+                a -= int(width) if choice in (BOTH, FIRST) else 0
+                b -= int(width) if choice in (BOTH, SECOND) else 0
+        return found
+
+
+def plan(
+    instance: Instance,
+    *,
+    least: Mapping[str, Least] | None = None,
+    refill: bool = False,
+    skip_large: bool = False,
+) -> Plan:
+    """The plan with the most useful work, checkpoints after T_n ending together. Section 2 of the paper.
+
+    `least`: what jobs must work, by their ids. `refill`: jobs may also work between checkpoints (docs/checkpoint.md).
+    O(J P^2) for each of the dates of `checkpoint_ends`.
+    Raises NoPlanError if nothing gives the least work; TooLargeError if tables would be too large, or too many, unless
+    `skip_large`: then what takes too much memory is left out, and the plan may not be the best.
+    """
+    least = {} if least is None else least
+    if not skip_large:
+        check_time(instance, 1, least, refill)
+    best: Knapsack | None = None
+    most = -math.inf
+    for end_s in checkpoint_ends(instance, least, refill):
+        try:
+            found = solve(instance, end_s, least, refill)
+        except TooLargeError:
+            if end_s > 0.0 and skip_large:
+                continue
+            raise
+        value = found.best(instance.processors, instance.held)
+        if value > most:
+            best, most = found, value
+    if best is None:
+        raise NoPlanError("no plan gives every job as much work as is asked for")
+    chosen = best.decisions(meanings(best.end_s, refill))
+    # what was left out could not be of use
+    decisions = [chosen.get(job.id, "wait") for job in instance.jobs]
+    return Plan(instance, "dp", best.end_s, acts_of(instance, decisions, best.end_s))
+
+
+def check_time(instance: Instance, plans: int, least: Mapping[str, Least], refill: bool) -> None:
+    """Raise TooLargeError if so many plans would take far too long."""
+    jobs = list(_of_use(instance, least, refill))
+    dates = checkpoint_ends(instance, least, refill)
+    unit = _unit(jobs)
+    cells = ((instance.processors - instance.held) // unit + 1) * (instance.processors // unit + 1)
+    # where checkpoints end at once, tables have one row
+    steps = plans * len(jobs) * ((len(dates) - 1) * cells + instance.processors // unit + 1)
+    if steps > MOST_STEPS:
+        problem = f"{plans} plans with {len(dates)} dates each, of {len(jobs)} jobs and tables of {cells} cells"
+        raise TooLargeError(f"{problem}, take more than {MOST_STEPS:g} steps: {_COARSER}")
+
+
+def subset_sum(instance: Instance) -> Plan:
+    """The plan that fills the most processors, whatever it costs. Section 2 of the paper.
+
+    Raises NoPlanError if the checkpoints that it takes do not end within the period.
+    """
+    jobs = [job for job in _in_order(instance.jobs) if job.processors <= instance.processors]
+    worths = np.full((len(jobs), 4), -math.inf)
+    worths[:, NONE] = 0.0
+    worths[:, SECOND] = [job.processors * (_IN_MEMORY_FIRST + (job.state != "stopped")) for job in jobs]
+    knapsack = _packed(0.0, jobs, worths, instance.processors, 0)
+    chosen = {name for name, what in knapsack.decisions(_ONE_PHASE).items() if what in ("run", "recover")}
+    leaving = [job for job in instance.jobs if job.state == "running" and job.id not in chosen]
+    end_s = max((job.checkpoint_s for job in leaving), default=0.0)
+    if end_s > instance.period_s:
+        problem = f"checkpoints of jobs that are to stop take {end_s:g} s, the period has {instance.period_s:g} s"
+        raise NoPlanError(problem)
+    free = instance.processors - instance.held
+    if end_s == 0.0:
+        free += sum(job.processors for job in leaving)
+    decisions: dict[str, Decision] = {}
+    for job in sorted(instance.jobs, key=lambda job: (job.state == "stopped", -job.processors)):
+        later: Decision = "recover-later"
+        at_once = _ONE_PHASE[job.state][SECOND]
+        decisions[job.id] = _ONE_PHASE[job.state][NONE]
+        if job.id not in chosen:
+            continue
+        if job.state == "running":
+            decisions[job.id] = at_once
+            continue
+        wanted = at_once if job.processors <= free else later
+        if work_of(job, wanted, end_s, instance.period_s) > 0.0:
+            decisions[job.id] = wanted
+            free -= job.processors if wanted == at_once else 0
+    return Plan(instance, "subset-sum", end_s, acts_of(instance, [decisions[job.id] for job in instance.jobs], end_s))
+
+
+def checkpoint_ends(instance: Instance, least: Mapping[str, Least] | None = None, refill: bool = False) -> list[float]:
+    """The dates D to be looked at, ascending: 0, and those at which useful work may stop growing with D.
+
+    These are the checkpoint times of running jobs and, of jobs with an end or with a `least` work, the dates from
+    which, or up to which, they can do that. O(J).
+    """
+    period_s = instance.period_s
+    dates = {0.0}
+    for job in instance.jobs:
+        runs = job.state == "running"
+        if runs:
+            dates.add(job.checkpoint_s)
+        if math.isfinite(job.left_s):
+            dates.add(ready_s(job) + job.left_s)
+            if not runs:
+                dates.add(_latest(job, job.left_s, period_s))
+        wanted = None if least is None else least.get(job.id)
+        if wanted is not None and wanted.work_s > 0.0:
+            if runs or refill:
+                dates.add(_earliest(job, wanted.work_s))
+            if not runs:
+                dates.add(_latest(job, wanted.work_s, period_s))
+    return sorted(date for date in dates if 0.0 <= date <= period_s)
+
+
+def _earliest(job: PeriodJob, work_s: float) -> float:
+    """The first date D by which a job can work so long and be checkpointed; rounding must not miss it."""
+    end_s = ready_s(job) + job.checkpoint_s + work_s
+    while end_s - job.checkpoint_s - ready_s(job) < work_s:
+        end_s += math.ulp(end_s)
+    return end_s
+
+
+def _latest(job: PeriodJob, work_s: float, period_s: float) -> float:
+    """The last date D from which a job can recover and work so long; rounding must not miss it."""
+    end_s = period_s - job.recovery_s - work_s
+    while end_s >= 0.0 and period_s - end_s - job.recovery_s < work_s:
+        end_s -= math.ulp(period_s)
+    return end_s
+
+
+def meanings(end_s: float, refill: bool) -> Mapping[State, Mapping[int, Decision]]:
+    """What the choices of the knapsack mean if checkpoints end at `end_s`."""
+    if end_s == 0.0:
+        return _ONE_PHASE
+    return {state: {**of, **(_REFILLED.get(state, {}) if refill else {})} for state, of in _TWO_PHASES.items()}
+
+
+def solve(instance: Instance, end_s: float, least: Mapping[str, Least], refill: bool = False) -> Knapsack:
+    """The knapsack for checkpoints that end at `end_s`. Raises TooLargeError."""
+    processors = instance.processors
+    meaning = meanings(end_s, refill)
+    jobs, rows = [], []
+    for job in _of_use(instance, least, refill):
+        worths = [-math.inf] * 4
+        for choice, decision in meaning[job.state].items():
+            worths[choice] = _worth(job, decision, end_s, instance.period_s, least.get(job.id))
+        jobs.append(job)
+        rows.append(worths)
+    free = processors - instance.held if end_s > 0.0 else 0
+    return _packed(end_s, jobs, np.array(rows).reshape(-1, 4), processors, free)
+
+
+def _packed(end_s: float, jobs: Sequence[PeriodJob], worths: Table, processors: int, free: int) -> Knapsack:
+    unit = _unit(jobs)
+    rows, columns = free // unit + 1, processors // unit + 1
+    parts = _parts(len(jobs), rows * columns)
+    if rows * columns * (8 * (parts + 2) + -(-len(jobs) // parts)) > MOST_BYTES:
+        problem = f"{len(jobs)} jobs on {rows - 1} x {columns - 1} processors take more than {MOST_BYTES >> 20} MiB"
+        raise TooLargeError(f"{problem}: {_COARSER}")
+    table = np.zeros((rows, columns))
+    widths = np.array([job.processors // unit for job in jobs], dtype=np.int64)
+    fill(widths, worths, table, np.empty(columns), np.empty((len(jobs), 1, 1), np.uint8), False)
+    return Knapsack(end_s, tuple(jobs), unit, widths, worths, table)
+
+
+def _unit(jobs: Sequence[PeriodJob]) -> int:
+    """Processors are counted in the greatest common divisor of all widths."""
+    return math.gcd(*(job.processors for job in jobs)) or 1
+
+
+def _parts(jobs: int, cells: int) -> int:
+    """In how many parts choices are worked out: a table is kept for each, and the choices of one part at a time."""
+    return 1 if jobs * cells <= AT_ONCE_BYTES else max(1, math.isqrt(jobs // 8))
+
+
+def _worth(job: PeriodJob, decision: Decision, end_s: float, period_s: float, least: Least | None) -> float:
+    """Useful processor s of a decision, -inf if it cannot be taken."""
+    work_s = work_of(job, decision, end_s, period_s)
+    if decision == "run" and work_s <= 0.0 < job.recovering_s and least is None:
+        # it still recovers when the period ends; going on with that is better than stopping
+        return job.processors * period_s * _LITTLE
+    if least is not None and not least.met_by(work_s):
+        return -math.inf
+    if work_s < 0.0 or (work_s == 0.0 and decision in _MUST_BE_WORTH_IT):
+        return -math.inf
+    return job.processors * work_s
+
+
+def _in_order(jobs: Sequence[PeriodJob]) -> list[PeriodJob]:
+    """The order in which jobs are looked at: of equal plans the one with the earlier jobs is found."""
+    rank: dict[State, int] = {"running": 0, "checkpointed": 1, "stopped": 2}
+    return sorted(jobs, key=lambda job: (rank[job.state], -job.processors))
+
+
+def _of_use(instance: Instance, least: Mapping[str, Least], refill: bool) -> Iterator[PeriodJob]:
+    """The jobs without those stopped ones of which more are alike than can run, in one phase and in the other."""
+    alike: Counter[tuple[float, ...]] = Counter()
+    for job in _in_order(instance.jobs):
+        if job.state == "stopped" and job.id not in least:
+            left_s = min(job.left_s, instance.period_s)
+            key = (job.processors, job.recovery_s, job.checkpoint_s, left_s)
+            alike[key] += 1
+            rounds = 2 if refill or left_s < instance.period_s else 1
+            if alike[key] > rounds * (instance.processors // job.processors):
+                continue
+        yield job

@@ -1,0 +1,190 @@
+"""Which jobs are checkpointed before the number of processors changes (docs/checkpoint.md; open in the paper)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal, get_args
+
+import numpy as np
+
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob
+from batwatt.systems.checkpoint.period_plan import checkpoint_ends, solve
+
+Objective = Literal["cheapest", "worst", "expected", "all"]
+Cover = Literal["k", "needed"]
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+COVERS: tuple[Cover, ...] = get_args(Cover)
+MOST_TRIED = 12
+"""Up to so many candidates every set is tried."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The jobs `ids` to be checkpointed, which costs `cost_processor_s`.
+
+    `outcomes` are (P, G(P)), the charged goodput if P processors come, `value` the least or mean of G that was
+    maximised; both are missing (empty, None) where nothing was. `exact`: no other set is better.
+    """
+
+    ids: frozenset[str]
+    objective: Objective
+    cost_processor_s: float
+    exact: bool
+    value: float | None = None
+    outcomes: tuple[tuple[int, float], ...] = ()
+
+
+def must_cover(held: int, processors: int, k: int, cover: Cover) -> int:
+    """How many processors checkpoints must cover, if jobs hold `held` of `processors` and up to `k` of these may go."""
+    return min(k, held) if cover == "k" else max(0, held - max(processors - k, 0))
+
+
+def possible(processors: int, k: int, platform: int | None = None) -> range:
+    """How many processors there may be after a change of at most `k`."""
+    most = processors + k if platform is None else min(processors + k, platform)
+    return range(max(1, processors - k), most + 1)
+
+
+def prepare(
+    running: Sequence[PeriodJob],
+    others: Sequence[PeriodJob],
+    period_s: float,
+    processors: int,
+    k: int,
+    *,
+    objective: Objective = "cheapest",
+    platform: int | None = None,
+    weights: Mapping[int, float] | None = None,
+    cover: Cover = "k",
+    most_tried: int = MOST_TRIED,
+) -> Prepared:
+    """Choose among the `running` jobs those to be checkpointed before up to `k` of `processors` go or come.
+
+    `others` are stopped. The next period has `period_s` s and up to `platform` processors. `weights`: how likely
+    numbers of processors are (all that are possible alike). Of up to `most_tried` running jobs all sets are tried. For
+    every checkpoint there is taken to be time before the change. Raises ValueError.
+    """
+    held = sum(job.processors for job in running)
+    if not 0 <= k <= processors:
+        raise ValueError(f"k must be from 0 to {processors} processors, got {k!r}")
+    if held > processors:
+        raise ValueError(f"jobs that run hold {held} of {processors} processors")
+    need = must_cover(held, processors, k, cover)
+    cheapest = cheapest_cover(running, need)
+    outcomes = tuple(possible(processors, k, platform))
+    if objective in ("cheapest", "all") or not outcomes:
+        chosen = cheapest if objective == "cheapest" else frozenset(job.id for job in running)
+        return Prepared(chosen, objective, _cost(running, chosen), exact=True)
+    judge = _Judge(running, others, period_s, outcomes, objective, weights)
+
+    def covers(ids: frozenset[str]) -> bool:
+        return sum(job.processors for job in running if job.id in ids) >= need
+
+    names = [job.id for job in running]
+    exact = len(names) <= most_tried
+    if exact:
+        # smaller sets first: of equal ones they stay
+        sets = (frozenset(some) for count in range(len(names) + 1) for some in combinations(names, count))
+        best = max((ids for ids in sets if covers(ids)), key=judge)
+    else:
+        best = max(
+            _improved(cheapest, names, covers, judge), _improved(frozenset(names), names, covers, judge), key=judge
+        )
+    return Prepared(best, objective, _cost(running, best), exact, judge(best), judge.outcomes(best))
+
+
+def cheapest_cover(running: Sequence[PeriodJob], need: int) -> frozenset[str]:
+    """The jobs with the least sum of p_i C_i, then of p_i, that cover `need` processors. O(J need), exact."""
+    # cost[n], width[n]: of the best set that covers n; lexicographic
+    cost, width = np.full(need + 1, math.inf), np.zeros(need + 1, dtype=np.int64)
+    cost[0] = 0.0
+    taken = np.zeros((len(running), need + 1), dtype=np.bool_)
+    before = np.maximum(np.arange(need + 1)[None, :] - np.array([[job.processors] for job in running] or [[0]]), 0)
+    for number, job in enumerate(running):
+        with_cost = cost[before[number]] + job.processors * job.checkpoint_s
+        with_width = width[before[number]] + job.processors
+        better = (with_cost < cost) | ((with_cost == cost) & (with_width < width))
+        better[0] = False
+        taken[number] = better
+        cost, width = np.where(better, with_cost, cost), np.where(better, with_width, width)
+    found, left = set(), need
+    for number in reversed(range(len(running))):
+        if taken[number, left]:
+            found.add(running[number].id)
+            left = int(before[number, left])
+    return frozenset(found)
+
+
+class _Judge:
+    """What a set of checkpoints is worth; remembers it."""
+
+    def __init__(
+        self,
+        running: Sequence[PeriodJob],
+        others: Sequence[PeriodJob],
+        period_s: float,
+        outcomes: tuple[int, ...],
+        objective: Objective,
+        weights: Mapping[int, float] | None,
+    ) -> None:
+        self._running, self._others = running, others
+        self._period_s, self._processors, self._objective = period_s, outcomes, objective
+        given = dict.fromkeys(outcomes, 1.0) if weights is None else weights
+        good = all(0.0 <= weight < math.inf for weight in given.values()) and set(given) <= set(outcomes)
+        total = math.fsum(given.values()) if good else 0.0
+        if not total > 0.0:
+            problem = f"weights must be >= 0, finite and not all 0, of {outcomes[0]} to {outcomes[-1]} processors"
+            raise ValueError(f"{problem}, got {dict(given)!r}")
+        self._weights = [given.get(p, 0.0) / total for p in outcomes]
+        self._known: dict[frozenset[str], tuple[float, ...]] = {}
+
+    def __call__(self, ids: frozenset[str]) -> float:
+        goodputs = self._goodputs(ids)
+        if self._objective == "worst":
+            return min(goodputs)
+        return math.fsum(weight * value for weight, value in zip(self._weights, goodputs, strict=True))
+
+    def outcomes(self, ids: frozenset[str]) -> tuple[tuple[int, float], ...]:
+        """(P, G(P)) of a set."""
+        return tuple(zip(self._processors, self._goodputs(ids), strict=True))
+
+    def _goodputs(self, ids: frozenset[str]) -> tuple[float, ...]:
+        known = self._known.get(ids)
+        if known is None:
+            known = self._known[ids] = tuple(self._work_out(ids))
+        return known
+
+    def _work_out(self, ids: frozenset[str]) -> Iterable[float]:
+        jobs = [replace(job, state="checkpointed" if job.id in ids else "running") for job in self._running]
+        jobs += [replace(job, state="stopped") for job in self._others]
+        most = self._processors[-1]
+        instance = Instance(self._period_s, most, tuple(jobs))
+        knapsacks = [solve(instance, end_s, {}) for end_s in checkpoint_ends(instance)]
+        cost = _cost(self._running, ids)
+        for processors in self._processors:
+            work = max(found.best(processors, instance.held) for found in knapsacks)
+            yield (work - cost) / (processors * self._period_s)
+
+
+def _improved(
+    ids: frozenset[str],
+    names: Sequence[str],
+    covers: Callable[[frozenset[str]], bool],
+    judge: Callable[[frozenset[str]], float],
+) -> frozenset[str]:
+    """Add, drop and exchange single jobs as long as it helps."""
+    while True:
+        inside, outside = [name for name in names if name in ids], [name for name in names if name not in ids]
+        near = [ids ^ {name} for name in names]
+        near += [ids ^ {one, other} for one in inside for other in outside]
+        better = max((other for other in near if covers(other)), key=judge, default=ids)
+        if not judge(better) > judge(ids):
+            return ids
+        ids = better
+
+
+def _cost(running: Iterable[PeriodJob], ids: frozenset[str]) -> float:
+    return math.fsum(job.processors * job.checkpoint_s for job in running if job.id in ids)

@@ -1,0 +1,379 @@
+"""The scheduler of the checkpoint paper on the engines (docs/checkpoint.md, "The scheduler").
+
+What is planned here are machines: a processor of the paper is a machine that a job has to itself.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+from batwatt.model.hostset import HostSet
+from batwatt.scheduling.base import Job
+from batwatt.systems.checkpoint.fairness import Past
+from batwatt.systems.checkpoint.instance import Decision, Instance, PeriodJob, Plan, State
+from batwatt.systems.checkpoint.prepare import Prepared
+from batwatt.systems.checkpoint.spans import Saved, SpanScheduler
+from batwatt.units import LAG_S
+
+FOREVER_S = 1e9
+"""Length of a period without an end."""
+
+
+class CheckpointScheduler(SpanScheduler):
+    """Checkpoints before a change, plans after it; subclasses choose by which rule."""
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        self._announced = False
+        self._counted_s = 0.0
+        values = [int(value) for _, value in self._steps]
+        self.largest_change = max((abs(b - a) for a, b in pairwise(values)), default=0)
+        """The most machines by which the capacity changes at once."""
+        self._starts: list[Saved] = []
+        """What is to come to machines as soon as these are free, in this order."""
+        self._later: list[Saved] = []
+        """The same from `_later_s` on."""
+        self._later_s = 0.0
+        self._room = False
+
+    @abstractmethod
+    def plan(self, instance: Instance, past: Callable[[], Mapping[str, Past]]) -> Plan:
+        """The plan of a period; `past` gives what its jobs have done before."""
+
+    @abstractmethod
+    def prepare(
+        self, running: list[PeriodJob], others: Callable[[], list[PeriodJob]], period_s: float, processors: int
+    ) -> Prepared:
+        """Which of the running jobs are checkpointed before a change; `others` gives those that wait.
+
+        The next period has `period_s` s.
+        """
+
+    @abstractmethod
+    def warning_s(self, tasks: Iterable[Saved]) -> float:
+        """How long before a change it is told that one comes, for jobs that may be running then."""
+
+    @property
+    @abstractmethod
+    def most_change(self) -> int:
+        """k: the most machines by which the capacity may change at once, as far as is known."""
+
+    def came(self) -> None:
+        """See `SpanScheduler`."""
+        self._room = True
+
+    # dates ------------------------------------------------------------------------------------------------------
+
+    def _go_on(self, now_s: float) -> None:
+        step_s = self._step_s()
+        if self._warned_s() <= now_s + LAG_S:
+            self._announce(step_s, now_s)
+        self._begin_checkpoints(now_s)
+        if now_s >= step_s - LAG_S and not self._pending and not self._nearly_saved(now_s):
+            alive = self._step()
+            while self._step_s() <= now_s + LAG_S:
+                alive = self._step()
+            self._change(alive, now_s)
+            self._begin_checkpoints(now_s)
+
+    def _warned_s(self) -> float:
+        """When it is told that a change comes; infinite if that is over, or none comes."""
+        step_s = self._step_s()
+        if self._announced or not self._next_step or step_s == math.inf:
+            return math.inf
+        return step_s - self.warning_s(self.tasks())
+
+    def _wake(self, date_s: float, now_s: float) -> None:
+        # what is nearer is done now: Batsim's clock may be ahead of what it tells
+        if now_s + LAG_S < date_s < math.inf and date_s not in self._calls:
+            self._calls.add(date_s)
+            self.bs.wake_me_up_at(date_s)
+
+    def _nearly_saved(self, now_s: float) -> bool:
+        """Whether a checkpoint is to end just now, as those before a change do."""
+        return any(
+            task.doing == "checkpoint" and task.part_s + task.checkpoint_s <= now_s + LAG_S for task in self._running()
+        )
+
+    def _begin_checkpoints(self, now_s: float) -> None:
+        """Begin the checkpoints whose date has come."""
+        for task in self._running():
+            if task.checkpoint_at_s is None or task.checkpoint_at_s > now_s + LAG_S or task.doing == "recovery":
+                continue
+            task.checkpoint_at_s = None
+            # what ends within the lag of dates needs none
+            if task.doing == "work" and task.rest_s(now_s) > LAG_S:
+                self.kill(task, "checkpoint" if task.checkpoint_s > 0.0 else "leave")
+
+    def _running(self) -> list[Saved]:
+        """What is on machines and is not being killed, in the order of submission."""
+        return _in_order(task for task in self.tasks() if not task.dying)
+
+    # before a change --------------------------------------------------------------------------------------------
+
+    def _announce(self, step_s: float, now_s: float) -> None:
+        """A change comes at `step_s`: choose who is checkpointed before it."""
+        self._announced = True
+        jobs: list[PeriodJob] = []
+        able: dict[str, Saved] = {}
+        unable = 0
+        for task in self._running():
+            if task.leaves or (task.doing == "work" and task.rest_s(now_s) <= step_s - now_s):
+                continue  # gone by then
+            works_s = self._works_s(task, now_s)
+            if works_s >= step_s:
+                jobs.append(_job(task, "running", checkpoint_s=0.0))  # it loses nothing if it stops
+            elif step_s - task.checkpoint_s < works_s - LAG_S:
+                unable += task.width
+            else:
+                able[task.name] = task
+                jobs.append(_job(task, "running"))
+
+        def others() -> list[PeriodJob]:
+            return [_waiting_job(task) for task in _in_order(self.waiting.values())]
+
+        period_s = self._length_s(self._next_step + 1, step_s)
+        for name in self.prepare(jobs, others, period_s, self.alive - unable).ids & able.keys():
+            task = able[name]
+            if task.checkpoint_s > 0.0:
+                task.checkpoint_at_s = step_s - task.checkpoint_s
+                self._wake(task.checkpoint_at_s, now_s)
+
+    # a change ---------------------------------------------------------------------------------------------------
+
+    def _change(self, alive: int, now_s: float) -> None:
+        """So many machines may be used from now on."""
+        self._count_alone(now_s)
+        self._announced, self._room = False, True
+        self.alive = alive
+        self._starts.clear()
+        self._later.clear()
+        self._refuse_too_wide()
+        # a checkpoint that is longer than the period was goes on
+        free = alive - sum(task.width for task in self._running() if task.doing == "checkpoint")
+        self._drop_unsaved(free, now_s)
+        here = [task for task in self._running() if task.doing != "checkpoint"]
+        here += [task for task in self.waiting.values() if task.width <= free]
+        tasks = {task.name: task for task in _in_order(here)}
+        jobs = [self._before(task, now_s) for task in tasks.values()]
+        decisions: dict[str, Decision] = {job.id: "stop" for job in jobs}
+        if free > 0 and jobs:
+            instance = Instance(self._length_s(self._next_step, now_s), free, tuple(jobs))
+            found = self.plan(instance, lambda: self._past(tasks.values(), now_s))
+            decisions = {act.job.id: act.decision for act in found.acts}
+            self._later_s = now_s + found.checkpoints_end_s
+        for name, decision in decisions.items():
+            self._obey(tasks[name], decision, now_s)
+
+    def _drop_unsaved(self, free: int, now_s: float) -> None:
+        """Kill jobs that are not saved until the others fit; those that lose least go first."""
+        unsaved = [task for task in self._running() if task.doing == "work" and task.checkpoint_s > 0.0]
+        held = sum(task.width for task in unsaved)
+        for task in sorted(unsaved, key=lambda task: (task.at_stake(now_s), task.number)):
+            if held <= free:
+                return
+            held -= task.width
+            self.kill(task, "lose")
+
+    def _before(self, task: Saved, now_s: float) -> PeriodJob:
+        """A job as it is at a change."""
+        if task.doing == "waiting":
+            return _waiting_job(task)
+        if task.doing == "work" and task.checkpoint_s > 0.0:
+            return _job(task, "running")
+        rest_s = max(0.0, task.part_s + task.recovery_s - now_s) if task.doing == "recovery" else 0.0
+        return _job(task, "checkpointed", recovering_s=rest_s)
+
+    def _obey(self, task: Saved, decision: Decision, now_s: float) -> None:
+        if decision == "run":
+            if task.doing == "paused":
+                self.work(task)
+        elif decision in ("stop", "recover-later"):
+            if task.doing == "paused":
+                self.leave(task)
+            elif task.doing != "waiting":
+                self.kill(task, "leave")
+        elif decision == "checkpoint":
+            task.leaves = True
+            task.checkpoint_at_s = self._later_s - task.checkpoint_s
+            self._wake(task.checkpoint_at_s, now_s)
+        if decision == "recover":
+            self._starts.append(task)
+        elif decision == "recover-later":
+            self._later.append(task)
+
+    # carrying out -----------------------------------------------------------------------------------------------
+
+    def _carry_out(self) -> None:
+        """Switch machines, let start what is to, and use what is free."""
+        if self._pending:
+            return
+        now_s = self.bs.time()
+        self._follow_alive()
+        for hosts, state in self.hosts.switches(self.fleet):
+            self.bs.set_resource_state(HostSet(hosts), state)
+        if self._later:
+            self._wake(self._later_s, now_s)
+            if now_s >= self._later_s - LAG_S and not any(task.leaves for task in self._running()):
+                self._starts += self._later
+                self._later.clear()
+        # one that was to be stopped for another may have ended before
+        self._starts = [task for task in self._starts if task.doing == "waiting" and not self._start(task)]
+        if self._room:
+            self._room = False
+            self._fill(now_s)
+        # for what has just been started, too
+        if self._warned_s() <= now_s + LAG_S:
+            self._announce(self._step_s(), now_s)
+            self._begin_checkpoints(now_s)
+        else:
+            self._wake(self._warned_s(), now_s)
+
+    def _follow_alive(self) -> None:
+        """Let machines without a job leave the service, or take some into it."""
+        fleet = self.fleet
+        if fleet.serving > self.alive:
+            self._serve(fleet.idle(True)[::-1][: fleet.serving - self.alive], False)
+        elif fleet.serving < self.alive:
+            self._serve(fleet.idle(False)[: self.alive - fleet.serving], True)
+
+    def _start(self, task: Saved) -> bool:
+        places = self.fleet.place(task, self.bs.time(), 0, len(self.fleet), True, blind=True)
+        if places is None:
+            return False
+        self.begin(task, places)
+        return True
+
+    def _fill(self, now_s: float) -> None:
+        """Give what is free in the middle of a period to jobs that wait.
+
+        What cannot be saved before the next change any more must fit into what is left after the deepest fall.
+        """
+        at_risk = sum(task.width for task in self._running() if self._at_risk(task, now_s))
+        safe = max(0, self.alive - self.most_change) - at_risk
+        if self._step_s() == math.inf:
+            safe = self.alive
+        for hurried in (False, True):
+            free = self._free()
+            room = min(free, safe) if hurried else free
+            fitting = (task for task in self._idle() if task.width <= room)
+            self._begin(_in_order(task for task in fitting if self._at_risk(task, now_s) == hurried), room, now_s)
+        if self._step_s() < math.inf:
+            self._recover_on(now_s)
+
+    def _idle(self) -> list[Saved]:
+        """What waits, and is not to come to machines soon."""
+        taken = {task.number for task in (*self._starts, *self._later)}
+        return [task for task in self.waiting.values() if task.number not in taken]
+
+    def _recover_on(self, now_s: float) -> None:
+        """Let jobs recover on what is still free though they will not have ended that at the next change."""
+        for task in _in_order(self._idle()):
+            if self._works_s(task, now_s) >= self._step_s() and task.width <= self._free():
+                self._start(task)
+
+    def _begin(self, waiting: list[Saved], room: int, now_s: float) -> None:
+        """Let some jobs begin on so many machines, as is best until the next change."""
+        if not waiting:
+            return
+        jobs = tuple(_waiting_job(task) for task in waiting)
+        instance = Instance(self._length_s(self._next_step, now_s), room, jobs)
+        found = self.plan(instance, lambda: self._past(waiting, now_s))
+        for task, act in zip(waiting, found.acts, strict=True):
+            if act.decision == "recover":
+                self._start(task)
+
+    def _free(self) -> int:
+        """How many machines jobs may come to that nobody has planned for."""
+        free = self.fleet.free_machines(0, len(self.fleet)) - sum(task.width for task in self._starts)
+        if self._later:
+            leaving = sum(task.width for task in self._running() if task.leaves)
+            free += min(0, leaving - sum(task.width for task in self._later))
+        return free
+
+    def _at_risk(self, task: Saved, now_s: float) -> bool:
+        """Whether the next change would find a job, that runs or begins now, with work that is not saved."""
+        step_s = self._step_s()
+        if step_s == math.inf or task.leaves or task.checkpoint_at_s is not None or task.doing == "checkpoint":
+            return False
+        works_s = self._works_s(task, now_s)
+        if step_s <= works_s or task.rest_s(now_s) <= step_s - works_s:
+            return False  # it works for nothing before, or ends
+        return self._announced or task.checkpoint_s > step_s - works_s - LAG_S
+
+    def _works_s(self, task: Saved, now_s: float) -> float:
+        """From when on a job works that does, recovers, or begins now."""
+        if task.doing == "recovery":
+            return task.part_s + task.recovery_s
+        return now_s + (task.recovery_s if task.doing == "waiting" and task.begun else 0.0)
+
+    # facts ------------------------------------------------------------------------------------------------------
+
+    def _length_s(self, step: int, now_s: float) -> float:
+        """How long it is to a step."""
+        if step < len(self._steps):
+            return self._steps[step][0] - now_s
+        until_s = self.settings.until_s
+        return FOREVER_S if until_s is None or until_s <= now_s else until_s - now_s
+
+    def _count_alone(self, now_s: float) -> None:
+        for task in (*self.tasks(), *self.waiting.values()):
+            task.alone_s = self._alone_s(task, now_s)
+        self._counted_s = now_s
+
+    def _alone_s(self, task: Saved, now_s: float) -> float:
+        """How long a job could have worked alone since its submission: where it fitted."""
+        since_s = max(self._counted_s, task.submit_s)
+        return task.alone_s + (max(now_s - since_s, 0.0) if task.width <= self.alive else 0.0)
+
+    def _past(self, tasks: Iterable[Saved], now_s: float) -> dict[str, Past]:
+        return {task.name: Past(max(task.done_s(now_s), 0.0), self._alone_s(task, now_s)) for task in tasks}
+
+    # giving up --------------------------------------------------------------------------------------------------
+
+    def _refuse_too_wide(self) -> None:
+        """Jobs that never fit again."""
+        for task in [task for task in self.waiting.values() if task.width > self._most()]:
+            self.refuse(task)
+
+    def _stop(self) -> None:
+        self._give_up(self._leave_waiting())
+        for task in self._running():
+            if task.doing == "paused":
+                self._end(task)
+            else:
+                self.kill(task, "lose")
+
+    def _hopeless(self) -> tuple[list[Job], str]:
+        fleet = self.fleet
+        if fleet.tasks or self._pending or self._starts or self._later or bool((fleet.in_service & ~fleet.ready).any()):
+            return [], ""
+        return self._leave_waiting(), "no machines are left for them"
+
+
+def _in_order(tasks: Iterable[Saved]) -> list[Saved]:
+    """In the order of submission."""
+    return sorted(tasks, key=lambda task: task.number)
+
+
+def _job(task: Saved, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0) -> PeriodJob:
+    """A job as a plan sees it: without an end, since others get what it leaves free before the next change."""
+    return PeriodJob(
+        id=task.name,
+        processors=task.width,
+        checkpoint_s=task.checkpoint_s if checkpoint_s is None else checkpoint_s,
+        recovery_s=task.recovery_s if task.begun else 0.0,
+        state=state,
+        recovering_s=recovering_s,
+    )
+
+
+def _waiting_job(task: Saved) -> PeriodJob:
+    """The same of one that waits; there are many, and most have waited before."""
+    if task.waits_as is None:
+        task.waits_as = _job(task, "stopped")
+    return task.waits_as

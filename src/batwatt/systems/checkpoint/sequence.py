@@ -1,0 +1,181 @@
+"""One period after another: plan, prepare the next change, see what became of every job (docs/checkpoint.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, get_args
+
+from batwatt.systems.checkpoint.fairness import NOTHING, Past, alone_in, fair
+from batwatt.systems.checkpoint.instance import Act, Instance, PeriodJob, Phase, Plan, State
+from batwatt.systems.checkpoint.period_plan import plan, subset_sum
+from batwatt.systems.checkpoint.prepare import Cover, Objective, prepare
+
+Method = Literal["dp", "subset-sum"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+@dataclass(frozen=True)
+class Course:
+    """Periods of `period_s` s with `capacities` processors, which change by up to `k`. Raises ValueError.
+
+    `jobs` are as before the first period; the stopped ones among them whose ids are in `new` have never run, and need
+    no recovery until they have. `platform`: the most processors that there can be (the most of the course).
+    """
+
+    period_s: float
+    capacities: tuple[int, ...]
+    k: int
+    jobs: tuple[PeriodJob, ...]
+    platform: int | None = None
+    new: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if not self.capacities:
+            raise ValueError("capacities: at least one period is needed")
+        if not 0 <= self.k <= max(self.capacities):
+            raise ValueError(f"k must be from 0 to {max(self.capacities)} processors, got {self.k!r}")
+        for before, after in zip(self.capacities, self.capacities[1:], strict=False):
+            if abs(after - before) > self.k:
+                raise ValueError(f"capacities change by {abs(after - before)} ({before} to {after}), k is {self.k}")
+
+
+@dataclass(frozen=True)
+class Period:
+    """A period of a course: its plan, the jobs that were `prepared` for the next change, and what that leaves.
+
+    `begin_s` counts from the beginning of the course, dates in `acts` from the beginning of the period.
+    """
+
+    begin_s: float
+    plan: Plan
+    prepared: frozenset[str]
+    acts: tuple[Act, ...]
+
+    @property
+    def work_processor_s(self) -> float:
+        """Useful work, less what checkpoints before the next change take."""
+        return math.fsum(act.job.processors * act.work_s for act in self.acts)
+
+    @property
+    def goodput(self) -> float:
+        """The paper's equation."""
+        return self.work_processor_s / self.plan.instance.most_processor_s
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A course, period by period."""
+
+    course: Course
+    periods: tuple[Period, ...]
+    past: Mapping[str, Past]
+
+    @cached_property
+    def goodput(self) -> float:
+        """Useful work over what all processors could have done in all periods."""
+        most = math.fsum(period.plan.instance.most_processor_s for period in self.periods)
+        return math.fsum(period.work_processor_s for period in self.periods) / most
+
+    @cached_property
+    def yields(self) -> dict[str, float]:
+        """The yield of each job."""
+        return {job.id: self.past[job.id].job_yield for job in self.course.jobs}
+
+    @property
+    def min_yield(self) -> float:
+        """The least yield; 1 without jobs."""
+        return min(self.yields.values(), default=1.0)
+
+
+def follow(
+    course: Course,
+    *,
+    method: Method = "dp",
+    objective: Objective | None = None,
+    min_yield: float = 0.0,
+    cover: Cover = "k",
+    refill: bool = False,
+) -> Followed:
+    """Plan the periods of a course one after another, knowing of each change only that it is at most k.
+
+    `objective` is how checkpoints before a change are chosen: by default the cheapest, for subset sum all. `min_yield`
+    is the target of `fairness.fair` (of no meaning for subset sum). Raises ValueError, NoPlanError.
+    """
+    objective = objective or ("all" if method == "subset-sum" else "cheapest")
+    states: dict[str, State] = {job.id: job.state for job in course.jobs}
+    ran = {job.id for job in course.jobs} - course.new
+    left = {job.id: job.left_s for job in course.jobs}
+    past = {job.id: NOTHING for job in course.jobs}
+    periods = []
+    for number, processors in enumerate(course.capacities):
+        jobs = tuple(
+            replace(job, state=states[job.id], left_s=left[job.id], recovery_s=job.recovery_s if job.id in ran else 0.0)
+            for job in course.jobs
+            if left[job.id] > 0.0
+        )
+        instance = Instance(course.period_s, processors, jobs)
+        if method == "subset-sum":
+            chosen = subset_sum(instance)
+        elif min_yield > 0.0:
+            chosen = fair(instance, past, min_yield, refill=refill)
+        else:
+            chosen = plan(instance, refill=refill)
+        acts, prepared = chosen.acts, frozenset[str]()
+        if number + 1 < len(course.capacities):
+            acts, prepared = _prepared(course, chosen, objective, cover)
+        periods.append(Period(number * course.period_s, chosen, prepared, acts))
+        for act in acts:
+            name = act.job.id
+            left[name] -= act.work_s
+            if act.phases:
+                ran.add(name)
+            running = act.decision in ("run", "recover", "recover-later")
+            states[name] = "checkpointed" if name in prepared else "running" if running else "stopped"
+            past[name] = past[name].then(act.work_s, alone_in(act.job, instance, past[name]))
+    return Followed(course, tuple(periods), past)
+
+
+def _prepared(
+    course: Course, chosen: Plan, objective: Objective, cover: Cover
+) -> tuple[tuple[Act, ...], frozenset[str]]:
+    """Checkpoints at the end of the period: who takes one, and what is left of the jobs' work then."""
+    instance = chosen.instance
+    unfinished = [act for act in chosen.acts if act.work_s < act.job.left_s]
+    running = [act for act in unfinished if act.phases and act.phases[-1].end_s >= instance.period_s]
+    able = [act.job for act in running if act.phases[-1].kind == "work" and act.work_s >= act.job.checkpoint_s]
+    names = {act.job.id for act in running}
+    others = [act.job for act in unfinished if act.job.id not in names]
+    held = sum(act.job.processors for act in running)
+    able_names = {job.id for job in able}
+    unable = held - sum(job.processors for job in able)
+    if unable > max(instance.processors - course.k, 0):
+        first = next(act.job for act in running if act.job.id not in able_names)
+        problem = f"job {first.id} has no time for a checkpoint of {first.checkpoint_s:g} s before the next change"
+        raise ValueError(f"{problem}: the period of {instance.period_s:g} s is too short")
+    left = {act.job.id: replace(act.job, left_s=act.job.left_s - act.work_s) for act in unfinished}
+    # what has run once must recover next time
+    recovery_s = {job.id: job.recovery_s for job in course.jobs}
+    found = prepare(
+        [replace(left[job.id], recovery_s=recovery_s[job.id]) for job in able],
+        [left[job.id] for job in others],
+        course.period_s,
+        instance.processors - unable,
+        min(course.k, instance.processors - unable),
+        objective=objective,
+        platform=(course.platform or max(course.capacities)) - unable,
+        cover=cover,
+    )
+    acts = tuple(_checkpointed(act, instance.period_s) if act.job.id in found.ids else act for act in chosen.acts)
+    return acts, found.ids
+
+
+def _checkpointed(act: Act, period_s: float) -> Act:
+    """The last stretch of work ends in a checkpoint."""
+    *before, work = act.phases
+    begin_s = period_s - act.job.checkpoint_s
+    phases = [*before, Phase("work", work.begin_s, begin_s), Phase("checkpoint", begin_s, period_s)]
+    kept = tuple(phase for phase in phases if phase.end_s > phase.begin_s)
+    return replace(act, work_s=begin_s - work.begin_s, phases=kept)

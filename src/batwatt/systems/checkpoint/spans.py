@@ -1,0 +1,289 @@
+"""Jobs that are checkpointed and recover, on an engine that knows neither (docs/checkpoint.md, "The scheduler").
+
+Each stretch of work, each checkpoint and each recovery of a job is a job of its own for Batsim: a *span*.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from batwatt.errors import InputError
+from batwatt.inputs.workloads.batsim_json import parse_profile
+from batwatt.model.hostset import HostSet
+from batwatt.model.workload import (
+    CHECKPOINT,
+    CHECKPOINT_S,
+    CHECKPOINTED,
+    DEPENDS,
+    NO_WALLTIME,
+    RECOVERY,
+    RECOVERY_S,
+    Delay,
+)
+from batwatt.scheduling.base import Job
+from batwatt.scheduling.capacity import number_in
+from batwatt.scheduling.fleet import Fleet, Places, Task
+from batwatt.scheduling.fleet_scheduler import FleetScheduler
+from batwatt.systems.checkpoint.instance import PeriodJob
+from batwatt.units import LAG_S
+
+Doing = Literal["waiting", "paused", "work", "checkpoint", "recovery"]
+Then = Literal["checkpoint", "leave", "lose"]
+"""What comes after a kill: a checkpoint, leaving with all work saved, or leaving with what was saved before."""
+_ROUNDED = 6
+_LEAST_S = 10.0**-_ROUNDED
+"""Batsim tells dates and lengths to so many decimals."""
+
+
+@dataclass(slots=True, eq=False)
+class Saved(Task):
+    """A job that can be checkpointed; times in s.
+
+    `work_s` is its useful work before the present span, of which `saved_s` is not lost if it is killed. `paused` is
+    one that is in memory, on its machines, and has no span.
+    """
+
+    checkpoint_s: float = 0.0
+    recovery_s: float = 0.0
+    work_s: float = 0.0
+    saved_s: float = 0.0
+    doing: Doing = "waiting"
+    then: Then = "lose"
+    leaves: bool = False
+    """After the checkpoint that it takes or will take."""
+    begun: bool = False
+    checkpoint_at_s: float | None = None
+    """When its next checkpoint is to begin."""
+    walltime_s: float | None = None
+    waits_as: PeriodJob | None = None
+    """What plans see of it when it waits; that changes when it begins."""
+    alone_s: float = 0.0
+    """How long it could have worked alone, up to the last change."""
+
+    def done_s(self, now_s: float) -> float:
+        """Its useful work so far."""
+        return self.work_s + (now_s - self.part_s if self.doing == "work" else 0.0)
+
+    def rest_s(self, now_s: float) -> float:
+        """The useful work that is left."""
+        return self.length_s - self.done_s(now_s)
+
+    def at_stake(self, now_s: float) -> float:
+        """Processor s that are lost if it is killed."""
+        return self.width * (self.done_s(now_s) - self.saved_s)
+
+
+class SpanScheduler(FleetScheduler):
+    """Keeps the books of jobs that work, checkpoint and recover; subclasses decide who does what."""
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        rows = zip((0.0, *self.capacity.times_s[1:]), self.capacity.values, strict=True)
+        # the dates at which it may change are known, also where it does not
+        self._steps = list(rows)
+        self.waiting: dict[int, Saved] = {}
+        """What does not run, by number, in the order of submission."""
+        self.alive = 0
+        """How many machines may be used."""
+
+    @abstractmethod
+    def usual_s(self) -> tuple[float, float]:
+        """The checkpoint and recovery time in s of jobs that do not say."""
+
+    @abstractmethod
+    def came(self) -> None:
+        """Jobs arrived, ended, left or came back: there may be room."""
+
+    # jobs ---------------------------------------------------------------------------------------------------------
+
+    def make_fleet(self, machines: int, cores: int) -> Fleet:
+        """See `FleetScheduler`."""
+        return Fleet(machines, cores, np.inf)
+
+    def arrived(self, job: Job) -> None:
+        """A job waits, unless it can never run."""
+        task = self._task(job)
+        if task.width > self._most():
+            self._never.append(job.id)
+            self.bs.reject_jobs([job])
+            return
+        self._by_id[job.id] = task
+        self._live += 1
+        self._wait(task)
+
+    def _task(self, job: Job) -> Saved:
+        profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
+        if not isinstance(profile, Delay):
+            problem = f"job {job.id} is no delay: what is left of it after a checkpoint cannot be told"
+            raise InputError("workload", problem, "use jobs that last a given time")
+        raw = job.json_dict or {}
+        if raw.get(DEPENDS):
+            problem = f"job {job.id} depends on others, which this scheduler does not know"
+            raise InputError("workload", problem, f"take another scheduler, or leave {DEPENDS} out")
+        _, length_s, run_s = self._described(job)
+        checkpoint_s, recovery_s = self.usual_s()
+        self._count += 1
+        return Saved(
+            number=self._count,
+            name=job.id,
+            job=job,
+            submit_s=float(job.submit_time),
+            cpus=job.requested_resources,
+            machines=-(-job.requested_resources // self.fleet.cores),
+            memory=0.0,
+            length_s=length_s,
+            assumed_s=np.inf,
+            estimate_s=length_s,
+            long=False,
+            left_s=length_s,
+            checkpoint_s=_cost_in(raw, CHECKPOINT_S, checkpoint_s, job.id),
+            recovery_s=_cost_in(raw, RECOVERY_S, recovery_s, job.id),
+            # what ran before it was submitted is not saved
+            work_s=length_s - run_s,
+            walltime_s=job.requested_time if job.requested_time and job.requested_time > 0.0 else None,
+        )
+
+    def onJobCompletion(self, job: Job) -> None:
+        """A span has ended."""
+        task: Saved = self._ended(job)
+        killed, task.dying = task.dying and job.job_state is Job.State.COMPLETED_KILLED, False
+        now_s = self.bs.time()
+        done_s, doing = task.done_s(now_s), task.doing
+        if self._stopped or (doing == "work" and not killed):
+            self._end(task)
+            return
+        task.doing = "paused"
+        if doing == "work":
+            task.work_s = min(round(done_s, _ROUNDED), task.length_s)
+        elif doing == "checkpoint" and not killed:
+            task.saved_s = task.work_s
+        if killed and task.then == "checkpoint":
+            self.launch(task, "checkpoint", task.checkpoint_s)
+        elif killed or task.leaves:
+            if task.then == "leave" and doing == "work":
+                task.saved_s = task.work_s
+            self.leave(task)
+        elif doing == "recovery":
+            self.work(task)
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Hosts arrived in a p-state; a machine has when all of its hosts have."""
+        self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
+        self.came()
+
+    def onSimulationEnds(self) -> None:
+        """Tell how many jobs could never run."""
+        if self._never:
+            text = "%d jobs could never run, for want of machines: rejected (first: %s)"
+            self.logger.warning(text, len(self._never), self._never[0])
+
+    # what subclasses let jobs do --------------------------------------------------------------------------------
+
+    def begin(self, task: Saved, places: Places) -> None:
+        """A job that waits comes to machines: it recovers first, unless it has never run."""
+        now_s = self.bs.time()
+        del self.waiting[task.number]
+        self.fleet.add(task, places, now_s)
+        if task.begun and task.recovery_s > 0.0:
+            self.launch(task, "recovery", task.recovery_s)
+        else:
+            self.work(task)
+
+    def work(self, task: Saved) -> None:
+        """Let a job that is in memory work, until it has ended if nothing happens."""
+        if not task.begun:
+            task.begun, task.waits_as = True, None
+            self._execute(task, "work")
+        else:
+            self.launch(task, "work", task.rest_s(self.bs.time()))
+
+    def launch(self, task: Saved, doing: Doing, length_s: float) -> None:
+        """A new span on the machines that the job has."""
+        task.job = self._submit(task, doing, length_s)
+        self._by_id[task.job.id] = task
+        self._execute(task, doing)
+        if doing != "work":
+            self.bs.set_job_metadata(task.job.id, CHECKPOINT if doing == "checkpoint" else RECOVERY)
+
+    def _submit(self, task: Saved, doing: Doing, length_s: float) -> Job:
+        name = f"{task.name}#{task.attempt}"
+        task.attempt += 1
+        profile = self._delay(task.name.partition("!")[0], max(round(length_s, _ROUNDED), _LEAST_S))
+        return self.bs.register_job(name, task.cpus, self._walltime(task, doing), profile)
+
+    def kill(self, task: Saved, then: Then) -> None:
+        """End a span; `then` says what comes after that."""
+        task.dying, task.then, task.checkpoint_at_s = True, then, None
+        if task.doing == "work" and then != "lose":
+            self.bs.set_job_metadata(task.job.id, CHECKPOINTED)
+        self._pending += 1
+        self.bs.kill_jobs([task.job])
+
+    def leave(self, task: Saved) -> None:
+        """A job that has no span leaves its machines, with what is saved, and waits."""
+        task.work_s = task.saved_s
+        task.leaves, task.checkpoint_at_s = False, None
+        self.fleet.remove(task)
+        self._wait(task)
+
+    def refuse(self, task: Saved) -> None:
+        """Forget a job that waits and can never run again."""
+        del self.waiting[task.number]
+        self._never.append(task.name)
+        self.bs.reject_jobs([self._given_up(task)])
+
+    def _leave_waiting(self) -> list[Job]:
+        """Forget the jobs that wait."""
+        waiting = list(self.waiting.values())
+        self.waiting.clear()
+        return [self._given_up(task) for task in waiting]
+
+    def _given_up(self, task: Saved) -> Job:
+        """What stands for a job that waits and is forgotten: itself, or what was left of it when it had to leave."""
+        self._live -= 1
+        if not task.begun:
+            self._by_id.pop(task.job.id)
+            return task.job
+        job = self._submit(task, "work", task.length_s - task.work_s)
+        if self.bs.ack_of_dynamic_jobs:
+            self._refused_again.add(job.id)
+        return job
+
+    def tasks(self) -> Iterable[Saved]:
+        """What is on machines."""
+        return cast(Iterable[Saved], self.fleet.tasks.values())
+
+    def _walltime(self, task: Saved, doing: Doing) -> float:
+        given = task.walltime_s
+        return NO_WALLTIME if doing != "work" or given is None else max(given - task.work_s, LAG_S)
+
+    def _execute(self, task: Saved, doing: Doing) -> None:
+        task.doing, task.part_s = doing, self.bs.time()
+        task.job.allocation = HostSet(self.hosts.take(task, self.fleet))
+        self.bs.execute_job(task.job)
+
+    def _wait(self, task: Saved) -> None:
+        task.doing = "waiting"
+        self.waiting[task.number] = task
+        self.came()
+
+    def _end(self, task: Saved) -> None:
+        self._live -= 1
+        self.fleet.remove(task)
+        self.came()
+
+
+def _cost_in(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str) -> float:
+    """The time of a checkpoint or recovery, of a job or by the option; InputError if Batsim's clock cannot tell it."""
+    value = number_in(raw, name, otherwise, job_id, zero=True)
+    if 0.0 < value < _LEAST_S:
+        problem = f"job {job_id}: {name} must be 0 or at least {_LEAST_S:g} s, got {value!r}"
+        raise InputError(
+            "workload", problem, "Batsim's clock knows no less; correct the job, or the option of that name"
+        )
+    return value

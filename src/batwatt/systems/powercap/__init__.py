@@ -1,0 +1,1 @@
+"""Jobs under a power envelope (powercap paper)."""

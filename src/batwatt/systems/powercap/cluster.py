@@ -1,0 +1,148 @@
+"""What the scheduler knows of the machine: its own books, kept from its decisions and from what it is told.
+
+Sets of hosts are integer masks (`batwatt.model.hostset`). A host is in exactly one of `idle`, `busy`, `asleep`,
+`waking`, `falling` (going to sleep); `draining` hosts are busy or idle ones that will be put to sleep once a kill has
+taken effect; `unavailable` lies over all of these. `epoch` counts the changes of what is free and of what runs.
+`needed_share` is the largest share of its walltime at the fastest speed that a job has needed so far.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from batwatt.model import hostset
+from batwatt.model.platform import Platform
+from batwatt.systems.powercap.queue import Ends, Queue, Waiting
+from batwatt.units import microseconds
+
+
+class Running:
+    """A job that runs, with what the scheduler can know of its progress.
+
+    `work_flops` is the estimated work per server, `done_flops` what its slowest server has executed so far.
+    """
+
+    work_flops = 0.0
+    done_flops = 0.0
+    speed_flops = 0.0
+
+    def __init__(self, waiting: Waiting, mask: int, now_s: float) -> None:
+        self.job = waiting.job
+        self.serial = waiting.serial
+        self.mask = mask
+        self.hosts = waiting.hosts
+        self.walltime_s = waiting.walltime_s
+        self.start_s = now_s
+        self.deadline_s = microseconds(now_s + waiting.walltime_s)
+        self.since_s = now_s
+        self.ticket: Any = None
+
+    def done_by(self, now_s: float) -> float:
+        """Flops per server done by `now_s` (Ef_j)."""
+        return self.done_flops + self.speed_flops * (now_s - self.since_s)
+
+
+class Cluster:
+    """The machine as the scheduler sees it; parts read it, only the scheduler's base changes it."""
+
+    def __init__(self, count: int, queue: Queue, platform: Platform | None = None) -> None:
+        self.count = count
+        self.everyone = hostset.span(0, count - 1)
+        self.queue = queue
+        self.platform = platform
+        self.now_s = 0.0
+        self.idle = self.everyone
+        self.busy = self.asleep = self.waking = self.falling = 0
+        self.draining = 0
+        self.unavailable = 0
+        self.epoch = 0
+        self.running: dict[str, Running] = {}
+        self.ends = Ends()
+        self.needed_share: float | None = None
+        hosts = platform.hosts if platform else ()
+        self.pstate = [host.initial_pstate for host in hosts]
+
+    @property
+    def free(self) -> int:
+        """Hosts on which a job can start now."""
+        return self.idle & ~(self.draining | self.unavailable)
+
+    @property
+    def locked(self) -> int:
+        """Hosts whose state nobody may change now: in transition, draining or unavailable."""
+        return self.waking | self.falling | self.draining | self.unavailable
+
+    def start(self, waiting: Waiting, mask: int) -> Running:
+        """A job starts."""
+        run = Running(waiting, mask, self.now_s)
+        self.idle &= ~mask
+        self.busy |= mask
+        self.running[waiting.job.id] = run
+        self.epoch += 1
+        run.ticket = self.ends.add(run.deadline_s, run.serial, run.hosts)
+        if self.platform is not None:
+            run.speed_flops = self.slowest(mask)
+        return run
+
+    def end(self, job_id: str) -> Running | None:
+        """A job ended, in whatever way."""
+        run = self.running.pop(job_id, None)
+        if run is not None:
+            self.epoch += 1
+            self.busy &= ~run.mask
+            self.idle |= run.mask
+            self.ends.remove(run.ticket)
+        return run
+
+    def learn(self, run: Running, fastest_flops: float) -> None:
+        """A job is done: how much of what its walltime allowed at the fastest speed did it need?"""
+        if 0.0 < run.walltime_s < math.inf:
+            share = run.done_by(self.now_s) / (run.walltime_s * fastest_flops)
+            self.needed_share = max(self.needed_share or 0.0, min(1.0, share))
+
+    def set_pstate(self, mask: int, pstate: int) -> None:
+        """DVFS at once, or the beginning of a transition (`pstate` is then where it leads)."""
+        platform = self.platform
+        assert platform is not None
+        self.epoch += 1
+        for host in hostset.ids(mask):
+            bit = 1 << host
+            sleeps = platform.hosts[host].sleep_of
+            if pstate in sleeps:
+                self.idle &= ~bit
+                self.falling |= bit
+            elif self.asleep & bit:
+                self.asleep &= ~bit
+                self.waking |= bit
+            self.pstate[host] = pstate
+        for run in self.running.values():
+            if run.mask & mask:
+                run.done_flops = run.done_by(self.now_s)
+                run.since_s = self.now_s
+                run.speed_flops = self.slowest(run.mask)
+
+    def arrived(self, mask: int) -> None:
+        """Transitions ended."""
+        self.epoch += 1
+        self.idle |= mask & self.waking
+        self.asleep |= mask & self.falling
+        self.waking &= ~mask
+        self.falling &= ~mask
+
+    def set_available(self, mask: int, available: bool) -> None:
+        """Hosts came back or went away."""
+        self.epoch += 1
+        self.unavailable = self.unavailable & ~mask if available else self.unavailable | mask
+        for run in self.running.values():
+            if run.mask & mask:
+                # a host that is away will not be free when its job ends
+                self.ends.remove(run.ticket)
+                present = (run.mask & ~self.unavailable).bit_count()
+                run.ticket = self.ends.add(run.deadline_s, run.serial, present)
+
+    def slowest(self, mask: int) -> float:
+        """Speed in flop/s of the slowest host of a set, which rules a parallel job."""
+        assert self.platform is not None
+        hosts = self.platform.hosts
+        return min((hosts[i].pstates[self.pstate[i]].speed_flops for i in hostset.ids(mask)), default=math.inf)

@@ -1,0 +1,287 @@
+"""Frugal: a response of our own to a new power cap. Its rules F1 to F7 are explained in docs/frugal.md.
+
+It serves the same ends as the responses of the powercap paper (few violations, few kills, small slowdown) and knows no
+more than they do, the cap of the current step, unless the scheduler is given a forecast.
+"""
+
+from __future__ import annotations
+
+import math
+
+from batwatt.model import hostset
+from batwatt.model.platform import NOISE_W, Host
+from batwatt.scheduling.registry import register
+from batwatt.systems.powercap.cluster import Running
+from batwatt.systems.powercap.responses import Response
+from batwatt.systems.powercap.server_plan import Plan
+from batwatt.systems.powercap.ties import at_least, merged
+
+
+@register("response", "frugal")
+class Frugal(Response):
+    """Frugal: few efficient servers awake, headroom for a fall, speed for the most work left, fewest kills.
+
+    Parameters: `headroom` (share of the cap that stays unplanned, in [0, 1[), `efficiency` (a kind of server is
+    efficient if its best flop/s per W is at least this share of the best kind's, in [0, 1]), `backlog` (servers that
+    waiting jobs ask for, per efficient server, from which the other kinds help, >= 0) and `reserve` (share of the cap
+    that falling asleep may take while they help, >= 0).
+
+    - F1 Efficient: servers of efficient kinds come first. The others help only if the waiting jobs ask for at least
+      `backlog` x the number of efficient servers, and only while all that are awake, if they fell asleep together,
+      would draw at most `reserve` x cap with those asleep: a cap that falls to that share can be followed in its step.
+      If a job waits that is wider than all that are in use or efficient, as many as it lacks come in as well.
+    - F2 Needed: at most as many are awake as running and waiting jobs ask for, and as many more as the widest job so
+      far, so that a job to come need not wait for a transition. Most efficient first, ties by id.
+    - F3 Headroom: an idle server stays awake, or is woken, only while all that are awake, at their slowest states, and
+      those asleep need at most (1 - headroom) x cap and, with a forecast, the least of the caps foretold.
+      A fall to that is followed by slowing down, without a kill. If those that fall asleep draw so much meanwhile that
+      the cap is exceeded in this step, more idle ones go, least efficient first, where that frees power.
+    - F4 Slow before kill: idle servers run at their slowest state; before a job is killed, so do running ones.
+    - F5 Fewest kills: if one kill is enough, the job of least wasted work (flops done so far on all its servers) among
+      those that are; else the one that frees most power, and again. If even killing all cannot meet the cap in this
+      step, for servers that fall asleep draw the power of on->off, as few as will do once they sleep.
+    - F6 Speed: the power left goes, job by job, to as fast a speed as it pays for: first to jobs that would not make
+      their walltime (Eq. 7 of the powercap paper), as much as they need, earliest deadline first; then to those with
+      the most work left. A server gets the slowest state that keeps up with the slowest server of its job. Within a
+      step this is done again when jobs have started or ended.
+    - F7 Foresight: with a forecast, if the fall to the next cap will cost more kills then than now, because servers
+      that fall asleep draw the power of on->off, jobs are killed ahead, least progress first, as few as will do.
+
+    A job's work is what `work_estimate` says; for this response the default is `learned`. Raises ValueError.
+    """
+
+    between_steps = True
+    work_estimate = "learned"
+
+    def __init__(
+        self, headroom: float = 0.15, efficiency: float = 0.5, backlog: float = 2.0, reserve: float = 0.4
+    ) -> None:
+        given = {"headroom": headroom, "efficiency": efficiency, "backlog": backlog, "reserve": reserve}
+        for name, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+                raise ValueError(f"{name} must be a number >= 0, got {value!r}")
+        if headroom >= 1.0:
+            raise ValueError(f"headroom must be below 1, got {headroom!r}")
+        if efficiency > 1.0:
+            raise ValueError(f"efficiency must be at most 1, got {efficiency!r}")
+        self.headroom = headroom
+        self.efficiency = efficiency
+        self.backlog = backlog
+        self.reserve = reserve
+        self._widest = 0
+        self._watts = _Watts((), efficiency)
+
+    def respond(self, plan: Plan, cap_w: float) -> None:
+        """F1 to F7 at the beginning of a step."""
+        if self._watts.hosts is not plan.hosts:
+            self._watts = _Watts(plan.hosts, self.efficiency)
+        watts = self._watts
+        _slow_down(plan)
+        to_wake = self._choose(plan, cap_w)
+        _kill_until(plan, watts, cap_w)
+        if plan.foretold_w:
+            _kill_ahead(plan, watts, plan.foretold_w[0])
+        for server in to_wake:
+            state = plan.hosts[server].compute[-1]
+            if plan.power_w + plan.state_power_w(server, state) - plan.power_of(server) <= cap_w + NOISE_W:
+                plan.put(server, state)
+        _speed_up(plan, cap_w)
+
+    def adjust(self, plan: Plan, cap_w: float) -> None:
+        """F4 and F6 within a step."""
+        _slow_down(plan)
+        _speed_up(plan, cap_w)
+
+    def _choose(self, plan: Plan, cap_w: float) -> list[int]:
+        """F1 to F3: puts the idle servers to sleep that are not to be awake; returns those to be woken."""
+        watts = self._watts
+        asked = [row.hosts for row in plan.queue.rows]
+        self._widest = max(self._widest, *asked, *(run.hosts for run in plan.running), 0)
+        idle = [server for server in plan.free_to_change() if plan.is_idle(server) and plan.can_sleep(server)]
+        kept = {server for server in range(len(plan.hosts)) if not plan.sleeps(server)}.difference(idle)
+        count = len(kept)
+        slow_w = math.fsum(watts.slow[server] if server in kept else watts.sleep[server] for server in watts.ids)
+        off_w = math.fsum(watts.off[server] if server in kept else watts.sleep[server] for server in watts.ids)
+        wanted = sum(run.hosts for run in plan.running) + sum(asked) + self._widest
+        limit_w = min(((1.0 - self.headroom) * cap_w, *plan.foretold_w))
+        lacking = max(asked, default=0) - count
+        help_wanted = at_least(sum(asked), self.backlog * len(watts.efficient))
+        stay: list[int] = []
+        wake: list[int] = []
+        for rank, server in enumerate(sorted(idle, key=lambda server: (-watts.merit[server], server))):
+            more_w = watts.slow[server] - watts.sleep[server]
+            more_off_w = watts.off[server] - watts.sleep[server]
+            fits = count < wanted and slow_w + more_w <= limit_w + NOISE_W
+            if rank >= lacking and server not in watts.efficient:
+                fits = fits and help_wanted and off_w + more_off_w <= self.reserve * cap_w + NOISE_W
+            if fits:
+                count += 1
+                slow_w += more_w
+                off_w += more_off_w
+                (wake if plan.sleeps(server) else stay).append(server)
+        plan.put_to_sleep(server for server in idle if not (server in stay or plan.sleeps(server)))
+        while plan.exceeds(cap_w) and stay:
+            server = stay.pop()
+            if watts.off[server] < watts.slow[server]:
+                plan.put_to_sleep([server])
+        return wake
+
+
+class _Watts:
+    """What servers draw, in W by id: at the slowest state, asleep, and while they fall asleep (Eq. 2).
+
+    `merit` is their flop per joule at the best state, `efficient` who has at least a share of the best one's.
+    """
+
+    def __init__(self, hosts: tuple[Host, ...], share: float) -> None:
+        self.hosts = hosts
+        self.ids = range(len(hosts))
+        self.slow = [host.pstates[host.compute[-1]].full_w if host.compute else 0.0 for host in hosts]
+        self.sleep = list(self.slow)
+        self.off = list(self.slow)
+        for host in hosts:
+            if host.sleeps:
+                self.sleep[host.id] = host.pstates[host.sleeps[0].sleep].full_w
+                self.off[host.id] = host.falling_w(host.sleeps[0])
+        best = [
+            max((host.pstates[d].speed_flops / max(host.pstates[d].full_w, NOISE_W) for d in host.compute), default=0.0)
+            for host in hosts
+        ]
+        self.merit = merged(best)
+        self.efficient = {server for server in self.ids if at_least(self.merit[server], share * max(best))}
+
+
+def _changeable(plan: Plan) -> list[Running]:
+    """The jobs none of whose servers is in transition or away."""
+    return [run for run in plan.running if not run.mask & plan.locked]
+
+
+def _speeds(plan: Plan, run: Running) -> list[float]:
+    """Speeds in flop/s at which a job can run, slowest first; its slowest server sets the fastest."""
+    hosts = [plan.hosts[server] for server in hostset.ids(run.mask)]
+    fastest = min(host.pstates[host.compute[0]].speed_flops for host in hosts)
+    slowest = min(host.pstates[host.compute[-1]].speed_flops for host in hosts)
+    every = {host.pstates[state].speed_flops for host in hosts for state in host.compute}
+    return sorted(speed for speed in every if slowest <= speed <= fastest)
+
+
+def _states(plan: Plan, run: Running, speed_flops: float) -> dict[int, int]:
+    """The slowest state of each of a job's servers that keeps up with a speed."""
+    hosts = [plan.hosts[server] for server in hostset.ids(run.mask)]
+    return {
+        host.id: next(d for d in reversed(host.compute) if host.pstates[d].speed_flops >= speed_flops) for host in hosts
+    }
+
+
+def _slow_down(plan: Plan) -> None:
+    """F4: everything that is on to its slowest state."""
+    idle = [server for server in plan.free_to_change() if plan.is_idle(server) and not plan.sleeps(server)]
+    states = {server: plan.hosts[server].compute[-1] for server in idle}
+    for run in _changeable(plan):
+        states |= _states(plan, run, _speeds(plan, run)[0])
+    plan.put_all(states)
+
+
+def _victims(runs: list[Running], freed_w: dict[str, float], excess_w: float, now_s: float) -> list[Running]:
+    """F5: the jobs to kill so that `excess_w` is freed, in order; all of them if that is not enough."""
+    left = list(runs)
+    wasted = dict(zip(left, merged([_wasted_flops(run, now_s) for run in left]), strict=True))
+    freed = dict(zip(left, merged([freed_w[run.job.id] for run in left], NOISE_W), strict=True))
+    victims: list[Running] = []
+    while left and excess_w > NOISE_W:
+        enough = [run for run in left if freed_w[run.job.id] >= excess_w - NOISE_W]
+        if enough:
+            victim = min(enough, key=lambda run: (wasted[run], run.serial))
+        else:
+            victim = min(left, key=lambda run: (-freed[run], wasted[run], run.serial))
+        victims.append(victim)
+        left.remove(victim)
+        excess_w -= freed_w[victim.job.id]
+    return victims
+
+
+def _wasted_flops(run: Running, now_s: float) -> float:
+    """Flops that killing a job would waste."""
+    return run.done_by(now_s) * run.hosts
+
+
+def _kill(plan: Plan, run: Running) -> None:
+    plan.put_to_sleep(hostset.ids(run.mask))
+    plan.kill(run)
+
+
+def _killable(plan: Plan) -> list[Running]:
+    return [run for run in _changeable(plan) if all(plan.can_sleep(server) for server in hostset.ids(run.mask))]
+
+
+def _freed_w(run: Running, after_w: list[float], before_w: list[float]) -> float:
+    return math.fsum(before_w[server] - after_w[server] for server in hostset.ids(run.mask))
+
+
+def _kill_until(plan: Plan, watts: _Watts, cap_w: float) -> None:
+    """F5 at the beginning of a step."""
+    if not plan.exceeds(cap_w):
+        return
+    runs = _killable(plan)
+    now_w = [plan.power_of(server) for server in range(len(plan.hosts))]
+    freed_w = {run.job.id: _freed_w(run, watts.off, now_w) for run in runs}
+    excess_w = plan.power_w - cap_w
+    if math.fsum(freed_w.values()) < excess_w - NOISE_W:
+        # a violation whatever is done: save what can run once the servers that fall asleep do sleep
+        freed_w = {run.job.id: _freed_w(run, watts.sleep, now_w) for run in runs}
+        falling = [server for server in range(len(plan.hosts)) if plan.sleeps(server)]
+        excess_w -= math.fsum(now_w[server] - watts.sleep[server] for server in falling)
+    for run in _victims(runs, freed_w, excess_w, plan.now_s):
+        _kill(plan, run)
+
+
+def _kill_ahead(plan: Plan, watts: _Watts, next_w: float) -> None:
+    """F7: what the next cap will cost is paid now if that is cheaper."""
+    runs = _killable(plan)
+    rest_w = [watts.sleep[server] if plan.sleeps(server) else watts.slow[server] for server in range(len(plan.hosts))]
+    excess_w = math.fsum(rest_w) - next_w
+    if excess_w <= NOISE_W:
+        return
+    now = _victims(runs, {run.job.id: _freed_w(run, watts.sleep, rest_w) for run in runs}, excess_w, plan.now_s)
+    then_w = {run.job.id: _freed_w(run, watts.off, rest_w) for run in runs}
+    then = _victims(runs, then_w, excess_w, plan.now_s)
+    if len(then) <= len(now) and math.fsum(then_w[run.job.id] for run in then) >= excess_w - NOISE_W:
+        return
+    # as late as can be: who is killed then still draws the power of on->off
+    progress = dict(zip(now, merged([_progress(run, plan.now_s) for run in now]), strict=True))
+    late = sorted(now, key=lambda run: (-progress[run], run.serial))
+    freed_w = math.fsum(then_w[run.job.id] for run in late)
+    while late and freed_w < excess_w - NOISE_W:
+        run = late.pop()
+        _kill(plan, run)
+        freed_w += _freed_w(run, watts.sleep, watts.off)
+
+
+def _progress(run: Running, now_s: float) -> float:
+    """Share of its estimated work that a job has done."""
+    return run.done_by(now_s) / run.work_flops if run.work_flops > 0.0 else 0.0
+
+
+def _speed_up(plan: Plan, cap_w: float) -> None:
+    """F6: jobs that are late first, then those with the most work left."""
+    runs = _changeable(plan)
+    left_flops = {run.job.id: max(0.0, run.work_flops - run.done_by(plan.now_s)) for run in runs}
+    for run in sorted(runs, key=lambda run: (run.deadline_s, run.serial)):
+        needed = left_flops[run.job.id] / max(run.deadline_s - plan.now_s, 1e-9)
+        speeds = _speeds(plan, run)
+        enough = [speed for speed in speeds if at_least(speed, needed)]
+        if len(enough) < len(speeds):
+            _raise(plan, run, speeds[: len(speeds) - len(enough)] + enough[:1], cap_w)
+    left = dict(zip(runs, merged([left_flops[run.job.id] * run.hosts for run in runs]), strict=True))
+    for run in sorted(runs, key=lambda run: (-left[run], run.serial)):
+        _raise(plan, run, _speeds(plan, run), cap_w)
+
+
+def _raise(plan: Plan, run: Running, speeds: list[float], cap_w: float) -> None:
+    """The fastest of these speeds that the power left pays for."""
+    left_w = cap_w - plan.power_w + math.fsum(plan.power_of(server) for server in hostset.ids(run.mask))
+    for speed in reversed(speeds):
+        states = _states(plan, run, speed)
+        if math.fsum(plan.state_power_w(server, state) for server, state in states.items()) <= left_w + NOISE_W:
+            plan.put_all(states)
+            return

@@ -1,0 +1,219 @@
+"""From a problem to the best schedule that a budget allows: bound, search, and a proof where the size permits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from batwatt.errors import InputError
+from batwatt.systems.powercap.optimum import exact
+from batwatt.systems.powercap.optimum.bound import Relaxation
+from batwatt.systems.powercap.optimum.insertion import Inserter
+from batwatt.systems.powercap.optimum.prices import Prices, mode_tables
+from batwatt.systems.powercap.optimum.problem import Problem
+from batwatt.systems.powercap.optimum.schedule import Schedule, check, of_timeline
+from batwatt.systems.powercap.optimum.search import Search
+from batwatt.systems.powercap.optimum.timeline import Run, Timeline
+
+EXACT_JOBS = 24
+"""Up to so many jobs CP-SAT is asked for a proof."""
+PARTS_SMALL, PARTS = 5, 2
+"""Slots that a step is divided into for the bound, up to so many jobs and beyond."""
+PORTFOLIO = 8
+"""From so many cores on CP-SAT gets all of them; with fewer one worker proves sooner than its portfolio does."""
+AGREE = 1e-6
+"""A value and a bound closer than this, relatively, are the same."""
+FIRST_ROUNDS, BOUND_ROUNDS, SEARCH_ROUNDS, EXACT_TIME = 24, 4, 200, 1.0
+"""Rounds of the bound to begin with, then what one unit of effort buys: about a second of one core in all."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Wall clock in s, or an effort (the same result everywhere); seed, and the cores of CP-SAT within a time limit."""
+
+    time_limit_s: float | None = None
+    effort: int | None = None
+    seed: int = 0
+    cores: int = 1
+
+    def __post_init__(self) -> None:
+        if (self.time_limit_s is None) == (self.effort is None):
+            raise ValueError("a budget is either a time limit or an effort")
+
+
+@dataclass(frozen=True)
+class Stand:
+    """How far the work is: value and bound of the mean slowdown (value None before a schedule is known)."""
+
+    phase: str
+    value: float | None
+    bound: float
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A checked schedule, its mean slowdown, a lower bound of it, and whether it is proven to be the best."""
+
+    schedule: Schedule
+    value: float
+    bound: float
+    proven: bool
+
+    @property
+    def gap(self) -> float:
+        """(value - bound) / value."""
+        return max(0.0, (self.value - self.bound) / self.value)
+
+
+Report = Callable[[Stand], None]
+
+
+def optimise(
+    problem: Problem,
+    budget: Budget,
+    orders: Iterable[Sequence[int]] = (),
+    report: Report = lambda _: None,
+) -> Solution:
+    """The best schedule within the budget. `orders` are orders of jobs to begin with.
+
+    InputError if a job can never run. An interrupt ends the work early, once there is a schedule.
+    """
+    return _Work(problem, budget, report).run(orders)
+
+
+class _Work:
+    def __init__(self, problem: Problem, budget: Budget, report: Report) -> None:
+        self.problem = problem
+        self.budget = budget
+        self.report = report
+        self.began = time.perf_counter()
+        self.phase = "bound"
+        self.value: float | None = None
+        self.bound = 1.0
+
+    def elapsed_s(self) -> float:
+        return time.perf_counter() - self.began
+
+    def _within(self, share: float) -> bool:
+        """Whether this share of the wall clock is not used up; tells how far the work is."""
+        self.report(Stand(self.phase, self.value, self.bound, self.elapsed_s()))
+        limit_s = self.budget.time_limit_s
+        return limit_s is None or self.elapsed_s() < share * limit_s
+
+    def run(self, orders: Iterable[Sequence[int]]) -> Solution:
+        problem, budget = self.problem, self.budget
+        small = len(problem.tasks) <= EXACT_JOBS
+        relaxation = Relaxation(problem, PARTS_SMALL if small else PARTS)
+        free = relaxation.by_step(relaxation.best.prices)
+        self._alone(free)
+        search = self._begin(orders, free)
+        effort = budget.effort if budget.effort is not None else 10**9
+        interrupted = False
+        try:
+            self.phase = "bound"
+            share = 0.05 if small else 0.15
+            best = relaxation.improve(search.value, FIRST_ROUNDS + BOUND_ROUNDS * effort, lambda: self._within(share))
+            self.bound = best.value
+            self.phase = "search"
+            search.set_prices(relaxation.by_step(best.prices))
+            self._search(search, SEARCH_ROUNDS * effort, 0.2 if small else 1.0)
+        except KeyboardInterrupt:
+            interrupted = True
+        self.value = search.value
+        found = self._schedule(search.best)
+        proven = False
+        if small and not interrupted and not self._agree():
+            found, proven = self._prove(found, relaxation)
+        check(problem, found)
+        value = problem.mean_slowdown(found.starts)
+        return Solution(found, value, min(self.bound, value), proven or self._agree())
+
+    def _agree(self) -> bool:
+        assert self.value is not None
+        return self.value - self.bound <= AGREE * self.value
+
+    def _alone(self, free: Prices) -> None:
+        """InputError if a job cannot run even alone."""
+        problem = self.problem
+        inserter = Inserter(problem, mode_tables(problem))
+        for job, task in enumerate(problem.tasks):
+            if not inserter.insert(job, free):
+                if not problem.short_transitions:
+                    text = f"leaves job {task.id} no power if servers stay awake, as when a transition outlasts a step"
+                    raise InputError("--envelope", text, "give longer steps")
+                text = f"asks for {task.hosts} hosts, and the caps leave it the power at no date, even alone"
+                raise InputError(f"job {task.id}", text, "it can never run within its walltime")
+            inserter.take(job)
+
+    def _begin(self, orders: Iterable[Sequence[int]], free: Prices) -> Search:
+        """A first schedule: the best of some orders."""
+        problem, tasks = self.problem, self.problem.tasks
+        inserter = Inserter(problem, mode_tables(problem, all_modes=len(tasks) <= EXACT_JOBS))
+        search = Search(inserter, free, np.random.default_rng(self.budget.seed))
+        jobs = range(len(tasks))
+        first = [
+            sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s, j)),
+            sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s * tasks[j].hosts, j)),
+            sorted(jobs, key=lambda j: (-tasks[j].hosts, tasks[j].submit, j)),
+            *(list(order) for order in orders),
+        ]
+        for order in first:
+            search.construct(order)
+        if not search.best:
+            raise InputError(
+                "workload", "no schedule was found that keeps the caps", "raise the last value of the envelope"
+            )
+        search.load(search.best)
+        self.value = search.value
+        return search
+
+    def _search(self, search: Search, rounds: int, share: float) -> None:
+        limit_s = self.budget.time_limit_s
+        since_s = self.elapsed_s()
+
+        def done() -> float:
+            if limit_s is None:
+                return 0.0
+            return (self.elapsed_s() - since_s) / max(1e-9, share * limit_s - since_s)
+
+        def go_on(_: int) -> bool:
+            self.value = search.value
+            return self._within(share) and not self._agree()
+
+        search.improve(rounds, go_on, done if limit_s is not None else None)
+
+    def _schedule(self, runs: dict[int, Run]) -> Schedule:
+        timeline = Timeline(self.problem)
+        for job, run in runs.items():
+            timeline.restore(job, run)
+        return of_timeline(timeline)
+
+    def _prove(self, found: Schedule, relaxation: Relaxation) -> tuple[Schedule, bool]:
+        problem, budget = self.problem, self.budget
+        self.phase = "proof"
+        if budget.effort is not None:
+            limits = exact.Limits(deterministic=EXACT_TIME * budget.effort, seed=budget.seed)
+        else:
+            assert budget.time_limit_s is not None
+            left_s = budget.time_limit_s - self.elapsed_s()
+            if left_s <= 0.0:
+                return found, False
+            workers = budget.cores if budget.cores >= PORTFOLIO else 1
+            limits = exact.Limits(time_s=left_s, workers=workers, seed=budget.seed)
+
+        def told(value: float, bound: float) -> bool:
+            self.report(Stand("proof", value, max(self.bound, bound), self.elapsed_s()))
+            return True
+
+        outcome = exact.solve(problem, found, relaxation, limits, told)
+        self.bound = max(self.bound, outcome.bound)
+        if outcome.schedule is not None:
+            check(problem, outcome.schedule)
+            if problem.mean_slowdown(outcome.schedule.starts) < problem.mean_slowdown(found.starts):
+                found = outcome.schedule
+        self.value = problem.mean_slowdown(found.starts)
+        return found, outcome.proven

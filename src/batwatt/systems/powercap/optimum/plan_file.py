@@ -1,0 +1,78 @@
+"""`PREFIX_plan.json`: which server is in which state when, and which job starts when and where (docs/optimum.md)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from batwatt.errors import InputError
+from batwatt.files import whole_file
+from batwatt.inputs.workloads.batsim_json import load_json, read_text
+from batwatt.model import hostset
+
+FORMAT = 1
+
+
+def _hosts(text: str) -> str:
+    hostset.from_text(text)
+    return text
+
+
+Hosts = Annotated[str, AfterValidator(_hosts)]
+Date = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PlannedState(_Row):
+    """From `time_s` on, the beginning of a step, these servers go to a p-state (computation or sleep)."""
+
+    time_s: Date
+    hosts: Hosts
+    pstate: int = Field(ge=0)
+
+
+class PlannedJob(_Row):
+    """A job starts at `start_s` on `hosts` and runs for `run_s`; `pstates` are those of its servers until it ends."""
+
+    id: str
+    start_s: Date
+    run_s: Date
+    hosts: Hosts
+    pstates: dict[Hosts, int]
+
+
+class Plan(_Row):
+    """All changes of states and all starts, each in order of time."""
+
+    format: int = FORMAT
+    states: tuple[PlannedState, ...]
+    jobs: tuple[PlannedJob, ...]
+
+
+def write_plan(path: Path, plan: Plan) -> None:
+    """Write a plan, whole or not at all: a row of the file per row of the plan. Raises InputError."""
+    with whole_file(path) as out:
+        out.write(f'{{\n"format": {FORMAT},\n')
+        for name, rows in (("states", plan.states), ("jobs", plan.jobs)):
+            lines = ",\n".join(json.dumps(row.model_dump()) for row in rows)
+            out.write(f'"{name}": [\n{lines}\n]' + (",\n" if name == "states" else "\n"))
+        out.write("}\n")
+
+
+def read_plan(path: Path | str) -> Plan:
+    """Read a plan; InputError names the file and the place."""
+    try:
+        plan = Plan.model_validate(load_json(read_text(path), path))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f"[{each}]" if isinstance(each, int) else f" {each}" for each in first["loc"])
+        raise InputError(path, f"{place.strip()}: {first['msg']}", "make a plan with `batwatt optimum`") from None
+    if plan.format != FORMAT:
+        raise InputError(path, f"is a plan of format {plan.format}, not {FORMAT}", "make it anew: `batwatt optimum`")
+    return plan

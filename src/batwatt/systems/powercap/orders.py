@@ -1,0 +1,118 @@
+"""Queue orders: which waiting job has priority (powercap paper, section V-B).
+
+An order is one formula over submission date (s), walltime (s) and number of hosts; the smallest key goes first, ties
+go to the earlier submission. Jobs may be numbers or vectors: write formulas that work for both. Formulas take times as
+whole microseconds, which are exact, so that equal keys are equal floats.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from batwatt.scheduling.registry import register
+from batwatt.systems.powercap.queue import Columns, Waiting
+
+Jobs = Columns | Waiting
+
+
+def _walltime(jobs: Jobs) -> Any:
+    """Walltimes in whole microseconds, at least 1; infinite ones stay so."""
+    with np.errstate(over="ignore"):
+        return np.maximum(np.rint(jobs.walltime_s * 1e6), 1.0)
+
+
+class Order(ABC):
+    """Base of queue orders; `static` if the key does not depend on the date (then the queue stays sorted)."""
+
+    name = ""
+    static = True
+
+    @abstractmethod
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Priority of one job or of all (vectors) at `now_s`; smallest first."""
+
+
+@register("order", "fcfs")
+class Fcfs(Order):
+    """First come, first served: by date of submission."""
+
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Submission date in s."""
+        return jobs.submit_s
+
+
+@register("order", "lcfs")
+class Lcfs(Order):
+    """Last come, first served: latest submission first."""
+
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Minus the submission date in s."""
+        return -jobs.submit_s
+
+
+@register("order", "asc", "ascending", "smallest-area")
+class Ascending(Order):
+    """Ascending size: least requested servers x walltime first (smallest area first)."""
+
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Area in host-microseconds."""
+        return jobs.hosts * _walltime(jobs)
+
+
+@register("order", "desc", "descending", "largest-area")
+class Descending(Order):
+    """Descending size: most requested servers x walltime first (largest area first)."""
+
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Minus the area in host-microseconds."""
+        return -(jobs.hosts * _walltime(jobs))
+
+
+@register("order", "slowdown", "slow", "desc_slowdown")
+class Slowdown(Order):
+    """Largest slowdown first, (wait + walltime) / walltime: what Eq. 6 becomes while a job waits."""
+
+    static = False
+
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Minus the slowdown if the job started now and used its walltime; 1 without walltime."""
+        return -(1.0 + np.rint((now_s - jobs.submit_s) * 1e6) / _walltime(jobs))
+
+
+@register("order", "asc_walltime")
+class AscendingWalltime(Order):
+    """Shortest walltime first."""
+
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Walltime in s."""
+        return jobs.walltime_s
+
+
+@register("order", "desc_walltime")
+class DescendingWalltime(Order):
+    """Longest walltime first."""
+
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Minus the walltime in s."""
+        return -jobs.walltime_s
+
+
+@register("order", "asc_size")
+class Narrowest(Order):
+    """Fewest requested servers first (batsched's size: servers, not servers x walltime)."""
+
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Number of hosts."""
+        return jobs.hosts
+
+
+@register("order", "desc_size")
+class Widest(Order):
+    """Most requested servers first (batsched's size: servers, not servers x walltime)."""
+
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Minus the number of hosts."""
+        return -jobs.hosts

@@ -1,0 +1,378 @@
+"""The base of our schedulers: a queue order, a placement and a response composed into a pybatsim scheduler.
+
+A subclass names its parts; options given as JSON pick others. The base keeps the books (`Cluster`), wakes at each step
+of the envelope, carries out what the parts decide and never acts on part of a message: it decides in
+`onNoMoreEvents`, first the response if a step begins, then the placement. It runs unchanged on the embedded engine
+and on a real Batsim.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any, ClassVar
+
+from batwatt.errors import InputError
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.workloads.batsim_json import parse_profile
+from batwatt.model import hostset
+from batwatt.model.hostset import HostSet
+from batwatt.model.series import Series
+from batwatt.model.workload import Parallel
+from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.options import EnvelopeOptions
+from batwatt.scheduling.registry import make
+from batwatt.systems.powercap import frugal  # noqa: F401  (registers its response)
+from batwatt.systems.powercap.backfilling import EasyBackfilling, Placement
+from batwatt.systems.powercap.cluster import Cluster, Running
+from batwatt.systems.powercap.envelope import EventInjector, FileInjector, Injector
+from batwatt.systems.powercap.forecast import Forecast
+from batwatt.systems.powercap.orders import Fcfs, Order
+from batwatt.systems.powercap.queue import Queue
+from batwatt.systems.powercap.responses import NoConfiguration, Response
+from batwatt.systems.powercap.server_plan import Kill, Plan, SetPState
+
+EVENTS = "events"
+MAX_IDLE_STEPS = 1_000_000
+"""Of 5 minutes each, 9.5 years."""
+
+
+class EnvelopeScheduler(Scheduler):
+    """Schedules a queue under an envelope; subclasses set `order`, `placement` and `response`."""
+
+    order: ClassVar[Order] = Fcfs()
+    placement: ClassVar[Placement] = EasyBackfilling()
+    response: ClassVar[Response] = NoConfiguration()
+    Options: ClassVar[type[EnvelopeOptions]] = EnvelopeOptions
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        chosen = self.settings
+        self.the_order: Order = make("order", chosen.order or type(self).order)
+        self.the_placement: Placement = make("placement", chosen.placement or copy(type(self).placement))
+        self.the_response: Response = make("response", chosen.response or self._usual_response())
+        self._fastest_flops = self.platform.fastest_flops if self.platform is not None else 0.0
+        self.injector = self._make_injector()
+        self.forecast = self._make_forecast()
+        self._estimate = chosen.work_estimate or self.the_response.work_estimate
+        self._more_jobs = True
+        self._calls: set[float] = set()
+        self._settled = self._paused = self._steady = False
+        self._idle_steps = 0
+        self._placed = -1
+        self._resubmits = self.needs_dynamic_jobs
+        self._awaited = 0
+        self._registration_over = False
+        self._to_sleep: dict[int, int] = {}
+        self._killing: set[str] = set()
+        self._delays = 0
+        self._first_delay = ""
+
+    def _usual_response(self) -> Response:
+        """That of the class, or none where there is no envelope to respond to."""
+        usual = type(self).response
+        if self.settings.envelope is not None or not usual.active:
+            return usual
+        text = "no envelope is given, so no cap holds: the response is 'none' instead of %r"
+        self.logger.warning(text, usual.name)
+        return NoConfiguration()
+
+    def _make_injector(self) -> Injector | None:
+        given = self.settings.envelope
+        if not self.the_response.active:
+            return None
+        if given is None:
+            hint = f"give a CSV file or {EVENTS!r}"
+            raise InputError("option 'envelope'", f"the response {self.the_response.name!r} needs one", hint)
+        if self.platform is None:
+            hint = "give the XML file"
+            raise InputError("option 'platform'", f"the response {self.the_response.name!r} needs it", hint)
+        if not self.platform.has_power:
+            problem = f"the response {self.the_response.name!r} needs the watts of every host"
+            raise InputError(self.platform.source, f"{problem}; {self.platform.power_problem}", "correct it")
+        if given == EVENTS:
+            return EventInjector()
+        return FileInjector(given if isinstance(given, Series) else read_series(given))
+
+    def _make_forecast(self) -> Forecast | None:
+        chosen = self.settings
+        if not chosen.forecast_steps:
+            return None
+        if not isinstance(self.injector, FileInjector):
+            problem = "only the file of an envelope can be forecast, and only for a response"
+            raise InputError("option 'forecast_steps'", problem, "give an envelope, or 0 steps")
+        return Forecast(self.injector.series, chosen.forecast_steps, chosen.forecast_error, chosen.forecast_seed)
+
+    @property
+    def needs_dynamic_jobs(self) -> bool:
+        """Whether Batsim must be started with dynamic jobs and profile reuse."""
+        return self.settings.on_kill == "resubmit"
+
+    # what pybatsim calls ----------------------------------------------------------------------------------------
+
+    def onSimulationBegins(self) -> None:
+        """Take stock of the machine; the first step begins."""
+        super().onSimulationBegins()
+        if self.needs_dynamic_jobs and not self.bs.dynamic_job_registration_enabled:
+            problem = "resubmit needs Batsim's --enable-dynamic-jobs and --enable-profile-reuse"
+            raise InputError("option 'on_kill'", problem, "start it so, or use on_kill: drop")
+        self.queue = Queue(self.the_order)
+        self.cluster = Cluster(self.bs.nb_compute_resources, self.queue, self.platform)
+
+    def onJobSubmission(self, job: Job) -> None:
+        """Queue a job; one wider than the platform can never run and is rejected."""
+        if job.requested_resources > self.cluster.count:
+            text = "job %s asks for %d hosts but the platform has %d: rejected"
+            self.logger.warning(text, job.id, job.requested_resources, self.cluster.count)
+            self.bs.reject_jobs([job])
+            return
+        if job.metadata is not None:
+            self._awaited -= 1  # one of our own, acknowledged
+        self.queue.add(job)
+        self._changed()
+
+    def onJobCompletion(self, job: Job) -> None:
+        """Free its hosts; resubmit it if it was killed for power and the options say so."""
+        run = self.cluster.end(job.id)
+        self._changed()
+        if run is not None and self.platform is not None and job.job_state is Job.State.COMPLETED_SUCCESSFULLY:
+            self.cluster.now_s = self.bs.time()
+            self.cluster.learn(run, self._fastest_flops)
+        if job.id in self._killing:
+            self._killing.discard(job.id)
+            if self.settings.on_kill == "resubmit" and job.job_state is Job.State.COMPLETED_KILLED:
+                self._resubmit(job)
+
+    def _resubmit(self, job: Job) -> None:
+        self.bs.resubmit_job(job)
+        if self.bs.ack_of_dynamic_jobs:
+            self._awaited += 1  # Batsim will announce it
+        else:
+            self.queue.add(next(reversed(self.bs.jobs.values())))
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Hosts arrived in a p-state."""
+        low, high = nodeid
+        self.cluster.arrived(hostset.span(low, high))
+        self._changed()
+
+    def onSimulationEnds(self) -> None:
+        """Tell how many jobs no change of speed could touch."""
+        if self._delays:
+            text = (
+                "the response %r met %d delays (first: %s): speeds do not slow them, they draw what idle servers do; "
+                "give them as parallel_homogeneous flops (docs/powercap.md)"
+            )
+            self.logger.warning(text, self.the_response.name, self._delays, self._first_delay)
+
+    def onNoMoreJobsInWorkloads(self) -> None:
+        """The queue is all there will be."""
+        self._more_jobs = False
+
+    def onNoMoreExternalEvents(self) -> None:
+        """The last value of the envelope holds from now on."""
+        if isinstance(self.injector, EventInjector):
+            self.injector.no_more(self.bs.time())
+
+    def onNotifyGenericEvent(self, event_data: Mapping[str, Any]) -> None:
+        """A step of the envelope, if it comes as events."""
+        if isinstance(self.injector, EventInjector):
+            self.injector.take(event_data, self.bs.time())
+
+    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
+        """Hosts went away; their jobs go on."""
+        if self.cluster.running:
+            self._changed()
+        self.cluster.set_available(HostSet.of(machines).mask, False)
+
+    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
+        """Hosts came back."""
+        self.cluster.set_available(HostSet.of(machines).mask, True)
+        self._changed()
+
+    def onNoMoreEvents(self) -> None:
+        """Decide, once everything that a message says is known."""
+        if not self.bs.running_simulation:
+            return
+        cluster = self.cluster
+        cluster.now_s = now_s = self.bs.time()
+        injector = self.injector
+        if injector is None:
+            if self.queue.rows:
+                self._place()
+        else:
+            if self._paused:
+                injector.catch_up(now_s)
+            acted = self._sleep_drained()
+            # once all work is over nothing is changed any more, however long the envelope
+            stepped = injector.due(now_s) and not self._done()
+            if stepped:
+                foretold_w = self.forecast.after(now_s) if self.forecast else ()
+                acted = self._respond(self.the_response.respond, foretold_w) or acted
+            acted = self._place() or acted
+            # jobs that are being killed still hold their servers: what is left can be known only afterwards
+            settled = injector.cap_w is not None and not self._killing and not self._done()
+            if settled and self.the_response.between_steps:
+                acted = self._respond(self.the_response.adjust) or acted
+            self._call_next_step(now_s, stepped and not acted)
+        if self._resubmits and self._done() and not self._registration_over:
+            self._registration_over = True
+            self.bs.notify_registration_finished()
+
+    def _done(self) -> bool:
+        """Whether all work is over: nothing waits, runs, is being killed, or is still to come."""
+        return not (self._more_jobs or len(self.queue) or self.cluster.running or self._killing or self._awaited)
+
+    # carrying out decisions ---------------------------------------------------------------------------------------
+
+    def _respond(self, change: Callable[[Plan, float], None], foretold_w: tuple[float, ...] = ()) -> bool:
+        injector, cluster = self.injector, self.cluster
+        assert injector is not None and injector.cap_w is not None
+        plan = Plan(cluster, foretold_w)
+        change(plan, injector.cap_w)
+        kills: list[Job] = []
+        doomed = 0
+        acted = False
+        for decision in plan.decisions():
+            acted = True
+            if isinstance(decision, Kill):
+                run = cluster.running[decision.job_id]
+                doomed |= run.mask
+                kills.append(run.job)
+            else:
+                self._set_pstate(decision, doomed)
+        if kills:
+            self._killing.update(job.id for job in kills)
+            self.bs.kill_jobs(kills)
+        self._steady = not acted and self.the_response.steady(plan, injector.cap_w)
+        return acted
+
+    def _set_pstate(self, decision: SetPState, doomed: int) -> None:
+        """Ask for a p-state; a host whose job is being killed can be put to sleep only when that has happened."""
+        cluster = self.cluster
+        assert cluster.platform is not None
+        now = decision.mask
+        kind = cluster.platform.hosts[hostset.ids(decision.mask)[0]]
+        if decision.pstate in kind.sleep_of and now & doomed:
+            later = now & doomed
+            self._to_sleep[decision.pstate] = self._to_sleep.get(decision.pstate, 0) | later
+            cluster.draining |= later
+            now &= ~later
+        if now:
+            self._request(now, decision.pstate)
+
+    def _request(self, mask: int, pstate: int) -> None:
+        self.cluster.set_pstate(mask, pstate)
+        self.bs.set_resource_state(HostSet(mask), pstate)
+
+    def _sleep_drained(self) -> bool:
+        """Put to sleep the hosts whose jobs are gone; one request per kind of host."""
+        cluster = self.cluster
+        if not self._to_sleep:
+            return False
+        acted = False
+        for pstate, mask in list(self._to_sleep.items()):
+            ready = mask & ~cluster.busy
+            assert cluster.platform is not None
+            groups: dict[int, int] = {}
+            for host in hostset.ids(ready):
+                kind = cluster.platform.kinds[host]
+                groups[kind] = groups.get(kind, 0) | 1 << host
+            cluster.draining &= ~ready
+            for group in groups.values():
+                self._request(group, pstate)
+                acted = True
+            if mask & ~ready:
+                self._to_sleep[pstate] = mask & ~ready
+            else:
+                del self._to_sleep[pstate]
+        return acted
+
+    def _place(self) -> bool:
+        cluster, queue = self.cluster, self.queue
+        if not queue.rows:
+            queue.fresh.clear()
+            return False
+        if not queue.fresh and cluster.epoch == self._placed and queue.static and self.the_placement.timeless:
+            return False
+        starts = self.the_placement.place(cluster)
+        queue.fresh.clear()
+        for start in starts:
+            job = start.waiting.job
+            queue.remove(start.waiting)
+            run = cluster.start(start.waiting, start.mask)
+            if cluster.platform is not None:
+                run.work_flops = self._work_flops(run)
+                if self.injector is not None and (job.profile_dict or {}).get("type") == "delay":
+                    self._first_delay = self._first_delay or job.id
+                    self._delays += 1
+            job.allocation = HostSet(start.mask)
+            self.bs.execute_job(job)
+        self._placed = cluster.epoch
+        return bool(starts)
+
+    def _work_flops(self, run: Running) -> float:
+        """Fl_j per server, as `work_estimate` has it; see docs/powercap.md."""
+        assert self.platform is not None
+        if self._estimate == "learned" and self.cluster.needed_share is not None and run.walltime_s < math.inf:
+            return self.cluster.needed_share * run.walltime_s * self._fastest_flops
+        hosts = [self.platform.hosts[i] for i in hostset.ids(run.mask)]
+        if self._estimate == "exact":
+            try:
+                profile = parse_profile(run.job.profile_dict, f"profile {run.job.profile}")
+            except InputError:
+                profile = None  # one that only a real Batsim runs, such as one that communicates
+            if isinstance(profile, Parallel):
+                return profile.work_flops(run.hosts, 0.0) / run.hosts
+        fastest = min(host.pstates[host.compute[0]].speed_flops for host in hosts)
+        return run.walltime_s * fastest if run.walltime_s < math.inf else 0.0
+
+    # steps --------------------------------------------------------------------------------------------------------
+
+    def _changed(self) -> None:
+        """Something happened: the next step may be other than the last one."""
+        self._settled = False
+        self._idle_steps = 0
+
+    def _call_next_step(self, now_s: float, idle_step: bool) -> None:
+        """Ask to be woken at the next step, as long as there is something to wait for."""
+        injector, cluster = self.injector, self.cluster
+        assert injector is not None
+        changing = cluster.waking | cluster.falling | cluster.draining
+        at_rest = not cluster.running and not changing and not self._killing
+        if injector.over and idle_step and not changing and not self._killing:
+            # the cap holds for ever, and neither part could do anything: nor can they later, unless time alone matters
+            waits = len(self.queue) and not (self.queue.static and self.the_placement.timeless)
+            self._settled = at_rest or (self._steady and not waits)
+            self._count_idle_step()
+        hopeless = not cluster.unavailable or self.bs.no_more_external_events
+        if self._settled and at_rest and len(self.queue) and not self._more_jobs and hopeless:
+            self._give_up()
+        if self._settled or self._done():
+            self._paused = not at_rest
+            return
+        self._paused = False
+        call_s = injector.next_call_s(now_s)
+        if call_s is not None and call_s > now_s and call_s not in self._calls:
+            self._calls = {call for call in self._calls if call > now_s} | {call_s}
+            self.bs.wake_me_up_at(call_s)
+
+    def _count_idle_step(self) -> None:
+        """Raise InputError if steps without end pass while nothing changes."""
+        self._idle_steps += 1
+        if self._idle_steps > MAX_IDLE_STEPS and not self._settled:
+            first = min(self.cluster.running)
+            problem = f"nothing has changed for {MAX_IDLE_STEPS} steps after its end, while {first} runs"
+            raise InputError("the envelope", problem, "correct the length of that job, or let the last step be longer")
+
+    def _give_up(self) -> None:
+        assert self.injector is not None
+        waiting = list(self.queue)
+        self.logger.warning(
+            "%d jobs can never run under the last cap of %s W: rejected (first: %s)",
+            len(waiting), self.injector.cap_w, waiting[0].job.id,
+        )  # fmt: skip
+        for row in waiting:
+            self.queue.remove(row)
+        self.bs.reject_jobs([row.job for row in waiting])

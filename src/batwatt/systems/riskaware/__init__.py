@@ -1,0 +1,1 @@
+"""Risk-aware mapping of jobs to machines that come and go (riskaware paper)."""

@@ -1,0 +1,307 @@
+"""Schedulers of machines that come and go: the base that carries out what a planner of machines says.
+
+A machine is all hosts with the same property `machine`, or a host if there is none. How many machines are alive is a
+series that the scheduler follows step by step. A subclass gives the planner; the base hands it the jobs and the steps
+at their nominal dates, starts and kills jobs, submits killed ones again (from zero), and switches machines off and on.
+It never acts on part of a message, and runs unchanged on the embedded engine and on a real Batsim, whose dates lag
+behind the nominal ones by a few microseconds: a start waits for the ends and switches that it depends on.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from batwatt.inputs.series.capacity import checked_capacity
+from batwatt.model import hostset
+from batwatt.model.hostset import HostSet
+from batwatt.model.workload import RELEASE, REMAINDER
+from batwatt.scheduling.base import Job
+from batwatt.scheduling.capacity import CapacityScheduler
+from batwatt.systems.riskaware.machines import Machine, Work, take_stock
+from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner
+from batwatt.units import LAG_S
+
+
+class _Arrival(NamedTuple):
+    """A job that was submitted and the planner does not know yet."""
+
+    release_s: float
+    tie: Any
+    job: Job
+    length_s: float
+    run_s: float
+    submit_s: float
+
+
+class MachineScheduler(CapacityScheduler):
+    """Carries out what a planner says; subclasses make the planner."""
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        self._works: dict[str, Work] = {}
+        self._by_number: list[Work] = []
+        self._arrived: list[_Arrival] = []
+        self._ended: list[tuple[int, float]] = []
+        self._live = 0
+        self._due: set[int] = set()
+        self._switching: set[int] = set()
+        self._too_wide: list[str] = []
+        self._dropped = 0
+
+    @abstractmethod
+    def make_planner(self, machines: int, cores: int) -> MachinePlanner:
+        """The planner for that many machines of that many cores."""
+
+    @property
+    def remainder_only(self) -> bool:
+        """Whether a job from before the window that starts again counts with what was left of it (REMAINDER)."""
+        return False
+
+    # what pybatsim calls ----------------------------------------------------------------------------------------
+
+    def onSimulationBegins(self) -> None:
+        """Take stock of the machines."""
+        super().onSimulationBegins()
+        hosts = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
+        self.machines, self._off_state, self._on_state = take_stock(hosts, self.settings.switch)
+        self.cores = self.machines[0].hosts.bit_count()
+        checked_capacity(self.capacity, len(self.machines), self.capacity.source)
+        self._machine_of_host = {
+            host: number for number, machine in enumerate(self.machines) for host in hostset.ids(machine.hosts)
+        }
+        self.planner = self.make_planner(len(self.machines), self.cores)
+
+    def onJobSubmission(self, job: Job) -> None:
+        """Take note of a job; one that is wider than a machine can never run and is rejected."""
+        work = self._works.get(job.id)
+        if work is not None and work.runs > 1:
+            work.job = job  # one of our own, acknowledged
+            return
+        self._check_id(job)
+        if self._stopped:
+            self._give_up([job])
+            return
+        if job.requested_resources > self.cores:
+            if not self._too_wide:
+                text = "job %s asks for %d cores but a machine has %d: rejected, like all that are wider"
+                self.logger.warning(text, job.id, job.requested_resources, self.cores)
+            self._too_wide.append(job.id)
+            self.bs.reject_jobs([job])
+            return
+        release_s, length_s, run_s = self._described(job)
+        tie = self.planner.tie(job.id.partition("!")[2])
+        self._arrived.append(_Arrival(release_s, tie, job, length_s, run_s, float(job.submit_time)))
+
+    def onJobCompletion(self, job: Job) -> None:
+        """Free its cores; submit it again if it was killed for its machine."""
+        work = self._works.pop(job.id)
+        machine = self.machines[work.machine]
+        machine.free |= work.hosts
+        work.hosts = 0
+        killed, work.dying = work.dying and job.job_state is Job.State.COMPLETED_KILLED, False
+        if killed:
+            if not self._stopped:
+                self._submit_again(work)
+            return
+        # also one that ended before it could be killed
+        work.wanted = False
+        self._live -= 1
+        self._ended.append((work.plan.number, self.bs.time()))
+
+    def _submit_again(self, work: Work) -> None:
+        """Register the job anew, whole."""
+        old = work.job
+        new_id = f"{work.first_name}#{work.runs}"
+        work.runs += 1
+        self._works[new_id] = work
+        # what ran before it was submitted has a profile of what was left of it
+        before = RELEASE in (old.json_dict or {})
+        work.job = self._register(new_id, old, work.plan.length_s if before else None)
+        if work.early and self.remainder_only:
+            self.bs.set_job_metadata(new_id, REMAINDER)
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Hosts arrived in a p-state; a machine has when all of its hosts have."""
+        low, high = nodeid
+        host = low
+        while host <= high:
+            machine = self.machines[self._machine_of_host[host]]
+            machine.arrived |= machine.hosts & hostset.span(low, high)
+            if machine.arrived == machine.hosts:
+                machine.changing, machine.arrived = False, 0
+                machine.on = int(pstate) == self._on_state
+            host = max(machine.hosts.bit_length(), host + 1)
+
+    def onSimulationEnds(self) -> None:
+        """Tell how many jobs could never run, and what the planner noticed."""
+        if len(self._too_wide) > 1:
+            text = "%d jobs were wider than a machine (%d cores) and rejected"
+            self.logger.warning(text, len(self._too_wide), self.cores)
+        if self._dropped:
+            text = "%d jobs from before the window found no room at its begin and were left out (as_published)"
+            self.logger.warning(text, self._dropped)
+        remark = self.planner.remark()
+        if remark:
+            self.logger.warning("%s", remark)
+
+    def _over(self) -> bool:
+        return not (self._more_jobs or self._live or any(work.hosts for work in self._works.values()))
+
+    # the planner ------------------------------------------------------------------------------------------------
+
+    def _go_on(self, now_s: float) -> None:
+        """Hand over, date by date, the steps and the jobs of this message, after the ends before them."""
+        told: list[int] = []
+        dropped: list[int] = []
+        until_s = 0.0
+        for number, date_s in self._ended:
+            end_s = self.planner.end_s(number)
+            if end_s > date_s + LAG_S:
+                told += self.planner.ended(number, date_s)
+            else:
+                until_s = max(until_s, end_s)
+        if until_s > 0.0:
+            told += self.planner.advance(until_s)
+        self._ended.clear()
+        arrived = sorted(self._arrived, key=lambda arrival: (arrival.submit_s, arrival.release_s, arrival.tie))
+        self._arrived.clear()
+        position = 0
+        while True:
+            step_s = self._step_s()
+            submit_s = arrived[position].submit_s if position < len(arrived) else math.inf
+            date_s = min(step_s, submit_s)
+            if date_s > now_s + LAG_S:
+                break
+            alive = self._step() if step_s == date_s else None
+            batch: list[MachineJob] = []
+            while position < len(arrived) and arrived[position].submit_s == date_s:
+                batch.append(self._take(arrived[position]))
+                position += 1
+            told += self.planner.advance(max(date_s, until_s), alive, batch)
+            dropped += self.planner.dropped()
+            if alive is not None:
+                self._want_alive()
+        self._hear(told)
+        self._drop(dropped)
+
+    def _drop(self, dropped: list[int]) -> None:
+        """Reject what the planner will never start."""
+        jobs = [self._by_number[number].job for number in dropped]
+        for job in jobs:
+            del self._works[job.id]
+        self._live -= len(jobs)
+        self._dropped += len(jobs)
+        if jobs:
+            self.bs.reject_jobs(jobs)
+
+    def _take(self, arrival: _Arrival) -> MachineJob:
+        release_s, _, job, length_s, run_s, _ = arrival
+        plan = MachineJob(len(self._by_number), release_s, length_s, run_s, job.requested_resources)
+        work = self._works[job.id] = Work(plan, job, first_name=job.id, early=run_s < length_s)
+        self._by_number.append(work)
+        self._live += 1
+        return plan
+
+    def _hear(self, told: list[int]) -> None:
+        """What is told in one message, in order: a job may start, be killed and start again elsewhere."""
+        kills: list[Job] = []
+        works = self._by_number
+        for number in told:
+            if number >= 0:
+                works[number].wanted = True
+                continue
+            work = works[-1 - number]
+            work.wanted = False
+            if work.hosts and not work.dying:
+                work.dying = True
+                kills.append(work.job)
+        for number in dict.fromkeys(told):
+            if number >= 0 and works[number].wanted:
+                place = self.planner.machine_of(number)
+                self.machines[place].queue.append(works[number])
+                self._due.add(place)
+        if kills:
+            self.bs.kill_jobs(kills)
+
+    def _want_alive(self) -> None:
+        alive = set(self.planner.machines_alive())
+        for number, machine in enumerate(self.machines):
+            machine.wanted = number in alive
+            if machine.wanted != machine.on:
+                self._switching.add(number)
+
+    # carrying out -----------------------------------------------------------------------------------------------
+
+    def _carry_out(self) -> None:
+        """Switch what can be switched, then start what can start."""
+        self._switch()
+        for number in sorted(self._due):
+            machine = self.machines[number]
+            if machine.on and not machine.changing:
+                self._start(number, machine)
+                if not machine.queue:
+                    self._due.discard(number)
+
+    def _switch(self) -> None:
+        if self._off_state is None:
+            return
+        masks = {True: 0, False: 0}
+        for number in sorted(self._switching):
+            machine = self.machines[number]
+            # what is late, and over by the plan when its machine goes, is still to run there
+            late = any(work.wanted and self.planner.machine_of(work.plan.number) == number for work in machine.queue)
+            wanted = machine.wanted or late
+            if machine.on == machine.wanted and not machine.changing:
+                self._switching.discard(number)
+            elif machine.on != wanted and not machine.changing and machine.free == machine.hosts:
+                machine.changing = True
+                masks[wanted] |= machine.hosts
+        for on, mask in masks.items():
+            if mask:
+                self.bs.set_resource_state(HostSet(mask), self._on_state if on else self._off_state)
+
+    def _start(self, number: int, machine: Machine) -> None:
+        """Start the jobs that are due on a machine, as far as they are here and their cores are free."""
+        left: deque[Work] = deque()
+        for work in machine.queue:
+            if not work.wanted or self.planner.machine_of(work.plan.number) != number:
+                continue  # killed, and perhaps due elsewhere
+            cores = work.plan.cores
+            if work.hosts or machine.free.bit_count() < cores:
+                left.append(work)
+                continue
+            work.wanted = False
+            work.machine = number
+            work.hosts = hostset.lowest(machine.free, cores)
+            machine.free ^= work.hosts
+            work.job.allocation = HostSet(work.hosts)
+            self.bs.execute_job(work.job)
+        machine.queue = left
+
+    # giving up --------------------------------------------------------------------------------------------------
+
+    def _stop(self) -> None:
+        running = [work for work in self._works.values() if work.hosts and not work.dying]
+        for work in running:
+            work.dying = True
+        self._give_up(self._leave_waiting())
+        self._live = 0
+        if running:
+            self.bs.kill_jobs([work.job for work in running])
+
+    def _hopeless(self) -> tuple[list[Job], str]:
+        if self.planner.machines_alive():
+            return [], ""
+        waiting = self._leave_waiting()
+        self._live = len(self._works)
+        return waiting, "no machine is alive any more"
+
+    def _leave_waiting(self) -> list[Job]:
+        """Forget the jobs that wait."""
+        waiting = [work.job for work in self._works.values() if not work.hosts]
+        self._works = {name: work for name, work in self._works.items() if work.hosts}
+        return waiting

@@ -1,0 +1,209 @@
+"""TargetStretch, TargetASAP and PackedTargetASAP: long jobs to safe machines (riskaware paper, sections 4.3 to 4.5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from batwatt.systems.riskaware import target_tables as at
+from batwatt.systems.riskaware.reference import Categories
+from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner
+from batwatt.systems.riskaware.target_kernel import advance, end_early
+from batwatt.systems.riskaware.target_tables import Tables
+
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class TargetSettings:
+    """`always`: machines that are always alive (M-); `distance`: D+; `limit`: a probed machine is taken if the job's
+    stretch there is no larger (0: S+); `pack`: machines of a pack (1: none); `low`, `high`: the utilisations below and
+    above which M_use shrinks and grows; `usable`: M_use at first (None: half way from `always` to those alive);
+    `take_empty`: a probed machine on which nothing runs or is planned is taken whatever the stretch; `drop`: a job from
+    before the window that cannot start when it arrives never does; `paper`: the rules of the text where the authors'
+    program has others (docs/riskaware.md), and then `usable` is M- by default.
+    """
+
+    always: int
+    distance: int
+    limit: float = 1.0
+    pack: int = 1
+    low: float = 0.80
+    high: float = 0.95
+    usable: int | None = None
+    take_empty: bool = True
+    drop: bool = False
+    paper: bool = False
+
+
+class Targets(MachinePlanner):
+    """Local queues with exact planned starts; docs/riskaware.md has the rules, `target_kernel` carries them out."""
+
+    def __init__(self, machines: int, cores: int, settings: TargetSettings, categories: Categories) -> None:
+        self.settings = settings
+        self._categories = categories
+        self._known = self._arrived = 0
+        self._begun = False
+        self._area = self._area_by_category = 0.0
+        self._tables = _tables(machines, cores, settings, jobs=256)
+
+    @property
+    def usable(self) -> int:
+        """M_use."""
+        return int(self._tables.counts[at.USABLE])
+
+    @property
+    def worst_stretch(self) -> float:
+        """S+, the largest stretch so far: that was planned, with `paper` that a job had when it ended."""
+        return float(self._tables.reals[at.WORST])
+
+    @property
+    def mean_category(self) -> float:
+        """Mean category of all jobs by area: 0.5 if they are like the reference."""
+        return self._area_by_category / self._area if self._area else 0.5
+
+    def planned_s(self, number: int) -> tuple[float, float]:
+        """Start and end of a job as planned now."""
+        return float(self._tables.start_s[number]), float(self._tables.end_s[number])
+
+    def advance(self, date_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
+        """See `MachinePlanner`."""
+        if alive is not None and not self._begun:
+            self._begin(alive)
+        known, jobs = self._known, self._known + len(arrivals)
+        self._reserve(jobs)
+        tables = self._tables
+        self._arrived = known
+        if arrivals:
+            tables.release_s[known:jobs] = [job.release_s for job in arrivals]
+            tables.length_s[known:jobs] = [job.length_s for job in arrivals]
+            tables.run_s[known:jobs] = [job.run_s for job in arrivals]
+            tables.cores[known:jobs] = [job.cores for job in arrivals]
+            tables.category[known:jobs] = self._categories.of(tables.length_s[known:jobs])
+            areas = tables.length_s[known:jobs] * tables.cores[known:jobs]
+            self._area += float(areas.sum())
+            self._area_by_category += float(areas @ tables.category[known:jobs])
+            self._known = jobs
+        changed = alive is not None and alive != tables.counts[at.ALIVE]
+        advance(tables, date_s, alive if changed else -1, known, jobs)
+        return tables.told[: tables.counts[at.TOLD]].tolist()
+
+    def ended(self, number: int, date_s: float) -> Sequence[int]:
+        """See `MachinePlanner`."""
+        self._reserve(self._known)
+        tables = self._tables
+        end_early(tables, number, self._known, date_s)
+        return tables.told[: tables.counts[at.TOLD]].tolist()
+
+    def dropped(self) -> Sequence[int]:
+        """See `MachinePlanner`."""
+        tables = self._tables
+        new = range(self._arrived, self._known) if self.settings.drop else ()
+        return [job for job in new if tables.state[job] == at.OVER and tables.machine[job] < 0]
+
+    def machine_of(self, number: int) -> int:
+        """See `MachinePlanner`."""
+        return int(self._tables.machine[number])
+
+    def end_s(self, number: int) -> float:
+        """See `MachinePlanner`."""
+        return float(self._tables.end_s[number])
+
+    def machines_alive(self) -> Collection[int]:
+        """See `MachinePlanner`: the first ones, in the order of their risk."""
+        return range(int(self._tables.counts[at.ALIVE]))
+
+    def remark(self) -> str:
+        """See `MachinePlanner`: that the reference had little to do with the jobs."""
+        mean = self.mean_category
+        if 0.3 <= mean <= 0.7:
+            return ""
+        return f"the jobs are unlike those of the reference (mean category {mean:.2f}, 0.5 if alike): set 'reference'"
+
+    def tie(self, name: str) -> Any:
+        """By the numbers in it, as the traces number their jobs."""
+        return [int(digits) for digits in _NUMBER.findall(name)], name
+
+    def _begin(self, alive: int) -> None:
+        settings, counts = self.settings, self._tables.counts
+        usable = settings.usable
+        if usable is None:
+            usable = settings.always if settings.paper else (alive + settings.always) // 2
+        counts[at.ALIVE] = alive
+        counts[at.USABLE] = min(max(usable, 1), alive)
+        self._begun = True
+
+    def _reserve(self, jobs: int) -> None:
+        """Room for so many jobs in all; what a call can add to profiles and events depends on those not over."""
+        tables = self._tables
+        live = jobs - int(tables.counts[at.LOWEST])
+        steps = at.store_of(len(tables.first), live)
+        if jobs > len(tables.state):
+            tables = _grown(tables, _JOBS, 2 * jobs)
+        if 3 * jobs + 3 > len(tables.told):
+            tables = _grown(tables, ("told",), 6 * jobs)
+        if int(tables.counts[at.EVENTS]) + 2 * live + 4 > len(tables.when):
+            tables = _grown(tables, _EVENTS, 2 * (int(tables.counts[at.EVENTS]) + 2 * live + 4))
+        if steps > len(tables.since):
+            # at least twice as long, so that what is there is in the first half
+            tables = _grown(tables, ("since", "used"), 2 * steps)
+        self._tables = tables
+
+
+_JOBS = ("release_s", "length_s", "run_s", "cores", "category", "machine", "start_s", "end_s", "state")
+_EVENTS = ("when", "what")
+
+
+def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int) -> Tables:
+    """Empty tables."""
+    real, whole = np.float64, np.int64
+    steps = at.store_of(machines, jobs)
+    tables = Tables(
+        since=np.zeros(steps, real),
+        used=np.zeros(steps, whole),
+        base=np.arange(machines),
+        size=np.ones(machines, whole),
+        first=np.zeros(machines, whole),
+        last=np.zeros(machines, whole),
+        load=np.zeros(machines, whole),
+        waiting=np.zeros(machines, whole),
+        roomy=np.zeros((machines, cores + 1), whole),
+        release_s=np.zeros(jobs, real),
+        length_s=np.zeros(jobs, real),
+        run_s=np.zeros(jobs, real),
+        cores=np.zeros(jobs, whole),
+        category=np.zeros(jobs, real),
+        machine=np.zeros(jobs, whole),
+        start_s=np.zeros(jobs, real),
+        end_s=np.zeros(jobs, real),
+        state=np.zeros(jobs, whole),
+        when=np.zeros(4 * jobs, real),
+        what=np.zeros(4 * jobs, whole),
+        told=np.zeros(4 * jobs, whole),
+        counts=np.zeros(6, whole),
+        reals=np.zeros(4, real),
+        settings=np.zeros(7, whole),
+    )
+    tables.counts[at.STORED] = machines
+    tables.reals[at.WORST] = 1.0
+    tables.reals[at.LOW], tables.reals[at.HIGH] = settings.low, settings.high
+    tables.reals[at.LIMIT] = settings.limit
+    tables.settings[at.ALWAYS], tables.settings[at.PACK] = settings.always, settings.pack
+    tables.settings[at.DISTANCE], tables.settings[at.CORES] = settings.distance, cores
+    tables.settings[at.EMPTY], tables.settings[at.DROP] = settings.take_empty, settings.drop
+    tables.settings[at.PAPER] = settings.paper
+    return tables
+
+
+def _grown(tables: Tables, names: Sequence[str], length: int) -> Tables:
+    """The same with longer arrays."""
+    longer = {}
+    for name in names:
+        old = getattr(tables, name)
+        longer[name] = new = np.zeros(length, old.dtype)
+        new[: len(old)] = old
+    return tables._replace(**longer)

@@ -1,0 +1,1 @@
+"""Jobs under a capacity that varies (varcap dissertation)."""

@@ -1,0 +1,67 @@
+"""Jobs that depend on other jobs (varcap dissertation, section 5.3.2): a job waits until they have all completed."""
+
+from __future__ import annotations
+
+from batwatt.errors import InputError
+from batwatt.scheduling.fleet import Task
+
+
+class WaitingFor:
+    """Who waits for whom. Names are full ids of the workload, such as `w0!17`."""
+
+    def __init__(self) -> None:
+        self._open: set[str] = set()
+        self._done: set[str] = set()
+        self._lost: set[str] = set()
+        self._held: dict[str, list[Task]] = {}
+
+    def submitted(self, task: Task, depends: object) -> bool:
+        """A job arrived, `depends` being the ids that it names; False if one of them was lost.
+
+        `task.missing` says how many it waits for. Raises InputError if `depends` is no list of ids.
+        """
+        self._open.add(task.name)
+        if not depends:
+            return True
+        if not isinstance(depends, list | tuple) or not all(isinstance(name, str | int) for name in depends):
+            problem = f"job {task.name}: depends_on must be a list of ids, got {depends!r}"
+            raise InputError("workload", problem, 'write it as in ["3", "17"]')
+        workload = task.name.partition("!")[0]
+        for name in dict.fromkeys(f"{workload}!{name}" for name in depends):
+            if name in self._lost:
+                return False
+            if name not in self._done:
+                task.missing += 1
+                self._held.setdefault(name, []).append(task)
+        return True
+
+    def ended(self, task: Task, success: bool) -> list[Task]:
+        """A job is over: those that waited for it, to go on (if they miss nothing more), or to be refused."""
+        self._open.discard(task.name)
+        (self._done if success else self._lost).add(task.name)
+        waited = [other for other in self._held.pop(task.name, []) if not other.refused]
+        for other in waited:
+            other.missing -= 1
+        return [other for other in waited if not (success and other.missing)]
+
+    def no_more(self) -> tuple[list[str], list[Task]]:
+        """No job comes any more: the names that never came, and the jobs that miss nothing but those."""
+        unknown = [name for name in self._held if name not in self._open]
+        ready = []
+        for name in unknown:
+            for task in self._held.pop(name):
+                task.missing -= 1
+                if not (task.missing or task.refused):
+                    ready.append(task)
+        return unknown, ready
+
+    def leave(self) -> list[Task]:
+        """Take out all that wait for others, in the order of their arrival."""
+        held = self.held()
+        self._held.clear()
+        return held
+
+    def held(self) -> list[Task]:
+        """All that wait for others, in the order of their arrival."""
+        held = {task.number: task for tasks in self._held.values() for task in tasks if not task.refused}
+        return [held[number] for number in sorted(held)]

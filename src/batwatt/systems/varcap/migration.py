@@ -1,0 +1,56 @@
+"""Ideal migration (varcap dissertation, section 7.2.1): running jobs move to machines that stay, at no cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from batwatt.scheduling.fleet import Fleet, Places, Task
+from batwatt.systems.varcap.terminations import Termination
+
+
+@dataclass
+class Moves:
+    """What becomes of the tasks of the machines that leave: moved, or killed."""
+
+    moved: list[Task] = field(default_factory=list)
+    killed: list[Task] = field(default_factory=list)
+
+
+def leaving(fleet: Fleet, count: int) -> Places:
+    """The machines in service with the fewest used cores, the least safe of equals."""
+    serving = np.flatnonzero(fleet.in_service)
+    order = np.lexsort((-serving, -fleet.free[serving]))
+    return serving[order][:count]
+
+
+def move(fleet: Fleet, displaced: Iterable[Task], now_s: float, termination: Termination) -> Moves:
+    """Find a place for each task whose machines have left the service: its books are changed, its part begins now.
+
+    The tasks with the most work done come first. Where there is no room, the running task that the termination puts
+    first (least wasted work in the text) is killed, again and again.
+    """
+    moves = Moves()
+    # dates differ by rounding
+    queue = sorted(displaced, key=lambda task: (-round(task.work(now_s), 6), task.number))
+    everyone = sorted(fleet.tasks.values(), key=lambda task: task.number)
+    figure = {task.number: termination.figure(task, now_s) for task in everyone}
+    for task in queue:
+        fleet.remove(task)
+    for task in queue:
+        while (places := fleet.place(task, now_s, 0, len(fleet), True, blind=True)) is None:
+            least = min((*fleet.tasks.values(), task), key=lambda other: (figure[other.number], -other.number))
+            moves.killed.append(least)
+            if least is task:
+                break
+            fleet.remove(least)
+            if least in moves.moved:
+                moves.moved.remove(least)
+        if places is not None:
+            task.left_s = round(task.length_s - task.done_s(now_s), 6)
+            task.part_s = now_s
+            fleet.add(task, places, now_s)
+            moves.moved.append(task)
+    return moves

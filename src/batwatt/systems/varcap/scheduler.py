@@ -1,0 +1,350 @@
+"""Schedulers that react to a capacity in machines: what the varcap dissertation's have in common (docs/varcap.md).
+
+Unlike the schedulers of planners they go by what Batsim tells: ends, kills and switches are known when they are
+announced, so run times may be unknown. Nothing starts while something that was killed has not ended.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from batwatt.model.hostset import HostSet
+from batwatt.model.workload import DEPENDS, ESTIMATE, MEMORY, MIGRATED
+from batwatt.scheduling.base import Job
+from batwatt.scheduling.capacity import number_in
+from batwatt.scheduling.fleet import Fleet, Places, Task
+from batwatt.scheduling.fleet_scheduler import FleetScheduler
+from batwatt.scheduling.foresight import Outlook
+from batwatt.systems.varcap.dependencies import WaitingFor
+from batwatt.systems.varcap.mapping import Parts
+from batwatt.systems.varcap.migration import leaving, move
+from batwatt.systems.varcap.terminations import Termination
+from batwatt.units import LAG_S
+
+
+class VaryingScheduler(FleetScheduler):
+    """Starts, kills and moves jobs on machines that come and go; subclasses give the parts and what is known."""
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        self._to_move: list[Task] = []
+        self._freed = True
+        self._orphans: list[str] = []
+        self._waiting_for = WaitingFor()
+        self._checked = int(max(value for _, value in self._steps))
+
+    @abstractmethod
+    def make_parts(self, machines: int) -> Parts:
+        """The parts for that many machines."""
+
+    @abstractmethod
+    def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
+        """The run time in s that is assumed of a job, and whether it is taken for long."""
+
+    def to_itself(self, cpus: int) -> int:
+        """How many machines a job has to itself; 0: it shares one."""
+        return -(-cpus // self.fleet.cores) if cpus > self.fleet.cores else 0
+
+    def rank(self, submit_s: float, now_s: float, again: bool) -> float:
+        """Where a job stands in a queue of first come, first served."""
+        return submit_s
+
+    # what pybatsim calls ----------------------------------------------------------------------------------------
+
+    def make_fleet(self, machines: int, cores: int) -> Fleet:
+        """See `FleetScheduler`; the parts are made for them, too."""
+        self.parts = self.make_parts(machines)
+        memory = self.settings.machine_memory
+        fleet = Fleet(machines, cores, np.inf if memory is None else memory, self.parts.scheme.stable)
+        fleet.outlook = Outlook(self.parts.forecast)
+        return fleet
+
+    def arrived(self, job: Job) -> None:
+        """A job waits, unless it can never run."""
+        task = self._task(job)
+        self._by_id[job.id] = task
+        self._live += 1
+        if self._can_ever_run(task, self._most()):
+            depends = (job.json_dict or {}).get(DEPENDS) or ()
+            if not self._waiting_for.submitted(task, depends):
+                self._reject([], [task])
+            elif not task.missing:
+                self._wait(task)
+        else:
+            self._reject([task])
+
+    def _task(self, job: Job) -> Task:
+        raw = job.json_dict or {}
+        _, length_s, run_s = self._described(job)
+        estimate_s = number_in(raw, ESTIMATE, length_s, job.id, zero=False)
+        cpus = job.requested_resources
+        machines = self.to_itself(cpus)
+        memory = number_in(raw, MEMORY, 0.0, job.id, zero=True) if self.fleet.memory_each < np.inf else 0.0
+        assumed_s, long = self.know(length_s, estimate_s)
+        submit_s = float(job.submit_time)
+        self._count += 1
+        return Task(
+            number=self._count,
+            name=job.id,
+            job=job,
+            submit_s=submit_s,
+            cpus=cpus,
+            machines=machines,
+            memory=memory,
+            length_s=length_s,
+            assumed_s=assumed_s,
+            estimate_s=estimate_s,
+            long=long,
+            left_s=run_s,
+            rank=self.rank(submit_s, submit_s, again=False),
+        )
+
+    def onJobCompletion(self, job: Job) -> None:
+        """A run has ended: the job is done, goes on elsewhere, or waits again."""
+        task = self._ended(job)
+        killed, task.dying = task.dying and job.job_state is Job.State.COMPLETED_KILLED, False
+        if killed and not self._stopped:
+            self._again(task)
+            return
+        if len(task.places):
+            self.fleet.remove(task)
+        if task.moving:
+            task.moving = False
+            self._to_move.remove(task)
+        self._freed = True
+        self._done(task, success=job.job_state is Job.State.COMPLETED_SUCCESSFULLY)
+
+    def _again(self, task: Task) -> None:
+        """Submit a job anew, whole or, if it was moved, what is left of it."""
+        new_id = f"{task.name}#{task.attempt}"
+        task.attempt += 1
+        self._by_id[new_id] = task
+        whole = task.left_s == task.length_s
+        if not task.moving:
+            task.left_s = task.length_s
+        # its profile is that of what was left when the last part began
+        known = whole and task.length_s == self._run_s(task.job)
+        task.job = self._register(new_id, task.job, None if known else task.left_s)
+        if not task.moving:
+            now_s = self.bs.time()
+            task.rank = self.rank(task.submit_s, now_s, again=True)
+            if self._can_ever_run(task, self._most()):
+                self._wait(task)
+            else:
+                self._reject([task])
+
+    def _done(self, task: Task, success: bool) -> None:
+        self._live -= 1
+        others = self._waiting_for.ended(task, success)
+        if success:
+            for other in others:
+                self._wait(other)
+        else:
+            self._reject([], others)
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Hosts arrived in a p-state; a machine has when all of its hosts have."""
+        self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
+        self._freed = True
+
+    def onNoMoreJobsInWorkloads(self) -> None:
+        """No job comes any more, so what is waited for and unknown never comes."""
+        super().onNoMoreJobsInWorkloads()
+        unknown, ready = self._waiting_for.no_more()
+        if unknown:
+            text = "%d jobs depend on jobs that are not in the workload, such as %s: taken for completed"
+            self.logger.warning(text, len(unknown), unknown[0])
+        for task in ready:
+            self._wait(task)
+
+    def onSimulationEnds(self) -> None:
+        """Tell how many jobs could never run."""
+        for names, why in (
+            (self._never, "could never run, for want of machines or memory"),
+            (self._orphans, "depend on jobs that did not complete"),
+        ):
+            if names:
+                self.logger.warning("%d jobs %s: rejected (first: %s)", len(names), why, names[0])
+
+    # steps ------------------------------------------------------------------------------------------------------
+
+    def _go_on(self, now_s: float) -> None:
+        if self._pending and self.parts.migrates:
+            return  # what moves has left one place and not come to the other
+        self._start_moved()
+        alive = None
+        while self._step_s() <= now_s + LAG_S:
+            alive = self._step()
+        if alive is not None:
+            self._change(alive, now_s)
+        if self.fleet.outlook.look(now_s, alive is not None, self.fleet.until_s):
+            self._freed = True
+
+    def _change(self, alive: int, now_s: float) -> None:
+        """So many machines may be in service from now on."""
+        fleet, scheme = self.fleet, self.parts.scheme
+        self._freed = True
+        if fleet.serving < alive:
+            back = np.flatnonzero(~fleet.in_service)[: alive - fleet.serving]
+            self._serve(back, True)
+        elif fleet.serving > alive:
+            termination = self.parts.termination
+            for lowest in (scheme.stable, 0):
+                if self.parts.migrates or termination.idle_first:
+                    self._leave(fleet.idle(True, lowest)[::-1][: fleet.serving - alive])
+                if fleet.serving > alive:
+                    if self.parts.migrates:
+                        self._migrate(fleet.serving - alive, now_s)
+                    else:
+                        self._terminate(termination, lowest, alive, now_s)
+        scheme.follow(alive)
+        most = self._most()
+        if most < self._checked:
+            # what arrives is checked when it does
+            self._checked = most
+            unfit = (line.drop(lambda task: not self._can_ever_run(task, most)) for line in scheme.lines)
+            held = [task for task in self._waiting_for.held() if not self._can_ever_run(task, most)]
+            self._reject([*(task for tasks in unfit for task in tasks), *held])
+
+    def _terminate(self, termination: Termination, lowest: int, alive: int, now_s: float) -> None:
+        """Let victims go until no more machines than `alive` are in service; their tasks are killed."""
+        fleet = self.fleet
+        candidates = fleet.busy(lowest) if termination.idle_first else fleet.serving_from(lowest)
+        for machine in termination.order(candidates, fleet, now_s).tolist():
+            if fleet.serving <= alive:
+                return
+            victims = list(fleet.on(machine))
+            leaving = np.array([machine])
+            if termination.idle_first:
+                if not victims:
+                    continue  # another one freed it before
+                # whatever its tasks free may leave, the least safe first
+                leaving = np.unique(np.concatenate([task.places for task in victims]))[::-1]
+                leaving = leaving[leaving >= lowest][: fleet.serving - alive]
+            for task in victims:
+                fleet.remove(task)
+            self._kill(victims)
+            self._leave(leaving)
+
+    def _migrate(self, excess: int, now_s: float) -> None:
+        """Let machines leave, and their jobs go elsewhere."""
+        gone = leaving(self.fleet, excess)
+        displaced = {task.number: task for machine in gone.tolist() for task in self.fleet.on(machine)}
+        self._leave(gone)
+        moves = move(self.fleet, displaced.values(), now_s, self.parts.termination)
+        for task in moves.moved:
+            task.moving = True
+            self._to_move.append(task)
+            self.bs.set_job_metadata(task.job.id, MIGRATED)
+        self._kill(moves.killed + moves.moved)
+
+    def _kill(self, tasks: list[Task]) -> None:
+        """Kill runs whose books are closed."""
+        running = [task for task in tasks if not task.dying]
+        for task in running:
+            task.dying = True
+        self._pending += len(running)
+        if running:
+            self.bs.kill_jobs([task.job for task in running])
+
+    def _leave(self, machines: Places) -> None:
+        if len(machines):
+            self._serve(machines, False)
+
+    def _can_ever_run(self, task: Task, most: int) -> bool:
+        scheme, each = self.parts.scheme, self.fleet.memory_each
+        memory = task.memory / task.width
+        return memory <= each and task.width <= scheme.most_machines(scheme.line_of(task), most)
+
+    # carrying out -----------------------------------------------------------------------------------------------
+
+    def _carry_out(self) -> None:
+        """Switch, go on with what was moved, and start what can start."""
+        if self._pending:
+            return
+        now_s = self.bs.time()
+        for hosts, state in self.hosts.switches(self.fleet):
+            self.bs.set_resource_state(HostSet(hosts), state)
+        self._start_moved()
+        scheme = self.parts.scheme
+
+        def start(task: Task, places: Places) -> None:
+            task.part_s = now_s
+            self.fleet.add(task, places, now_s)
+            self._execute(task)
+
+        for line, where in zip(scheme.lines, scheme.ranges, strict=True):
+            line.fill(self.fleet, now_s, where, start, self._freed)
+        self._freed = False
+
+    def _start_moved(self) -> None:
+        """Go on with what was moved, once all that was killed for it has ended."""
+        if self._pending:
+            return
+        for task in self._to_move:
+            task.moving = False
+            self._execute(task)
+        self._to_move.clear()
+
+    def _execute(self, task: Task) -> None:
+        task.job.allocation = HostSet(self.hosts.take(task, self.fleet))
+        self.bs.execute_job(task.job)
+
+    # waiting and giving up --------------------------------------------------------------------------------------
+
+    def _wait(self, task: Task) -> None:
+        self.parts.scheme.lines[self.parts.scheme.line_of(task)].add(task)
+
+    def _reject(self, unfit: list[Task], orphans: Sequence[Task] = ()) -> None:
+        """Refuse jobs that can never run, and those that wait for them or for others that did not complete."""
+        never = {task.number for task in unfit}
+        todo, refused = deque([*unfit, *orphans]), []
+        while todo:
+            task = todo.popleft()
+            if task.refused:
+                continue
+            task.refused = True
+            refused.append(task)
+            (self._never if task.number in never else self._orphans).append(task.name)
+            del self._by_id[task.job.id]
+            if task.attempt > 1 and self.bs.ack_of_dynamic_jobs:
+                self._refused_again.add(task.job.id)
+            todo.extend(self._waiting_for.ended(task, success=False))
+        self._live -= len(refused)
+        if refused:
+            self.bs.reject_jobs([task.job for task in refused])
+
+    def _all_waiting(self) -> list[Task]:
+        lines = [task for line in self.parts.scheme.lines for task in line.drop(lambda task: True)]
+        return sorted([*lines, *self._waiting_for.leave()], key=lambda task: task.number)
+
+    def _stop(self) -> None:
+        waiting = [*self._all_waiting(), *(task for task in self._to_move if not task.dying)]
+        running = [task for task in self.fleet.tasks.values() if not task.dying and not task.moving]
+        for task in self._to_move:
+            task.moving = False
+        self._to_move.clear()
+        for task in waiting:
+            del self._by_id[task.job.id]
+            if len(task.places):
+                self.fleet.remove(task)
+        self._give_up(task.job for task in waiting)
+        self._live -= len(waiting)
+        self._kill(running)
+
+    def _hopeless(self) -> tuple[list[Job], str]:
+        if self.fleet.tasks or self._pending or self._to_move or any(self._waiting()):
+            return [], ""
+        cyclic = self._waiting_for.leave()
+        for task in cyclic:
+            del self._by_id[task.job.id]
+        self._live -= len(cyclic)
+        return [task.job for task in cyclic], "they wait for each other in a circle"
+
+    def _waiting(self) -> Iterable[Task]:
+        return (task for line in self.parts.scheme.lines for task in line.tasks())
