@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from batwatt.model.phases import Phase, PhaseModel, constant
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.milp import plan_milp
 from batwatt.systems.carbon.optimum import plan
@@ -53,13 +53,13 @@ CASES = (
 )
 
 
-def instance_of(case: Case) -> tuple[PhaseModel, Course, float, float]:
+def instance_of(case: Case) -> tuple[PhaseModel, SignalIntegral, float, float]:
     """A few phases between 60 and 300 W under a signal with days and nights."""
     rng = np.random.default_rng(1)
     step_s = 3600.0 if case.hourly else 1.0
     count = int(case.slots / step_s)
     at = np.arange(count) * (2.0 * np.pi / (24 if case.hourly else 250))
-    course = Course.regular(300.0 + 120.0 * np.sin(at) + rng.uniform(0.0, 60.0, count), step_s)
+    course = SignalIntegral.regular(300.0 + 120.0 * np.sin(at) + rng.uniform(0.0, 60.0, count), step_s)
     cuts = np.sort(rng.choice(np.arange(1, case.work), PHASES - 1, replace=False))
     lengths = np.diff(cuts, prepend=0, append=case.work)
     work = [Phase("work", float(length), float(rng.uniform(60.0, 300.0))) for length in lengths]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from batwatt.engine.config import EngineConfig
-from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
 from batwatt.run.run import run
@@ -116,7 +116,7 @@ def scheduler_line(folder: Path) -> str:
     table = varcap_table(VarcapLike(like="mira", jobs=3000, machines=96), seed=0)
     table.to_csv(trace, index=False)
     spec = RunSpec(
-        Machines(96, 1), trace, "checkpoint", {"checkpoint_s": 120, "recovery_s": 120}, folder / "run",
+        MachineSpec(96, 1), trace, "checkpoint", {"checkpoint_s": 120, "recovery_s": 120}, folder / "run",
         config=EngineConfig(energy=False), capacity=parse_capacity(WALK),
     )  # fmt: skip
     began = time.perf_counter()

@@ -19,7 +19,7 @@ from batwatt.model.platform import Host, Platform
 from batwatt.model.series import Series
 from batwatt.run.optimum import run_optimum
 from batwatt.run.spec import RunSpec
-from batwatt.systems.powercap.optimum.optimum import Budget, optimise
+from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise
 from batwatt.systems.powercap.optimum.problem import Problem, make_problem
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -91,7 +91,7 @@ def main() -> None:
         for run_s, cap_w, seed in SMALL:
             problem = small(seed, run_s, cap_w)
             began = time.perf_counter()
-            found = optimise(problem, Budget(time_limit_s=given.time_limit or 60.0, cores=2))
+            found = optimise(problem, SearchBudget(time_limit_s=given.time_limit or 60.0, cores=2))
             print(
                 f"runs {run_s:g} s, caps {cap_w:g} W, seed {seed}: {found.value:.4f}  {found.bound:.4f}  "
                 f"{'proven' if found.proven else 'open'}  {time.perf_counter() - began:.1f} s",

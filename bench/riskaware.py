@@ -19,7 +19,7 @@ from batwatt.schedulers.riskaware import Riskaware
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, simulate
-from batwatt.inputs.platforms.machines import Machines, machines_platform
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.results.goodput import Window
 from batwatt.run.inputs import windowed
 from batwatt.run.run import run
@@ -45,7 +45,7 @@ PEER_JOBS_PER_S = {
 def measure(strategy: str, folder: Path, repetitions: int = 5) -> tuple[float, float, int]:
     """Least time in s of trace and simulation, and of a whole run; number of jobs."""
     options = {"strategy": strategy}
-    machines = Machines(152, 24)
+    machines = MachineSpec(152, 24)
     spec = RunSpec(machines, TRACE, "riskaware", options, folder / "x", capacity=WALK, window=WINDOW)
     run(spec)
     alone = whole = float("inf")

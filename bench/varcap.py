@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.engine.config import EngineConfig
-from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
 from batwatt.run.run import run
@@ -68,7 +68,7 @@ def child(text: str) -> None:
     given = json.loads(text)
     capacity = parse_capacity(WALK)
     spec = RunSpec(
-        Machines(given["machines"], given["cores"]), Path(given["trace"]), "varcap", given["options"],
+        MachineSpec(given["machines"], given["cores"]), Path(given["trace"]), "varcap", given["options"],
         Path(given["prefix"]), config=EngineConfig(energy=False), capacity=capacity,
     )  # fmt: skip
     began = time.perf_counter()

@@ -24,11 +24,11 @@ from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import Phase, PhaseModel
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.results.writers import write_record
 from batwatt.systems.carbon.account import RunCarbon, account
 from batwatt.systems.carbon.execution import ShiftJob
-from batwatt.systems.carbon.files import read_course
+from batwatt.systems.carbon.files import read_integral
 from batwatt.systems.carbon.outcome import Outcome
 from batwatt.systems.carbon.simulate import ShiftOptions, simulate
 from batwatt.systems.carbon.simulators import gaia
@@ -56,7 +56,7 @@ PERCENT = 100.0
 def tables() -> dict[str, str]:
     """All tables of real jobs. Raises InputError."""
     jobs = read_phase_jobs(JOBS)
-    course = read_course(SignalFile(SIGNAL), DAYS * DAY_S)
+    course = read_integral(SignalFile(SIGNAL), DAYS * DAY_S)
     started = [_started_job(job) for job in jobs]
     return {
         "real": markdown(*_real(jobs, course)),
@@ -73,8 +73,8 @@ def _started_job(job: ShiftJob) -> ShiftJob:
     return replace(job, arrival_s=SLOT_S * math.ceil(job.arrival_s / SLOT_S), model=model)
 
 
-def _real(jobs: Sequence[ShiftJob], course: Course) -> tuple[list[str], list[list[str]]]:
-    """GAIA by its own rules beside the same policies in continuous time."""
+def _real(jobs: Sequence[ShiftJob], course: SignalIntegral) -> tuple[list[str], list[list[str]]]:
+    """GAIA by its own rules compared with the same policies in continuous time."""
     options = ShiftOptions(wait_h=WAIT_H)
     hourly = course.values.tolist()
     found = [(gaia.simulate(jobs, hourly, policy=name, wait_h=WAIT_H), simulate(jobs, course, name, options))
@@ -94,7 +94,7 @@ def _saved(outcome: Outcome, base: Outcome) -> list[str]:
     return [f"{share:.2f}", f"{found['mean_wait_s'] / HOUR_S:.2f}", f"{found['segments']}"]
 
 
-def _startups(jobs: Sequence[ShiftJob], course: Course) -> tuple[list[str], list[list[str]]]:
+def _startups(jobs: Sequence[ShiftJob], course: SignalIntegral) -> tuple[list[str], list[list[str]]]:
     """The same jobs with a start-up, which only some policies know of."""
     options = ShiftOptions(wait_h=WAIT_H)
     found = [simulate(jobs, course, name, options) for name in STARTED]
@@ -107,7 +107,7 @@ def _startups(jobs: Sequence[ShiftJob], course: Course) -> tuple[list[str], list
     return ["policy", "carbon, g", "saved, %", "wait, h", "pieces", "more energy, %", "late jobs"], rows
 
 
-def _clusters(jobs: Sequence[ShiftJob], course: Course) -> tuple[list[str], list[list[str]]]:
+def _clusters(jobs: Sequence[ShiftJob], course: SignalIntegral) -> tuple[list[str], list[list[str]]]:
     """The scheduler `carbon` on fewer and fewer machines: what is saved against starting at once on as many."""
     rows = []
     for machines in MACHINES:
@@ -124,7 +124,9 @@ def _clusters(jobs: Sequence[ShiftJob], course: Course) -> tuple[list[str], list
     return heads, rows
 
 
-def _runs(jobs: Sequence[ShiftJob], course: Course, machines: int) -> Iterator[tuple[str, tuple[RunCarbon, int]]]:
+def _runs(
+    jobs: Sequence[ShiftJob], course: SignalIntegral, machines: int
+) -> Iterator[tuple[str, tuple[RunCarbon, int]]]:
     """Name, carbon and number of late jobs of a run with each policy on the embedded engine."""
     owner, content = phase_workload(jobs, machines)
     workload = parse_workload(content, "w0", str(JOBS))

@@ -100,7 +100,7 @@ HEADINGS = {
     "startup_s": "start-up, s",
     "startup_w": "its power, W",
     "contrast": "high and low, W",
-    "period_min": "phases of so many min",
+    "period_min": "phases of, min",
 }
 
 

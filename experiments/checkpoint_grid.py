@@ -1,4 +1,4 @@
-"""The best of every schedule of a period on a grid of time: what a plan of `batwatt.systems.checkpoint` may be measured against.
+"""The best of every schedule of a period on a grid of time, which plans of checkpoints are compared with.
 
 Any job may begin a checkpoint, stop or recover at any step, any number of times, but no work is ever lost. Rules:
 docs/checkpoint.md. Nothing of the planner is used here.

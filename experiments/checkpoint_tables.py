@@ -25,8 +25,8 @@ from batwatt.report.papers import checkpoint
 from batwatt.report.papers.pmbs23 import written
 from batwatt.report.table import read_campaign
 from batwatt.results.style import drawing
-from batwatt.systems.checkpoint.figures.charts import FrontMark, plot_followed, plot_front
-from batwatt.systems.checkpoint.files import read_course
+from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_followed, plot_front
+from batwatt.systems.checkpoint.files import read_integral
 from batwatt.systems.checkpoint.sequence import Followed, follow
 
 HERE = Path(__file__).resolve().parent
@@ -102,9 +102,9 @@ def figure1_table(results: Path) -> str:
     frame = rows_of(results)
     rows = []
     for name in (FIGURE1, f"{FIGURE1}-new"):
-        given = read_course(HERE / "periods" / f"{name}.json")
+        given = read_integral(HERE / "periods" / f"{name}.json")
         for asked in (0.0, FAIR):
-            found = follow(given.course, min_yield=asked)
+            found = follow(given.sequence, min_yield=asked)
             engine = frame[(frame["study"] == FIGURE1) & (frame["asked_yield"] == asked)]["goodput"]
             told = f"{engine.iloc[0]:.4%}" if len(engine) and name != FIGURE1 else NONE
             periods = (f"{period.goodput:.2%}" for period in found.periods)
@@ -125,8 +125,8 @@ def front_table() -> str:
 
 
 def _front() -> list[tuple[float, Followed]]:
-    given = read_course(HERE / "periods" / f"{STARVING}.json")
-    return [(asked, follow(given.course, min_yield=asked)) for asked in YIELDS]
+    given = read_integral(HERE / "periods" / f"{STARVING}.json")
+    return [(asked, follow(given.sequence, min_yield=asked)) for asked in YIELDS]
 
 
 def paired_table(claims: pd.DataFrame, study: str) -> str:
@@ -177,10 +177,10 @@ def make(part: Path, small: Path, docs: Path) -> int:
 
 
 def _draw(folder: Path) -> None:
-    given = read_course(HERE / "periods" / f"{FIGURE1}.json")
+    given = read_integral(HERE / "periods" / f"{FIGURE1}.json")
     with drawing():
-        plot_followed(follow(given.course, min_yield=FAIR), folder / f"{FIGURE1}.png")
-        marks = [FrontMark(asked, found.min_yield, found.goodput) for asked, found in _front()]
+        plot_followed(follow(given.sequence, min_yield=FAIR), folder / f"{FIGURE1}.png")
+        marks = [ParetoMark(asked, found.min_yield, found.goodput) for asked, found in _front()]
         plot_front(marks, folder / f"{FRONT}.png")
 
 

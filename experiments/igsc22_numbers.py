@@ -16,7 +16,7 @@ from batwatt.campaign.execute import BOUNDS
 from batwatt.errors import InputError
 from batwatt.report.grid import write_csv
 from batwatt.report.papers import igsc22
-from batwatt.report.table import KILLS, SLOWDOWN, VIOLATIONS, WORK, Campaign, Measure
+from batwatt.report.table import KILLS, SLOWDOWN, VIOLATIONS, WORK, Measure, SavedCampaign
 from batwatt.units import J_PER_KWH
 
 SUMMARY, INSTANCES = "summary.csv", "instances.csv"
@@ -40,9 +40,9 @@ PAIRS = (
     ("resubmitted", "EBF Slow IDSB resubmitted", "EBF Slow HFLD resubmitted"),
     ("resubmitted", "EBF Slow IDSB resubmitted", "EBF Slow HFLD in turns resubmitted"),
     ("own", "EBF Slow Frugal", "EBF Slow HFLD"),
-    ("own", "EBF Slow Frugal foretold", "EBF Slow HFLD"),
+    ("own", "EBF Slow Frugal forecast", "EBF Slow HFLD"),
     ("other-seeds", "EBF Slow Frugal", "EBF Slow HFLD"),
-    ("other-seeds", "EBF Slow Frugal foretold", "EBF Slow HFLD"),
+    ("other-seeds", "EBF Slow Frugal forecast", "EBF Slow HFLD"),
 )
 """Study and two algorithms of it that are compared workload by workload."""
 AGAIN = "make it again: python experiments/igsc22_tables.py results/igsc22"
@@ -78,7 +78,7 @@ class Numbers:
         return rows[rows["label"] == OPTIMUM].set_index(["workload", "envelope"])
 
 
-def numbers_of(campaign: Campaign) -> Numbers:
+def numbers_of(campaign: SavedCampaign) -> Numbers:
     """The numbers of the paper's campaign. Raises InputError if it is another, or has several runs of an instance."""
     outline = igsc22.outline(campaign)
     if outline is None:

@@ -1,4 +1,4 @@
-"""Our five strategies beside the program that the riskaware paper's authors published, on the same traces and walks.
+"""Our five strategies and the program that the riskaware paper's authors published, on the same traces and walks.
 
     python experiments/pmbs23_peer.py --traces 7D_864000.txt ... --walks walk-24-8-1200-0.txt ...
 
@@ -24,7 +24,7 @@ from pathlib import Path
 import pandas as pd
 
 from batwatt.files import whole_file
-from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.results.goodput import Window
 from batwatt.run.run import run
@@ -86,7 +86,7 @@ def ours(strategy: str, trace: Path, walk: Path, folder: Path) -> dict[str, floa
     """What we say of it."""
     options = {"strategy": strategy}
     spec = RunSpec(
-        Machines(SLOTS, CORES), trace, "riskaware", options, folder / "x", capacity=walk, window=window_of(trace)
+        MachineSpec(SLOTS, CORES), trace, "riskaware", options, folder / "x", capacity=walk, window=window_of(trace)
     )
     found = run(spec).metrics.as_dict()
     return {name: float(found[name] or 0.0) for name in FIGURES}

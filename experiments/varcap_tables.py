@@ -20,7 +20,7 @@ import doc_pages
 import numpy as np
 import pandas as pd
 
-from batwatt.campaign.campaign import declared_of
+from batwatt.campaign.campaign import campaign_of
 from batwatt.campaign.cells import Cell
 from batwatt.campaign.sources import MadePlatform
 from batwatt.campaign.store import TABLE
@@ -257,7 +257,7 @@ def small_rows(results: Path) -> pd.DataFrame:
 def make(results: Path, small: Path, docs: Path) -> int:
     """Write docs/varcap and the tables of the page; says what changed."""
     pages = doc_pages.read_pages(docs, PAGES, TABLES)
-    frame, cells = rows_of(results), declared_of(results).cells
+    frame, cells = rows_of(results), campaign_of(results).cells
     folder = docs / FOLDER
     folder.mkdir(exist_ok=True)
     report = write_report(results)[0].parent

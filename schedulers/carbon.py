@@ -12,21 +12,21 @@ from batwatt.inputs.series.capacity import checked_capacity, read_capacity
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.series.signal_csv import SignalFile, read_signal
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.scheduling.options import SchedulerOptions
 from batwatt.systems.carbon.execution import Execution, ShiftJob
-from batwatt.systems.carbon.ledger import Ledger
 from batwatt.systems.carbon.policies import Known, policy_named
+from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
 from batwatt.systems.carbon.scheduler import ShiftingScheduler
 from batwatt.systems.carbon.shared import SharedCluster
-from batwatt.systems.carbon.windows import Window, by_class, by_constraint, by_deadline, is_short
+from batwatt.systems.carbon.windows import StartWindow, by_class, by_constraint, by_deadline, is_short
 
 
 class CarbonOptions(SchedulerOptions):
     """Options of the scheduler `carbon` (docs/carbon-engine.md)."""
 
-    signal: str | Path | Course | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
-    price: str | Path | Course | None = Field(None, description="CSV file of the price of a kWh")
+    signal: str | Path | SignalIntegral | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
+    price: str | Path | SignalIntegral | None = Field(None, description="CSV file of the price of a kWh")
     begin: str | None = Field(None, description="date of 0 s in both; by default the first row of signal")
     days: float | None = Field(
         None, gt=0.0, allow_inf_nan=False, description="how many days of both are read; by default all"
@@ -72,7 +72,7 @@ class Carbon(ShiftingScheduler):
         capacity = Series((0.0,), (float(machines),)) if given is None else self._capacity(given, machines)
         envelope = chosen.envelope
         watts = envelope if isinstance(envelope, Series) or envelope is None else read_series(envelope)
-        ledger = Ledger(chosen.slot_s, capacity, watts)
+        ledger = ReservationCalendar(chosen.slot_s, capacity, watts)
         self.cluster = SharedCluster(carbon, ledger, policy_named(chosen.policy))
         self._lengths: dict[bool, list[float]] = {True: [], False: []}
 
@@ -83,20 +83,20 @@ class Carbon(ShiftingScheduler):
         mean_s = sum(lengths) / len(lengths)
         return self.cluster.place(job, self._window(job), Known(mean_s, max_starts=self.settings.max_starts))
 
-    def _window(self, job: ShiftJob) -> Window:
+    def _window(self, job: ShiftJob) -> StartWindow:
         chosen: CarbonOptions = self.settings
         if chosen.deadline_h is not None:
             return by_deadline(job, chosen.deadline_h)
         if chosen.constraint is not None:
-            return by_constraint(job, chosen.constraint, self.cluster.course)
+            return by_constraint(job, chosen.constraint, self.cluster.integral)
         return by_class(job, chosen.wait_h)
 
-    def _course(self, name: str, given: str | Path | Course | None, begin: str | None) -> Course:
+    def _course(self, name: str, given: str | Path | SignalIntegral | None, begin: str | None) -> SignalIntegral:
         if given is None or given == "":
             raise InputError(f"option {name!r}", "the scheduler needs it", "give a CSV file")
-        if isinstance(given, Course):
+        if isinstance(given, SignalIntegral):
             return given
-        return Course.of(read_signal(SignalFile(Path(given), begin=begin, days=self.settings.days)))
+        return SignalIntegral.of(read_signal(SignalFile(Path(given), begin=begin, days=self.settings.days)))
 
     def _capacity(self, given: str | Path | Series, machines: int) -> Series:
         capacity = given if isinstance(given, Series) else read_capacity(given, None)

@@ -10,12 +10,12 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.scheduling.capacity import MachineOptions
 from batwatt.systems.checkpoint.fairness import Past, fair
-from batwatt.systems.checkpoint.instance import Instance, PeriodJob, Plan
-from batwatt.systems.checkpoint.period_plan import NoPlanError, TooLargeError, plan, subset_sum
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob, PeriodPlan
+from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError, plan, subset_sum
 from batwatt.systems.checkpoint.prepare import Cover, Objective, Prepared, prepare
 from batwatt.systems.checkpoint.scheduler import CheckpointScheduler
+from batwatt.systems.checkpoint.segments import CheckpointableJob
 from batwatt.systems.checkpoint.sequence import Method
-from batwatt.systems.checkpoint.spans import Saved
 
 MOST_TRIED = 8
 """Of so many running jobs all sets are tried before a change; it takes tenths of a second."""
@@ -36,7 +36,7 @@ class CheckpointOptions(MachineOptions):
         None,
         ge=0.0,
         allow_inf_nan=False,
-        description="how long before a change it is told that one comes, in s; by default as long as checkpoints take",
+        description="how long before a change it is announced, in s; by default as long as checkpoints take",
     )
     checkpoint_s: float = Field(
         60.0, ge=0.0, allow_inf_nan=False, description="time in s of a checkpoint of jobs that do not say"
@@ -64,12 +64,12 @@ class Checkpoint(CheckpointScheduler):
         if chosen.min_yield > 0.0 and chosen.method == "subset-sum":
             raise InputError("option 'min_yield'", "is for the method dp", "leave one of the two out")
 
-    def plan(self, instance: Instance, past: Callable[[], Mapping[str, Past]]) -> Plan:
+    def plan(self, instance: Instance, past: Callable[[], Mapping[str, Past]]) -> PeriodPlan:
         """The plan by the chosen method."""
         if self.settings.method == "subset-sum":
             try:
                 return subset_sum(instance)
-            except NoPlanError:
+            except NoPeriodPlanError:
                 # checkpoints that take longer than the period: who runs goes on
                 return plan(instance, skip_large=True)
         if self.settings.min_yield > 0.0:
@@ -91,7 +91,7 @@ class Checkpoint(CheckpointScheduler):
         except TooLargeError:
             return prepare(*given, objective="cheapest", cover=chosen.cover)
 
-    def warning_s(self, tasks: Iterable[Saved]) -> float:
+    def warning_s(self, tasks: Iterable[CheckpointableJob]) -> float:
         """The option, or the longest checkpoint."""
         given: float | None = self.settings.warning_s
         return max((task.checkpoint_s for task in tasks), default=0.0) if given is None else given

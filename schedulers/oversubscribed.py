@@ -15,10 +15,10 @@ from batwatt.model.hostset import HostSet, span
 from batwatt.model.workload import USE, Parallel
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import VaryingOptions
-from batwatt.scheduling.fleet import Task
-from batwatt.systems.varcap.mapping import Base, Parts
+from batwatt.scheduling.fleet import JobState
+from batwatt.systems.varcap.mapping import Base, Components
 from batwatt.systems.varcap.oversubscription import Shares, speeds_of
-from batwatt.systems.varcap.queues import Buckets
+from batwatt.systems.varcap.queues import BucketQueue
 from batwatt.systems.varcap.scheduler import VaryingScheduler
 from batwatt.systems.varcap.terminations import LeastSafe
 from batwatt.units import EVEN_S
@@ -50,15 +50,15 @@ class Oversubscribed(VaryingScheduler):
         self._use: dict[int, float] = {}
         self._masks: dict[int, int] = {}
         self._at: dict[int, int] = {}
-        self._starting: list[Task] = []
+        self._starting: list[JobState] = []
         self._due = False
         self._next_s = math.inf
 
     # what the varying scheduler asks for ------------------------------------------------------------------------
 
-    def make_parts(self, machines: int) -> Parts:
+    def make_parts(self, machines: int) -> Components:
         """First come, first served, on the first machine with room."""
-        return Parts(Base(machines, lambda: Buckets(lambda task: 0.0)), LeastSafe())
+        return Components(Base(machines, lambda: BucketQueue(lambda task: 0.0)), LeastSafe())
 
     def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
         """Nothing is known of run times."""
@@ -114,7 +114,7 @@ class Oversubscribed(VaryingScheduler):
 
     # steps ------------------------------------------------------------------------------------------------------
 
-    def _task(self, job: Job) -> Task:
+    def _task(self, job: Job) -> JobState:
         use = (job.json_dict or {}).get(USE, self.settings.use)
         if isinstance(use, bool) or not isinstance(use, int | float) or not 0.0 < use <= 1.0:
             raise InputError("workload", f"job {job.id}: {USE} must be in ]0, 1], got {use!r}", "correct it")
@@ -135,9 +135,9 @@ class Oversubscribed(VaryingScheduler):
 
     # carrying out -----------------------------------------------------------------------------------------------
 
-    def _carry_out(self) -> None:
+    def apply(self) -> None:
         """Start what can start, and set the speeds."""
-        super()._carry_out()
+        super().apply()
         now_s, shares = self.bs.time(), self.shares
         if shares.ease(now_s):
             self._look_again()
@@ -152,7 +152,7 @@ class Oversubscribed(VaryingScheduler):
             self.bs.execute_job(task.job)
         self._starting.clear()
 
-    def _execute(self, task: Task) -> None:
+    def _execute(self, task: JobState) -> None:
         """Start a job once the speed of its cores is set."""
         mask = self._masks[task.number] = self.hosts.take(task, self.fleet)
         task.job.allocation = HostSet(mask)
@@ -183,7 +183,7 @@ class Oversubscribed(VaryingScheduler):
 
     def _call(self, now_s: float) -> None:
         super()._call(now_s)
-        date_s = max(min(self._next_s, self.shares.even_s), now_s + EVEN_S)
-        if date_s < math.inf and date_s not in self._calls and not self._over():
-            self._calls.add(date_s)
-            self.bs.wake_me_up_at(date_s)
+        time_s = max(min(self._next_s, self.shares.even_s), now_s + EVEN_S)
+        if time_s < math.inf and time_s not in self._calls and not self.finished():
+            self._calls.add(time_s)
+            self.bs.wake_me_up_at(time_s)

@@ -12,7 +12,7 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.scheduling.options import EnvelopeOptions
-from batwatt.systems.powercap.optimum.plan_file import Plan, read_plan
+from batwatt.systems.powercap.optimum.plan_file import SchedulePlan, read_plan
 from batwatt.systems.powercap.queue import Waiting
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.units import REPORTED_S
@@ -21,7 +21,7 @@ from batwatt.units import REPORTED_S
 class PlannedOptions(EnvelopeOptions):
     """Options of the scheduler `planned`."""
 
-    plan: str | Path | Plan | None = Field(None, description="plan file that `batwatt optimum` made")
+    plan: str | Path | SchedulePlan | None = Field(None, description="plan file that `batwatt optimum` made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class _Action:
 
 
 class Planned(EnvelopeScheduler):
-    """Carries out a plan file: states of servers and starts of jobs at their dates, as soon as the servers allow it."""
+    """Carries out a plan file: states of servers and starts of jobs at their times, as soon as the servers allow it."""
 
     Options: ClassVar[type[EnvelopeOptions]] = PlannedOptions
 
@@ -47,15 +47,15 @@ class Planned(EnvelopeScheduler):
             raise InputError("option 'plan'", "the scheduler 'planned' needs one", "make one: batwatt optimum")
         if self.platform is None:
             raise InputError("option 'platform'", "the scheduler 'planned' needs it", "give the XML file")
-        self.plan: Plan = given if isinstance(given, Plan) else read_plan(given)
-        self._where = "plan" if isinstance(given, Plan) else str(given)
+        self.plan: SchedulePlan = given if isinstance(given, SchedulePlan) else read_plan(given)
+        self._where = "plan" if isinstance(given, SchedulePlan) else str(given)
         self._actions = self._all_actions()
         self._next_call_s = -1.0
         self._waiting: dict[str, Waiting] = {}
         self._known = {row.id for row in self.plan.jobs}
 
     def _all_actions(self) -> list[_Action]:
-        """By date; at one date states come before starts."""
+        """By time; at one time states come before starts."""
         actions = [_Action(row.time_s, 0, hostset.from_text(row.hosts), row.pstate) for row in self.plan.states]
         actions += [_Action(row.start_s, 1, hostset.from_text(row.hosts), job_id=row.id) for row in self.plan.jobs]
         return sorted(actions, key=lambda each: (each.time_s, each.rank, each.mask, each.job_id))
@@ -71,9 +71,9 @@ class Planned(EnvelopeScheduler):
     def onJobSubmission(self, job: Any) -> None:
         """Remember a job; one that the plan does not know is rejected."""
         super().onJobSubmission(job)
-        for row in self.queue.fresh:
+        for row in self.queue.new:
             self._waiting[row.job.id] = row
-        self.queue.fresh.clear()
+        self.queue.new.clear()
         if job.id in self._waiting and job.id not in self._known:
             self.logger.warning("job %s is not in the plan: rejected", job.id)
             self.queue.remove(self._waiting.pop(job.id))
@@ -121,14 +121,14 @@ class Planned(EnvelopeScheduler):
         if any(not action.pstate < len(host.pstates) or action.pstate in host.virtual for host in hosts):
             problem = f"p-state {action.pstate} is not one of {hosts[0].name} to be asked for"
             raise InputError(self._where, problem, "use the platform that it was made for")
-        if action.mask & (cluster.waking | cluster.falling):
+        if action.mask & (cluster.switching_on | cluster.switching_off):
             return False
         if action.pstate in hosts[0].sleep_of and action.mask & cluster.busy:
             return False
         # Batsim counts a server that begins in another p-state than 0 at the power of 0 until it is asked for one
-        fresh = sum(1 << host.id for host in hosts if now_s <= REPORTED_S and host.initial_pstate)
+        new = sum(1 << host.id for host in hosts if now_s <= REPORTED_S and host.initial_pstate)
         same = sum(1 << host.id for host in hosts if cluster.pstate[host.id] == action.pstate)
-        mask = action.mask & (fresh | ~same)
+        mask = action.mask & (new | ~same)
         if mask:
             self._request(mask, action.pstate)
         return True

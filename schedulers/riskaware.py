@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from batwatt.scheduling.capacity import MachineOptions
-from batwatt.systems.riskaware.first_fit import FirstFit
+from batwatt.systems.riskaware.first_fit import FirstFitStrategy
 from batwatt.systems.riskaware.reference import BORG_WEEK, Categories, read_reference
 from batwatt.systems.riskaware.scheduler import MachineScheduler
 from batwatt.systems.riskaware.strategy import MachinePlanner
@@ -87,7 +87,7 @@ class Riskaware(MachineScheduler):
         chosen = self.settings
         if chosen.strategy.startswith("first-fit"):
             rng = np.random.default_rng(chosen.seed) if chosen.strategy == "first-fit-unaware" else None
-            return FirstFit(machines, cores, rng, as_published=chosen.as_published)
+            return FirstFitStrategy(machines, cores, rng, as_published=chosen.as_published)
         # compiled code takes a moment to load, and first fit does without it
         from batwatt.systems.riskaware.targets import Targets, TargetSettings
 

@@ -11,9 +11,9 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model.workload import LONG_S
 from batwatt.scheduling.capacity import VaryingOptions
-from batwatt.scheduling.foresight import Forecast, ForecastError
-from batwatt.systems.varcap.mapping import Base, JobSizeOrder, LongShort, Parts, Scheme, TwoMode
-from batwatt.systems.varcap.queues import Buckets, Line, Ordered, first_come, wfp
+from batwatt.scheduling.foresight import CapacityForecast, ForecastError
+from batwatt.systems.varcap.mapping import Base, Components, JobSizeOrder, LongShort, MappingPolicy, TwoMode
+from batwatt.systems.varcap.queues import BucketQueue, SortedQueue, WaitingQueue, first_come, wfp
 from batwatt.systems.varcap.scheduler import VaryingScheduler
 from batwatt.systems.varcap.terminations import TERMINATIONS
 from batwatt.units import HOUR_S
@@ -68,10 +68,10 @@ class VarcapOptions(VaryingOptions):
         0.0, ge=0.0, le=10.0, allow_inf_nan=False, description="its noise an hour ahead, as a share of all machines"
     )
     foresight_false_alarms: float = Field(
-        0.0, ge=0.0, le=1.0, allow_inf_nan=False, description="chance that a change is told as the deepest fall"
+        0.0, ge=0.0, le=1.0, allow_inf_nan=False, description="chance that a change is forecast as the deepest fall"
     )
     foresight_missed: float = Field(
-        0.0, ge=0.0, le=1.0, allow_inf_nan=False, description="chance that a fall is told as no change"
+        0.0, ge=0.0, le=1.0, allow_inf_nan=False, description="chance that a fall is forecast as no change"
     )
     stable: int | None = Field(
         None, ge=0, le=10_000_000, description="machines of longshort's stable group; by default the least capacity"
@@ -93,7 +93,7 @@ class Varcap(VaryingScheduler):
 
     Options: ClassVar[type[VarcapOptions]] = VarcapOptions
 
-    def make_parts(self, machines: int) -> Parts:
+    def make_parts(self, machines: int) -> Components:
         """The chosen scheduler, termination and forecast."""
         chosen: VarcapOptions = self.settings
         usual = {"base": "random", "migration": "lww"}.get(chosen.scheduler, "order")
@@ -108,8 +108,8 @@ class Varcap(VaryingScheduler):
                 chosen.foresight_missed,
                 chosen.seed,
             )
-            forecast = Forecast(self._steps, machines, chosen.foresight_h * HOUR_S, error)
-        return Parts(self._scheme(machines), termination, forecast, migrates=chosen.scheduler == "migration")
+            forecast = CapacityForecast(self._steps, machines, chosen.foresight_h * HOUR_S, error)
+        return Components(self._mapping(machines), termination, forecast, migrates=chosen.scheduler == "migration")
 
     def _check(self) -> None:
         """Options that contradict each other. Raises InputError."""
@@ -121,7 +121,7 @@ class Varcap(VaryingScheduler):
             problem = f"must be >= 'long_s' ({chosen.long_s:g}), got {chosen.longest_s:g}"
             raise InputError("option 'longest_s'", problem, "a long job is not shorter than a short one")
 
-    def _scheme(self, machines: int) -> Scheme:
+    def _mapping(self, machines: int) -> MappingPolicy:
         chosen: VarcapOptions = self.settings
         self._check()
         if self.knowledge not in NEEDS[chosen.scheduler]:
@@ -132,22 +132,22 @@ class Varcap(VaryingScheduler):
                     raise _clash(name, getattr(chosen, name), f"{chosen.scheduler} has an order of its own")
         if chosen.scheduler == "longshort":
             least = int(min(self.capacity.values) if chosen.low is None else chosen.low)
-            return LongShort(machines, self._line, min(least if chosen.stable is None else chosen.stable, machines))
+            return LongShort(machines, self._queue, min(least if chosen.stable is None else chosen.stable, machines))
         if chosen.scheduler == "jobsize-order":
             return JobSizeOrder(machines)
         if chosen.scheduler == "twomode":
             values = self.capacity.values
             low = min(values) if chosen.low is None else chosen.low
             return TwoMode(machines, low, max(values) if chosen.high is None else chosen.high)
-        return Base(machines, self._line)
+        return Base(machines, self._queue)
 
-    def _line(self) -> Line:
+    def _queue(self) -> WaitingQueue:
         chosen: VarcapOptions = self.settings
         order = chosen.order or "fcfs"
         backfill = chosen.backfill or ("easy" if order == "wfp" else "greedy")
         if order == "fcfs" and backfill == "greedy":
-            return Buckets(lambda task: 0.0)
-        return Ordered(wfp if order == "wfp" else first_come, backfill)
+            return BucketQueue(lambda task: 0.0)
+        return SortedQueue(wfp if order == "wfp" else first_come, backfill)
 
     @property
     def knowledge(self) -> Knowledge:

@@ -81,7 +81,7 @@ def dialogue(folder: Path) -> list[tuple[str, str]]:
 
 
 class Script:
-    """Answers each date's messages with what was answered at that date."""
+    """Answers each time's messages with what was answered at that time."""
 
     def __init__(self, lines: list[tuple[str, str]]) -> None:
         self.answers: dict[float, list[str]] = defaultdict(list)
@@ -107,7 +107,7 @@ def by_date(messages: list[dict]) -> dict[float, list[str]]:
             if event["type"] == "ANSWER":
                 data = {key: f"{value:.8g}" for key, value in data.items()}
             found[event["timestamp"]].append(json.dumps([event["type"], data], sort_keys=True))
-    return {date: sorted(events) for date, events in found.items()}
+    return {time: sorted(events) for time, events in found.items()}
 
 
 def numbers_close(ours: str, theirs: str) -> bool:
@@ -130,10 +130,10 @@ TIME_COLUMN = {"machine_states": "time", "pstate_changes": "time", "consumed_ene
 
 
 def assert_same_files(ours: Path, theirs: Path) -> None:
-    """Files equal but for the order of rows of one date; `ours` is a prefix, `theirs` a folder.
+    """Files equal but for the order of rows of one time; `ours` is a prefix, `theirs` a folder.
 
-    Of several rows at one date, machine_states and consumed_energy show the counts and power between two events of
-    that date, which depend on the order of these events: only the last one and the number of rows are compared there.
+    Of several rows at one time, machine_states and consumed_energy show the counts and power between two events of
+    that time, which depend on the order of these events: only the last one and the number of rows are compared there.
     """
     stems = {path.stem for path in theirs.glob("*.csv")}
     assert {path.stem.removeprefix(f"{ours.name}_") for path in ours.parent.glob(f"{ours.name}_*.csv")} == stems

@@ -12,7 +12,7 @@ from batwatt.model.hostset import HostSet
 
 
 class Scripted(BatsimScheduler):
-    """Does what a table says: date -> list of functions of the `bs`; starts jobs where another table says."""
+    """Does what a table says: time -> list of functions of the `bs`; starts jobs where another table says."""
 
     def __init__(self, alloc=None, plan=None, mapping=None):
         super().__init__()

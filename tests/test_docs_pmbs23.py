@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from batwatt.campaign.campaign import Way, carry_out, declared_in
+from batwatt.campaign.campaign import Backend, campaign_in, carry_out
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -34,8 +34,8 @@ def test_another_number_on_the_page_is_found(tmp_path, capsys):
 
 
 def test_the_small_campaign_gives_the_committed_numbers(tmp_path):
-    declared = declared_in(SMALL, tmp_path / "results")
-    carry_out(declared, Way(jobs=2), None, lambda *_: None)
+    declared = campaign_in(SMALL, tmp_path / "results")
+    carry_out(declared, Backend(jobs=2), None, lambda *_: None)
     found = tables.rows_of(tmp_path / "results" / "pmbs23-small")
     expected = pd.read_csv(DOCS / "pmbs23" / tables.SMALL, keep_default_na=False)
     assert found[tables.WHERE].values.tolist() == expected[tables.WHERE].values.tolist()

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from report.tables_of_tests import paper, row, save
 
-from batwatt.campaign.campaign import Way, carry_out, declared_in
+from batwatt.campaign.campaign import Backend, campaign_in, carry_out
 from batwatt.report.grid import NOTHING
 from batwatt.report.papers import igsc22
 from batwatt.report.table import read_campaign
@@ -81,8 +81,8 @@ def test_the_two_files_agree():
 
 
 def test_a_campaign_run_afresh_gives_the_committed_numbers(tmp_path):
-    declared = declared_in(SMALL, tmp_path)
-    carry_out(declared, Way(jobs=2), None, lambda *_: None)
+    declared = campaign_in(SMALL, tmp_path)
+    carry_out(declared, Backend(jobs=2), None, lambda *_: None)
     found = read_campaign(tmp_path / "igsc22-small").done.set_index(WHERE)
     told = pd.read_csv(DOCS / "igsc22" / "instances.csv").set_index(WHERE)
     # 7 algorithms on 2 workloads, and on 3 profiles
@@ -316,5 +316,5 @@ def test_columns_are_aligned(made):
 
 
 def test_labels_are_those_of_the_paper():
-    declared = declared_in(SMALL, Path("results"))
+    declared = campaign_in(SMALL, Path("results"))
     assert set(igsc22.DISTANCES) < {cell.label for cell in declared.cells}

@@ -28,6 +28,6 @@ def compiled(function: Any) -> Any:
         found = njit(cache=True, **_HOW)(function)
         # numba looks whether the entry point's own file has changed; what is compiled into it lies in others
         found._cache._cache_file._source_stamp = sources_digest(Path(function.__code__.co_filename).parent)
-    except (RuntimeError, AttributeError):  # neither beside the module nor at home, or another numba
+    except (RuntimeError, AttributeError):  # neither next to the module nor at home, or another numba
         return njit(**_HOW)(function)
     return found

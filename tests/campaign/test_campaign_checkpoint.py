@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from cli.conftest import ROOT
 
-from batwatt.campaign.campaign import declared_in
+from batwatt.campaign.campaign import campaign_in
 from batwatt.campaign.spec import read_campaign
-from batwatt.systems.checkpoint.files import read_course
+from batwatt.systems.checkpoint.files import read_integral
 from batwatt.systems.checkpoint.sequence import follow
 
 EXPERIMENTS = ROOT / "experiments"
@@ -38,7 +38,7 @@ def test_checkpoint_small_and_its_tables(small, script, monkeypatch):
     assert small.campaign("run", EXPERIMENTS / "checkpoint-small.yaml", "-j", 2).code == 0
     small.out = small.results / "checkpoint-small"
     rows = pd.DataFrame(small.rows())
-    cells = declared_in(EXPERIMENTS / "checkpoint-small.yaml", small.results).cells
+    cells = campaign_in(EXPERIMENTS / "checkpoint-small.yaml", small.results).cells
     assert len(rows) == len(cells) and len(small.cells()) == len({cell.key for cell in cells})
     volumes = rows[["goodput", "aborted_volume", "checkpoint_volume", "recovery_volume"]]
     assert (rows["goodput"] > 0).all() and (volumes.sum(axis=1) <= 1 + 1e-6).all()
@@ -50,7 +50,7 @@ def test_checkpoint_small_and_its_tables(small, script, monkeypatch):
     assert rows.loc[rows["label"] == "Random", "terminations"].sum() > 0
     # the engine does what is planned for jobs that are new
     engine = rows[rows["study"] == "figure1"].set_index("label")["goodput"]
-    given = read_course(PERIODS / "figure1-new.json")
+    given = read_integral(PERIODS / "figure1-new.json")
     for asked in (0.0, 0.2):
         assert engine[f"min_yield {asked:g}"] == pytest.approx(follow(given.course, min_yield=asked).goodput, abs=1e-6)
     _tables_made_and_checked(small, script)
@@ -110,7 +110,7 @@ def test_the_experiments_declare_what_they_say(small):
     whole = read_campaign(EXPERIMENTS / "checkpoint.yaml")
     for name in ("checkpoint", "checkpoint-part", "checkpoint-small"):
         assert list(read_campaign(EXPERIMENTS / f"{name}.yaml").studies) == list(whole.studies)
-        found = declared_in(EXPERIMENTS / f"{name}.yaml", small.results)
+        found = campaign_in(EXPERIMENTS / f"{name}.yaml", small.results)
         assert not found.missing
         told = f"{len(found.cells):,} rows, {len({cell.key for cell in found.cells}):,} of them different"
         assert told in next(line for line in text.splitlines() if line.startswith(f"| `{name}.yaml`"))

@@ -11,7 +11,7 @@ import pytest
 
 import batwatt
 from batwatt.campaign import cells as cells_module
-from batwatt.campaign.campaign import declared_in
+from batwatt.campaign.campaign import campaign_in
 from batwatt.campaign.cells import CODE, CODE_OF_OPTIMUM, code_digest, sources_of
 
 # what a process that runs cells has loaded, but what does not change their figures
@@ -24,7 +24,7 @@ HARMLESS = {
 
 def key(small, **changes) -> str:
     settings = {"grid": None, "workloads": ["w/a.json"], "label": "x"} | changes
-    [cell] = declared_in(small.declare(**settings), small.results).cells
+    [cell] = campaign_in(small.declare(**settings), small.results).cells
     return cell.key
 
 

@@ -10,11 +10,11 @@ import pytest
 from cli.conftest import ROOT
 
 from batwatt.campaign import cells
-from batwatt.campaign.campaign import Declaration, declared_in
-from batwatt.campaign.declared import parse_declared
+from batwatt.campaign.campaign import CampaignFolder, campaign_in
 from batwatt.campaign.execute import execute, task_of
 from batwatt.campaign.sources import Sources
 from batwatt.campaign.spec import Campaign
+from batwatt.campaign.yaml_model import parse_declared
 from batwatt.inputs.series.capacity import read_capacity, to_csv
 from batwatt.inputs.series.capacity_walk import Walk, random_walk
 from batwatt.inputs.traces.riskaware_text import read_riskaware
@@ -53,8 +53,8 @@ def risky(small):
     return small
 
 
-def declare(risky, **changes) -> Declaration:
-    return declared_in(risky.declare_all({"only": study(**changes)}), risky.results)
+def declare(risky, **changes) -> CampaignFolder:
+    return campaign_in(risky.declare_all({"only": study(**changes)}), risky.results)
 
 
 def test_a_row_worked_out_by_hand(risky):
@@ -140,7 +140,7 @@ def test_one_name_for_two_contents(risky):
     common = {"platforms": [{"machines": 6, "cores": 2}]}
     one = study(**common, capacities=[{"walk": WALK | {"step": 1}, "seeds": [1]}])
     two = study(**common, capacities=[{"walk": WALK | {"step": 2}, "seeds": [1]}])
-    found = declared_in(risky.declare_all({"one": one, "two": two}), risky.results).cells
+    found = campaign_in(risky.declare_all({"one": one, "two": two}), risky.results).cells
     assert [cell.capacity.name for cell in found] == ["walk-3-2-1200-1"] * 2
     assert found[0].capacity.path != found[1].capacity.path and found[0].key != found[1].key
     assert risky.run().code == 0 and len(list((risky.out / "inputs").iterdir())) == 2
@@ -258,7 +258,7 @@ def test_a_point_that_two_sweeps_share_is_run_once(risky):
                        capacities=[usual | {"platforms": ["6x4"]},
                                    {"walk": WALK | {"mean": 2, "range": 1}, "seeds": seeds, "platforms": ["6x8"]}]),
     }  # fmt: skip
-    found = declared_in(risky.declare_all(studies), risky.results).cells
+    found = campaign_in(risky.declare_all(studies), risky.results).cells
     assert len(found) == 12 and len({cell.key for cell in found}) == 8
     cores = [(cell.platform.name, cell.capacity.name) for cell in found if cell.study == "cores"]
     assert cores == [(p, f"walk-{w}-1200-{seed}") for p, w in (("6x4", "3-2"), ("6x8", "2-1")) for seed in seeds]
@@ -296,7 +296,7 @@ MISTAKES = [
     ({"platforms": [{"machines": 2}]}, "platforms[0]: must be a path, or `machines` and `cores`"),
     ({"platforms": [{"files": "p.xml", "cores": 2}]}, "platforms[0]: must be a path, or `machines` and `cores`"),
     ({"platforms": [{"machines": 0, "cores": 2}]}, "platforms[0]: machines: machines must be a whole number >= 1"),
-    ({"platforms": [{"machines": 2, "cores": 2}] * 2}, "platforms: a file is there twice"),
+    ({"platforms": [{"machines": 2, "cores": 2}] * 2}, "platforms: a file appears twice"),
     ({"workloads": ["jobs.txt"]}, "workloads[0]: the file 'jobs.txt' is a trace of jobs by its name"),
     ({"workloads": [{"trace": "w/a.json"}]}, "the file 'w/a.json' is no trace of jobs by its name"),
     ({"workloads": [{"trace": "no.txt"}]}, "workloads[0]: the file 'no.txt' is not there"),
@@ -312,7 +312,7 @@ MISTAKES = [
     ({"workloads": [{"pmbs": {"weeks": 3}, "seeds": [1]}]}, "pmbs has no parameter 'weeks', known: blur, cores, end_s"),
     ({"workloads": [{"pmbs": {"kind": "unifrom"}, "seeds": [1]}]}, "did you mean 'uniform'?"),
     ({"workloads": [{"pmbs": DAY, "seeds": [1], "window": [86400, 90000]}]}, "begins at 86400 s, the trace ends at"),
-    ({"workloads": [{"pmbs": DAY, "seeds": [1, 1]}]}, "workloads: a file is there twice"),
+    ({"workloads": [{"pmbs": DAY, "seeds": [1, 1]}]}, "workloads: a file appears twice"),
     ({"workloads": [{"trace": "jobs.txt", "reference": "no.txt"}]}, "workloads[0]: the file 'no.txt' is not there"),
     ({"workloads": [{"trace": "jobs.txt", "reference": "fewer.csv"}]}, "fewer.csv: line 1: has 1 fields"),
     ({"capacities": ["no.csv"]}, "capacities[0]: the file 'no.csv' is not there"),
@@ -365,7 +365,7 @@ def test_an_input_that_is_not_there_is_needed_by_its_studies_only(risky):
 def gathered(risky, **changes):
     machines = declare(risky).cells[0].platform.machines
     given = {"platform": machines, "workload": risky.folder / "jobs.txt", "window": Window(0, 100)} | changes
-    return materials.gather(RunSpec(**{"scheduler": "riskaware"} | given), None)
+    return materials.load_inputs(RunSpec(**{"scheduler": "riskaware"} | given), None)
 
 
 def test_a_trace_is_read_once_as_long_as_it_stays_the_same(risky):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 from cli.conftest import ROOT
 
-from batwatt.campaign.campaign import declared_in
+from batwatt.campaign.campaign import campaign_in
 from batwatt.campaign.spec import read_campaign
 
 EXPERIMENTS = ROOT / "experiments"
@@ -66,7 +66,7 @@ def test_the_experiments_of_the_paper():
 
 def test_the_part_that_needs_no_borg_trace(small):
     """It is declared wholly; the point that all sweeps have in common is run once."""
-    found = declared_in(EXPERIMENTS / "pmbs23-part.yaml", small.results)
+    found = campaign_in(EXPERIMENTS / "pmbs23-part.yaml", small.results)
     cells = [cell for cell in found.cells if not cell.study.endswith("-borg")]
     assert len(cells) == 12 * 150
     default = {cell.key for cell in cells if cell.capacity.name == "walk-24-8-1200-0" and cell.platform.name == "152x24"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from batwatt.campaign.campaign import declared_in
-from batwatt.campaign.declared import parse_declared
+from batwatt.campaign.campaign import campaign_in
 from batwatt.campaign.spec import Study
+from batwatt.campaign.yaml_model import parse_declared
 
 STUDY = """\
 name: tiny
@@ -22,7 +22,7 @@ studies:
 
 
 def cells(small, path):
-    return declared_in(path, small.results).cells
+    return campaign_in(path, small.results).cells
 
 
 def labels(small, **changes):
@@ -131,7 +131,7 @@ def test_no_two_rows_look_alike(small):
         ("[p.xml]", "p.xml", 'line 4: studies.only.platforms: input should be a valid list, got "p.xml"'),
         ("[p.xml]", "[q.xml]", "studies.only.platforms: the file 'q.xml' is not there"),
         ("[p.xml]", "[q*.xml]", "studies.only.platforms: no file matches 'q*.xml'"),
-        ("[p.xml]", "[p.xml, p.xml]", "a file is there twice"),
+        ("[p.xml]", "[p.xml, p.xml]", "a file appears twice"),
         ("    platforms: [p.xml]\n", "", "the study 'only' has no platforms"),
         ("[fcfs, asc]", "[fcfs, fcfs]", "'order' must be a list of different values"),
         ("[fcfs, asc]", "[]", "'order' must be a list of different values, got none"),
@@ -142,7 +142,7 @@ def test_no_two_rows_look_alike(small):
         ("{response: none}", "{response: idfs}", "the response 'idfs' needs one"),
         ("{response: none}", "{seed: 3}", "'seed' is no option here: declare it under 'seeds'"),
         ("{response: none}", "{envelope: x.csv}", "declare it under 'envelopes'"),
-        ("{response: none}", "{response: none, response: idfs}", "line 6: 'response' is there twice"),
+        ("{response: none}", "{response: none, response: idfs}", "line 6: 'response' appears twice"),
         ("{response: none}", "{response: [}", "line 6: "),
         ("    grid:", "    scheduler: powercup\n    grid:", "no scheduler 'powercup'; did you mean 'powercap'?"),
         ("    grid:", "    scheduler: x.py\n    grid:", "the file 'x.py' is not there"),
@@ -154,14 +154,14 @@ def test_no_two_rows_look_alike(small):
         ("[w/*.json]", "[{google_like: {}, seeds: [9223372036854775808]}]", "seeds[0]: input should be less than"),
         ("[w/*.json]", "[{google_like: {}, seeds: []}]", "workloads[0].seeds: list should have at least 1 item"),
         ("    grid:", "    exclude: [{order: asc}, {order: fcfs}]\n    grid:", "exclude[1]: leaves no run"),
-        ("    grid:", "    seeds: [1, 1]\n    grid:", "a seed is there twice"),
+        ("    grid:", "    seeds: [1, 1]\n    grid:", "a seed appears twice"),
         ("    grid:", "    keep: some\n    grid:", "line 7: studies.only.keep: must be true, false or a list of rules"),
         ("    grid:", "    exclude: [{odrer: asc}]\n    grid:", "no column or option 'odrer'; did you mean 'order'?"),
         ("    grid:", "    exclude: [{order: desc}]\n    grid:", 'exclude[0]: no run is {"order":"desc"}'),
         ("    grid:", "    label: '{ordre}'\n    grid:", "names 'ordre', which is no option"),
         ("    grid:", "    label: '{order!r}'\n    grid:", "may hold options' names in braces only"),
         ("    grid:", "    label: '{order'\n    grid:", "only.label: the label '{order' is not a template"),
-        ("    grid:", "    label: same\n    grid:", "the label 'same' is there twice"),
+        ("    grid:", "    label: same\n    grid:", "the label 'same' appears twice"),
         ("    grid:", "    scheduler: optimum\n    engines: [wire]\n    grid:", "runs on the embedded engine only"),
         ("[w/*.json]", "[{google_like: {}}]", "workloads[0]: `google_like` needs `seeds`"),
         ("[w/*.json]", "[{google_like: {hour: 3}, seeds: [1]}]", "google_like has no parameter 'hour'"),
@@ -241,10 +241,10 @@ def test_the_declared_experiments(small):
     from cli.conftest import ROOT
 
     for name in ("igsc22", "igsc22-small"):
-        declared = declared_in(ROOT / "experiments" / f"{name}.yaml", small.results)
+        declared = campaign_in(ROOT / "experiments" / f"{name}.yaml", small.results)
         assert declared.campaign.name == name and {"workloads", "profiles"} <= set(declared.campaign.studies)
         kept = {cell.label for cell in declared.cells if cell.study == "profiles" and cell.keep}
         assert {"EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB"} <= kept
-    whole = declared_in(ROOT / "experiments" / "igsc22.yaml", small.results)
+    whole = campaign_in(ROOT / "experiments" / "igsc22.yaml", small.results)
     assert sum(cell.study == "workloads" and cell.scheduler == "powercap" for cell in whole.cells) >= 20 * 48
     assert yaml.safe_load(whole.text)["name"] == "igsc22"

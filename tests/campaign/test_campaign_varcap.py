@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from cli.conftest import ROOT
 
-from batwatt.campaign.campaign import Declaration, declared_in
-from batwatt.campaign.declared import parse_declared
+from batwatt.campaign.campaign import CampaignFolder, campaign_in
 from batwatt.campaign.execute import task_of
 from batwatt.campaign.sources import Sources
 from batwatt.campaign.spec import Campaign, read_campaign
+from batwatt.campaign.yaml_model import parse_declared
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
 
@@ -46,8 +46,8 @@ def varied(small):
     return small
 
 
-def declare(varied, **changes) -> Declaration:
-    return declared_in(varied.declare_all({"only": study(**changes)}), varied.results)
+def declare(varied, **changes) -> CampaignFolder:
+    return campaign_in(varied.declare_all({"only": study(**changes)}), varied.results)
 
 
 def key(varied, **changes) -> str:
@@ -254,7 +254,7 @@ def test_varcap_small_and_its_tables(varied, tables):
     assert varied.campaign("run", EXPERIMENTS / "varcap-small.yaml", "-j", 2).code == 0
     varied.out = varied.results / "varcap-small"
     rows = pd.DataFrame(varied.rows())
-    declared = declared_in(EXPERIMENTS / "varcap-small.yaml", varied.results).cells
+    declared = campaign_in(EXPERIMENTS / "varcap-small.yaml", varied.results).cells
     assert len(rows) == len(declared) and len(varied.cells()) == len({cell.key for cell in declared})
     assert set(rows["study"]) == set(read_campaign(EXPERIMENTS / "varcap-part.yaml").studies)
     # an oversubscribed machine promises more cores than it has
@@ -292,7 +292,7 @@ def test_the_experiments_declare_what_they_say(varied):
     whole = read_campaign(EXPERIMENTS / "varcap.yaml")
     for name in ("varcap-part", "varcap-small"):
         assert list(read_campaign(EXPERIMENTS / f"{name}.yaml").studies) == list(whole.studies)
-        found = declared_in(EXPERIMENTS / f"{name}.yaml", varied.results)
+        found = campaign_in(EXPERIMENTS / f"{name}.yaml", varied.results)
         if found.missing:
             continue  # of the part, without the shared files
         told = f"{len(found.cells):,} rows, {len({cell.key for cell in found.cells}):,} of them different"

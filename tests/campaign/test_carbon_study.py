@@ -13,13 +13,13 @@ import yaml
 from batwatt.campaign.carbon import study as carbon_study
 from batwatt.campaign.carbon.study import CODE, WHO, carry_out_studies, studies_in
 from batwatt.campaign.carbon.study_plans import FIGURES, PlanTask, plans_of
-from batwatt.campaign.carbon.study_spec import Arrivals, CarbonStudies, Pattern, Study
+from batwatt.campaign.carbon.study_spec import Arrivals, CarbonStudies, Pattern, PlanStudy
 from batwatt.campaign.cells import sources_of
-from batwatt.campaign.declared import parse_declared
 from batwatt.campaign.store import CampaignStopped
+from batwatt.campaign.yaml_model import parse_declared
 from batwatt.cli.main import main
 from batwatt.errors import InputError
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 
 SMALL = Path(__file__).resolve().parents[2] / "experiments" / "carbon-small.yaml"
 HOURS = [400.0, 100.0, 300.0, 100.0, 500.0, 500.0, 200.0, 300.0]
@@ -68,9 +68,9 @@ def batwatt(*words: object) -> int:
 
 def figures(startup_s: float) -> dict[str, float]:
     """Those of a job of 2 h (1 h at 200 W, 1 h at 100 W) that arrives at 0 and has 4 h."""
-    study = Study.model_validate({**STUDY, "startup_s": [startup_s], "deadline_h": [4]})
+    study = PlanStudy.model_validate({**STUDY, "startup_s": [startup_s], "deadline_h": [4]})
     [permutation] = study.permutations("one", "x")
-    found = plans_of(PlanTask("k", permutation, (0.0,), Course.regular(HOURS)))
+    found = plans_of(PlanTask("k", permutation, (0.0,), SignalIntegral.regular(HOURS)))
     assert list(found) == list(FIGURES)
     return {name: values[0] for name, values in found.items()}
 
@@ -160,7 +160,7 @@ def test_laws_of_the_small_study(tmp_path):
 
 
 def test_permutations():
-    study = Study.model_validate({**STUDY, "startup_s": [0, 60, 300], "startup_w": [100, 200], "length_h": [1, 2]})
+    study = PlanStudy.model_validate({**STUDY, "startup_s": [0, 60, 300], "startup_w": [100, 200], "length_h": [1, 2]})
     found = list(study.permutations("one", "x"))
     starts = [(each.startup_s, each.startup_w) for each in found if each.length_h == 1.0 and each.deadline_h == 4.0]
     # no start-up is one job whatever its power
@@ -179,7 +179,7 @@ def test_a_pattern_goes_on_until_the_work_is_done():
 
 
 def test_arrivals():
-    assert Arrivals(every_h=5.0, days=1.0, first_h=3.0).dates_s.tolist() == [3600.0 * h for h in (3, 8, 13, 18, 23)]
+    assert Arrivals(every_h=5.0, days=1.0, first_h=3.0).times_s.tolist() == [3600.0 * h for h in (3, 8, 13, 18, 23)]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.model.phases import constant
-from batwatt.model.signal_integral import Course
-from batwatt.systems.carbon.costs import Given, Prices, Request, assign
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.systems.carbon.costs import Given, MachinePrices, Request, assign
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.simulate import ShiftOptions, simulate
 
@@ -106,17 +106,17 @@ def test_as_second_by_second(requests, reserved):
 
 
 def test_what_machines_cost():
-    course = Course.regular([100.0, 300.0, 200.0, 400.0, 500.0, 600.0])
+    integral = SignalIntegral.regular([100.0, 300.0, 200.0, 400.0, 500.0, 600.0])
     # two short jobs, then a long one of 2 h
     jobs = [
         ShiftJob("a", 0.0, constant(HOUR, 1000.0)),
         ShiftJob("b", 0.0, constant(HOUR, 1000.0), 2),
         ShiftJob("c", HOUR, constant(2 * HOUR, 1000.0)),
     ]
-    prices = Prices(on_demand_h=1.0, spot_h=0.25, reserved_share=0.5)
+    prices = MachinePrices(on_demand_h=1.0, spot_h=0.25, reserved_share=0.5)
     plain = ShiftOptions(wait_h=(2.0, 3.0), reserved=1, prices=prices)
 
-    outcome = simulate(jobs, course, "cost", plain)
+    outcome = simulate(jobs, integral, "cost", plain)
     # b does not fit and starts at 2 h; c takes the cpu on arrival
     assert outcome.segments["begin_s"].tolist() == [0.0, 2 * HOUR, HOUR]
     assert outcome.segments["machine"].tolist() == ["reserved", "on-demand", "reserved"]
@@ -125,27 +125,27 @@ def test_what_machines_cost():
     assert outcome.metrics()["cost"] == pytest.approx(2.0 + 0.5 * 2)
     assert outcome.segments["carbon_g"].tolist() == pytest.approx([100.0, 400.0, 500.0])
 
-    outcome = simulate(jobs, course, "carbon-cost-spot", plain)
+    outcome = simulate(jobs, integral, "carbon-cost-spot", plain)
     # the short ones start where the carbon is least, on spot; c does not wait for its cheapest start
     assert outcome.segments["begin_s"].tolist() == [0.0, 0.0, HOUR]
     assert outcome.segments["machine"].tolist() == ["spot", "spot", "reserved"]
     assert outcome.metrics()["machine_cost"] == pytest.approx(0.25 + 0.5 + 0.5 * 1)
 
-    outcome = simulate(jobs, course, "immediate-spot", plain)
+    outcome = simulate(jobs, integral, "immediate-spot", plain)
     assert outcome.segments["machine"].tolist() == ["spot", "spot", "reserved"]
 
 
 def test_prices_of_gaia_unless_energy_has_a_price():
-    course = Course.regular([100.0, 300.0])
+    integral = SignalIntegral.regular([100.0, 300.0])
     job = [ShiftJob("a", 0.0, constant(HOUR, 500.0), 2)]
     wait = ShiftOptions(wait_h=(0.0,))
-    assert simulate(job, course, "immediate", wait).metrics()["cost"] == pytest.approx(2 * 0.0624)
-    priced = ShiftOptions(wait_h=(0.0,), price=Course.regular([0.3, 0.1]))
-    figures = simulate(job, course, "immediate", priced).metrics()
+    assert simulate(job, integral, "immediate", wait).metrics()["cost"] == pytest.approx(2 * 0.0624)
+    priced = ShiftOptions(wait_h=(0.0,), price=SignalIntegral.regular([0.3, 0.1]))
+    figures = simulate(job, integral, "immediate", priced).metrics()
     assert (figures["cost"], figures["energy_cost"], figures["machine_cost"]) == pytest.approx((0.3, 0.3, 0.0))
 
 
 @pytest.mark.parametrize("bad", [{"on_demand_h": -1.0}, {"spot_h": float("nan")}, {"reserved_share": True}])
 def test_prices_that_are_none(bad):
     with pytest.raises(InputError, match=f"prices: {next(iter(bad))} must be a number >= 0"):
-        Prices(**bad)
+        MachinePrices(**bad)

@@ -10,12 +10,12 @@ import pytest
 
 from batwatt.errors import InputError
 from batwatt.model.phases import constant
-from batwatt.systems.carbon.costs import Prices
+from batwatt.systems.carbon.costs import MachinePrices
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.simulators import gaia
 from batwatt.systems.carbon.simulators.gaia_rules import (
+    GaiaJob,
     Queues,
-    Task,
     Trace,
     _quantile,
     cheapest_pieces,
@@ -109,7 +109,7 @@ def test_pieces_are_those_of_tick_by_tick(seed):
     trace = Trace.of(rng.choice([100.0, 200.0, 300.0, 333.3], size=40))
     start, length = int(rng.integers(0, 4000)), int(rng.integers(1, 4000))
     queues = Queues((int(rng.integers(0, 9000)),), (0, 0))
-    task, end = Task(0, start, start, length, 1, False), start + length + queues.waits[0]
+    task, end = GaiaJob(0, start, start, length, 1, False), start + length + queues.waits[0]
     order = sorted(range(start, end), key=lambda tick: (trace.ticks[tick], tick))
     found = cheapest_pieces(task, trace, queues)
     assert ticks_chosen(found) == sorted(order[:length])
@@ -164,7 +164,9 @@ def test_reserved_cpus_are_all_or_nothing_and_free_a_tick_after_their_job_ends()
     assert late.segments["begin_s"].tolist() == [0.0, 1805.0, 5.0]
     assert late.segments["machine"].tolist() == ["reserved", "on-demand", "reserved"]
     assert late.segments["cost"].tolist() == pytest.approx([0.0, 2 * 0.0624, 0.0])
-    free = gaia.simulate(jobs, [100.0] * 40, policy="cost", wait_h=(0.5,), reserved=3, prices=Prices(1.0, 0.0, 0.0))
+    free = gaia.simulate(
+        jobs, [100.0] * 40, policy="cost", wait_h=(0.5,), reserved=3, prices=MachinePrices(1.0, 0.0, 0.0)
+    )
     assert free.metrics()["cost"] == pytest.approx(2.0)
 
 

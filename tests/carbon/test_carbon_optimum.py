@@ -13,7 +13,7 @@ from plain_optimum import least
 
 from batwatt.errors import InputError
 from batwatt.model.phases import Phase, PhaseModel
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob, carry_out
 from batwatt.systems.carbon.milp import plan_milp
 from batwatt.systems.carbon.optimum import NoPlanError, plan
@@ -31,8 +31,8 @@ def model_of(startup: Sequence[float], work: Sequence[float], marks: frozenset[i
     return PhaseModel(phases(startup), phases(work, marks))
 
 
-def course_of(signal: Sequence[float]) -> Course:
-    return Course.regular(signal, SLOT_S)
+def course_of(signal: Sequence[float]) -> SignalIntegral:
+    return SignalIntegral.regular(signal, SLOT_S)
 
 
 def in_slots(carbon: float) -> float:
@@ -182,11 +182,11 @@ class TestByHand:
 
     def test_the_slot_that_fits_is_the_common_divisor(self):
         model = PhaseModel((Phase("s", 90.0, 10.0),), (Phase("w", 600.0, 36.0),))
-        assert plan(model, Course.regular([1.0, 2.0]), 0.0, 7200.0).slot_s == 30.0
+        assert plan(model, SignalIntegral.regular([1.0, 2.0]), 0.0, 7200.0).slot_s == 30.0
 
     def test_too_many_states_make_slots_longer(self):
         model = PhaseModel((Phase("s", 23.45, 60.0),), (Phase("w", 3600.01, 200.0),))
-        found = plan(model, Course.regular([100.0 + i % 7 for i in range(24)]), 0.0, 86400.0)
+        found = plan(model, SignalIntegral.regular([100.0 + i % 7 for i in range(24)]), 0.0, 86400.0)
         assert found.slot_s == 1.0
         assert found.rounded
 
@@ -210,7 +210,7 @@ class TestByHand:
     def test_a_job_that_cannot_wait_needs_no_slots(self):
         """In slots of a microsecond there are too many states, and longer ones do not fit into the window."""
         model = PhaseModel((Phase("s", 10.5, 60.0),), (Phase("w", 3600.123456, 200.0), Phase("v", 99.0, 3.0)))
-        found = plan(model, Course.regular([100.0, 200.0, 300.0]), 1.234567, 1.234567 + model.length_s)
+        found = plan(model, SignalIntegral.regular([100.0, 200.0, 300.0]), 1.234567, 1.234567 + model.length_s)
         assert found.rounded
         (segment,) = found.segments
         assert (segment.begin_s, segment.to_s) == (1.234567, model.work_s)
@@ -218,7 +218,7 @@ class TestByHand:
     def test_rounding_never_costs_more_than_one_piece_at_any_moment(self):
         """In slots of 5 s it would begin 1.55 s away from where its 200 W fit the valley best."""
         model = PhaseModel((Phase("s", 23.45, 60.0),), (Phase("w", 3600.0, 200.0),))
-        signal = Course.regular([300.0, 300.0, 100.0, 300.0, 300.0, 300.0])
+        signal = SignalIntegral.regular([300.0, 300.0, 100.0, 300.0, 300.0, 300.0])
         found = plan(model, signal, 0.0, 6 * 3600.0, most_cells=10_000_000)
         assert (found.rounded, found.slot_s) == (True, 5.0)
         assert [segment.begin_s for segment in found.segments] == [7200.0 - 23.45]
@@ -234,7 +234,7 @@ class TestInTheJobsOwnTimes:
             st.lists(st.tuples(length, st.sampled_from((0.0, 90.0)), st.booleans()), min_size=1, max_size=8)
         )
         model = PhaseModel(startup, tuple(Phase("w", *phase) for phase in marked))
-        signal = Course.regular(data.draw(st.lists(st.integers(0, 9), min_size=60, max_size=60)), 0.7)
+        signal = SignalIntegral.regular(data.draw(st.lists(st.integers(0, 9), min_size=60, max_size=60)), 0.7)
         checkpoints, deadline_s = data.draw(st.booleans()), min(42.0, model.length_s + data.draw(st.floats(0.0, 12.0)))
         assume(deadline_s >= model.length_s)
         try:

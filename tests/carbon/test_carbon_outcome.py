@@ -6,13 +6,13 @@ import pandas as pd
 import pytest
 
 from batwatt.model.phases import Phase, PhaseModel, constant
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob, carry_out
 from batwatt.systems.carbon.outcome import SEGMENT_COLUMNS, Outcome, outcome_of, saved
 
 HOUR = 3600.0
-COURSE = Course.regular([300.0, 100.0, 200.0, 400.0])
-PRICE = Course.regular([0.1, 0.2, 0.3, 0.4])
+COURSE = SignalIntegral.regular([300.0, 100.0, 200.0, 400.0])
+PRICE = SignalIntegral.regular([0.1, 0.2, 0.3, 0.4])
 MODEL = PhaseModel((Phase("boot", 1800.0, 200.0),), (Phase("work", 3600.0, 1000.0),))
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.phases import Phase, PhaseModel, constant
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import plan
 from batwatt.systems.carbon.policies import POLICIES, Known, phase_aware, policy_named
-from batwatt.systems.carbon.windows import Window
+from batwatt.systems.carbon.windows import StartWindow
 
 HOUR = 3600.0
 ONE_HOUR = constant(HOUR, 1000.0)
@@ -28,8 +28,8 @@ def chosen(name: str, model: PhaseModel, values: list[float], wait_h: float, **k
     """The intervals in h; `arrival_s` is among the known."""
     arrival_s = float(known.pop("arrival_s", 0.0))
     job = ShiftJob("a", arrival_s, model)
-    window = Window(arrival_s, wait_h * HOUR)
-    intervals = policy_named(name).choose(job, window, Course.regular(values), Known(**known))
+    window = StartWindow(arrival_s, wait_h * HOUR)
+    intervals = policy_named(name).choose(job, window, SignalIntegral.regular(values), Known(**known))
     return [(begin / HOUR, end / HOUR) for begin, end in intervals]
 
 
@@ -140,21 +140,21 @@ def test_wait_awhile_interrupting_takes_whole_half_hours():
 
 def test_phase_aware_counts_start_ups():
     model = phases((1.5, 1000.0), startup=((0.5, 1000.0),))
-    course = Course.regular([300.0, 100.0, 300.0, 100.0, 300.0])
+    integral = SignalIntegral.regular([300.0, 100.0, 300.0, 100.0, 300.0])
     job = ShiftJob("a", 0.0, model)
-    window = Window(0.0, 2 * HOUR)
+    window = StartWindow(0.0, 2 * HOUR)
     # within 4 h it runs 2 h, or 2.5 h if suspended once, of which 2 h may be cheap: 400 g or 200 + 150 g
-    best = carry_out(job, policy_named("phase-aware").choose(job, window, course, Known()), apart=True)
-    assert best.emitted(course) == pytest.approx(350.0)
+    best = carry_out(job, policy_named("phase-aware").choose(job, window, integral, Known()), apart=True)
+    assert best.emitted(integral) == pytest.approx(350.0)
     assert best.end_s == 4 * HOUR
     # who does not know takes the two cheap hours and ends half an hour late: 200 + 150 g
-    greedy = carry_out(job, policy_named("suspend-resume").choose(job, window, course, Known()))
-    assert greedy.emitted(course) == pytest.approx(350.0)
+    greedy = carry_out(job, policy_named("suspend-resume").choose(job, window, integral, Known()))
+    assert greedy.emitted(integral) == pytest.approx(350.0)
     assert greedy.end_s == 4.5 * HOUR
-    once = policy_named("phase-aware").choose(job, window, course, Known(max_starts=1))
+    once = policy_named("phase-aware").choose(job, window, integral, Known(max_starts=1))
     assert len(once) == 1
     # no phase is a checkpoint
-    assert len(policy_named("phase_aware_checkpoints").choose(job, window, course, Known())) == 1
+    assert len(policy_named("phase_aware_checkpoints").choose(job, window, integral, Known())) == 1
 
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if name not in ("immediate", "latest")])
@@ -179,11 +179,11 @@ def test_names():
 def test_phase_aware_without_phases_is_suspend_resume():
     """The optimum of one power without a start-up, by the dynamic programme on slots of a minute and by the greedy."""
     rng = np.random.default_rng(3)
-    course = Course.regular(rng.uniform(50.0, 500.0, 12))
+    integral = SignalIntegral.regular(rng.uniform(50.0, 500.0, 12))
     job = ShiftJob("a", 1200.0, constant(7320.0, 90.0))
-    window = Window(1200.0, 6 * 3600.0)
-    greedy = carry_out(job, phase_aware(job, window, course, Known()), apart=True)
-    exact = plan(job.model, course, 1200.0, window.deadline_s(job), slot_s=60.0)
+    window = StartWindow(1200.0, 6 * 3600.0)
+    greedy = carry_out(job, phase_aware(job, window, integral, Known()), apart=True)
+    exact = plan(job.model, integral, 1200.0, window.deadline_s(job), slot_s=60.0)
     assert not exact.rounded
-    assert greedy.emitted(course) == pytest.approx(exact.carbon, rel=1e-12)
+    assert greedy.emitted(integral) == pytest.approx(exact.carbon, rel=1e-12)
     assert len(greedy.segments) == len(exact.segments) > 1

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batwatt.model.phases import Phase, PhaseModel, Steps
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob, carry_out
 from batwatt.systems.carbon.policies import POLICIES, Known, policy_named
 from batwatt.systems.carbon.simulate import ShiftOptions, simulate
 from batwatt.systems.carbon.starts import candidates, emitted
-from batwatt.systems.carbon.windows import Window
+from batwatt.systems.carbon.windows import StartWindow
 from batwatt.units import HOUR_S
 
 PHASES = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 5)), min_size=1, max_size=4)
@@ -30,41 +30,43 @@ def phases_of(pairs: list[tuple[int, int]]) -> tuple[Phase, ...]:
 
 
 @st.composite
-def cases(draw: st.DrawFn, startup: bool = False, least_w: int = 0) -> tuple[ShiftJob, Window, Course]:
+def cases(draw: st.DrawFn, startup: bool = False, least_w: int = 0) -> tuple[ShiftJob, StartWindow, SignalIntegral]:
     """A job, its window and a signal that is known until well after its deadline; all in whole seconds."""
     work = draw(PHASES)
     model = PhaseModel(
         phases_of(draw(PHASES)[:2]) if startup else (), phases_of([(s, max(w, least_w)) for s, w in work])
     )
     job = ShiftJob("a", float(draw(st.integers(0, 15))), model, draw(st.integers(1, 3)))
-    window = Window(job.arrival_s, float(draw(st.integers(0, 30))))
+    window = StartWindow(job.arrival_s, float(draw(st.integers(0, 30))))
     steps = draw(STEPS)
     steps.append((300, draw(st.integers(0, 9))))
     edges = np.array([0, *accumulate(length for length, _ in steps)], dtype=np.float64)
-    return job, window, Course(edges, np.array([value for _, value in steps], dtype=np.float64))
+    return job, window, SignalIntegral(edges, np.array([value for _, value in steps], dtype=np.float64))
 
 
-def exact_carbon(begin: Fraction, steps: Steps, course: Course) -> Fraction:
+def exact_carbon(begin: Fraction, steps: Steps, integral: SignalIntegral) -> Fraction:
     """W x signal x s, by cutting at all edges."""
     total = Fraction(0)
     for (a, b), watts in zip(pairwise(map(Fraction, steps.edges_s)), steps.watts, strict=True):
-        for (c, d), value in zip(pairwise(map(Fraction, course.edges_s)), course.values, strict=True):
+        for (c, d), value in zip(pairwise(map(Fraction, integral.edges_s)), integral.values, strict=True):
             total += max(Fraction(0), min(begin + b, d) - max(begin + a, c)) * Fraction(watts) * Fraction(value)
     return total
 
 
-def breakpoints(steps: Steps, course: Course, window: Window) -> list[Fraction]:
+def breakpoints(steps: Steps, integral: SignalIntegral, window: StartWindow) -> list[Fraction]:
     begin, end = Fraction(window.arrival_s), Fraction(window.latest_s)
-    meetings = {Fraction(edge) - Fraction(own) for edge in course.edges_s for own in steps.edges_s}
+    meetings = {Fraction(edge) - Fraction(own) for edge in integral.edges_s for own in steps.edges_s}
     return sorted({begin, end} | {date for date in meetings if begin < date < end})
 
 
 @settings(max_examples=150, deadline=None)
 @given(cases(startup=True))
 def test_oracle_is_the_first_least_of_all_breakpoints(case):
-    job, window, course = case
-    ((begin_s, _),) = policy_named("oracle").choose(job, window, course, Known())
-    every = {date: exact_carbon(date, job.model.steps, course) for date in breakpoints(job.model.steps, course, window)}
+    job, window, integral = case
+    ((begin_s, _),) = policy_named("oracle").choose(job, window, integral, Known())
+    every = {
+        date: exact_carbon(date, job.model.steps, integral) for date in breakpoints(job.model.steps, integral, window)
+    }
     least = min(every.values())
     assert Fraction(begin_s) == min(date for date, carbon in every.items() if carbon == least)
 
@@ -72,26 +74,28 @@ def test_oracle_is_the_first_least_of_all_breakpoints(case):
 @settings(max_examples=60, deadline=None)
 @given(cases(startup=True), st.integers(1, 200))
 def test_nothing_between_breakpoints_is_better(case, parts):
-    job, window, course = case
-    execution = carry_out(job, policy_named("oracle").choose(job, window, course, Known()))
-    anywhere = course.of_steps(np.linspace(window.arrival_s, window.latest_s, parts + 1), job.model.steps)
-    assert execution.emitted(course) <= job.cpus * anywhere.min() + 1e-15
+    job, window, integral = case
+    execution = carry_out(job, policy_named("oracle").choose(job, window, integral, Known()))
+    anywhere = integral.of_steps(np.linspace(window.arrival_s, window.latest_s, parts + 1), job.model.steps)
+    assert execution.emitted(integral) <= job.cpus * anywhere.min() + 1e-15
 
 
 @settings(max_examples=150, deadline=None)
 @given(cases(startup=True), st.integers(1, 20) | st.none())
 def test_carbon_saved_per_time_is_the_first_most_of_all_breakpoints(case, usual):
-    job, window, course = case
+    job, window, integral = case
     if usual is None:
-        steps, ((begin_s, _),) = job.model.steps, policy_named("cst-oracle").choose(job, window, course, Known())
+        steps, ((begin_s, _),) = job.model.steps, policy_named("cst-oracle").choose(job, window, integral, Known())
     else:
         steps = Steps(np.array([0.0, usual]), np.ones(1))
-        ((begin_s, _),) = policy_named("cst-average").choose(job, window, course, Known(expected_length_s=float(usual)))
+        ((begin_s, _),) = policy_named("cst-average").choose(
+            job, window, integral, Known(expected_length_s=float(usual))
+        )
     now, length = Fraction(window.arrival_s), Fraction(steps.length_s)
-    at_once = exact_carbon(now, steps, course)
+    at_once = exact_carbon(now, steps, integral)
     gains = {
-        date: (at_once - exact_carbon(date, steps, course)) / (date - now + length)
-        for date in breakpoints(steps, course, window)
+        date: (at_once - exact_carbon(date, steps, integral)) / (date - now + length)
+        for date in breakpoints(steps, integral, window)
     }
     most = max(gains.values())
     assert Fraction(begin_s) == min(date for date, gain in gains.items() if gain == most)
@@ -100,9 +104,9 @@ def test_carbon_saved_per_time_is_the_first_most_of_all_breakpoints(case, usual)
 @settings(max_examples=100, deadline=None)
 @given(cases(startup=True))
 def test_both_ways_to_sum_agree(case):
-    job, window, course = case
-    starts = candidates(job.model.steps, course, window.wait_s)
-    assert emitted(starts, job.model.steps, course) == pytest.approx(course.of_steps(starts, job.model.steps))
+    job, window, integral = case
+    starts = candidates(job.model.steps, integral, window.wait_s)
+    assert emitted(starts, job.model.steps, integral) == pytest.approx(integral.of_steps(starts, job.model.steps))
 
 
 def seconds_of(intervals: tuple[tuple[float, float], ...]) -> list[int]:
@@ -112,27 +116,27 @@ def seconds_of(intervals: tuple[tuple[float, float], ...]) -> list[int]:
 @settings(max_examples=150, deadline=None)
 @given(cases())
 def test_suspend_resume_takes_the_first_cheapest_seconds(case):
-    job, window, course = case
-    found = policy_named("suspend-resume").choose(job, window, course, Known())
+    job, window, integral = case
+    found = policy_named("suspend-resume").choose(job, window, integral, Known())
     every = range(int(job.arrival_s), int(window.deadline_s(job)))
-    order = sorted(every, key=lambda second: (float(course.at(second)), second))
+    order = sorted(every, key=lambda second: (float(integral.at(second)), second))
     assert seconds_of(found) == sorted(order[: int(job.length_s)])
 
 
 @settings(max_examples=150, deadline=None)
 @given(cases())
 def test_suspend_resume_below_a_threshold_second_by_second(case):
-    job, window, course = case
-    found = policy_named("suspend-resume-threshold").choose(job, window, course, Known())
-    known = range(int(job.arrival_s), int(course.end_s))
+    job, window, integral = case
+    found = policy_named("suspend-resume-threshold").choose(job, window, integral, Known())
+    known = range(int(job.arrival_s), int(integral.end_s))
     # the least value that holds for 30 % of the time
-    values = sorted(float(course.at(second)) for second in known)
+    values = sorted(float(integral.at(second)) for second in known)
     bound = values[-(-3 * len(values) // 10) - 1]
     patience, left, ran = int(window.wait_s), int(job.length_s), []
     for second in known:
         if not left:
             break
-        if float(course.at(second)) < bound or not patience:
+        if float(integral.at(second)) < bound or not patience:
             ran.append(second)
             left -= 1
         else:
@@ -143,11 +147,11 @@ def test_suspend_resume_below_a_threshold_second_by_second(case):
 @settings(max_examples=100, deadline=None)
 @given(cases(least_w=1), st.integers(1, 5))
 def test_wait_awhile_interrupting_takes_the_first_cheapest_steps(case, step):
-    job, window, course = case
-    found = policy_named("wait-awhile-interrupting").choose(job, window, course, Known(slot_s=float(step)))
+    job, window, integral = case
+    found = policy_named("wait-awhile-interrupting").choose(job, window, integral, Known(slot_s=float(step)))
     begin, end = int(job.arrival_s), int(window.deadline_s(job))
     slots = [range(at, min(at + step, end)) for at in range(begin, end, step)]
-    order = sorted(slots, key=lambda slot: (sum(Fraction(float(course.at(s))) for s in slot) / len(slot), slot[0]))
+    order = sorted(slots, key=lambda slot: (sum(Fraction(float(integral.at(s))) for s in slot) / len(slot), slot[0]))
     taken: list[range] = []
     while sum(map(len, taken)) < job.length_s:
         taken.append(order[len(taken)])
@@ -157,10 +161,10 @@ def test_wait_awhile_interrupting_takes_the_first_cheapest_steps(case, step):
 @settings(max_examples=60, deadline=None)
 @given(cases(startup=True))
 def test_who_knows_more_emits_less(case):
-    job, window, course = case
+    job, window, integral = case
 
     def carbon(name: str, **options: object) -> float:
-        return simulated(job, window, course, name, **options).metrics()["carbon_g"]
+        return simulated(job, window, integral, name, **options).metrics()["carbon_g"]
 
     immediate, oracle, aware = (carbon(name) for name in ("immediate", "oracle", "phase-aware"))
     slack = 1e-12 * immediate + 1e-15
@@ -174,11 +178,11 @@ def test_who_knows_more_emits_less(case):
 @settings(max_examples=60, deadline=None)
 @given(cases(), st.integers(0, 20))
 def test_more_time_is_never_worse(case, more):
-    job, window, course = case
+    job, window, integral = case
     for name in ("oracle", "phase-aware", "suspend-resume"):
         same = ShiftJob("a", job.arrival_s, job.model.averaged(), job.cpus)
         carbon = [
-            simulated(same, Window(job.arrival_s, wait_s), course, name).metrics()["carbon_g"]
+            simulated(same, StartWindow(job.arrival_s, wait_s), integral, name).metrics()["carbon_g"]
             for wait_s in (window.wait_s, window.wait_s + more)
         ]
         assert carbon[1] <= carbon[0] + 1e-12 * carbon[0] + 1e-15
@@ -187,8 +191,8 @@ def test_more_time_is_never_worse(case, more):
 @settings(max_examples=60, deadline=None)
 @given(cases(startup=True), st.sampled_from(list(POLICIES)))
 def test_all_work_is_done_in_the_window(case, name):
-    job, window, course = case
-    outcome = simulated(job, window, course, name)
+    job, window, integral = case
+    outcome = simulated(job, window, integral, name)
     rows = outcome.segments
     assert rows["work_s"].sum() == pytest.approx(job.model.work_s)
     assert rows["begin_s"].min() >= window.arrival_s
@@ -205,11 +209,11 @@ def test_all_work_is_done_in_the_window(case, name):
 @settings(max_examples=60, deadline=None)
 @given(cases(startup=True), st.integers(1, 50), st.sampled_from(SIMPLE))
 def test_what_is_added_to_the_whole_signal_changes_no_choice(case, added, name):
-    job, window, course = case
-    raised = Course(course.edges_s, course.values + added)
+    job, window, integral = case
+    raised = SignalIntegral(integral.edges_s, integral.values + added)
     choose = policy_named(name).choose
-    assert choose(job, window, raised, Known()) == choose(job, window, course, Known())
+    assert choose(job, window, raised, Known()) == choose(job, window, integral, Known())
 
 
-def simulated(job: ShiftJob, window: Window, course: Course, name: str, **options: object):
-    return simulate([job], course, name, ShiftOptions(wait_h=(window.wait_s / HOUR_S,), **options))
+def simulated(job: ShiftJob, window: StartWindow, integral: SignalIntegral, name: str, **options: object):
+    return simulate([job], integral, name, ShiftOptions(wait_h=(window.wait_s / HOUR_S,), **options))

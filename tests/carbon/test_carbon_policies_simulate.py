@@ -7,20 +7,20 @@ import pytest
 
 from batwatt.errors import InputError
 from batwatt.model.phases import Phase, PhaseModel, constant
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.policies import POLICIES, ShiftPolicy
 from batwatt.systems.carbon.simulate import ShiftOptions, described, rule_named, simulate
 
 HOUR = 3600.0
-CARBON = Course.regular([300.0, 100.0, 200.0, 400.0, 300.0])
-PRICE = Course.regular([0.3, 0.4, 0.1, 0.5, 0.5])
+CARBON = SignalIntegral.regular([300.0, 100.0, 200.0, 400.0, 300.0])
+PRICE = SignalIntegral.regular([0.3, 0.4, 0.1, 0.5, 0.5])
 JOB = ShiftJob("a", 0.0, constant(HOUR, 1000.0))
 BOOTING = PhaseModel((Phase("boot", 1800.0, 1000.0),), (Phase("work", 5400.0, 1000.0),))
 
 
-def begin_h(policy: str, job: ShiftJob = JOB, course: Course = CARBON, **options: object) -> float:
-    return float(simulate([job], course, policy, ShiftOptions(**options)).segments["begin_s"].iloc[0]) / HOUR
+def begin_h(policy: str, job: ShiftJob = JOB, integral: SignalIntegral = CARBON, **options: object) -> float:
+    return float(simulate([job], integral, policy, ShiftOptions(**options)).segments["begin_s"].iloc[0]) / HOUR
 
 
 def test_a_price_is_charged_apart_from_what_is_planned_by():
@@ -36,21 +36,21 @@ def test_a_price_is_charged_apart_from_what_is_planned_by():
 def test_deadlines_and_constraints():
     assert begin_h("latest", deadline_h=3.0) == 2.0
     assert begin_h("latest", wait_h=(0.5, 2.0)) == 0.5
-    dated = Course(CARBON.edges_s, CARBON.values, "2024-07-01T05:00Z")
+    dated = SignalIntegral(CARBON.edges_s, CARBON.values, "2024-07-01T05:00Z")
     # it would finish at 06:00 and may as well at 09:00
-    assert begin_h("latest", course=dated, constraint="next-workday") == 3.0
+    assert begin_h("latest", integral=dated, constraint="next-workday") == 3.0
 
 
 def test_who_knows_no_start_ups_is_late():
     # hours 1 and 2 would do, but for the start-up in between; hour 3 of the signal is paid for the rest
-    course = Course.regular([300.0, 100.0, 300.0, 100.0, 300.0])
+    integral = SignalIntegral.regular([300.0, 100.0, 300.0, 100.0, 300.0])
     job = ShiftJob("a", 0.0, BOOTING)
-    figures = simulate([job], course, "suspend-resume", ShiftOptions(deadline_h=4.0)).metrics()
+    figures = simulate([job], integral, "suspend-resume", ShiftOptions(deadline_h=4.0)).metrics()
     assert figures["late_jobs"] == 1
     assert figures["segments"] == 2
     assert figures["carbon_g"] == pytest.approx(100 + 100 + 150)
     assert figures["startup_energy_j"] == pytest.approx(3.6e6)
-    aware = simulate([job], course, "phase-aware", ShiftOptions(deadline_h=4.0)).metrics()
+    aware = simulate([job], integral, "phase-aware", ShiftOptions(deadline_h=4.0)).metrics()
     assert aware["late_jobs"] == 0
     assert aware["carbon_g"] == pytest.approx(350.0)
 
@@ -66,27 +66,27 @@ def test_the_twin_is_carried_out_on_the_true_phases():
 
 def test_work_since_the_last_checkpoint_is_lost():
     work = (Phase("train", 1800.0, 1000.0), Phase("save", 1800.0, 1000.0, is_checkpoint=True))
-    course = Course.regular([100.0, 500.0, 100.0, 100.0, 500.0])
+    integral = SignalIntegral.regular([100.0, 500.0, 100.0, 100.0, 500.0])
     job = ShiftJob("a", 0.0, PhaseModel((), work * 2))
-    kept = simulate([job], course, "suspend-resume", ShiftOptions(deadline_h=3.0, checkpoints=True)).metrics()
+    kept = simulate([job], integral, "suspend-resume", ShiftOptions(deadline_h=3.0, checkpoints=True)).metrics()
     assert kept["energy_j"] == pytest.approx(2 * 3.6e6)
     shifted = ShiftJob("a", 1800.0, job.model)
-    lost = simulate([shifted], course, "suspend-resume", ShiftOptions(deadline_h=3.0, checkpoints=True)).metrics()
+    lost = simulate([shifted], integral, "suspend-resume", ShiftOptions(deadline_h=3.0, checkpoints=True)).metrics()
     # it plans half an hour from 0.5 h and the rest from 2 h, but what it worked before the first save is lost
     assert lost["energy_j"] == pytest.approx(2.5 * 3.6e6)
-    aware = simulate([shifted], course, "phase-aware", ShiftOptions(deadline_h=3.0, checkpoints=True)).metrics()
+    aware = simulate([shifted], integral, "phase-aware", ShiftOptions(deadline_h=3.0, checkpoints=True)).metrics()
     assert aware["energy_j"] == pytest.approx(2 * 3.6e6)
 
 
 def test_errors_of_the_forecast_are_drawn_from_the_seed_and_not_charged():
     values = 300.0 + 100.0 * np.sin(np.arange(72) / 4)
-    course = Course.regular(list(values))
+    integral = SignalIntegral.regular(list(values))
     jobs = [ShiftJob(str(i), i * HOUR, constant(3 * HOUR, 1000.0)) for i in range(20)]
-    best = simulate(jobs, course, "oracle").metrics()["carbon_g"]
+    best = simulate(jobs, integral, "oracle").metrics()["carbon_g"]
 
     def carbon(error: float, seed: int, repetitions: int = 3) -> float:
         options = ShiftOptions(forecast_error=error, seed=seed, repetitions=repetitions)
-        outcome = simulate(jobs, course, "oracle", options)
+        outcome = simulate(jobs, integral, "oracle", options)
         assert outcome.segments["repetition"].nunique() == repetitions
         return outcome.metrics()["carbon_g"]
 
@@ -94,7 +94,7 @@ def test_errors_of_the_forecast_are_drawn_from_the_seed_and_not_charged():
     assert best < carbon(0.2, 1) < 1.1 * best
     assert carbon(1e-9, 1) == pytest.approx(best)
     # energy is the same in each repetition, and figures are means
-    metrics = simulate(jobs, course, "oracle", ShiftOptions(forecast_error=0.2)).metrics()
+    metrics = simulate(jobs, integral, "oracle", ShiftOptions(forecast_error=0.2)).metrics()
     assert metrics["energy_j"] == pytest.approx(20 * 3 * 3.6e6)
     assert metrics["jobs"] == 20
 
@@ -102,8 +102,8 @@ def test_errors_of_the_forecast_are_drawn_from_the_seed_and_not_charged():
 def test_the_present_is_known(monkeypatch):
     seen = []
 
-    def spy(job, window, course, known):
-        seen.append(course.values)
+    def spy(job, window, integral, known):
+        seen.append(integral.values)
         return ((job.arrival_s, job.arrival_s + job.length_s),)
 
     monkeypatch.setitem(POLICIES, "spy", ShiftPolicy("spy", spy))
@@ -130,7 +130,7 @@ def test_names_of_rules():
 @pytest.mark.parametrize("cpus", [1, 3])
 def test_all_policies_charge_all_cpus(name, cpus):
     job = ShiftJob("a", 100.0, BOOTING, cpus)
-    metrics = simulate([job], Course.regular([50.0] * 40), name, ShiftOptions(wait_h=(6.0,))).metrics()
+    metrics = simulate([job], SignalIntegral.regular([50.0] * 40), name, ShiftOptions(wait_h=(6.0,))).metrics()
     # under a constant signal nothing is suspended for nothing; whole steps may end and begin in one another
     assert metrics["segments"] == 1
     assert metrics["carbon_g"] == pytest.approx(cpus * 2 * 50.0)
@@ -174,13 +174,13 @@ def test_jobs_that_are_refused():
 
 
 def test_signals_that_begin_at_different_dates():
-    one, other = (Course(CARBON.edges_s, CARBON.values, f"2024-07-0{day}T00:00Z") for day in (1, 2))
+    one, other = (SignalIntegral(CARBON.edges_s, CARBON.values, f"2024-07-0{day}T00:00Z") for day in (1, 2))
     with pytest.raises(InputError, match="let both begin at the same date"):
         simulate([JOB], one, "oracle", ShiftOptions(wait_h=(1.0,), price=other))
 
 
 def test_a_job_that_ends_after_the_signal_by_its_own_fault():
     # it plans hours 1 and 3 and runs until 4.5 h, where the signal has ended
-    course = Course.regular([300.0, 100.0, 300.0, 100.0])
+    integral = SignalIntegral.regular([300.0, 100.0, 300.0, 100.0])
     with pytest.raises(InputError, match="before 16200 s, which job a may need"):
-        simulate([ShiftJob("a", 0.0, BOOTING)], course, "suspend-resume", ShiftOptions(deadline_h=4.0))
+        simulate([ShiftJob("a", 0.0, BOOTING)], integral, "suspend-resume", ShiftOptions(deadline_h=4.0))

@@ -6,23 +6,23 @@ import pytest
 
 from batwatt.errors import InputError
 from batwatt.model.phases import constant
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob
-from batwatt.systems.carbon.windows import Window, by_class, by_constraint, by_deadline, expected_lengths
+from batwatt.systems.carbon.windows import StartWindow, by_class, by_constraint, by_deadline, expected_lengths
 
 HOUR = 3600.0
 DAY = 24.0
-SIGNAL = Course.regular([1.0] * 400)
-DATED = Course(SIGNAL.edges_s, SIGNAL.values, "2024-07-01T00:00Z")
+SIGNAL = SignalIntegral.regular([1.0] * 400)
+DATED = SignalIntegral(SIGNAL.edges_s, SIGNAL.values, "2024-07-01T00:00Z")
 
 
 def job(length_h: float, arrival_h: float = 0.0) -> ShiftJob:
     return ShiftJob("a", arrival_h * HOUR, constant(length_h * HOUR, 1.0))
 
 
-def wait_h(finish_h: float, constraint: str, clock: str = "UTC", course: Course = DATED) -> float:
+def wait_h(finish_h: float, constraint: str, clock: str = "UTC", integral: SignalIntegral = DATED) -> float:
     """The wait of a job of 1 h that would finish at some hour from Monday 00:00 UTC."""
-    return by_constraint(job(1.0, finish_h - 1.0), constraint, course, clock).wait_s / HOUR
+    return by_constraint(job(1.0, finish_h - 1.0), constraint, integral, clock).wait_s / HOUR
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_by_the_local_clock():
 
 def test_the_night_in_which_clocks_change():
     # from Saturday 26 October 18:00 UTC (20:00 in Berlin) to Monday 09:00, by then UTC + 1: 38 h
-    autumn = Course(SIGNAL.edges_s, SIGNAL.values, "2024-10-26T00:00Z")
+    autumn = SignalIntegral(SIGNAL.edges_s, SIGNAL.values, "2024-10-26T00:00Z")
     assert wait_h(18.0, "next-workday", "Europe/Berlin", autumn) == 38.0
     assert wait_h(18.0, "next-workday", "UTC", autumn) == 39.0
 
@@ -104,4 +104,4 @@ def test_a_deadline_counts_from_the_arrival():
 @pytest.mark.parametrize("wait_s", [-1.0, float("nan"), float("inf")])
 def test_a_wait_is_a_number(wait_s):
     with pytest.raises(ValueError, match="allowed to wait"):
-        Window(0.0, wait_s)
+        StartWindow(0.0, wait_s)

@@ -245,7 +245,7 @@ INSTANCES = {
     "a larger change than k": (given(GOOD, k=2, processors_before=5), "changes from 5 to 8, by more than k (2)"),
     "unknown key": (given(GOOD, periods=3), "no key 'periods'; did you mean 'period_s'?"),
     "unknown key of a job": (given(GOOD, job={"state": DROP, "stat": "stopped"}), "did you mean 'state'?"),
-    "twice": ('{"period_s": 1, "period_s": 2, "processors": 2, "jobs": []}', "the key 'period_s' is there twice"),
+    "twice": ('{"period_s": 1, "period_s": 2, "processors": 2, "jobs": []}', "the key 'period_s' appears twice"),
     "job too wide": (given(GOOD, job={"processors": 9}), "job 'x': processors must be <= 8, all that there are, got 9"),
     "job 0 wide": (given(GOOD, job={"processors": 0}), "job 'x': processors must be a whole number from 1 to"),
     "job true wide": (given(GOOD, job={"processors": True}), "job 'x': processors must be a whole number"),
@@ -267,7 +267,7 @@ INSTANCES = {
     "id true": (given(GOOD, job={"id": True}), "job number 1: id must be a text or a whole number, got True"),
     "id fraction": (given(GOOD, job={"id": 1.5}), "job number 1: id must be a text or a whole number, got 1.5"),
     "id of two lines": (given(GOOD, job={"id": "a\nb", "processors": 0}), "processors must be a whole number"),
-    "same id": (given(GOOD, jobs=[{**JOB, "id": 1}, {**JOB, "id": "1"}]), "job '1': the id is there twice"),
+    "same id": (given(GOOD, jobs=[{**JOB, "id": 1}, {**JOB, "id": "1"}]), "job '1': the id appears twice"),
     "those that run do not fit": (
         given(GOOD, jobs=[{**JOB, "id": n, "state": "running"} for n in range(3)]),
         "jobs that are running without a checkpoint hold 9 of 8 processors",

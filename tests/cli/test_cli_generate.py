@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from batwatt.inputs.platforms.machines import Machines, machines_platform
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.capacity_walk import Walk, random_walk
@@ -33,7 +33,7 @@ def made(house, command: str, *words: object):
 
 def test_machines(house):
     path = made(house, "machines", "--machines", 3, "--cores", 2, "--core-watts", 7, "--core-speed", "2Gf")
-    assert read_platform(path) == machines_platform(Machines(3, 2, 7.0, "2Gf"), source=str(path))
+    assert read_platform(path) == machines_platform(MachineSpec(3, 2, 7.0, "2Gf"), source=str(path))
 
 
 def test_walk(house):

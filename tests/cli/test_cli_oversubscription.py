@@ -9,7 +9,7 @@ import shutil
 import pytest
 from conftest import Done, House
 
-from batwatt.inputs.platforms.machines import SpeedMachines, machines_xml
+from batwatt.inputs.platforms.machines import SpeedMachineSpec, machines_xml
 
 JOBS = "arrival_time,length,cpus,use\n0,1000,5,0.8\n0,1000,5,0.8\n600,2000,4,0.8\n"
 CAPACITY = "time_s,machines\n0,2\n300,1\n900,2\n"
@@ -94,7 +94,7 @@ def test_files_of_ones_own(house):
         {"id": "2", "subtime": 0, "res": 5, "profile": "d"},
     ]
     jobs = house.workload(*rows, nb_res=20, d={"type": "delay", "delay": 1000})
-    platform = house.write("p.xml", machines_xml(SpeedMachines(2, 10, core_flops="3Gf", speeds=(0.5, 1.25))))
+    platform = house.write("p.xml", machines_xml(SpeedMachineSpec(2, 10, core_flops="3Gf", speeds=(0.5, 1.25))))
     for engine in ("embedded", "wire"):
         words = ["--engine", engine, "-o", '{"use": 0.9}']
         assert oversubscribed(house, *words, workload=jobs, platform=("-p", platform), to=engine).code == 0

@@ -9,7 +9,7 @@ import shutil
 import pytest
 from conftest import ROOT, SMALL
 
-from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.results.goodput import Window
 from batwatt.run.run import run as run_spec
 from batwatt.run.spec import RunSpec
@@ -227,7 +227,7 @@ GOODPUT = {
 @pytest.mark.parametrize("strategy", GOODPUT)
 def test_goodput_is_that_of_the_authors_program(strategy, walk, tmp_path):
     spec = RunSpec(
-        platform=Machines(152, 24),
+        platform=MachineSpec(152, 24),
         workload=TRACE,
         scheduler="riskaware",
         options={"strategy": strategy},

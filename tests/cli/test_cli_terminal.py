@@ -12,7 +12,7 @@ import pytest
 from conftest import JOBS, SMALL
 
 from batwatt.cli.exits import exit_code_of
-from batwatt.cli.inputs import deliver
+from batwatt.cli.inputs import write_output
 from batwatt.cli.shared import json_text
 
 NASTY = "x\x1b[31m\u202e\x9b\x00y"
@@ -114,8 +114,8 @@ def test_json_for_people(house):
 
 
 def test_data_goes_to_a_file_as_it_is_but_not_to_a_terminal(capsys, monkeypatch):
-    deliver("a\x1b\tb\n", None)
+    write_output("a\x1b\tb\n", None)
     assert capsys.readouterr().out == "a\x1b\tb\n"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    deliver("a\x1b\tb\n", None)
+    write_output("a\x1b\tb\n", None)
     assert capsys.readouterr().out == "a\\x1b\tb\n"

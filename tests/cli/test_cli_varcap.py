@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from conftest import ROOT, SMALL, Done, House
 
-from batwatt.inputs.platforms.machines import Machines, machines_xml
+from batwatt.inputs.platforms.machines import MachineSpec, machines_xml
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.traces.convert import read_trace
 from batwatt.inputs.traces.window import window_json
@@ -244,7 +244,7 @@ def test_served_is_what_was_run(house, endpoint):
     assert varying(house, "--no-energy", jobs=jobs, capacity=walk, to="a").code == 0
     data = window_json(read_trace(house.folder / "jobs.csv", "h"), None, None, 32)
     workload = house.write("w.json", json.dumps(data))
-    platform = house.write("p.xml", machines_xml(Machines(8, 4)))
+    platform = house.write("p.xml", machines_xml(MachineSpec(8, 4)))
     options = json.dumps({"strategy": "first-fit-aware", "switch": False})
     words = ("-s", "riskaware", "-o", options, "--capacity", walk, "-p", platform)
     scheduler = house.start("serve", *words, "--socket", endpoint, "--timeout", 20)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.traces import chunks
+from batwatt.inputs.traces import chunked_csv as chunks
 from batwatt.inputs.traces.azure import COLUMNS, azure_jobs
 
 VMS = """\

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.traces import borg, chunks
+from batwatt.inputs.traces import borg
+from batwatt.inputs.traces import chunked_csv as chunks
 from batwatt.inputs.traces.borg import borg_jobs
 
 S = 1_000_000

@@ -10,8 +10,16 @@ import pytest
 
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity import checked_capacity, read_capacity, to_csv
-from batwatt.inputs.series.capacity_spec import KINDS, CapacitySpec, Purchased, Traced, Varied, is_spec, parse_capacity
-from batwatt.inputs.series.purchase import Budget, Stranded, bill
+from batwatt.inputs.series.capacity_spec import (
+    KINDS,
+    CapacitySpec,
+    Traced,
+    UnderBudget,
+    Varied,
+    is_spec,
+    parse_capacity,
+)
+from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded, bill
 from batwatt.inputs.series.signal_csv import SignalFile
 from batwatt.inputs.series.variation import Variation, vary
 
@@ -57,9 +65,9 @@ def test_all_keys():
     keys += ",period=900,gaps=hold,max_gap_h=2"
     for kind in ("carbon", "price"):
         found = parsed(f"{kind}:x, y.csv,budget=.5,headroom=.9,floor=.1,reference=300,{keys}")
-        assert found == CapacitySpec(Purchased(replace(file, wanted=kind), Budget(0.5, 0.9, 0.1, 300.0)))
+        assert found == CapacitySpec(UnderBudget(replace(file, wanted=kind), EnergyBudget(0.5, 0.9, 0.1, 300.0)))
         assert found.files() == (Path("x, y.csv"),)
-    assert parsed(f"stranded:x, y.csv,threshold=-1,low=.1,high=.8,{keys}").source == Purchased(
+    assert parsed(f"stranded:x, y.csv,threshold=-1,low=.1,high=.8,{keys}").source == UnderBudget(
         file, Stranded(-1, 0.1, 0.8)
     )
     assert parsed(f"trace:x, y.csv,{keys}").source == Traced(file)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from batwatt.campaign.declared import MAX_VALUES, Declared, parse_declared
+from batwatt.campaign.yaml_model import MAX_VALUES, Declared, parse_declared
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.series.capacity_walk import Walk

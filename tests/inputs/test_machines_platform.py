@@ -7,7 +7,7 @@ import math
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import Machines, SpeedMachines, machines_platform, machines_xml
+from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_platform, machines_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.model.platform import PState, Sleep
 
@@ -15,13 +15,13 @@ from batwatt.model.platform import PState, Sleep
 @pytest.mark.parametrize(
     "machines",
     [
-        Machines(1, 1),
-        Machines(2, 11),
-        Machines(101, 2),
-        Machines(3, 2, core_w=9.7, core_flops="38.4 G", off_s=6.1, on_s=0.3),
-        Machines(1, 3, core_w=0, core_flops=2.5e9, on_s=7),
-        SpeedMachines(2, 2),
-        SpeedMachines(1, 2, core_flops="38.4 G", speeds=(0.5, 1.7)),
+        MachineSpec(1, 1),
+        MachineSpec(2, 11),
+        MachineSpec(101, 2),
+        MachineSpec(3, 2, core_w=9.7, core_flops="38.4 G", off_s=6.1, on_s=0.3),
+        MachineSpec(1, 3, core_w=0, core_flops=2.5e9, on_s=7),
+        SpeedMachineSpec(2, 2),
+        SpeedMachineSpec(1, 2, core_flops="38.4 G", speeds=(0.5, 1.7)),
     ],
     ids=repr,
 )
@@ -32,7 +32,7 @@ def test_file_and_memory_agree(tmp_path, machines):
 
 
 def test_cores_of_several_speeds():
-    host = machines_platform(SpeedMachines(1, 1, core_w=7.5, core_flops="2Gf", speeds=(0.29, 1.5))).hosts[0]
+    host = machines_platform(SpeedMachineSpec(1, 1, core_w=7.5, core_flops="2Gf", speeds=(0.29, 1.5))).hosts[0]
     assert [(state.speed_flops, state.idle_w, state.full_w) for state in host.pstates[:3]] == [
         (2e9, 7.5, 7.5),
         (5.8e8, 7.5, 7.5),
@@ -41,11 +41,11 @@ def test_cores_of_several_speeds():
     assert sorted(host.compute) == [0, 1, 2] and host.sleeps == (Sleep(sleep=3, switch_off=4, switch_on=5),)
     for speeds in ((1.0,), (0.0,), (-1.0,), (math.nan,), ("fast",)):
         with pytest.raises(InputError, match="speeds must be numbers in"):
-            SpeedMachines(1, 1, speeds=speeds)
+            SpeedMachineSpec(1, 1, speeds=speeds)
 
 
 def test_hosts_are_machine_by_machine():
-    platform = machines_platform(Machines(11, 3))
+    platform = machines_platform(MachineSpec(11, 3))
     assert len(platform) == 33 and platform.has_power and set(platform.kinds) == {0}
     names = [host.name for host in platform.hosts]
     assert names == sorted(names) and names[:4] == ["m00-c0", "m00-c1", "m00-c2", "m01-c0"] and names[-1] == "m10-c2"
@@ -53,15 +53,15 @@ def test_hosts_are_machine_by_machine():
 
 
 def test_names_of_the_capacity_experiments():
-    machines = Machines(152, 24)
+    machines = MachineSpec(152, 24)
     assert machines.machine_names[7] == "m007" and machines.core_names[3] == "c03"
     assert machines_platform(machines).hosts[7 * 24 + 3].name == "m007-c03"
     # ten are 0 to 9, one digit
-    assert Machines(10, 10).machine_names[9] == "m9" and Machines(11, 1).machine_names[9] == "m09"
+    assert MachineSpec(10, 10).machine_names[9] == "m9" and MachineSpec(11, 1).machine_names[9] == "m09"
 
 
 def test_states():
-    host = machines_platform(Machines(1, 1, core_w=7.5, core_flops="2Gf", off_s=4.0, on_s=8.0)).hosts[0]
+    host = machines_platform(MachineSpec(1, 1, core_w=7.5, core_flops="2Gf", off_s=4.0, on_s=8.0)).hosts[0]
     assert host.pstates == (
         PState(2e9, 7.5, 7.5, 7.5),
         PState(1e-3, 0.0, 0.0, 0.0),
@@ -75,7 +75,7 @@ def test_states():
 
 
 def test_switching_takes_a_microsecond():
-    host = machines_platform(Machines(1, 1)).hosts[0]
+    host = machines_platform(MachineSpec(1, 1)).hosts[0]
     assert [host.pstates[i].duration_s for i in (2, 3)] == pytest.approx([1e-6, 1e-6], rel=1e-12)
     assert host.pstates[0].power_w(0.0) == host.pstates[0].power_w(1.0) == 10.0
 
@@ -98,5 +98,5 @@ def test_switching_takes_a_microsecond():
 )
 def test_refusals(given, said):
     with pytest.raises(InputError) as caught:
-        Machines(**{"machines": 2, "cores": 2} | given)
+        MachineSpec(**{"machines": 2, "cores": 2} | given)
     assert str(caught.value).startswith(f"machines: {said}")

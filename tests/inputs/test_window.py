@@ -102,9 +102,9 @@ def test_law_of_windows(rows, begin_s):
 @pytest.mark.parametrize(
     "begin_s,end_s,said",
     [
-        (100, None, "a window needs two finite dates, got 100 and None"),
-        (None, 100, "a window needs two finite dates, got None and 100"),
-        (0, math.inf, "a window needs two finite dates, got 0 and inf"),
+        (100, None, "a window needs two finite times, got 100 and None"),
+        (None, 100, "a window needs two finite times, got None and 100"),
+        (0, math.inf, "a window needs two finite times, got 0 and inf"),
         (100, 100, "a window must satisfy 0 <= begin_s < end_s, got 100 and 100"),
         (-1, 100, "a window must satisfy 0 <= begin_s < end_s, got -1 and 100"),
         (1000, 2000, "no job in the window [1000, 2000] s, of 7"),
@@ -119,7 +119,7 @@ def test_bad_windows(begin_s, end_s, said):
 @pytest.mark.parametrize(
     "job,said",
     [
-        (TraceJob("bit", 0.0, 1.0, 1), "job 'bit': is there twice"),
+        (TraceJob("bit", 0.0, 1.0, 1), "job 'bit': appears twice"),
         (TraceJob("x", -1.0, 1.0, 1), "job 'x': needs a release >= 0 s"),
         (TraceJob("x", math.nan, 1.0, 1), "job 'x': needs a release >= 0 s"),
         (TraceJob("x", 0.0, -1.0, 1), "job 'x': needs a release >= 0 s"),

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, pairwise
 
-from batwatt.systems.checkpoint.instance import Instance, PeriodJob, Plan
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob, PeriodPlan
 
 Works = tuple[Fraction, ...]
 """W of each job."""
@@ -50,14 +50,14 @@ def paper_dates(instance: Instance) -> set[Fraction]:
 
 def rule_dates(instance: Instance) -> set[Fraction]:
     """Those of the rule `fair`: the paper's, and where a job ends, or may still end."""
-    dates = paper_dates(instance)
+    times = paper_dates(instance)
     for job in instance.jobs:
         if job.left_s < math.inf:
             rest = job.recovery_s if job.state == "stopped" else job.recovering_s
-            dates.add(Fraction(rest) + Fraction(job.left_s))
+            times.add(Fraction(rest) + Fraction(job.left_s))
             if job.state != "running":
-                dates.add(Fraction(instance.period_s) - Fraction(job.recovery_s) - Fraction(job.left_s))
-    return {date for date in dates if date >= 0}
+                times.add(Fraction(instance.period_s) - Fraction(job.recovery_s) - Fraction(job.left_s))
+    return {time for time in times if time >= 0}
 
 
 def all_dates(instance: Instance, a_second: int) -> set[Fraction]:
@@ -65,10 +65,10 @@ def all_dates(instance: Instance, a_second: int) -> set[Fraction]:
     return {Fraction(step, a_second) for step in range(int(instance.period_s * a_second) + 1)}
 
 
-def outcomes(instance: Instance, refill: bool = False, dates: Set[Fraction] | None = None) -> Iterator[Works]:
-    """W of every job in every plan that there is, at some dates D (if not given, at the paper's)."""
+def outcomes(instance: Instance, refill: bool = False, times: Set[Fraction] | None = None) -> Iterator[Works]:
+    """W of every job in every plan that there is, at some times D (if not given, at the paper's)."""
     period, jobs = Fraction(instance.period_s), instance.jobs
-    for end in sorted(end for end in dates or paper_dates(instance) if end <= period):
+    for end in sorted(end for end in times or paper_dates(instance) if end <= period):
         options = [list(choices(job, end, period, refill)) for job in jobs]
 
         def together(i: int, first: int, second: int, options=options, end=end) -> Iterator[Works]:
@@ -93,15 +93,15 @@ def brute(
     instance: Instance,
     refill: bool = False,
     least: Sequence[Fraction] | None = None,
-    dates: Set[Fraction] | None = None,
+    times: Set[Fraction] | None = None,
 ) -> Fraction | None:
     """The most useful work in processor s of any plan in which jobs have a least W; None if there is none.
 
-    `dates` as of `outcomes`. All work must be in binary fractions.
+    `times` as of `outcomes`. All work must be in binary fractions.
     """
     period, jobs, there = Fraction(instance.period_s), instance.jobs, instance.processors
     found = [-math.inf]
-    for end in sorted(end for end in dates or paper_dates(instance) if end <= period):
+    for end in sorted(end for end in times or paper_dates(instance) if end <= period):
         options = [
             [
                 (in_first * job.processors, in_second * job.processors, float(job.processors * work))
@@ -129,11 +129,11 @@ def largest_subset(processors: int, widths: Sequence[int]) -> int:
     return max(total for total in sums if total <= processors)
 
 
-def worked(plan: Plan) -> Works:
+def worked(plan: PeriodPlan) -> Works:
     """W of every job by the phases of a plan, which are looked at one by one; AssertionError if they cannot be."""
     instance = plan.instance
-    dates = sorted({date for act in plan.acts for phase in act.phases for date in (phase.begin_s, phase.end_s)})
-    for begin, end in pairwise(dates):
+    times = sorted({time for act in plan.acts for phase in act.phases for time in (phase.begin_s, phase.end_s)})
+    for begin, end in pairwise(times):
         held = sum(
             act.job.processors
             for act in plan.acts
@@ -202,13 +202,13 @@ def needed(instance: Instance, past: Mapping[str, tuple[int, int]], asked: Fract
     return tuple(max(Fraction(0), asked * there - before) for there, before in zip(alones, worked, strict=True))
 
 
-def most_yield(instance: Instance, past: Mapping[str, tuple[int, int]], dates: Set[Fraction], refill: bool) -> Fraction:
-    """The largest least yield of any plan at these dates."""
-    return max(min(yields(instance, works, past)) for works in outcomes(instance, refill, dates))
+def most_yield(instance: Instance, past: Mapping[str, tuple[int, int]], times: Set[Fraction], refill: bool) -> Fraction:
+    """The largest least yield of any plan at these times."""
+    return max(min(yields(instance, works, past)) for works in outcomes(instance, refill, times))
 
 
 def fair(
-    instance: Instance, past: Mapping[str, tuple[int, int]], target: Fraction, dates: Set[Fraction]
+    instance: Instance, past: Mapping[str, tuple[int, int]], target: Fraction, times: Set[Fraction]
 ) -> tuple[set[str], Fraction]:
     """The rule `fair`: the due jobs that must work, and the most useful work if they do.
 
@@ -220,7 +220,7 @@ def fair(
     for i in sorted(due, key=lambda i: (idle[i], -alone(instance, i, past))):
         if sum(instance.jobs[j].processors for j in [*taken, i]) <= instance.processors:
             taken.append(i)
-    every = list(outcomes(instance, dates=dates))
+    every = list(outcomes(instance, times=times))
     must: list[int] = []
     for group in [taken], [[i] for i in taken]:
         for some in group:

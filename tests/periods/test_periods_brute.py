@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_periods import all_dates, brute, largest_subset, total, worked
 
-from batwatt.systems.checkpoint.instance import Act, Instance, PeriodJob, Phase, Plan
-from batwatt.systems.checkpoint.period_plan import Least, NoPlanError, plan, subset_sum
+from batwatt.systems.checkpoint.instance import Assignment, Instance, JobPhase, PeriodJob, PeriodPlan
+from batwatt.systems.checkpoint.period_plan import Least, NoPeriodPlanError, plan, subset_sum
 
 
-def is_as_it_says(chosen: Plan) -> Fraction:
+def is_as_it_says(chosen: PeriodPlan) -> Fraction:
     """The useful work of a plan, which can be carried out by its phases alone."""
     instance = chosen.instance
     works = worked(chosen)
@@ -58,7 +58,7 @@ def test_least_work_of_some_jobs(instance, asked, refill):
     least = {job.id: Least(float(wanted)) for job, wanted in zip(instance.jobs, asked, strict=True) if wanted}
     best = brute(instance, refill, asked, all_dates(instance, 4))
     if best is None:
-        with pytest.raises(NoPlanError):
+        with pytest.raises(NoPeriodPlanError):
             plan(instance, least=least, refill=refill)
         return
     chosen = plan(instance, least=least, refill=refill)
@@ -84,7 +84,7 @@ def test_more_processors_never_lower_the_useful_work(instance, more):
 def test_subset_sum_is_never_better(instance):
     try:
         chosen = subset_sum(instance)
-    except NoPlanError:
+    except NoPeriodPlanError:
         longest = max(job.checkpoint_s for job in instance.jobs if job.state == "running")
         assert longest > instance.period_s
         return
@@ -130,9 +130,9 @@ def test_a_plan_worked_out_by_hand():
     chosen = plan(Instance(10.0, 8, jobs))
     assert (chosen.work_processor_s, chosen.goodput, chosen.checkpoints_end_s) == (60.0, 0.75, 3.0)
     assert [act.phases for act in chosen.acts] == [
-        (Phase("checkpoint", 0.0, 3.0),),
-        (Phase("work", 0.0, 10.0),),
-        (Phase("recovery", 3.0, 4.0), Phase("work", 4.0, 10.0)),
+        (JobPhase("checkpoint", 0.0, 3.0),),
+        (JobPhase("work", 0.0, 10.0),),
+        (JobPhase("recovery", 3.0, 4.0), JobPhase("work", 4.0, 10.0)),
         (),
     ]
 
@@ -151,7 +151,7 @@ def test_a_job_that_ends_makes_room_without_a_checkpoint():
     chosen = plan(Instance(10.0, 3, jobs))
     assert (chosen.work_processor_s, chosen.checkpoints_end_s) == (3 * 5 + 2 * 3, 5.0)
     assert [act.decision for act in chosen.acts] == ["end", "recover-later"]
-    assert chosen.acts[0].phases == (Phase("work", 0.0, 5.0),)
+    assert chosen.acts[0].phases == (JobPhase("work", 0.0, 5.0),)
     # it may end, and a checkpoint that would take longer does not matter; b, not to be stopped, ends beside it
     jobs = (
         PeriodJob("a", 2, 9.0, 2.0, "running", left_s=5.0),
@@ -194,13 +194,13 @@ def test_jobs_that_are_alike(instance, refill):
 )
 def test_the_check_finds_what_cannot_be(state, phases, problem):
     job = PeriodJob("a", 2, 3.0, 2.0, state)
-    act = Act(job, "run", 9.0, tuple(Phase(*phase) for phase in phases))
+    act = Assignment(job, "run", 9.0, tuple(JobPhase(*phase) for phase in phases))
     with pytest.raises(AssertionError, match=problem):
-        worked(Plan(Instance(9.0, 2, (job,)), "dp", 0.0, (act,)))
+        worked(PeriodPlan(Instance(9.0, 2, (job,)), "dp", 0.0, (act,)))
 
 
 def test_the_check_counts_processors():
     jobs = PeriodJob("a", 2, 3.0, 2.0, "checkpointed"), PeriodJob("b", 2, 3.0, 2.0, "checkpointed")
-    acts = tuple(Act(job, "run", 9.0, (Phase("work", 0.0, 9.0),)) for job in jobs)
+    acts = tuple(Assignment(job, "run", 9.0, (JobPhase("work", 0.0, 9.0),)) for job in jobs)
     with pytest.raises(AssertionError, match="4 processors are held"):
-        worked(Plan(Instance(9.0, 3, jobs), "dp", 0.0, acts))
+        worked(PeriodPlan(Instance(9.0, 3, jobs), "dp", 0.0, acts))

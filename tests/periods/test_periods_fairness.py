@@ -11,10 +11,10 @@ from draw_periods import instances
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from batwatt.systems.checkpoint.fairness import Past, fair, front, most_yield, plan_with_yield, yields
+from batwatt.systems.checkpoint.fairness import Past, fair, most_yield, pareto_front, plan_with_yield, yields
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob
-from batwatt.systems.checkpoint.period_plan import NoPlanError, plan
-from batwatt.systems.checkpoint.sequence import Course, follow
+from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, plan
+from batwatt.systems.checkpoint.sequence import CapacitySequence, follow
 
 
 @st.composite
@@ -56,7 +56,7 @@ def test_a_plan_with_a_least_yield_has_the_most_goodput_at_any_date(history, qua
     least = plain_periods.needed(instance, past, Fraction(quarters, 4))
     best = plain_periods.brute(instance, refill, least, plain_periods.all_dates(instance, 4))
     if best is None:
-        with pytest.raises(NoPlanError):
+        with pytest.raises(NoPeriodPlanError):
             plan_with_yield(instance, pasts(past), quarters / 4, refill=refill)
         return
     works = works_of(plan_with_yield(instance, pasts(past), quarters / 4, refill=refill))
@@ -68,8 +68,8 @@ def test_a_plan_with_a_least_yield_has_the_most_goodput_at_any_date(history, qua
 @given(histories(jobs=3, longest=10, ends=True, fractions=False), st.booleans())
 def test_the_front(history, refill):
     instance, past = history
-    dates = plain_periods.all_dates(instance, 2)
-    points = front(instance, pasts(past), refill=refill)
+    times = plain_periods.all_dates(instance, 2)
+    points = pareto_front(instance, pasts(past), refill=refill)
     assert sorted(point.min_yield for point in points) == [point.min_yield for point in points]
     assert sorted((point.goodput for point in points), reverse=True) == [point.goodput for point in points]
     assert points[0].goodput == plan(instance, refill=refill).goodput
@@ -78,9 +78,9 @@ def test_the_front(history, refill):
         reached = min(plain_periods.yields(instance, works, past))
         assert float(reached) == pytest.approx(point.min_yield, rel=1e-12)
         least = plain_periods.needed(instance, past, reached)
-        assert point.plan.work_processor_s >= (plain_periods.brute(instance, refill, least, dates) or 0) * (1 - 1e-12)
-    # the dates of the grid are half a second apart, and a yield grows by no more than that over the time alone
-    most = plain_periods.most_yield(instance, past, dates, refill)
+        assert point.plan.work_processor_s >= (plain_periods.brute(instance, refill, least, times) or 0) * (1 - 1e-12)
+    # the times of the grid are half a second apart, and a yield grows by no more than that over the time alone
+    most = plain_periods.most_yield(instance, past, times, refill)
     alones = [plain_periods.alone(instance, i, past) for i in range(len(instance.jobs))]
     more = Fraction(1, 2) / min((there for there in alones if there), default=1)
     assert most * (1 - Fraction(1, 10**12)) <= points[-1].min_yield <= most + more
@@ -112,10 +112,10 @@ def stopped(name: str, processors: int, recovery_s: float = 0.0) -> PeriodJob:
 def test_a_job_that_ends_has_the_yield_that_it_would_have_alone():
     # `short` has 30 s left and is never stopped: alone it would have done no more
     short = PeriodJob("short", 1, 2.0, 1.0, "stopped", left_s=30.0)
-    course = Course(
+    sequence = CapacitySequence(
         100.0, (2, 2), 1, (short, PeriodJob("long", 1, 2.0, 1.0, "stopped")), new=frozenset({"short", "long"})
     )
-    assert follow(course).yields == {"short": 1.0, "long": (98.0 + 100.0) / 200.0}
+    assert follow(sequence).yields == {"short": 1.0, "long": (98.0 + 100.0) / 200.0}
 
 
 def test_a_front_worked_out_by_hand():
@@ -124,7 +124,7 @@ def test_a_front_worked_out_by_hand():
     narrow, small = stopped("narrow", 1, 1.0), stopped("small", 1, 2.0)
     instance = Instance(10.0, 4, (wide, narrow, small))
     past = {"wide": Past(30.0, 30.0), "narrow": Past(10.0, 30.0), "small": Past(0.0, 30.0)}
-    points = front(instance, past)
+    points = pareto_front(instance, past)
     # without work small has 0 of 40 s; with it 8 of 40 s, beside narrow with 19 of 40 s: 17 processor s of 40
     assert [(point.min_yield, point.goodput) for point in points] == [(0.0, 1.0), (0.2, 0.425)]
     assert yields(points[-1].plan, past) == {"wide": 0.75, "narrow": 0.475, "small": 0.2}
@@ -144,7 +144,7 @@ def test_a_checkpoint_waits_until_the_other_job_has_just_the_yield_asked_for():
     assert (found.work_processor_s, found.checkpoints_end_s) == (19.0, 6.0)
     assert yields(found, past) == {"a": 0.75, "b": 0.2}
     # b has most if that begins at once (7 of 10 s, a 10 of 20 s), and both have 17 / 30 if it begins at 4/3 s
-    assert [(point.min_yield, point.goodput) for point in front(instance, past)] == [
+    assert [(point.min_yield, point.goodput) for point in pareto_front(instance, past)] == [
         (0.0, 1.0),
         *[(y, pytest.approx((21 - 10 * y) / 30)) for y in (0.1, 0.2, 0.3, 0.4, 0.5)],
         (pytest.approx(17 / 30), pytest.approx(23 / 45)),

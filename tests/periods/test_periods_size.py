@@ -71,7 +71,7 @@ def test_dates_for_least_work_and_for_ends():
 def test_what_would_take_too_long_is_refused(monkeypatch):
     rows = [(2, 5.0, 1.0, "running"), (4, 5.0, 1.0, "checkpointed"), (8, 5.0, 1.0, "stopped")]
     instance = Instance(100.0, 10, jobs_of(*rows))
-    # 3 jobs, tables of 5 x 6 cells (two processors count as one) at 2 dates, and one of 6 at 0
+    # 3 jobs, tables of 5 x 6 cells (two processors count as one) at 2 times, and one of 6 at 0
     monkeypatch.setattr(plans, "MOST_STEPS", 3 * (2 * 30 + 6))
     plan(instance, least={"0": Least(1.0)})
     with pytest.raises(TooLargeError, match="1 plans with 4 dates each, of 3 jobs and tables of 30 cells, take more"):

@@ -14,8 +14,8 @@ from tiny import ONE, STEPS, TWO, brute_force, instance
 from batwatt.errors import InputError
 from batwatt.systems.powercap.optimum import exact
 from batwatt.systems.powercap.optimum.bound import Relaxation
-from batwatt.systems.powercap.optimum.optimum import Budget, optimise
-from batwatt.systems.powercap.optimum.prices import Prices
+from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise
+from batwatt.systems.powercap.optimum.prices import PowerPrices
 from batwatt.systems.powercap.optimum.problem import make_problem
 from batwatt.systems.powercap.optimum.schedule import check
 
@@ -31,9 +31,9 @@ def test_the_optimum_is_that_of_brute_force(seed, kinds):
     least = brute_force(platform, workload, problem.caps_w[:STEPS], *kinds)
     if least == float("inf"):
         with pytest.raises(InputError):
-            optimise(problem, Budget(effort=2))
+            optimise(problem, SearchBudget(effort=2))
         return
-    solution = optimise(problem, Budget(effort=2))
+    solution = optimise(problem, SearchBudget(effort=2))
     assert solution.proven
     assert (solution.value - 1.0) * len(workload.jobs) == pytest.approx(least, abs=1e-6)
     assert solution.bound <= solution.value + 1e-12
@@ -46,7 +46,7 @@ def test_twenty_jobs_four_servers_and_48_steps_are_proven_at_light_load(run_s, s
     problem = small(seed, run_s, 850.0)
     assert len(problem.tasks) == 20 and sum(kind.count for kind in problem.kinds) == 4
     assert problem.envelope_steps == 48
-    solution = optimise(problem, Budget(effort=8))
+    solution = optimise(problem, SearchBudget(effort=8))
     assert solution.proven and solution.value > 1.001
     assert solution.value == pytest.approx(solution.bound, rel=1e-5)
     check(problem, solution.schedule)
@@ -54,7 +54,7 @@ def test_twenty_jobs_four_servers_and_48_steps_are_proven_at_light_load(run_s, s
 
 def test_what_is_not_proven_is_not_called_so():
     problem = small(2, 200.0, 750.0)
-    solution = optimise(problem, Budget(effort=1))
+    solution = optimise(problem, SearchBudget(effort=1))
     check(problem, solution.schedule)
     assert not solution.proven
     assert 1.0 < solution.bound < solution.value == problem.mean_slowdown(solution.schedule.starts)
@@ -63,7 +63,7 @@ def test_what_is_not_proven_is_not_called_so():
 
 def test_an_interrupt_stops_the_proof_and_keeps_what_is_known(monkeypatch):
     problem = small(2, 200.0, 750.0)
-    known = optimise(problem, Budget(effort=1)).schedule
+    known = optimise(problem, SearchBudget(effort=1)).schedule
     asked = []
 
     def interrupted(*args, **how):
@@ -86,7 +86,7 @@ def test_runs_that_the_caps_forbid_are_left_out_of_the_bound():
     relaxation = Relaxation(problem)
     # so the 60 s begin when it has woken, 20 s after the beginning, even if watts and servers cost nothing
     assert relaxation.evaluate(relaxation.best.prices)[0] == pytest.approx(620 / 60)
-    assert optimise(problem, Budget(effort=1)).value == pytest.approx(1 + 620 / 60)
+    assert optimise(problem, SearchBudget(effort=1)).value == pytest.approx(1 + 620 / 60)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 5])
@@ -96,7 +96,7 @@ def test_delays_on_mixed_servers_are_priced_at_the_least_power(parts):
     problem = make_problem(platform, workload_of(job(0, 0, 3, 500, flops=False)), envelope(400.0, 400.0))
     relaxation = Relaxation(problem, parts)
     slots = len(relaxation.begins) - 1
-    prices = Prices(relaxation.begins, np.full(slots, 1e-8), np.zeros((2, slots)))
+    prices = PowerPrices(relaxation.begins, np.full(slots, 1e-8), np.zeros((2, slots)))
     cost, _ = relaxation.least(0, prices)
     least_w = min(
         sum(n * (problem.kinds[k].powers_w[d] - problem.kinds[k].rest_w) for k, d, n in mode.parts)

@@ -20,7 +20,7 @@ from batwatt.results.writers import write_record
 from batwatt.run.find_scheduler import make_scheduler
 from batwatt.systems.powercap.optimum.bound import Relaxation
 from batwatt.systems.powercap.optimum.insertion import Inserter
-from batwatt.systems.powercap.optimum.optimum import Budget, optimise
+from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise
 from batwatt.systems.powercap.optimum.plan_file import read_plan, write_plan
 from batwatt.systems.powercap.optimum.prices import mode_tables
 from batwatt.systems.powercap.optimum.problem import make_problem
@@ -94,7 +94,7 @@ def test_the_replay_gives_what_the_proof_claims(seed):
     workload = workload_of(*jobs)
     series = envelope(*(float(rng.integers(150, 440)) for _ in range(6)), 440.0)
     problem = make_problem(platform, workload, series)
-    solution = optimise(problem, Budget(effort=1))
+    solution = optimise(problem, SearchBudget(effort=1))
     metrics = replay(problem, solution.schedule, platform, workload, series)
     assert metrics.mean_slowdown == pytest.approx(solution.value, rel=1e-6)
     assert (metrics.violations, metrics.killed_power, metrics.killed_walltime) == (0, 0, 0)

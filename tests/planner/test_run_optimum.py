@@ -23,7 +23,7 @@ from batwatt.results.metrics import METRICS
 from batwatt.run.optimum import run_optimum
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
-from batwatt.systems.powercap.optimum.optimum import Budget, Stand, optimise
+from batwatt.systems.powercap.optimum.optimum import SearchBudget, Stand, optimise
 from batwatt.systems.powercap.optimum.problem import make_problem
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,7 +138,7 @@ def test_a_signal_in_the_search_keeps_the_best_so_far(tmp_path, monkeypatch, cap
 def test_no_run_that_keeps_the_rules_is_below_the_bound(spec):
     platform, workload, envelope = read_platform(SMALL), read_workload(spec.workload), read_series(spec.envelope)
     problem = make_problem(platform, workload, envelope)
-    best = optimise(problem, Budget(effort=1))
+    best = optimise(problem, SearchBudget(effort=1))
     kept = 0
     for placement, order, response in itertools.product(
         ("easy", "first-fit"), ("asc", "fcfs", "slowdown"), ("none", "idfs", "idsb", "hfld", "frugal")

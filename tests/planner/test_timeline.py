@@ -7,10 +7,10 @@ import pytest
 from builders import envelope, job, machine, workload_of
 
 from batwatt.errors import InputError
-from batwatt.systems.powercap.optimum.optimum import Budget, optimise
+from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise
 from batwatt.systems.powercap.optimum.problem import make_problem
 from batwatt.systems.powercap.optimum.schedule import BrokenScheduleError, KindCounts, Schedule, check, of_timeline
-from batwatt.systems.powercap.optimum.timeline import Timeline
+from batwatt.systems.powercap.optimum.timeline import PowerTimeline
 
 
 def problem_of(*jobs, watts=(300.0,), platform=None):
@@ -47,7 +47,7 @@ def test_mixed_modes_slow_the_faster_kind_down():
 
 def test_the_power_of_a_run_in_every_step():
     problem = problem_of(job(0, 0, 1, 60, flops=True), watts=(300.0, 300.0, 300.0, 300.0))
-    timeline = Timeline(problem)
+    timeline = PowerTimeline(problem)
     # both fall asleep in the first step, 20 W each, then sleep at 5 W
     assert list(timeline.power_w[:3]) == [40, 10, 10]
     # 60 s from the beginning of the third step: awake before, so woken in the second; asleep after
@@ -61,7 +61,7 @@ def test_the_power_of_a_run_in_every_step():
 
 def test_a_run_that_breaks_the_cap_changes_nothing():
     problem = problem_of(job(0, 0, 2, 60, flops=True), watts=(300.0, 150.0, 300.0))
-    timeline = Timeline(problem)
+    timeline = PowerTimeline(problem)
     before = timeline.power_w.copy()
     assert not timeline.put(0, 320_000, mode_of(problem, 0, 0))
     assert (timeline.power_w == before).all() and not timeline.runs
@@ -70,7 +70,7 @@ def test_a_run_that_breaks_the_cap_changes_nothing():
 
 def test_jobs_that_follow_each_other_share_a_server_and_its_state():
     problem = problem_of(job(0, 0, 2, 60, flops=True), job(1, 0, 2, 60, flops=True))
-    timeline = Timeline(problem)
+    timeline = PowerTimeline(problem)
     assert timeline.put(0, 0, mode_of(problem, 0, 0))
     assert not timeline.put(1, 60_000, mode_of(problem, 1, 1))
     assert not timeline.put(1, 59_999, mode_of(problem, 1, 0))
@@ -85,7 +85,7 @@ def test_the_books_do_not_depend_on_their_history():
         for i in range(12)
     ]
     problem = problem_of(*jobs, watts=(420.0, 300.0, 420.0), platform=machine(3, 2))
-    timeline = Timeline(problem)
+    timeline = PowerTimeline(problem)
     for _ in range(400):
         task = int(rng.integers(12))
         if task in timeline.runs:
@@ -93,7 +93,7 @@ def test_the_books_do_not_depend_on_their_history():
         else:
             mode = int(rng.integers(len(problem.tasks[task].modes)))
             timeline.put(task, problem.tasks[task].submit + int(rng.integers(0, 9000)) * 1000, mode)
-    fresh = Timeline(problem)
+    fresh = PowerTimeline(problem)
     for task, run in timeline.runs.items():
         fresh.restore(task, run)
     assert len(timeline.runs) >= 4
@@ -139,4 +139,4 @@ def test_steps_shorter_than_a_transition_are_named_if_they_are_the_reason():
     # 20 s to wake, steps of 15 s: both servers stay awake, 80 W at least
     problem = make_problem(machine(2), workload_of(job(0, 0, 1, 60, flops=True)), envelope(*[70.0] * 9, step=15.0))
     with pytest.raises(InputError, match="transition outlasts a step"):
-        optimise(problem, Budget(effort=1))
+        optimise(problem, SearchBudget(effort=1))

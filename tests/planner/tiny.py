@@ -40,7 +40,7 @@ def platform_of(*kinds: dict[str, Any]) -> Platform:
 
 
 def instance(seed: int, *kinds: dict[str, Any]) -> tuple[Platform, Workload, Series]:
-    """Three jobs on two servers, caps that let them run for four steps; all dates multiples of 5 s."""
+    """Three jobs on two servers, caps that let them run for four steps; all times multiples of 5 s."""
     rng = np.random.default_rng(seed)
     jobs = []
     for name in range(3):

@@ -10,7 +10,7 @@ from builders import workload_of
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.platforms.machines import Machines, machines_platform
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.series import Series
 
@@ -32,7 +32,7 @@ def play(rows, capacity, machines, cores=1, between=None, energy=False, **option
     """The record of a run on the embedded engine."""
     work = workload_of(*rows, nb_res=machines * cores)
     config = EngineConfig(energy=energy, dynamic_jobs=True, profile_reuse=True)
-    engine = Engine(machines_platform(Machines(machines, cores)), [work], config)
+    engine = Engine(machines_platform(MachineSpec(machines, cores)), [work], config)
     scheduler = Checkpoint({"capacity": capacity, "switch": energy} | options)
     return simulate(engine, scheduler, between)
 

@@ -18,24 +18,24 @@ class Talk:
         self.names: list[str] = []
         self.jobs: dict[str, MachineJob] = {}
 
-    def at(self, date_s: float, *jobs: str, alive: int | None = None) -> str:
-        """Go on to a date; jobs are `name length cores [release [run]]`."""
+    def at(self, time_s: float, *jobs: str, alive: int | None = None) -> str:
+        """Go on to a time; jobs are `name length cores [release [run]]`."""
         made = []
         for text in jobs:
             name, length, cores, *more = text.split()
-            release = float(more[0] if more else date_s)
+            release = float(more[0] if more else time_s)
             run = float(more[1]) if more[1:] else float(length)
             self.jobs[name] = MachineJob(len(self.names), release, float(length), run, int(cores))
             self.names.append(name)
             made.append(self.jobs[name])
-        return self.text(self.planner.advance(float(date_s), alive, made))
+        return self.text(self.planner.advance(float(time_s), alive, made))
 
-    def ends(self, name: str, date_s: float) -> str:
-        return self.text(self.planner.ended(self.names.index(name), float(date_s)))
+    def ends(self, name: str, time_s: float) -> str:
+        return self.text(self.planner.ended(self.names.index(name), float(time_s)))
 
-    def text(self, told) -> str:
+    def text(self, decisions) -> str:
         words = []
-        for n in told:
+        for n in decisions:
             words.append(f"{self.names[n]}@{self.planner.machine_of(n)}" if n >= 0 else f"-{self.names[-1 - n]}")
         return " ".join(words)
 

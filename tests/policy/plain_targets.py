@@ -1,11 +1,11 @@
-"""The target strategies once more, plain and slow: no profiles and no heap, every date is looked for among all jobs.
+"""The target strategies once more, plain and slow: no profiles and no heap, every time is looked for among all jobs.
 
 Written from docs/riskaware.md, to be compared with `batwatt.systems.riskaware.targets`. Where the text leaves room,
 this is how it is read here:
 
-- what happens at one date is in the order of machines, then of jobs; M_use is updated after each start and each end;
-- the cores in use on a machine are looked at when a job starts or ends there, as they are planned from that date on: a
-  job that ends at that very date does not count;
+- what happens at one time is in the order of machines, then of jobs; M_use is updated after each start and each end;
+- the cores in use on a machine are looked at when a job starts or ends there, as they are planned from that time on: a
+  job that ends at that very time does not count;
 - after a change of the number of machines all that runs counts as planned, and is told to start once more: these
   starts and those of jobs that start now go by machine, then by job, with an update of M_use after each.
 """
@@ -56,42 +56,42 @@ class PlainTargets:
         self.alive = self.usable = 0
         self.begun = False
         self.worst_stretch = 1.0
-        self.told: list[int] = []
+        self.decisions: list[int] = []
         self.ghost = False  # a job that was dropped waits on machine 0 until the machine is cleared
 
-    def advance(self, date_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> list[int]:
-        self.told = []
+    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> list[int]:
+        self.decisions = []
         if alive is not None and not self.begun:
             between = self.rules.always if self.rules.paper else (alive + self.rules.always) // 2
             first = between if self.rules.usable is None else self.rules.usable
             self.begun, self.alive, self.usable = True, alive, min(max(1, first), alive)
-        self.happen(date_s)
+        self.happen(time_s)
         if alive is not None and alive != self.alive:
-            self.change(date_s, alive)
+            self.change(time_s, alive)
         for job in arrivals:
             known = Known(job.number, job.release_s, job.length_s, job.run_s, job.cores, self.category(job.length_s))
             self.jobs.append(known)
             if known.run_s < known.length_s:
-                self.map(known, 0, self.alive, date_s, drop=self.rules.drop)
+                self.map(known, 0, self.alive, time_s, drop=self.rules.drop)
             else:
-                self.map(known, self.target(known), self.rules.distance, date_s)
-            self.happen(date_s)
-        return self.told
+                self.map(known, self.target(known), self.rules.distance, time_s)
+            self.happen(time_s)
+        return self.decisions
 
-    def ended(self, number: int, date_s: float) -> list[int]:
-        self.told = []
+    def ended(self, number: int, time_s: float) -> list[int]:
+        self.decisions = []
         job = self.jobs[number]
         job.state = OVER
         self.ghost = self.ghost and job.machine != 0
-        self.stretch(job, date_s)
+        self.stretch(job, time_s)
         waiting = [other for other in self.on(job.machine) if other.state == WAITS]
         for other in waiting:
             other.state = "is planned anew"
         for other in sorted(waiting, key=lambda other: (other.start_s, other.number)):
-            self.plan(other, other.machine, self.earliest(other, other.machine, date_s))
-        self.look(job.machine, date_s)
-        self.happen(date_s)
-        return self.told
+            self.plan(other, other.machine, self.earliest(other, other.machine, time_s))
+        self.look(job.machine, time_s)
+        self.happen(time_s)
+        return self.decisions
 
     # the local queues -----------------------------------------------------------------------------------------
 
@@ -99,14 +99,14 @@ class PlainTargets:
         """What runs or is planned on a machine."""
         return [job for job in self.jobs if job.machine == machine and job.state in (WAITS, RUNS)]
 
-    def cores_at(self, machine: int, date_s: float) -> int:
-        return sum(job.cores for job in self.on(machine) if job.start_s <= date_s < job.end_s)
+    def cores_at(self, machine: int, time_s: float) -> int:
+        return sum(job.cores for job in self.on(machine) if job.start_s <= time_s < job.end_s)
 
     def earliest(self, job: Known, machine: int, now_s: float) -> float:
         others = self.on(machine)
         for start_s in sorted({now_s} | {other.end_s for other in others if other.end_s > now_s}):
-            dates = {start_s} | {other.start_s for other in others if start_s < other.start_s < start_s + job.run_s}
-            if all(self.cores_at(machine, date_s) + job.cores <= self.cores for date_s in dates):
+            times = {start_s} | {other.start_s for other in others if start_s < other.start_s < start_s + job.run_s}
+            if all(self.cores_at(machine, time_s) + job.cores <= self.cores for time_s in times):
                 return start_s
         raise AssertionError("after all others have ended there is room")
 
@@ -180,15 +180,15 @@ class PlainTargets:
             while self.utilisation(self.usable) > self.rules.high and self.usable < self.alive:
                 self.usable += 1
 
-    def look(self, machine: int, date_s: float) -> None:
+    def look(self, machine: int, time_s: float) -> None:
         """Note the cores in use there, then update M_use."""
-        self.in_use[machine] = self.cores_at(machine, date_s)
+        self.in_use[machine] = self.cores_at(machine, time_s)
         self.update()
 
     # what happens ---------------------------------------------------------------------------------------------
 
     def events(self) -> list[tuple[float, int, int, int]]:
-        """(date, kind, machine, job) of all that is to come."""
+        """(time, kind, machine, job) of all that is to come."""
         found = []
         for job in self.jobs:
             if job.again is not None:
@@ -201,17 +201,17 @@ class PlainTargets:
 
     def happen(self, until_s: float) -> None:
         while due := [event for event in self.events() if event[0] <= until_s]:
-            date_s, kind, machine, number = min(due)
+            time_s, kind, machine, number = min(due)
             job = self.jobs[number]
             if kind == END:
                 job.state = OVER
-                self.stretch(job, date_s)
+                self.stretch(job, time_s)
             elif job.again is not None:
                 job.again = None
             else:
                 job.state = RUNS
-                self.told.append(number)
-            self.look(machine, date_s)
+                self.decisions.append(number)
+            self.look(machine, time_s)
 
     def change(self, now_s: float, alive: int) -> None:
         before, grows, self.alive = self.alive, alive > self.alive, alive
@@ -228,7 +228,7 @@ class PlainTargets:
                 job.again = now_s
                 continue
             if job.state == RUNS:
-                self.told.append(-1 - job.number)
+                self.decisions.append(-1 - job.number)
                 job.run_s = job.length_s
             if job.state != OVER:
                 job.state = "is mapped anew"

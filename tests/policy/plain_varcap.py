@@ -1,8 +1,8 @@
 """The scheduler varcap once more, plain and slow: an event loop of its own, without engine, tables or numpy.
 
-Written from docs/varcap.md, to be compared with `schedulers/varcap.py`. What happens at one date happens in the order
+Written from docs/varcap.md, to be compared with `schedulers/varcap.py`. What happens at one time happens in the order
 ends, change of capacity, submissions, pass; jobs that were killed wait again after that pass, and get one of their own,
-as Batsim tells of them in another message. Instances to be compared have dates at which nothing else coincides.
+as Batsim tells of them in another message. Instances to be compared have times at which nothing else coincides.
 
 Where the text leaves room, this is how it is read here:
 
@@ -26,7 +26,7 @@ LONG, SHORT = "long", "short"
 
 @dataclass(frozen=True)
 class PlainJob:
-    """A job; `cpus` cores, `memory` for all of it, dates and times in s."""
+    """A job; `cpus` cores, `memory` for all of it, times and times in s."""
 
     id: str
     submit_s: float
@@ -131,17 +131,17 @@ class PlainVarcap:
 
     def play(self) -> list[Ran]:
         while True:
-            dates = [run.end_s for run in self.running]
-            dates += [job.submit_s for job in self.to_come[:1]] + [date_s for date_s, _ in self.steps[:1]]
-            if not dates:
+            times = [run.end_s for run in self.running]
+            times += [job.submit_s for job in self.to_come[:1]] + [time_s for time_s, _ in self.steps[:1]]
+            if not times:
                 assert not self.waiting, f"{self.waiting} wait for ever"
                 return self.log
-            self.now_s = min(dates)
+            self.now_s = min(times)
             self.happen()
 
     def happen(self) -> None:
-        """All of one date."""
-        # dates that differ by rounding are one
+        """All of one time."""
+        # times that differ by rounding are one
         late_s = self.now_s + 1e-7
         for run in [run for run in self.running if run.end_s <= late_s]:
             self.ends(run, "completed")
@@ -239,9 +239,9 @@ class PlainVarcap:
                 until_s[m] = max(until_s[m], run.first_s + self.assumed_s(run.job))
         horizon_s = self.now_s + 3600.0 * self.rules.foresight_h
         from_s = self.now_s if self.width(job) > 1 else until_s[machine]
-        for date_s, count in self.steps:
-            if date_s <= horizon_s and from_s <= date_s < self.now_s + self.assumed_s(job):
-                busy = sum(end_s > date_s for end_s in until_s.values())
+        for time_s, count in self.steps:
+            if time_s <= horizon_s and from_s <= time_s < self.now_s + self.assumed_s(job):
+                busy = sum(end_s > time_s for end_s in until_s.values())
                 if busy + self.width(job) > count:
                     return False
         return True
@@ -374,5 +374,5 @@ class PlainVarcap:
 
 
 def plain_runs(jobs: Sequence[PlainJob], capacity: Sequence[tuple[float, int]], rules: Rules) -> list[Ran]:
-    """The runs of these jobs, in the order of their ends; `capacity` are rows of date in s and machines."""
+    """The runs of these jobs, in the order of their ends; `capacity` are rows of time in s and machines."""
     return PlainVarcap(jobs, capacity, rules).play()

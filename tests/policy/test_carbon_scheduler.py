@@ -21,7 +21,7 @@ from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import Phase, PhaseModel, constant
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.results.writers import write_record
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -29,7 +29,7 @@ from batwatt.systems.carbon.account import account
 from batwatt.systems.carbon.execution import ShiftJob
 
 HOURLY = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0] * 6
-COURSE = Course.regular(HOURLY)
+COURSE = SignalIntegral.regular(HOURLY)
 TRAINING = PhaseModel(
     (Phase("start", 600.0, 60.0),),
     tuple(Phase(*row) for row in [("train", 1800.0, 220.0), ("eval", 300.0, 66.0), ("save", 120.0, 105.0, True)] * 3),

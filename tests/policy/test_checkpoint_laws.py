@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_laws import ThroughText
 from test_machine_races import Race
 
-from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, RECOVERY, WINDOW_OVER
 from batwatt.run.run import run as carry_out
 from batwatt.run.spec import RunSpec
@@ -63,8 +63,8 @@ def as_written(record):
     return [tuple(round(value, 5) if isinstance(value, float) else value for value in row) for row in record.jobs]
 
 
-def alive_at(values, step_s, date_s):
-    return values[min(int((date_s + LAG_S) / step_s), len(values) - 1)]
+def alive_at(values, step_s, time_s):
+    return values[min(int((time_s + LAG_S) / step_s), len(values) - 1)]
 
 
 def check_machines(record, values, step_s):
@@ -151,7 +151,7 @@ def test_the_text_of_the_wire_changes_nothing(rows, values, step_s, options):
     told = run(rows, values, step_s, options, between=ThroughText)
     if step_s % 0.5 == 0.0:
         assert as_written(told) == as_written(record)
-    else:  # dates that the text has not
+    else:  # times that the text has not
         check_machines(told, values, step_s)
         ended = set()
         for row in load(rows):
@@ -174,7 +174,13 @@ def test_files_of_the_wire_and_of_a_real_batsim(tmp_path):
         for engine in engines:
             prefix = tmp_path / f"{engine}{number}"
             spec = RunSpec(
-                Machines(6, 1), trace, "checkpoint", {"switch": False, **case}, prefix, engine=engine, capacity=capacity
+                MachineSpec(6, 1),
+                trace,
+                "checkpoint",
+                {"switch": False, **case},
+                prefix,
+                engine=engine,
+                capacity=capacity,
             )
             found[engine] = json.dumps(carry_out(spec).metrics.as_dict())
         assert found["wire"] == found["embedded"]

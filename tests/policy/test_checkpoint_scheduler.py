@@ -15,8 +15,8 @@ from batwatt.model.series import Series
 from batwatt.model.workload import WINDOW_OVER
 from batwatt.systems.checkpoint import period_plan as plans
 from batwatt.systems.checkpoint.instance import PeriodJob
-from batwatt.systems.checkpoint.period_plan import NoPlanError
-from batwatt.systems.checkpoint.sequence import Course, follow
+from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError
+from batwatt.systems.checkpoint.sequence import CapacitySequence, follow
 
 ENDLESS_S = 1e7
 FIGURE_1 = [row_of(number, 0, ENDLESS_S, cpus) for number, cpus in enumerate((3, 3, 5, 8, 8), 1)]
@@ -97,7 +97,7 @@ def test_a_recovery_that_a_fall_ends_loses_nothing():
 
 
 def test_a_checkpoint_that_is_due_as_the_recovery_ends():
-    # b recovers up to the date at which it is to be checkpointed, or a moment later: machines take a microsecond
+    # b recovers up to the time at which it is to be checkpointed, or a moment later: machines take a microsecond
     rows = [row_of("a", 0, ENDLESS_S, 1), row_of("b", 0, ENDLESS_S, 1)]
     capacity = series_of(*((100 * i, 2 - i % 2) for i in range(8)))
     record = play(rows, capacity, 2, energy=True, checkpoint_s=10, recovery_s=90, until_s=700, k=1)
@@ -199,7 +199,7 @@ def test_tables_that_are_too_large_stop_nothing(monkeypatch, objective):
 
 
 small = st.integers(0, 9)
-courses = st.integers(3, 14).flatmap(
+sequences = st.integers(3, 14).flatmap(
     lambda machines: st.fixed_dictionaries(
         {
             "machines": st.just(machines),
@@ -217,7 +217,7 @@ courses = st.integers(3, 14).flatmap(
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-@given(courses)
+@given(sequences)
 def test_the_engine_gives_what_plans_claim(drawn):
     machines, capacities = drawn["machines"], [drawn["first"]]
     for move in drawn["moves"]:
@@ -226,7 +226,7 @@ def test_the_engine_gives_what_plans_claim(drawn):
     drawn["min_yield"] *= drawn["method"] == "dp"
     jobs = [(min(p, min(capacities)), drawn["constant"] or c + 1, r) for p, c, r in drawn["jobs"]]
     chosen = {name: drawn[name] for name in ("method", "min_yield", "cover")}
-    course = Course(
+    sequence = CapacitySequence(
         100.0,
         tuple(capacities),
         min(4, max(capacities)),
@@ -235,13 +235,13 @@ def test_the_engine_gives_what_plans_claim(drawn):
         new=frozenset(str(n) for n in range(len(jobs))),
     )
     try:
-        claimed = follow(course, objective=drawn["prepare"], **chosen)
-    except (NoPlanError, ValueError):
+        claimed = follow(sequence, objective=drawn["prepare"], **chosen)
+    except (NoPeriodPlanError, ValueError):
         assume(False)
     rows = [row_of(n, 0, ENDLESS_S, p, checkpoint_s=c, recovery_s=r) for n, (p, c, r) in enumerate(jobs)]
     capacity = series_of(*((100 * n, p) for n, p in enumerate(capacities)))
     end_s = 100.0 * len(capacities)
-    record = play(rows, capacity, machines, k=course.k, prepare=drawn["prepare"], until_s=end_s, **chosen)
+    record = play(rows, capacity, machines, k=sequence.k, prepare=drawn["prepare"], until_s=end_s, **chosen)
     spans = [(name, *span) for name, all_of in spans_of(record).items() for span in all_of]
     for job, (cpus, _, _) in enumerate(jobs):
         worked = math.fsum(end - begin for name, kind, begin, end, *_ in spans if name == str(job) and kind == "work")

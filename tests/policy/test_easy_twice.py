@@ -37,10 +37,10 @@ class PlainEasy(Placement):
         if not queue:
             return starts
         head, count, shadow, spare = queue.pop(0), len(free), math.inf, 0
-        for date in sorted({end for end, _ in ends}):
-            count = len(free) + sum(hosts for end, hosts in ends if end <= date)
+        for time in sorted({end for end, _ in ends}):
+            count = len(free) + sum(hosts for end, hosts in ends if end <= time)
             if count >= head.hosts:
-                shadow, spare = date, count - head.hosts
+                shadow, spare = time, count - head.hosts
                 break
         for waiting in queue:
             if waiting.hosts > len(free):

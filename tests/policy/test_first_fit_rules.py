@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from machine_talk import Talk
 
-from batwatt.systems.riskaware.first_fit import FirstFit
+from batwatt.systems.riskaware.first_fit import FirstFitStrategy
 
 
 def as_the_text(machines: int, cores: int, alive: int | None = None, rng=None) -> Talk:
-    talk = Talk(FirstFit(machines, cores, rng, as_published=False))
+    talk = Talk(FirstFitStrategy(machines, cores, rng, as_published=False))
     assert talk.at(0, alive=machines if alive is None else alive) == ""
     return talk
 
@@ -70,7 +70,7 @@ def test_ends_at_one_date_are_looked_at_machine_by_machine():
     talk = as_the_text(2, 2)
     talk.at(0, "a 10 2", "b 10 2")
     talk.at(1, "one 5 1", "two 5 2")
-    # machine 0 is free first: one goes there, two has to wait for machine 1, of the same date
+    # machine 0 is free first: one goes there, two has to wait for machine 1, of the same time
     assert talk.at(10) == "one@0 two@1"
 
 
@@ -172,7 +172,7 @@ def test_an_end_planned_before_a_kill_does_not_happen():
 
 
 def test_as_published_the_last_room_waits_for_the_next_end():
-    talk = Talk(FirstFit(2, 4))
+    talk = Talk(FirstFitStrategy(2, 4))
     talk.at(0, alive=2)
     # b starts; a asks for all that is free on the emptiest and waits; c is thinner
     assert talk.at(0, "b 10 3", "a 10 4", "c 20 1") == "b@0 c@0"
@@ -184,7 +184,7 @@ def test_as_published_the_last_room_waits_for_the_next_end():
 
 
 def test_as_published_the_last_room_is_taken_after_a_change():
-    talk = Talk(FirstFit(2, 4))
+    talk = Talk(FirstFitStrategy(2, 4))
     talk.at(0, alive=2)
     assert talk.at(0, "z 100 1", "a 10 4") == "z@0"
     assert talk.at(5, alive=1) == ""
@@ -193,11 +193,11 @@ def test_as_published_the_last_room_is_taken_after_a_change():
 
 def test_as_published_looks_at_machines_in_an_order_shuffled_once():
     machines = 8
-    talk = Talk(FirstFit(machines, 2, np.random.default_rng(3)))
+    talk = Talk(FirstFitStrategy(machines, 2, np.random.default_rng(3)))
     talk.at(0, alive=machines)
     rank = np.random.default_rng(3).permutation(machines)
-    told = talk.at(0, *(f"j{i} {1000 - i} 1" for i in range(machines)))
-    assert told == " ".join(f"j{i}@{m}" for i, m in enumerate(np.repeat(np.argsort(rank), 2)[:machines]))
+    decisions = talk.at(0, *(f"j{i} {1000 - i} 1" for i in range(machines)))
+    assert decisions == " ".join(f"j{i}@{m}" for i, m in enumerate(np.repeat(np.argsort(rank), 2)[:machines]))
     # the highest go, whatever the order: what runs on them is killed
     highest = [f"j{i}" for i, m in enumerate(np.repeat(np.argsort(rank), 2)[:machines]) if m >= 5]
     killed = [word[1:] for word in talk.at(1, alive=5).split() if word.startswith("-")]
@@ -210,7 +210,7 @@ def test_as_published_looks_at_machines_in_an_order_shuffled_once():
 
 def test_the_order_is_that_of_the_seed():
     def first(seed: int) -> str:
-        talk = Talk(FirstFit(50, 2, np.random.default_rng(seed)))
+        talk = Talk(FirstFitStrategy(50, 2, np.random.default_rng(seed)))
         talk.at(0, alive=50)
         return talk.at(0, "a 10 1")
 
@@ -222,11 +222,11 @@ def test_as_the_text_random_machines_go():
     def gone(seed: int) -> tuple[int, ...]:
         talk = as_the_text(10, 2, rng=np.random.default_rng(seed))
         talk.at(0, *(f"j{i} 100 2" for i in range(10)))
-        told = talk.at(10, alive=7)
+        decisions = talk.at(10, alive=7)
         alive = list(talk.planner.machines_alive())
         assert alive == sorted(alive) and len(alive) == 7
         # machine i had job i: those of the machines that went are killed and no other
-        assert told == " ".join(f"-j{i}" for i in range(10) if i not in alive)
+        assert decisions == " ".join(f"-j{i}" for i in range(10) if i not in alive)
         return tuple(i for i in range(10) if i not in alive)
 
     sets = [gone(seed) for seed in range(20)]
@@ -247,7 +247,7 @@ def test_as_the_text_machines_are_looked_at_in_order_and_the_lowest_come_back():
 
 @pytest.mark.parametrize("as_published", [True, False])
 def test_jobs_are_only_changed_by_a_kill(as_published):
-    talk = Talk(FirstFit(2, 2, as_published=as_published))
+    talk = Talk(FirstFitStrategy(2, 2, as_published=as_published))
     talk.at(0, alive=2)
     talk.at(0, "a 30 1 -10 20", "b 30 1")
     before = replace(talk.jobs["a"])

@@ -13,7 +13,7 @@ from builders import ASLEEP_FAST, ASLEEP_SLOW, envelope, job, machine, simulated
 from test_response_rules import Job, cluster_of
 
 from batwatt.errors import InputError
-from batwatt.systems.powercap.forecast import Forecast
+from batwatt.systems.powercap.forecast import EnvelopeForecast
 from batwatt.systems.powercap.frugal import Frugal
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.systems.powercap.server_plan import Plan
@@ -27,8 +27,8 @@ def waiting(cluster, *widths):
     return cluster
 
 
-def respond(cluster, cap, foretold=(), **parameters):
-    plan = Plan(cluster, tuple(foretold))
+def respond(cluster, cap, forecast=(), **parameters):
+    plan = Plan(cluster, tuple(forecast))
     Frugal(**parameters).respond(plan, cap)
     return plan
 
@@ -228,15 +228,15 @@ def test_parameters_out_of_range(parameters):
 
 def test_an_exact_forecast_tells_the_steps_that_follow():
     series = envelope(10.0, 20.0, 30.0)
-    assert Forecast(series, 2).after(0.0) == (20.0, 30.0)
-    assert Forecast(series, 2).after(299.0) == (20.0, 30.0)
-    assert Forecast(series, 2).after(300.0) == (30.0, 30.0)  # the last value holds
-    assert Forecast(series, 0).after(0.0) == ()
+    assert EnvelopeForecast(series, 2).after(0.0) == (20.0, 30.0)
+    assert EnvelopeForecast(series, 2).after(299.0) == (20.0, 30.0)
+    assert EnvelopeForecast(series, 2).after(300.0) == (30.0, 30.0)  # the last value holds
+    assert EnvelopeForecast(series, 0).after(0.0) == ()
 
 
 def test_a_forecast_errs_as_much_as_it_is_told():
     series = envelope(*[100.0] * 3000)
-    forecast = Forecast(series, 4, error=0.1, seed=1)
+    forecast = EnvelopeForecast(series, 4, error=0.1, seed=1)
     told = [forecast.after(300.0 * i) for i in range(2000)]
     for ahead in range(4):
         values = [row[ahead] for row in told]
@@ -245,8 +245,8 @@ def test_a_forecast_errs_as_much_as_it_is_told():
         assert mean == pytest.approx(100.0, abs=1.5)
         assert spread == pytest.approx(10.0 * math.sqrt(ahead + 1), rel=0.08)
     assert forecast.after(600.0) == told[2]
-    assert Forecast(series, 4, error=0.1, seed=2).after(600.0) != told[2]
-    assert min(min(Forecast(series, 4, error=5.0).after(300.0 * i)) for i in range(50)) == 0.0
+    assert EnvelopeForecast(series, 4, error=0.1, seed=2).after(600.0) != told[2]
+    assert min(min(EnvelopeForecast(series, 4, error=5.0).after(300.0 * i)) for i in range(50)) == 0.0
 
 
 def test_a_forecast_needs_the_file_of_an_envelope():

@@ -50,7 +50,7 @@ class Witness(EnvelopeScheduler):
         self.checked: list[str] = []
         super().onSimulationBegins()
 
-    def _respond(self, change, foretold_w=()):
+    def _respond(self, change, forecast_w=()):
         locked = self.cluster.locked
         before = list(self.cluster.pstate)
         plan = Plan(self.cluster)
@@ -64,7 +64,7 @@ class Witness(EnvelopeScheduler):
             if awake and not asleep.exceeds(self.injector.cap_w):
                 self.checked.append(f"at {self.bs.time()} the cap is exceeded with servers {awake} awake, for nothing")
         self.promises.append((self.bs.time(), self.injector.cap_w, plan.power_w))
-        return super()._respond(change, foretold_w)
+        return super()._respond(change, forecast_w)
 
 
 class ThroughText:
@@ -179,11 +179,11 @@ def test_the_text_of_the_wire_changes_nothing(combination, rows, caps, on_kill):
 @settings(max_examples=200, deadline=None)
 @given(combination=st.sampled_from([c for c in COMBINATIONS if c[2] != "none"]), rows=jobs_of, caps=powers)
 def test_an_envelope_told_by_events_gives_the_same_result(combination, rows, caps):
-    # without work to do, whether a step at the very date of Batsim's last words acts depends on how it splits messages
+    # without work to do, whether a step at the very time of Batsim's last words acts depends on how it splits messages
     rows = [(at, min(hosts, FAST + SLOW), *rest) for at, hosts, *rest in rows]
     assume(rows)
     if make("response", combination[2]).between_steps:
-        # it looks at the queue: whether it sees a job of the very date of a step depends on that, too
+        # it looks at the queue: whether it sees a job of the very time of a step depends on that, too
         rows = [(at + 0.5 if at % 300 == 0.0 else at, *rest) for at, *rest in rows]
     with tempfile.TemporaryDirectory() as folder:
         by_events, _ = run(combination, rows, caps, events=told(caps, folder))

@@ -14,7 +14,7 @@ from test_laws import ThroughText
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.platforms.machines import Machines, machines_platform
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.series import Series
 from batwatt.model.workload import WINDOW_OVER
@@ -23,15 +23,15 @@ from batwatt.systems.riskaware.strategy import MachinePlanner
 
 STRATEGIES = ("first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap")
 MACHINES, CORES = 4, 3
-PLATFORM = machines_platform(Machines(MACHINES, CORES))
-BOOTING = machines_platform(Machines(MACHINES, CORES, off_s=15.0, on_s=40.0))
+PLATFORM = machines_platform(MachineSpec(MACHINES, CORES))
+BOOTING = machines_platform(MachineSpec(MACHINES, CORES, off_s=15.0, on_s=40.0))
 LAG_S = 1e-3
 ID, SUBMISSION, WIDTH, STATE, START, END, HOSTS, META = 0, 3, 4, 7, 8, 10, 14, 16
 
-dates = st.integers(0, 60).map(lambda tens: 10.0 * tens) | st.floats(0, 600).map(lambda x: round(x, 3))
+times = st.integers(0, 60).map(lambda tens: 10.0 * tens) | st.floats(0, 600).map(lambda x: round(x, 3))
 jobs_of = st.lists(
     st.tuples(
-        dates,  # submission
+        times,  # submission
         st.integers(1, CORES + 1),  # cores, now and then too many
         st.integers(1, 30).map(lambda tens: 10.0 * tens) | st.floats(1, 300).map(lambda x: round(x, 2)),  # length
         st.sampled_from(["delay"] * 4 + ["old", "flops"]),
@@ -65,18 +65,18 @@ class Witness(MachinePlanner):
         self.numbers: dict[float, int] = {}
         self.ended_early: set[int] = set()
 
-    def advance(self, date_s, alive=None, arrivals=()):
-        told = self.planner.advance(date_s, alive, arrivals)
+    def advance(self, time_s, alive=None, arrivals=()):
+        told = self.planner.advance(time_s, alive, arrivals)
         if alive is not None:
-            self.alive.append((date_s, frozenset(self.planner.machines_alive())))
+            self.alive.append((time_s, frozenset(self.planner.machines_alive())))
             assert len(self.alive[-1][1]) == alive
         for new in arrivals:
             self.numbers[round(new.length_s, 6)] = new.number
         return told
 
-    def ended(self, number, date_s):
+    def ended(self, number, time_s):
         self.ended_early.add(number)
-        return self.planner.ended(number, date_s)
+        return self.planner.ended(number, time_s)
 
     def dropped(self):
         return self.planner.dropped()
@@ -215,7 +215,7 @@ def check_alive(record, witness):
 
 
 def check_dates(record, witness, rows):
-    """What completes does so on the machine and at the date of its plan, to a millisecond."""
+    """What completes does so on the machine and at the time of its plan, to a millisecond."""
     for row in record.jobs:
         i = int(row[ID].partition("#")[0])
         number = witness.numbers.get(round(rows[i][2] + i / 1000, 6))
@@ -258,9 +258,9 @@ def test_the_text_of_the_wire_changes_nothing(rows, values, step_s, options, boo
     assert text == direct
 
 
-# dates that floats do not hold --------------------------------------------------------------------------------------
+# times that floats do not hold --------------------------------------------------------------------------------------
 
-# 230 + 32.441 is 262.44100000000003, but Batsim's date is 262.441
+# 230 + 32.441 is 262.44100000000003, but Batsim's time is 262.441
 HARD = {
     "the next waits for it": ([4.0], job("b", 231.0, CORES, 10.0), 262.441),
     "the next arrives then": ([4.0], job("b", 262.441, CORES, 10.0), 262.441),
@@ -271,7 +271,7 @@ HARD = {
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("values,other,start_s", HARD.values(), ids=HARD)
 def test_an_end_just_after_its_date(strategy, values, other, start_s):
-    platform = machines_platform(Machines(1, CORES))
+    platform = machines_platform(MachineSpec(1, CORES))
     capacity = Series((0.0, 262.441, 300.0)[: len(values)], tuple(min(value, 1.0) for value in values))
     load = workload_of(job("a", 230.0, CORES, 32.441), other, nb_res=CORES)
     engine = Engine(platform, [load], EngineConfig(dynamic_jobs=True, profile_reuse=True))
@@ -284,7 +284,7 @@ def test_an_end_just_after_its_date(strategy, values, other, start_s):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_job_of_full_width_on_an_idle_machine_does_not_hang(strategy):
     engine = Engine(
-        machines_platform(Machines(1, CORES)),
+        machines_platform(MachineSpec(1, CORES)),
         [workload_of(job("a", 5.0, CORES, 10.0), nb_res=CORES)],
         EngineConfig(dynamic_jobs=True, profile_reuse=True),
     )
@@ -297,7 +297,7 @@ def test_a_job_of_full_width_on_an_idle_machine_does_not_hang(strategy):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_what_is_late_runs_though_its_machine_has_gone(strategy):
     # both machines are on from 77.5 s; by the plan b is over when the second goes at 75 s, and has not begun
-    platform = machines_platform(Machines(2, 1, off_s=15.0, on_s=40.0))
+    platform = machines_platform(MachineSpec(2, 1, off_s=15.0, on_s=40.0))
     load = workload_of(job("a", 0.0, 1, 10.0), job("b", 0.0, 1, 11.0), nb_res=2)
     engine = Engine(platform, [load], EngineConfig(dynamic_jobs=True, profile_reuse=True))
     capacity = Series((0.0, 37.5, 75.0), (0.0, 2.0, 1.0))

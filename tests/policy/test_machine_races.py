@@ -12,7 +12,7 @@ from batwatt.compiling import sources_digest
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.platforms.machines import Machines, machines_platform
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.systems.riskaware import target_kernel
 
@@ -44,7 +44,7 @@ class Race:
 @pytest.mark.parametrize("strategy", ["first-fit-aware", "target-asap"])
 def test_a_job_that_ends_before_its_kill_is_not_run_again(strategy):
     work = workload_of(job("a", 0, 1, 100.0), job("b", 0, 1, 300.0), job("c", 60, 1, 20.0), nb_res=2)
-    engine = Engine(machines_platform(Machines(2, 1)), [work], EngineConfig(dynamic_jobs=True, profile_reuse=True))
+    engine = Engine(machines_platform(MachineSpec(2, 1)), [work], EngineConfig(dynamic_jobs=True, profile_reuse=True))
     # the second machine goes at 50 s and comes back at 90 s
     capacity = Series((0.0, 50.0, 90.0), (2.0, 1.0, 2.0))
     links: list[Race] = []

@@ -19,8 +19,8 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import SPEEDS, STANDSTILL, Machines, SpeedMachines, machines_platform
-from batwatt.inputs.traces.in_flops import workload_in_flops
+from batwatt.inputs.platforms.machines import SPEEDS, STANDSTILL, MachineSpec, SpeedMachineSpec, machines_platform
+from batwatt.inputs.traces.delays_to_flops import workload_with_flops
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.workload import WINDOW_OVER
 from batwatt.results.writers import write_record
@@ -41,9 +41,9 @@ def job_of(text: str) -> dict[str, object]:
 
 def play(jobs, capacity, machines, cores, between=None, **options):
     """The record of a run on machines of so many promised cores."""
-    platform = machines_platform(SpeedMachines(machines, cores))
-    work = workload_in_flops(
-        workload_of(*map(job_of, jobs), nb_res=machines * cores), Machines(machines, cores).nominal_flops
+    platform = machines_platform(SpeedMachineSpec(machines, cores))
+    work = workload_with_flops(
+        workload_of(*map(job_of, jobs), nb_res=machines * cores), MachineSpec(machines, cores).nominal_flops
     )
     engine = Engine(platform, [work], EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True))
     given = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
@@ -60,14 +60,14 @@ def runs(*jobs: str, capacity: str, machines: int = 1, cores: int = 10, **option
 
 
 def speeds_in(record, hosts: int) -> dict[str, list[tuple[float, float]]]:
-    """Job -> (date, speed from then on), by what was done to its hosts."""
+    """Job -> (time, speed from then on), by what was done to its hosts."""
     states = (1.0, *SPEEDS)
     lines = [[(0.0, 1.0)] for _ in range(hosts)]
-    for date, names, state in record.pstate_changes:
+    for time, names, state in record.pstate_changes:
         if state < 0:
             continue
         for host in ids(from_text(names)):
-            lines[host].append((date, states[state]))
+            lines[host].append((time, states[state]))
     told = {}
     for row in record.jobs:
         if row[START] is None:
@@ -76,8 +76,8 @@ def speeds_in(record, hosts: int) -> dict[str, list[tuple[float, float]]]:
         for host in ids(from_text(row[HOSTS])):
             line = lines[host]
             first = bisect.bisect_right(line, (row[START], math.inf)) - 1
-            steps = [(max(date, row[START]), speed) for date, speed in line[first:] if date < row[END]]
-            # of changes at one date the last counts, and one to the same speed is none
+            steps = [(max(time, row[START]), speed) for time, speed in line[first:] if time < row[END]]
+            # of changes at one time the last counts, and one to the same speed is none
             steps = [step for i, step in enumerate(steps) if i + 1 == len(steps) or steps[i + 1][0] > step[0]]
             found.add(tuple(step for i, step in enumerate(steps) if not i or steps[i - 1][1] != step[1]))
         assert len(found) == 1, "the cores of a job differ in speed"
@@ -260,7 +260,7 @@ def test_laws(rows, values, step_s, options):
     record = play(lines_of(rows), text, MACHINES, CORES, **options)
     assert sorted(int(row[ID]) for row in record.jobs) == list(range(len(rows)))
     told = speeds_in(record, MACHINES * CORES)
-    dates = {date for line in told.values() for date, _ in line} | {at for at, _ in capacity_of(text)}
+    times = {time for line in told.values() for time, _ in line} | {at for at, _ in capacity_of(text)}
     ran = [row for row in record.jobs if row[START] is not None]
     assert all(row[STATE] == "COMPLETED_SUCCESSFULLY" for row in ran)
     for row in record.jobs:
@@ -272,29 +272,29 @@ def test_laws(rows, values, step_s, options):
         line = told[row[ID]]
         # nobody runs faster than its cores let it
         assert max(speed for _, speed in line) <= max(1.0, 1.0 / use) + 1e-9
-        # what it has done at its end is its length, and at no date more than the time that has passed
-        ends = [date for date, _ in line[1:]] + [row[END]]
+        # what it has done at its end is its length, and at no time more than the time that has passed
+        ends = [time for time, _ in line[1:]] + [row[END]]
         done = 0.0
         for (begin, speed), end in zip(line, ends, strict=True):
             done += speed * (end - begin)
             assert done <= end - row[START] + LAG_S
         assert done == pytest.approx(length_s, abs=LAG_S)
-        dates |= {row[START], row[END]}
+        times |= {row[START], row[END]}
     # never more than there is, but for those that stand still
     steps = capacity_of(text)
-    for begin, end in zip(sorted(dates), sorted(dates)[1:], strict=False):
+    for begin, end in zip(sorted(times), sorted(times)[1:], strict=False):
         if end - begin < 2 * LAG_S:
             continue
-        date = (begin + end) / 2
-        alive = [count for at, count in steps if at <= date][-1]
+        time = (begin + end) / 2
+        alive = [count for at, count in steps if at <= time][-1]
         used = standing = 0.0
         for row in ran:
-            if row[START] <= date < row[END]:
+            if row[START] <= time < row[END]:
                 _, _, cpus, use = rows[int(row[ID])]
-                speed = [speed for at, speed in told[row[ID]] if at <= date][-1]
+                speed = [speed for at, speed in told[row[ID]] if at <= time][-1]
                 used += cpus * use * speed
                 standing += cpus * use * STANDSTILL
-        assert used <= alive * CORES / options["oversubscription"] + standing + 1e-6, date
+        assert used <= alive * CORES / options["oversubscription"] + standing + 1e-6, time
 
 
 @slow_checks
@@ -330,10 +330,10 @@ def test_same_bytes_again_and_over_the_wire(tmp_path, rows, values):
 
 
 def refused(jobs=("a 0 10 1",), capacity="1", machines=None, profile=None, **options) -> str:
-    platform = machines_platform(machines or SpeedMachines(1, 4))
+    platform = machines_platform(machines or SpeedMachineSpec(1, 4))
     rows = [job_of(text) | ({"_profile": profile} if profile else {}) for text in jobs]
     work = workload_of(*rows)
-    work = work if profile else workload_in_flops(work, Machines(1, 1).nominal_flops)
+    work = work if profile else workload_with_flops(work, MachineSpec(1, 1).nominal_flops)
     engine = Engine(platform, [work], EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True))
     given = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
     with pytest.raises(InputError) as error:
@@ -344,7 +344,7 @@ def refused(jobs=("a 0 10 1",), capacity="1", machines=None, profile=None, **opt
 def test_what_is_refused():
     assert "under which nothing that runs ever ends" in refused(capacity="1 10:0")
     assert play(("a 0 10 1",), "1 5:0", 1, 4, until_s=50).jobs[0][STATE] == "COMPLETED_KILLED"
-    assert "one speed only" in refused(machines=Machines(1, 4))
+    assert "one speed only" in refused(machines=MachineSpec(1, 4))
     assert "for the speeds of its hosts" in refused(platform=None)
     assert "'delay'" in refused(profile={"type": "delay", "delay": 10})
     assert "use must be in ]0, 1], got 1.5" in refused(jobs=("a 0 10 1 use=1.5",))

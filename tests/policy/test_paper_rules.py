@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from machine_talk import ByHand, Talk, planner
 
-from batwatt.systems.riskaware.first_fit import FirstFit
+from batwatt.systems.riskaware.first_fit import FirstFitStrategy
 from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
 both = pytest.mark.parametrize("paper", [True, False])
@@ -157,7 +157,7 @@ def test_what_has_no_room_at_the_begin_of_the_window_waits_or_never_starts():
 def test_first_fit_drops_what_has_no_room_as_published():
     jobs = ("a 100 2 -50 50", "b 100 2 -40 60", "c 100 1 -30 70")
     for published in (True, False):
-        talk = Talk(FirstFit(2, 2, as_published=published))
+        talk = Talk(FirstFitStrategy(2, 2, as_published=published))
         talk.at(0, alive=2)
         # b needs all there is on the emptiest machine: that is only an obstacle to what is released in the window
         assert talk.at(0, *jobs) == "a@0 b@1"

@@ -58,13 +58,13 @@ def test_planned_starts_stay_until_the_machines_change():
 
 
 def busy(distance, *free_at, category) -> Talk:
-    """Machines of one core that are free at these dates; a job of 7 s has the category to be looked at."""
+    """Machines of one core that are free at these times; a job of 7 s has the category to be looked at."""
     count = len(free_at)
     own = {float(end): (m + 0.5) / count for m, end in enumerate(free_at) if end}
     assert len(own) == sum(end > 0 for end in free_at), "lengths tell the machines"
     talk = planner(count, 1, own | {7.0: category}, distance=distance)
-    told = talk.at(0, *(f"m{m} {end} 1" for m, end in enumerate(free_at) if end))
-    assert told == " ".join(f"m{m}@{m}" for m, end in enumerate(free_at) if end)
+    decisions = talk.at(0, *(f"m{m} {end} 1" for m, end in enumerate(free_at) if end))
+    assert decisions == " ".join(f"m{m}@{m}" for m, end in enumerate(free_at) if end)
     return talk
 
 

@@ -51,7 +51,7 @@ class Both:
         self.ours = Targets(machines, cores, rules, ninths)
         self.plain = PlainTargets(machines, cores, rules, lambda length_s: float(ninths.of([length_s])[0]))
 
-    def advance(self, date_s, alive=None, rows=(), begins=False):
+    def advance(self, time_s, alive=None, rows=(), begins=False):
         jobs = []
         for length_s, cores, gone in rows:
             if len(self.plain.jobs) + len(jobs) == 25:
@@ -62,17 +62,17 @@ class Both:
                 run_s -= int(gone * (length_s - 0.25) * 4) / 4
             elif gone is not None:
                 # some come late, but not before what was released earlier
-                late_s = min(int(8 * gone), date_s - self.plain.jobs[-1].release_s if self.plain.jobs else 0.0)
-            jobs.append(MachineJob(0, date_s - (length_s - run_s) - late_s, length_s, run_s, cores))
+                late_s = min(int(8 * gone), time_s - self.plain.jobs[-1].release_s if self.plain.jobs else 0.0)
+            jobs.append(MachineJob(0, time_s - (length_s - run_s) - late_s, length_s, run_s, cores))
         jobs.sort(key=lambda job: job.release_s)
         jobs = [replace(job, number=len(self.plain.jobs) + i) for i, job in enumerate(jobs)]
-        self.same(self.ours.advance(date_s, alive, jobs), self.plain.advance(date_s, alive, jobs))
+        self.same(self.ours.advance(time_s, alive, jobs), self.plain.advance(time_s, alive, jobs))
 
-    def ended(self, pick, date_s):
-        running = [job.number for job in self.plain.jobs if job.state == RUNS and job.end_s > date_s]
+    def ended(self, pick, time_s):
+        running = [job.number for job in self.plain.jobs if job.state == RUNS and job.end_s > time_s]
         if running:
             number = running[pick % len(running)]
-            self.same(self.ours.ended(number, date_s), self.plain.ended(number, date_s))
+            self.same(self.ours.ended(number, time_s), self.plain.ended(number, time_s))
 
     def same(self, ours, plain):
         assert list(ours) == plain
@@ -90,15 +90,15 @@ class Both:
 
 
 def compare(machines, cores, rules, first, steps):
-    both, date_s = Both(machines, cores, rules), 16.0
-    both.advance(date_s, first[0], first[1], begins=True)
+    both, time_s = Both(machines, cores, rules), 16.0
+    both.advance(time_s, first[0], first[1], begins=True)
     for gap_s, alive, rows, early in steps:
-        date_s += gap_s
+        time_s += gap_s
         if early is not None:
-            # now and then before the planner has heard of that very date, as on the engine
-            both.advance(date_s - 0.125 * early[1])
-            both.ended(early[0], date_s)
-        both.advance(date_s, alive, rows)
+            # now and then before the planner has heard of that very time, as on the engine
+            both.advance(time_s - 0.125 * early[1])
+            both.ended(early[0], time_s)
+        both.advance(time_s, alive, rows)
     both.advance(1e6)
     both.advance(1e6, machines)
     both.advance(2e6)

@@ -163,8 +163,8 @@ def test_after_a_change_m_use_is_updated_as_if_a_job_waited_wherever_there_is_on
 def test_a_job_from_before_the_window_is_probed_for_from_machine_0():
     talk = planner(4, 1, {}, usable=3)
     # C = 1 and D+ = 0, but they go where there is room, among those that may be used; the fourth to the least stretch
-    told = talk.at(0, "p 100 1 -10 90", "q 100 1 -20 80", "r 100 1 -30 70", "s 100 1 -40 60")
-    assert told == "p@0 q@1 r@2"
+    decisions = talk.at(0, "p 100 1 -10 90", "q 100 1 -20 80", "r 100 1 -30 70", "s 100 1 -40 60")
+    assert decisions == "p@0 q@1 r@2"
     assert talk.plan("s") == (2, 70.0)
     assert talk.planner.worst_stretch == (130 + 40) / 100
     assert [talk.end_s(name) for name in "pqrs"] == [90.0, 80.0, 70.0, 130.0]
@@ -268,5 +268,5 @@ def test_many_jobs():
     # pairs of 1 and 2 cores, all at once: one after the other, whatever the tables had room for at first
     talk.at(0, *(f"j{i} 2 {1 + i % 2}" for i in range(1500)))
     assert [talk.plan(f"j{i}")[1] for i in range(1500)] == [2.0 * (i // 2) for i in range(1500)]
-    told = talk.at(1e6).split()
-    assert sorted(told) == sorted(f"j{i}@0" for i in range(2, 1500))
+    decisions = talk.at(1e6).split()
+    assert sorted(decisions) == sorted(f"j{i}@0" for i in range(2, 1500))

@@ -40,7 +40,7 @@ EXPECTED = {
 
 
 def jobs_of_the_window(begin_s: float, end_s: float) -> list[MachineJob]:
-    """In the order of arrival; equal dates by line number."""
+    """In the order of arrival; equal times by line number."""
     rows = []
     for line, job in enumerate(read_riskaware(BORG / f"7D_{begin_s:.0f}.txt")):
         if job.submit_s + job.run_s > begin_s and job.submit_s <= end_s:
@@ -79,19 +79,19 @@ def test_equal_to_the_authors_program(kind, walk, begin_s):
             useful += min(done_s - start_s, left_s[number]) * jobs[number].cores
             stretches.append((done_s - jobs[number].release_s) / jobs[number].length_s)
 
-    for date_s in sorted({date for date in steps if date <= end_s} | set(arrivals) | {end_s}):
-        alive = steps.get(date_s)
-        for number in planner.advance(date_s):
+    for time_s in sorted({time for time in steps if time <= end_s} | set(arrivals) | {end_s}):
+        alive = steps.get(time_s)
+        for number in planner.advance(time_s):
             running[number] = planner.planned_s(number)[0]
-        close(date_s)
-        told = planner.advance(date_s, None if alive is None else int(alive), arrivals.get(date_s, ()))
-        for number in told:
+        close(time_s)
+        decisions = planner.advance(time_s, None if alive is None else int(alive), arrivals.get(time_s, ()))
+        for number in decisions:
             if number < 0:
                 start_s = running.pop(-1 - number)
-                aborted += (date_s - start_s) * jobs[-1 - number].cores
+                aborted += (time_s - start_s) * jobs[-1 - number].cores
             else:
-                running[number] = date_s
-        close(date_s)
+                running[number] = time_s
+        close(time_s)
     useful += sum((end_s - start_s) * jobs[number].cores for number, start_s in running.items())
     found = (useful, aborted, max(stretches), sum(stretches) / len(stretches))
     assert tuple(f"{value:.6g}" for value in found) == EXPECTED[kind, walk, begin_s]

@@ -15,7 +15,7 @@ from test_laws import ThroughText
 from test_varcap_twice import KNOWS
 from varcap_talk import HOSTS, ID, META, STATE, play, row_of, runs_of
 
-from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.model.hostset import from_text
 from batwatt.model.workload import MIGRATED, WINDOW_OVER
 from batwatt.results.writers import write_record
@@ -93,21 +93,21 @@ def run(jobs, capacity, options, **more):
     return play(jobs, capacity, MACHINES, CORES, energy=True, **more, **options)[0]
 
 
-def allowed_at(capacity, date_s):
-    """The most that is allowed around a date: a change takes a moment."""
+def allowed_at(capacity, time_s):
+    """The most that is allowed around a time: a change takes a moment."""
     return max(
-        [n for at, n in capacity if at <= date_s - LAG_S][-1:]
-        + [n for at, n in capacity if date_s - LAG_S < at <= date_s + LAG_S]
+        [n for at, n in capacity if at <= time_s - LAG_S][-1:]
+        + [n for at, n in capacity if time_s - LAG_S < at <= time_s + LAG_S]
         + [0]
     )
 
 
 def check_capacity(runs, capacity):
-    """At no date do more machines have a job than are allowed."""
+    """At no time do more machines have a job than are allowed."""
     ran = [one for one in runs if one.how != "rejected"]
-    for date_s in sorted({one.start_s + LAG_S for one in ran} | {at + LAG_S for at, _ in capacity}):
-        going = [one.machines for one in ran if one.start_s <= date_s - LAG_S / 2 and one.end_s > date_s + LAG_S / 2]
-        assert len(set(itertools.chain(*going))) <= allowed_at(capacity, date_s), date_s
+    for time_s in sorted({one.start_s + LAG_S for one in ran} | {at + LAG_S for at, _ in capacity}):
+        going = [one.machines for one in ran if one.start_s <= time_s - LAG_S / 2 and one.end_s > time_s + LAG_S / 2]
+        assert len(set(itertools.chain(*going))) <= allowed_at(capacity, time_s), time_s
 
 
 def check_machines(record, runs, jobs, options):
@@ -172,7 +172,7 @@ def check_jobs(record, runs, jobs, capacity, options):
 
 
 def check_hopeless(job, capacity, options, rejected):
-    """It needs more than there is from some date on, or a job that was rejected."""
+    """It needs more than there is from some time on, or a job that was rejected."""
     width, last = -(-job.cpus // CORES), capacity[-1][1]
     if options["scheduler"] == "longshort":
         stable = min(options.get("stable", min(n for _, n in capacity)), MACHINES)
@@ -288,7 +288,7 @@ def spec(folder, scheduler, engine, to):
     capacity = folder / "c.csv"
     capacity.write_text("time_s,machines\n" + "".join(f"{at:g},{n}\n" for at, n in WALK))
     return RunSpec(
-        platform=Machines(MACHINES, CORES),
+        platform=MachineSpec(MACHINES, CORES),
         workload=path,
         scheduler="varcap",
         options=usual(scheduler, None, machine_memory=MEMORY),

@@ -19,7 +19,7 @@ KNOWS = {
 
 @st.composite
 def jobs_of(draw, machines, cores):
-    """Jobs of which hardly two dates coincide: their fractions of a second differ."""
+    """Jobs of which hardly two times coincide: their fractions of a second differ."""
     made = []
     for i in range(draw(st.integers(1, 20))):
         length_s = draw(st.integers(1, 300)) + 0.2 + 0.013 * i

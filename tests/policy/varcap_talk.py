@@ -9,7 +9,7 @@ from plain_varcap import PlainJob, Ran, Rules, plain_runs
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.platforms.machines import Machines, machines_platform
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.series import Series
 from batwatt.model.workload import MIGRATED
@@ -56,7 +56,7 @@ def play(jobs, capacity, machines, cores, between=None, energy=False, **options)
     """The record of a run on the embedded engine, and the scheduler."""
     work = workload_of(*map(row_of, jobs), nb_res=machines * cores)
     config = EngineConfig(energy=energy, dynamic_jobs=True, profile_reuse=True)
-    engine = Engine(machines_platform(Machines(machines, cores)), [work], config)
+    engine = Engine(machines_platform(MachineSpec(machines, cores)), [work], config)
     scheduler = Varcap({"capacity": series_of(capacity), "switch": energy} | options)
     return simulate(engine, scheduler, between), scheduler
 
@@ -82,8 +82,8 @@ def in_words(runs) -> dict[str, str]:
     for run in sorted(runs, key=lambda run: run.attempt):
         word = "rejected"
         if run.how != "rejected":
-            dates = f"{round(run.start_s, 3):.9g}-{round(run.end_s, 3):.9g}"
-            word = f"{dates}@{','.join(map(str, run.machines))}{SIGN[run.how]}"
+            times = f"{round(run.start_s, 3):.9g}-{round(run.end_s, 3):.9g}"
+            word = f"{times}@{','.join(map(str, run.machines))}{SIGN[run.how]}"
         told.setdefault(run.id, []).append(word)
     return {name: " ".join(words) for name, words in sorted(told.items())}
 

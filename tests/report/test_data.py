@@ -9,8 +9,8 @@ import pytest
 from tables_of_tests import DROP_S, STEP_S, paper, row, save
 
 from batwatt.report import data
-from batwatt.report.outline import DRAWN, general_outline, places
 from batwatt.report.papers import igsc22
+from batwatt.report.report_plan import DRAWN, general_plan, places
 from batwatt.report.table import COMPARED, KILLS, SLOWDOWN, VIOLATIONS, Measure, instance_names, read_campaign
 from batwatt.results.style import PALETTE, Look
 
@@ -70,7 +70,7 @@ def test_other_campaigns_have_a_general_outline(tmp_path):
             for s, works in (("few", ["w0"]), ("many", ["w0", "w1"])) for n in range(12) for w in works]  # fmt: skip
     campaign = read_campaign(save(tmp_path, rows))
     assert igsc22.outline(campaign) is None
-    outline = general_outline(campaign)
+    outline = general_plan(campaign)
     assert outline.main == "many" and outline.reference is None
     assert outline.drawn == tuple(f"algorithm {n:02d}" for n in range(DRAWN))
 

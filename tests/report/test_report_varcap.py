@@ -9,7 +9,7 @@ from tables_of_tests import save
 from varcap_points import carbon, drawn, pointed, run, shown
 
 from batwatt.report.papers import varcap
-from batwatt.report.papers.varcap_exhibits import chart_exhibits, drawn_of
+from batwatt.report.papers.varcap_figures import chart_exhibits, drawn_of
 from batwatt.report.papers.varcap_plans import plan_of
 from batwatt.results.columns import CLASSES
 

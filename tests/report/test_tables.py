@@ -10,8 +10,8 @@ from tables_of_tests import further, paper, row, save
 
 from batwatt.errors import InputError
 from batwatt.report.grid import NOTHING
-from batwatt.report.outline import general_outline
 from batwatt.report.papers import igsc22
+from batwatt.report.report_plan import general_plan
 from batwatt.report.table import read_campaign
 from batwatt.report.tables import APART, marks, study_tables, summary, table2, table3
 
@@ -218,7 +218,7 @@ def test_summary_by_hand(tmp_path):
 
 def test_files(tmp_path):
     hostile = "a|b <i>$x$ [1]"
-    grid, *_ = table(tmp_path / "r", [row(hostile), row("other")], general_outline)
+    grid, *_ = table(tmp_path / "r", [row(hostile), row("other")], general_plan)
     csv, markdown = grid.write(tmp_path / "out")
     assert list(pd.read_csv(csv)["label"]) == [hostile, "other"]
     text = markdown.read_text()

@@ -14,7 +14,7 @@ from batwatt.inputs.platforms.machines import machines_xml
 from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.results.columns import FILES
 from batwatt.results.writers import file_of, write_rows
 from batwatt.run.run import run as carry_out_run
@@ -26,8 +26,8 @@ from batwatt.systems.carbon.execution import carry_out
 MODEL = PhaseModel(
     (Phase("start", 10.0, 60.0),), (Phase("a", 10.0, 120.0), Phase("b", 10.0, 0.0), Phase("c", 10.0, 60.0))
 )
-SIGNAL = Course.regular([100.0, 200.0, 400.0, 800.0, 100.0, 300.0, 700.0], 10.0)
-PRICE = Course.regular([3.6, 0.0], 40.0)
+SIGNAL = SignalIntegral.regular([100.0, 200.0, 400.0, 800.0, 100.0, 300.0, 700.0], 10.0)
+PRICE = SignalIntegral.regular([3.6, 0.0], 40.0)
 
 
 def row(name, begin, length, joules, profile="piece", state="COMPLETED_SUCCESSFULLY", submit=5.0):
@@ -127,7 +127,7 @@ def test_idle_hosts_by_hand(tmp_path):
     # all hosts draw 30, 20 and 30 W, jobs 20, 0 and 15 W of it: 10, 20 and 15 W are idle
     energies = [(0.0, 0.0), (10.0, 300.0), (20.0, 500.0), (30.0, 800.0)]
     rows = [row("1", 0.0, 10.0, 200.0, submit=0.0), row("2", 20.0, 10.0, 150.0)]
-    signal = Course.regular([3.6e4, 7.2e4, 0.0], 10.0)
+    signal = SignalIntegral.regular([3.6e4, 7.2e4, 0.0], 10.0)
     found = account(written(tmp_path / "x", *rows, energies=energies), signal, price=PRICE)
     assert found.idle_energy_j == pytest.approx(450.0)
     assert found.idle_carbon_g == pytest.approx(1.0 + 4.0)
@@ -156,15 +156,15 @@ def test_a_run_on_the_engine_emits_what_its_executions_do(tmp_path, rows, values
     (tmp_path / "w.json").write_text(json.dumps(data))
     options = {"response": "none", "placement": "first-fit"}
     carry_out_run(RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "powercap", options, tmp_path / "x"))
-    course = Course.regular([float(value) for value in values], 100.0)
-    course = Course(np.append(course.edges_s, 1e6), np.append(course.values, 50.0))
-    found = account(tmp_path / "x", course, parse_workload(data, "w0", "test"))
+    integral = SignalIntegral.regular([float(value) for value in values], 100.0)
+    integral = SignalIntegral(np.append(integral.edges_s, 1e6), np.append(integral.values, 50.0))
+    found = account(tmp_path / "x", integral, parse_workload(data, "w0", "test"))
     begins = dict(zip(found.rows["job"], found.rows["begin_s"], strict=True))
     executions = [carry_out(job, [(begins[job.id], begins[job.id] + job.length_s)]) for job in jobs]
     assert found.averaged == 0
     assert found.idle_energy_j == found.idle_carbon_g == 0.0
     assert found.energy_j == pytest.approx(sum(one.energy_j for one in executions), rel=1e-9, abs=1e-5)
-    assert found.carbon_g == pytest.approx(sum(one.emitted(course) for one in executions), rel=1e-9, abs=1e-9)
+    assert found.carbon_g == pytest.approx(sum(one.emitted(integral) for one in executions), rel=1e-9, abs=1e-9)
 
 
 def test_what_is_refused(tmp_path):
@@ -181,7 +181,7 @@ def test_what_is_refused(tmp_path):
     with pytest.raises(InputError, match="is in the workload"):
         account(prefix, SIGNAL, workload_of(ShiftJob("7", 5.0, MODEL)))
     with pytest.raises(InputError, match=r"the signal ends at 40 s, before 65 s"):
-        account(prefix, SIGNAL, price=Course.regular([1.0], 40.0))
+        account(prefix, SIGNAL, price=SignalIntegral.regular([1.0], 40.0))
 
 
 def test_a_run_without_jobs(tmp_path):

@@ -9,7 +9,7 @@ from matplotlib.collections import PolyCollection
 
 from batwatt.errors import InputError
 from batwatt.model.phases import Phase, PhaseModel
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.results.style import drawing
 from batwatt.systems.carbon.execution import ShiftJob, carry_out
 from batwatt.systems.carbon.figures import gantt as carbon_gantt
@@ -21,7 +21,7 @@ from batwatt.systems.carbon.measurements import MeasuredRun
 from batwatt.systems.carbon.outcome import outcome_of, saved
 
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
-COURSE = Course.regular([300.0, 100.0, 200.0, 50.0, 400.0, 100.0], 3600.0)
+COURSE = SignalIntegral.regular([300.0, 100.0, 200.0, 50.0, 400.0, 100.0], 3600.0)
 MODEL = PhaseModel((Phase("boot", 10.0, 30.0),), (Phase("a", 100.0, 50.0), Phase("b", 200.0, 80.0)))
 
 

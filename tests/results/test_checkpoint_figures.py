@@ -205,21 +205,21 @@ def test_the_table_for_a_terminal(found):  # noqa: F811
 
 def history(rng, submit):
     """What a job did, at random: (kind, begin, end, how it ended), kinds w work, c checkpoint, r recovery."""
-    date, parts = submit, []
-    while date < 215 and len(parts) < 12:
-        begin = date + rng.choice([0, 0, 3])
-        date = begin + rng.randrange(1, 25)
+    time, parts = submit, []
+    while time < 215 and len(parts) < 12:
+        begin = time + rng.choice([0, 0, 3])
+        time = begin + rng.randrange(1, 25)
         how = rng.choice(["completed", "killed", "saved", "saved", "saved"])
-        parts.append(("w", begin, date, how))
+        parts.append(("w", begin, time, how))
         if how == "completed":
             break
         if how == "saved":
-            begin, date = date, date + rng.randrange(1, 6)
-            parts.append(("c", begin, date, rng.choice(["completed", "completed", "completed", "killed"])))
+            begin, time = time, time + rng.randrange(1, 6)
+            parts.append(("c", begin, time, rng.choice(["completed", "completed", "completed", "killed"])))
         if rng.random() < 0.4:
-            begin = date + rng.randrange(8)
-            date = begin + rng.randrange(1, 6)
-            parts.append(("r", begin, date, rng.choice(["completed", "completed", "killed"])))
+            begin = time + rng.randrange(8)
+            time = begin + rng.randrange(1, 6)
+            parts.append(("r", begin, time, rng.choice(["completed", "completed", "killed"])))
     return parts
 
 

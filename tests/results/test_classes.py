@@ -17,8 +17,8 @@ from batwatt.results import read
 from batwatt.results.classes import EDGES_H, RunTimeClass, classes_of, write_classes
 from batwatt.results.columns import CLASSES, JOBS, KILLED, SUCCESSFUL
 from batwatt.results.goodput import Window
-from batwatt.results.ledger import Ledger
 from batwatt.results.metrics import Metrics, measured
+from batwatt.results.run_table import RunTable
 
 WINDOW = Window(100.0, 200.0)
 TWO_THEN_ONE = Series((0.0, 150.0), (2.0, 1.0), "machines")
@@ -26,8 +26,8 @@ TWO_THEN_ONE = Series((0.0, 150.0), (2.0, 1.0), "machines")
 
 
 def ran(name, submit, start, end, cores=1, state=SUCCESSFUL, metadata=""):
-    dates = (start, end - start, end, start - submit, end - submit, 1.0)
-    numbers = ",".join(f"{value:.6f}" for value in dates)
+    times = (start, end - start, end, start - submit, end - submit, 1.0)
+    numbers = ",".join(f"{value:.6f}" for value in times)
     head = f"{name},w0,p,{submit:.6f},{cores},-1.000000,{int(state == SUCCESSFUL)},{state}"
     return f'{head},{numbers},0,-1.000000,"{metadata}"\n'
 
@@ -141,17 +141,17 @@ def test_without_a_window(found):
 
 
 def test_without_a_capacity_there_is_none_of_it(found):
-    metrics, ledger = found(ROWS_BY_HAND, JOBS_BY_HAND, capacity=None)
-    assert ledger is None
+    metrics, run_table = found(ROWS_BY_HAND, JOBS_BY_HAND, capacity=None)
+    assert run_table is None
     assert (metrics.terminations, metrics.mean_wait_s, metrics.goodput_short, metrics.slowdown_rate) == (None,) * 4
     assert metrics.killed_power == 2
 
 
 def test_nothing_ran(found):
-    metrics, ledger = found([], JOBS_BY_HAND)
+    metrics, run_table = found([], JOBS_BY_HAND)
     assert (metrics.terminations, metrics.migrations, metrics.terminations_long) == (0, 0, 0)
     assert (metrics.job_failure_rate, metrics.mean_wait_s, metrics.slowdown_rate) == (None, None, None)
-    assert [row.runs for row in classes_of(ledger)] == [0] * 7
+    assert [row.runs for row in classes_of(run_table)] == [0] * 7
 
 
 def test_a_slowdown_is_of_what_the_workload_says(found):
@@ -215,7 +215,7 @@ def test_classes_by_hand(found, tmp_path):
         ran("e", 0, 100, day + 100, 2),
         ran("f", 0, 0, day + 1, 2),
     ]
-    _, ledger = found(rows, jobs, Window(0.0, 50_000.0))
+    _, run_table = found(rows, jobs, Window(0.0, 50_000.0))
     by_hand = {
         (0.0, 0.25): (1, 2 * 900, 1, 1, 0, 0, 2 * 900, 36.0),
         (0.25, 1.0): (2, 2 * 4501, 4, 2, 2, 2 * 180, 2 * 901 + 2 * 3600, (200 + 0) / 2),
@@ -223,7 +223,7 @@ def test_classes_by_hand(found, tmp_path):
         (12.0, 24.0): (1, 2 * day, 1, 0, 0, 0, 2 * 49_900, None),  # still going at 50,000 s
         (24.0, math.inf): (1, 2 * (day + 1), 1, 0, 0, 0, 2 * 50_000, None),
     }
-    classes = classes_of(ledger)
+    classes = classes_of(run_table)
     assert [(row.from_h, row.to_h) for row in classes] == list(pairwise(EDGES_H))
     for row in classes:
         none = (0, 0, 0, 0, 0, 0, 0, None)
@@ -234,7 +234,7 @@ def test_classes_by_hand(found, tmp_path):
         assert hours == pytest.approx((core_s / 3600, wasted / 3600, useful / 3600)), row
         assert row.mean_wait_s == wait
     assert [column.name for column in CLASSES] == [field.name for field in dataclasses.fields(RunTimeClass)]
-    write_classes(tmp_path / "r", ledger)
+    write_classes(tmp_path / "r", run_table)
     frame = read.table(tmp_path / "r", "classes")
     assert frame["terminations"].tolist() == [0, 2, 1, 0, 0, 0, 0]
     assert frame["to_h"].tolist()[-1] == math.inf and math.isnan(frame["mean_wait_s"][2])
@@ -254,12 +254,12 @@ def drawn(seed):
         name, length, cores = f"j{number}", rng.choice([5, 10, 20, 40]), rng.randrange(1, 4)
         submit = rng.randrange(80, 190)
         jobs.append(job(name, submit, length, cores))
-        date = submit
+        time = submit
         for attempt in range(rng.randrange(4)):
-            start = date + rng.randrange(5)
-            date = start + rng.randrange(2, length + 1)
+            start = time + rng.randrange(5)
+            time = start + rng.randrange(2, length + 1)
             state = rng.choice([SUCCESSFUL, KILLED, KILLED, "COMPLETED_FAILED"])
-            runs.append((name, attempt, submit if attempt == 0 else start, start, date, cores, state))
+            runs.append((name, attempt, submit if attempt == 0 else start, start, time, cores, state))
             if state != KILLED:
                 break
     return rng, workload(*jobs), runs
@@ -291,19 +291,19 @@ def test_interruptions_change_nothing(found, seed):
 @pytest.mark.parametrize("seed", range(15))
 def test_classes_add_up(found, seed):
     _, jobs, runs = drawn(seed)
-    rows = [ran(f"{n}#{k}" if k else n, *dates) for n, k, *dates in runs]
-    metrics, ledger = found(rows, jobs)
-    classes = classes_of(ledger)
+    rows = [ran(f"{n}#{k}" if k else n, *times) for n, k, *times in runs]
+    metrics, run_table = found(rows, jobs)
+    classes = classes_of(run_table)
     assert sum(row.terminations for row in classes) == metrics.terminations
     assert sum(row.useful_core_h for row in classes) * 3600 == pytest.approx(metrics.useful_core_s)
     assert sum(row.wasted_core_h for row in classes) * 3600 == pytest.approx(metrics.aborted_core_s)
-    assert sum(row.completed for row in classes) == ledger.completed.sum()
+    assert sum(row.completed for row in classes) == run_table.completed.sum()
     assert sum(row.jobs for row in classes) == len(jobs.jobs)
-    _halves_add_up(metrics, ledger)
+    _halves_add_up(metrics, run_table)
 
 
-def _halves_add_up(metrics: Metrics, ledger: Ledger) -> None:
+def _halves_add_up(metrics: Metrics, run_table: RunTable) -> None:
     assert metrics.goodput_short + metrics.goodput_long == pytest.approx(metrics.goodput)
     assert metrics.terminations_short + metrics.terminations_long == metrics.terminations
-    completed = int(ledger.completed.sum())
+    completed = int(run_table.completed.sum())
     assert metrics.job_failure_rate == metrics.terminations / (metrics.terminations + completed)

@@ -12,7 +12,7 @@ from batwatt.errors import InputError
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.results.columns import FILES
 from batwatt.results.gantt import plot_gantt
-from batwatt.results.timeline import ASLEEP, SWITCHING_OFF, SWITCHING_ON, Run, Span, read_timeline
+from batwatt.results.timeline import ASLEEP, SWITCHING_OFF, SWITCHING_ON, DrawnRun, StateSegment, read_timeline
 from batwatt.results.writers import write_record
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
@@ -21,7 +21,7 @@ JOBS_HEAD = ",".join(column.name for column in FILES["jobs"])
 
 
 def jobs(*rows):
-    """Lines of jobs.csv of rows (id, state, start, end, hosts); REJECTED has no dates."""
+    """Lines of jobs.csv of rows (id, state, start, end, hosts); REJECTED has no times."""
     lines = [
         f'{name},w0,p,0,1,-1,{int(state == OK)},{state},{start},{end - start},{end},{start},{end},1,{hosts},0,""'
         if state != "REJECTED"
@@ -48,18 +48,19 @@ def test_timeline_by_hand(tmp_path):
     found = read_timeline(files(tmp_path, ROWS, *CHANGES), machine(2))
     assert found.end_s == 90.0
     assert found.spans == (
-        Span(0, 0.0, 10.0, 0),
-        Span(0, 10.0, 90.0, 2),
-        Span(1, 0.0, 20.0, 0),
-        Span(1, 20.0, 30.0, SWITCHING_OFF),
-        Span(1, 30.0, 40.0, ASLEEP),
-        Span(1, 40.0, 60.0, SWITCHING_ON),
-        Span(1, 60.0, 90.0, 0),
+        StateSegment(0, 0.0, 10.0, 0),
+        StateSegment(0, 10.0, 90.0, 2),
+        StateSegment(1, 0.0, 20.0, 0),
+        StateSegment(1, 20.0, 30.0, SWITCHING_OFF),
+        StateSegment(1, 30.0, 40.0, ASLEEP),
+        StateSegment(1, 40.0, 60.0, SWITCHING_ON),
+        StateSegment(1, 60.0, 90.0, 0),
     )
-    assert found.runs == (Run("a", 0, 0, 5.0, 50.0, False), Run("b", 0, 1, 70.0, 90.0, True))
+    assert found.runs == (DrawnRun("a", 0, 0, 5.0, 50.0, False), DrawnRun("b", 0, 1, 70.0, 90.0, True))
     # job a runs first in p-state 0, then in 2
     assert list(found.computing()) == [
-        Span(0, 5.0, 10.0, 0), Span(0, 10.0, 50.0, 2), Span(0, 70.0, 90.0, 2), Span(1, 70.0, 90.0, 0)
+        StateSegment(0, 5.0, 10.0, 0), StateSegment(0, 10.0, 50.0, 2),
+        StateSegment(0, 70.0, 90.0, 2), StateSegment(1, 70.0, 90.0, 0)
     ]  # fmt: skip
 
 
@@ -78,7 +79,7 @@ def test_the_engine_agrees_with_itself(tmp_path):
     ran = sum((run.high - run.low + 1) * (run.end_s - run.start_s) for run in found.runs)
     computing = list(found.computing())
     assert ran > 0.0 and sum(span.end_s - span.start_s for span in computing) == pytest.approx(ran)
-    # no server computes while it sleeps; dates of states have 6 digits, so a sliver may overlap
+    # no server computes while it sleeps; times of states have 6 digits, so a sliver may overlap
     assert sum(s.end_s - s.start_s for s in computing if isinstance(s.state, str)) < 0.1
 
 

@@ -24,8 +24,8 @@ REFERENCE = 1e9
 def row(job, submit, start, execution, state="COMPLETED_SUCCESSFULLY", metadata=""):
     if state == "REJECTED":
         return f'{job},w0,p,{submit:.6f},1,-1.000000,0,REJECTED,,,,,,,,,"{metadata}"\n'
-    dates = (start, execution, start + execution, start - submit, start + execution - submit, 1.0)
-    numbers = ",".join(f"{value:.6f}" for value in dates)
+    times = (start, execution, start + execution, start - submit, start + execution - submit, 1.0)
+    numbers = ",".join(f"{value:.6f}" for value in times)
     success = int(state == "COMPLETED_SUCCESSFULLY")
     return f'{job},w0,p,{submit:.6f},1,-1.000000,{success},{state},{numbers},0-1,-1.000000,"{metadata}"\n'
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from batwatt.errors import InputError
 from batwatt.systems.checkpoint.figures import charts as period_chart
 from batwatt.systems.checkpoint.figures.bands import Stay, Stretch, arrange, neighbours, stays
-from batwatt.systems.checkpoint.figures.charts import FrontMark, plot_followed, plot_front, plot_plan
-from batwatt.systems.checkpoint.instance import Instance, PeriodJob, Phase
+from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_followed, plot_front, plot_plan
+from batwatt.systems.checkpoint.instance import Instance, JobPhase, PeriodJob
 from batwatt.systems.checkpoint.period_plan import plan
-from batwatt.systems.checkpoint.sequence import Course, follow
+from batwatt.systems.checkpoint.sequence import CapacitySequence, follow
 
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 
 def work(job, processors, begin_s, end_s):
-    return Stay(job, processors, (Phase("work", begin_s, end_s),))
+    return Stay(job, processors, (JobPhase("work", begin_s, end_s),))
 
 
 def bands(placed):
@@ -30,10 +30,10 @@ def bands(placed):
 
 
 def test_a_stay_ends_where_a_job_is_on_no_processors():
-    phases = (Phase("work", 5.0, 9.0), Phase("recovery", 0.0, 2.0), Phase("work", 2.0, 4.0))
+    phases = (JobPhase("work", 5.0, 9.0), JobPhase("recovery", 0.0, 2.0), JobPhase("work", 2.0, 4.0))
     assert [(stay.begin_s, stay.end_s, len(stay.phases)) for stay in stays("a", 1, phases)] == [(0, 4, 2), (5, 9, 1)]
     # 0.1 + 0.2 is a little more than 0.3
-    assert len(stays("a", 1, (Phase("work", 0.0, 0.3), Phase("checkpoint", 0.1 + 0.2, 1.0)))) == 1
+    assert len(stays("a", 1, (JobPhase("work", 0.0, 0.3), JobPhase("checkpoint", 0.1 + 0.2, 1.0)))) == 1
     assert stays("a", 1, ()) == []
 
 
@@ -89,7 +89,7 @@ def test_more_than_there_are_is_refused():
 def check(stretches, given):
     """Each job has its processors at each instant of its stays, no two have the same, and they are there."""
     placed = arrange(stretches, given)
-    dates = sorted({date for each in (*stretches, *given) for date in (each.begin_s, each.end_s)})
+    dates = sorted({time for each in (*stretches, *given) for time in (each.begin_s, each.end_s)})
     for begin, end in pairwise(dates):
         if end - begin < 1e-6:
             continue
@@ -123,7 +123,7 @@ def courses(draw):
         PeriodJob(f"j{n}", draw(st.integers(1, 9)), draw(times), draw(times), "stopped", draw(lefts))
         for n in range(draw(st.integers(1, 7)))
     ]
-    return Course(draw(st.sampled_from((3.0, 3.3, 10.0))), tuple(capacities), k, tuple(jobs))
+    return CapacitySequence(draw(st.sampled_from((3.0, 3.3, 10.0))), tuple(capacities), k, tuple(jobs))
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -151,11 +151,11 @@ def test_same_plan_same_bytes(tmp_path, kind):
 
 
 def test_pictures_of_a_course_and_of_a_front(tmp_path):
-    course = Course(20_000.0, (8, 7, 9), 2, JOBS)
+    course = CapacitySequence(20_000.0, (8, 7, 9), 2, JOBS)
     first = plot_followed(follow(course), tmp_path / "a.svg").read_bytes()
     assert first == plot_followed(follow(course), tmp_path / "b.svg").read_bytes()
     assert first != plot_followed(follow(course, method="subset-sum"), tmp_path / "c.svg").read_bytes()
-    marks = [FrontMark(0.0, 0.0, 0.9), FrontMark(0.5, 0.4, 0.8), FrontMark(1.0, 0.4, 0.8), FrontMark(0.7, 0.3, 0.7)]
+    marks = [ParetoMark(0.0, 0.0, 0.9), ParetoMark(0.5, 0.4, 0.8), ParetoMark(1.0, 0.4, 0.8), ParetoMark(0.7, 0.3, 0.7)]
     assert plot_front(marks, tmp_path / "f.png").read_bytes().startswith(MAGIC["png"])
 
 
@@ -181,7 +181,7 @@ def test_thousands_of_boxes_are_an_image(tmp_path):
 
 @pytest.mark.parametrize("draw", [
     lambda path: plot_plan(plan(Instance(100.0, 8, JOBS)), path),
-    lambda path: plot_front([FrontMark(0.0, 0.0, 1.0)], path),
+    lambda path: plot_front([ParetoMark(0.0, 0.0, 1.0)], path),
 ])  # fmt: skip
 def test_refused(tmp_path, draw):
     with pytest.raises(InputError, match="end its name with one of png, svg, pdf"):

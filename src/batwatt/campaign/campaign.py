@@ -15,14 +15,14 @@ from joblib import cpu_count
 
 from batwatt import __version__
 from batwatt.campaign.cells import Cell, code_digest, expand
-from batwatt.campaign.declared import parse_declared
-from batwatt.campaign.execute import Outcome, Task, task_of
-from batwatt.campaign.made import MadeCapacity
+from batwatt.campaign.execute import CellOutcome, CellTask, task_of
+from batwatt.campaign.generated import MadeCapacity
 from batwatt.campaign.pools import WORKERLESS_S, check_dask, dask_client, run_here, run_on_dask
 from batwatt.campaign.sources import MadePlatform
 from batwatt.campaign.spec import OPTIMUM, Campaign, checked_name
-from batwatt.campaign.store import COPY, CampaignStopped, Record, Store
+from batwatt.campaign.store import COPY, CampaignStopped, CellRecord, Store
 from batwatt.campaign.table import write_table
+from batwatt.campaign.yaml_model import parse_declared
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.capacity import read_capacity
@@ -42,11 +42,11 @@ of those to do that is left (1 at the start), as they change."""
 ANY = Series((0.0,), (1.0,), "machines")
 """Stands for a capacity that is made when the run starts, where options are tried."""
 RUN_S = 0.1
-"""What a run costs beside an optimum, whose effort is about a second each: for the estimate of the time left only."""
+"""What a run costs relative to an optimum, whose effort is about a second each: to estimate the time left only."""
 
 
 @dataclass(frozen=True)
-class Way:
+class Backend:
     """Where the runs are carried out: `jobs` processes here, or on a Dask cluster."""
 
     # of the cores of the machine, those that this process may use
@@ -66,7 +66,7 @@ class Way:
         if self.remote:
             check_dask(self.dask, self.job_queue)
 
-    def outcomes(self, tasks: Sequence[Task], note: Callable[[str], None], resume: str) -> Iterator[Outcome]:
+    def outcomes(self, tasks: Sequence[CellTask], note: Callable[[str], None], resume: str) -> Iterator[CellOutcome]:
         """Carry out cells; `note` gets lines for the log, `resume` is the command that goes on."""
         if not self.remote:
             yield from run_here(tasks, max(1, min(self.jobs, len(tasks))), note)
@@ -76,7 +76,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class State:
+class StudyProgress:
     """Counts of the rows of one study."""
 
     study: str
@@ -85,7 +85,7 @@ class State:
     missing: int
 
 
-class Declaration:
+class CampaignFolder:
     """A declared campaign with its folder and its cells."""
 
     def __init__(self, text: str, origin: Path, where: Path, results: Path, name: str | None = None) -> None:
@@ -102,30 +102,30 @@ class Declaration:
         for study, error in self.missing.items():
             if only is None:
                 others = next((name for name in self.campaign.studies if name not in self.missing), None)
-                where, problem, hint = error.told
+                where, problem, hint = error.parts
                 raise InputError(where, problem, f"{hint}; --only {others} does without") if others else error
             if only == study:
                 raise error
 
-    def records(self) -> tuple[dict[str, Record], list[str]]:
+    def records(self) -> tuple[dict[str, CellRecord], list[str]]:
         """The cells that need not run again, and lines about damaged files."""
         records, damaged = self.store.load(dict.fromkeys(cell.key for cell in self.cells))
         lost = {key for key in records if key in self.keeping and records[key].status == "done"}
         return {key: found for key, found in records.items() if key not in lost or self.store.kept(key)}, damaged
 
-    def states(self) -> list[State]:
+    def states(self) -> list[StudyProgress]:
         """The state of each study. Raises InputError if an input is not there."""
         self.need()
         return self.states_of(self.records()[0])
 
-    def states_of(self, records: Mapping[str, Record]) -> list[State]:
+    def states_of(self, records: Mapping[str, CellRecord]) -> list[StudyProgress]:
         """The state of each study if these are the cells that need not run again."""
         states = []
         for study in self.campaign.studies:
             if study in self.missing:
                 continue  # nobody knows what its runs are
             count = Counter(_status(records.get(cell.key)) for cell in self.cells if cell.study == study)
-            states.append(State(study, count["done"], count["failed"], count["missing"]))
+            states.append(StudyProgress(study, count["done"], count["failed"], count["missing"]))
         return states
 
     def stale(self) -> list[str]:
@@ -134,29 +134,29 @@ class Declaration:
         return self.store.stale(cell.key for cell in self.cells)
 
 
-def _status(record: Record | None) -> str:
+def _status(record: CellRecord | None) -> str:
     return record.status if record else "missing"
 
 
-def declared_in(path: Path, results: Path, name: str | None = None) -> Declaration:
+def campaign_in(path: Path, results: Path, name: str | None = None) -> CampaignFolder:
     """The campaign of a YAML file. Raises InputError."""
     if name is not None:
         try:
             checked_name(name)
         except ValueError as error:
             raise InputError("--name", str(error)) from None
-    return Declaration(read_text(path), path, path, results, name)
+    return CampaignFolder(read_text(path), path, path, results, name)
 
 
-def declared_of(folder: Path) -> Declaration:
+def campaign_of(folder: Path) -> CampaignFolder:
     """The campaign of a folder of results, as it was last run. Raises InputError."""
     folder = folder.resolve()
     origin = Store(folder).origin()
     copy = folder / COPY
-    return Declaration(read_text(copy), origin, copy, folder.parent, folder.name)
+    return CampaignFolder(read_text(copy), origin, copy, folder.parent, folder.name)
 
 
-def carry_out(declared: Declaration, way: Way, only: str | None, report: Report) -> list[State]:
+def carry_out(declared: CampaignFolder, way: Backend, only: str | None, report: Report) -> list[StudyProgress]:
     """Run what is not done, or has failed, and write the table. Raises CampaignStopped with all that is finished kept.
 
     `only` names the one study to run; the table has the finished rows of all studies.
@@ -193,7 +193,7 @@ def carry_out(declared: Declaration, way: Way, only: str | None, report: Report)
             # a signal may have come between the writing of a run and its place among the records
             records.update(store.load(key for key in wanted if key not in records)[0])
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())
-            _last_words(declared, f"stopped: {reason}", records)
+            _end_of_campaign(declared, f"stopped: {reason}", records)
             raise
         store.write_table(lambda path: write_table(path, declared.cells, records))
         store.log(f"end: {failed} failed, {time.monotonic() - began:.1f} s")
@@ -207,7 +207,7 @@ def _work_s(cell: Cell) -> float:
     return float(given) if isinstance(given, int | float) and given > 0 else RUN_S
 
 
-def _outcomes(declared: Declaration, left: Iterable[Cell], way: Way) -> Generator[Outcome, None, None]:
+def _outcomes(declared: CampaignFolder, left: Iterable[Cell], way: Backend) -> Generator[CellOutcome, None, None]:
     # the long ones first, so that no process is left alone with one at the end
     ordered = sorted(left, key=lambda cell: cell.scheduler != OPTIMUM)
     scratch = None if way.remote else declared.store.scratch.resolve()
@@ -216,7 +216,7 @@ def _outcomes(declared: Declaration, left: Iterable[Cell], way: Way) -> Generato
         yield from way.outcomes(tasks, declared.store.log, declared.store.resume)
 
 
-def _save(store: Store, cell: Cell, outcome: Outcome) -> None:
+def _save(store: Store, cell: Cell, outcome: CellOutcome) -> None:
     """Keep an outcome, and tell of it in the log. Raises CampaignStopped."""
     if outcome.status == "stop":
         raise CampaignStopped(f"{outcome.error}; mend that, then: batwatt campaign resume {store.folder}")
@@ -229,7 +229,7 @@ def _save(store: Store, cell: Cell, outcome: Outcome) -> None:
     store.log(*lines, *(f"  {note}" for note in outcome.notes))
 
 
-def _last_words(declared: Declaration, text: str, records: dict[str, Record]) -> None:
+def _end_of_campaign(declared: CampaignFolder, text: str, records: dict[str, CellRecord]) -> None:
     """The table of what is there, and a line in the log, if the disk still takes them."""
     try:
         declared.store.write_table(lambda path: write_table(path, declared.cells, records))
@@ -292,7 +292,7 @@ def check_inputs(cells: Sequence[Cell]) -> None:
 
 
 def _check_capacity(cell: Cell, machines: int) -> None:
-    """Raises InputError for a capacity that cannot be of so many machines."""
+    """Raises InputError for a capacity that does not fit the number of machines."""
     if isinstance(cell.capacity, MadeCapacity):
         window = cell.workload.window
         cell.capacity.spec.series(machines, window.end_s if window else BEYOND_S)

@@ -18,7 +18,7 @@ from typing import Any
 import batwatt
 from batwatt import __version__
 from batwatt.campaign.files import InputFile
-from batwatt.campaign.made import MadeCapacity
+from batwatt.campaign.generated import MadeCapacity
 from batwatt.campaign.sources import CapacityFile, MadePlatform, MissingFileError, PlatformFile, Sources, WorkloadFile
 from batwatt.campaign.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
 from batwatt.errors import InputError, UnknownNameError
@@ -29,7 +29,7 @@ from batwatt.scheduling.base import Scheduler
 FORMAT = 1
 """Version of what a key is made of and of the files of cells."""
 _RESULTS = (
-    *("classes", "columns", "goodput", "ledger", "metrics", "origins"),
+    *("classes", "columns", "goodput", "metrics", "origins", "run_table"),
     *("parts", "power", "read", "work", "writers", "yields"),
 )
 CODE = (
@@ -44,7 +44,7 @@ SUFFIXES = (".py", ".csv")
 CODE_OF_OPTIMUM = (*CODE, "systems/powercap/optimum", "run/optimum.py")
 PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")
 AXES = ("label", "platform", "workload", "envelope", "capacity", "engine", "seed")
-"""What a rule may name beside options."""
+"""What a rule may name besides options."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
     twice = [label for label, count in Counter(setting.label for setting in settings).items() if count > 1]
     if twice:
         hint = "labels name the rows of a study: give each its own"
-        raise InputError(place, f"the label {twice[0]!r} is there twice", hint)
+        raise InputError(place, f"the label {twice[0]!r} appears twice", hint)
     platforms = sources.platforms(study.platforms, f"{place}.platforms")
     workloads = sources.workloads(study.workloads, f"{place}.workloads")
     envelopes: Sequence[InputFile | None] = sources.files(study.envelopes, f"{place}.envelopes") or [None]
@@ -273,7 +273,7 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
         seeds: Sequence[int | None] = setting.seeds or [None]
         axes = (setting.engines, seeds)
         if any(len(set(values)) < len(values) for values in axes):
-            raise InputError(place, f"{setting.label!r}: an engine or a seed is there twice", "list each once")
+            raise InputError(place, f"{setting.label!r}: an engine or a seed appears twice", "list each once")
         found = _scheduler(setting, sources, f"{place}: {setting.label!r}")
         for platform, workload, envelope, capacity, engine, seed in product(
             platforms, workloads, envelopes, capacities, *axes
@@ -297,7 +297,7 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
                 depends=depends,
                 capacity=capacity.within(workload.window) if isinstance(capacity, MadeCapacity) else capacity,
                 reference=workload.reference if "reference" in takes else None,
-                given={name: value for name, value in (capacity.told if capacity else ()) if name in takes},
+                given={name: value for name, value in (capacity.given_options if capacity else ()) if name in takes},
                 seed_option=found.seed_option if seed is not None else None,
                 keep=setting.keep,
             )

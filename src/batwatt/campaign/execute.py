@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from batwatt.campaign.cells import Cell, code_digest
 from batwatt.campaign.files import InputFile, digest_of
-from batwatt.campaign.made import MadeCapacity
+from batwatt.campaign.generated import MadeCapacity
 from batwatt.campaign.sources import MadePlatform
 from batwatt.campaign.spec import OPTIMUM
 from batwatt.errors import BatwattError, message
@@ -28,14 +28,14 @@ from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
 BOUNDS = ("lower_bound", "gap", "proven_optimal")
-"""What a row of the optimum has beside the metrics."""
+"""What a row of the optimum has besides the metrics."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
 """Errors that are the machine's, not the run's."""
 MAX_NOTES = 20
 
 
 @dataclass(frozen=True)
-class Task:
+class CellTask:
     """One cell as a worker gets it; `shown` are the texts that stand for paths in errors."""
 
     key: str
@@ -48,7 +48,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CellOutcome:
     """How a cell ended: `stop` means that the campaign cannot go on (the machine's fault, not the run's)."""
 
     key: str
@@ -60,7 +60,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
 
 
-def task_of(cell: Cell, keep: bool, scratch: Path | None) -> Task:
+def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
     """What a worker needs to know."""
     engine = cell.engine_options
     options = cell.run_options
@@ -83,7 +83,7 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> Task:
         hosts=cell.platform.hosts,
     )
     files = cell.inputs
-    return Task(
+    return CellTask(
         key=cell.key,
         spec=spec,
         digests={str(file.path): file.sha256 for file in files},
@@ -98,27 +98,27 @@ def _path_of(file: InputFile | None) -> Path | None:
     return file.path if file else None
 
 
-def execute(task: Task) -> Outcome:
+def execute(task: CellTask) -> CellOutcome:
     """Run a cell in a temporary folder. Nothing that goes wrong is raised, so that it arrives from anywhere."""
     if code_digest(task.spec.scheduler == OPTIMUM) != task.code:
         hint = "give the workers the same batwatt (and ortools) and start again"
         problem = f"a worker on {python_platform.node()} has other code than the campaign began with"
-        return Outcome(task.key, "stop", f"{problem}; {hint}")
+        return CellOutcome(task.key, "stop", f"{problem}; {hint}")
     began = time.perf_counter()
     try:
         with tempfile.TemporaryDirectory(prefix="cell-", dir=task.scratch) as folder:
             outcome = _attempt(task, Path(folder))
     except OSError as error:
         # the temporary folder itself
-        outcome = Outcome(task.key, "stop", f"no temporary folder on {python_platform.node()}: {error.strerror}")
+        outcome = CellOutcome(task.key, "stop", f"no temporary folder on {python_platform.node()}: {error.strerror}")
     changed = next((path for path, digest in task.digests.items() if digest_of(Path(path)) != digest), None)
     if changed is not None:
         problem = f"{task.shown[changed]} changed while the campaign ran, or a worker sees another one"
-        outcome = Outcome(task.key, "stop", f"{problem} ({changed} on {python_platform.node()})")
+        outcome = CellOutcome(task.key, "stop", f"{problem} ({changed} on {python_platform.node()})")
     return replace(outcome, elapsed_s=time.perf_counter() - began)
 
 
-def execute_quietly(task: Task) -> Outcome:
+def execute_quietly(task: CellTask) -> CellOutcome:
     """`execute` in a process of its own: what is logged there comes back as notes, and what is printed is dropped."""
     handler = _Notes()
     logger = logging.getLogger()
@@ -142,22 +142,22 @@ class _Notes(logging.Handler):
         self.repeats.add(record)
 
 
-def _attempt(task: Task, folder: Path) -> Outcome:
+def _attempt(task: CellTask, folder: Path) -> CellOutcome:
     prefix = folder / "run"
     spec = replace(task.spec, prefix=prefix)
     try:
         figures = _optimum(spec) if spec.scheduler == OPTIMUM else _figures(run(spec, durable=False).metrics)
         files = {path.name: path.read_bytes() for path in sorted(folder.glob("run_*"))} if task.keep else {}
-        return Outcome(task.key, "done", None, figures, files=files)
+        return CellOutcome(task.key, "done", None, figures, files=files)
     except Exception as error:  # whatever a scheduler raises is the run's own failure, told in its row
         cause = _no_room(error)
         if cause is not None:
             problem = f"no run can be carried out on {python_platform.node()}: {cause.strerror}"
-            return Outcome(task.key, "stop", problem)
+            return CellOutcome(task.key, "stop", problem)
         text = str(error) if isinstance(error, BatwattError) else _internal(error)
         for path, shown in {**task.shown, str(folder): "."}.items():
             text = text.replace(path, shown)
-        return Outcome(task.key, "failed", message(text))
+        return CellOutcome(task.key, "failed", message(text))
 
 
 def _internal(error: Exception) -> str:

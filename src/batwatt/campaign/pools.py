@@ -21,10 +21,10 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from pydantic import Field, JsonValue
 
-from batwatt.campaign.declared import Declared, read_declared
-from batwatt.campaign.execute import Outcome, Task, execute, execute_quietly
+from batwatt.campaign.execute import CellOutcome, CellTask, execute, execute_quietly
 from batwatt.campaign.orphans import end_with
 from batwatt.campaign.store import CampaignStopped
+from batwatt.campaign.yaml_model import Declared, read_declared
 from batwatt.errors import InputError
 
 Given = TypeVar("Given")
@@ -43,7 +43,7 @@ SECURE = ("tls", "wss")
 """Schemes of addresses that need certificates."""
 
 
-def run_here(tasks: Sequence[Task], jobs: int, note: Callable[[str], None]) -> Iterator[Outcome]:
+def run_here(tasks: Sequence[CellTask], jobs: int, note: Callable[[str], None]) -> Iterator[CellOutcome]:
     """Run cells in `jobs` processes; `note` is told of those that die.
 
     If a process dies (killed, out of memory), nobody knows which cell it had, so those under way then are run alone,
@@ -52,7 +52,7 @@ def run_here(tasks: Sequence[Task], jobs: int, note: Callable[[str], None]) -> I
     waiting = {task.key: task for task in tasks}
     idle_deaths = 0
     while waiting:
-        under_way: dict[str, Task] = {}
+        under_way: dict[str, CellTask] = {}
         try:
             for outcome in _parallel(list(waiting.values()), jobs, under_way):
                 under_way.pop(outcome.key, None)
@@ -69,7 +69,7 @@ def run_here(tasks: Sequence[Task], jobs: int, note: Callable[[str], None]) -> I
                 del waiting[task.key]
 
 
-def _run_alone(task: Task) -> Outcome:
+def _run_alone(task: CellTask) -> CellOutcome:
     """Run a cell whose process may die."""
     for _ in range(DEATHS):
         try:
@@ -78,13 +78,13 @@ def _run_alone(task: Task) -> Outcome:
         except BrokenExecutor:
             continue
     text = f"the process that ran it died {DEATHS} times (killed from outside, out of memory, or a crash)"
-    return Outcome(task.key, "failed", text)
+    return CellOutcome(task.key, "failed", text)
 
 
-def _parallel(tasks: Sequence[Task], jobs: int, under_way: dict[str, Task]) -> Iterator[Outcome]:
+def _parallel(tasks: Sequence[CellTask], jobs: int, under_way: dict[str, CellTask]) -> Iterator[CellOutcome]:
     """Outcomes as they are ready; `under_way` gets each task that is handed to a process."""
 
-    def handed_out() -> Iterator[Task]:
+    def handed_out() -> Iterator[CellTask]:
         for task in tasks:
             under_way[task.key] = task
             yield task
@@ -98,7 +98,7 @@ def in_processes(
 ) -> Iterator[Result]:
     """Results of a function in `jobs` processes as they are ready; `how`: more for joblib's Parallel.
 
-    The processes end with this one, however it ends, and hear no Ctrl-C, which a terminal tells them too: this one
+    The processes end with this one, however it ends, and receive no Ctrl-C, which a terminal sends them too: this one
     ends them. Raises BrokenExecutor if one dies.
     """
     given = {"initializer": end_with, "initargs": (os.getpid(),), "return_as": "generator_unordered", **how}
@@ -148,8 +148,8 @@ class JobQueue(Declared):
 
 
 def run_on_dask(
-    tasks: Sequence[Task], client: Any, workerless_s: float | None, queued: bool, resume: str
-) -> Iterator[Outcome]:
+    tasks: Sequence[CellTask], client: Any, workerless_s: float | None, queued: bool, resume: str
+) -> Iterator[CellOutcome]:
     """Run cells on the workers of a Dask cluster; it restarts what a dead worker had.
 
     Raises CampaignStopped, which says how to `resume`, if its scheduler goes away, or if it has no worker or does not
@@ -191,16 +191,18 @@ def _without_workers(client: Any) -> str | None:
     return None if workers else "there has been no Dask worker"
 
 
-def _arrived(distributed: Any, future: Any, key: str, resume: str) -> Outcome:
+def _arrived(distributed: Any, future: Any, key: str, resume: str) -> CellOutcome:
     if future.status == "finished":
-        outcome: Outcome = future.result()
+        outcome: CellOutcome = future.result()
         return outcome
     if future.status != "error":
         problem = f"the Dask scheduler went away (a run was {future.status})"
         raise CampaignStopped(f"{problem}; nothing finished is lost; start it again, then: {resume}")
     error = future.exception()
     if isinstance(error, distributed.KilledWorker):
-        return Outcome(key, "failed", "each worker that ran it died (killed from outside, out of memory, or a crash)")
+        return CellOutcome(
+            key, "failed", "each worker that ran it died (killed from outside, out of memory, or a crash)"
+        )
     text = " ".join(f"{type(error).__name__}: {error}".split())
     raise CampaignStopped(f"a Dask worker cannot run cells ({text}); install the same batwatt and Python there")
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.campaign.files import InputFile, digest_of
-from batwatt.campaign.made import MadeCapacity, made_capacities
+from batwatt.campaign.generated import MadeCapacity, made_capacities
 from batwatt.campaign.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import HostChoice
-from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.capacity import to_csv
@@ -33,7 +33,7 @@ class MissingFileError(InputError):
 
     def __init__(self, where: object, problem: str, hint: str) -> None:
         super().__init__(where, problem, hint)
-        self.told = (where, problem, hint)
+        self.parts = (where, problem, hint)
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class WorkloadFile(InputFile):
 
 @dataclass(frozen=True)
 class CapacityFile(InputFile):
-    """A capacity; `told` are options that a generated walk gives to schedulers that have them.
+    """A capacity; `given_options` are options that a generated walk gives to schedulers that have them.
 
     `platforms` are the names of those that it is for, None: of all.
     """
 
-    told: tuple[tuple[str, int], ...] = ()
+    given_options: tuple[tuple[str, int], ...] = ()
     platforms: tuple[str, ...] | None = None
 
 
@@ -70,7 +70,7 @@ class PlatformFile(InputFile):
 class MadePlatform:
     """Like machines without a file; its digest is that of their parameters."""
 
-    machines: Machines
+    machines: MachineSpec
     hosts: HostChoice = field(default_factory=HostChoice)
 
     @property
@@ -131,7 +131,7 @@ class Sources:
                 hosts = HostChoice(entry.master_host or MASTER_HOST, entry.mmax)
                 found += [_as(PlatformFile, file, hosts=hosts) for file in self.files([entry.files], where)]
             else:
-                made = _made(f"{where}[{number}]", Machines, machines=entry.machines, cores=entry.cores)
+                made = _made(f"{where}[{number}]", MachineSpec, machines=entry.machines, cores=entry.cores)
                 found.append(MadePlatform(made))
         _distinct(found, where)
         return found
@@ -173,8 +173,8 @@ class Sources:
                 file = self._generated_file(
                     walk, seed, f"{name}-{seed}", ".csv", lambda w, s: to_csv(random_walk(w, s))
                 )
-                told = (("always", walk.mean - walk.range), ("seed", seed))
-                found.append(_as(CapacityFile, file, told=told, platforms=own))
+                given_options = (("always", walk.mean - walk.range), ("seed", seed))
+                found.append(_as(CapacityFile, file, given_options=given_options, platforms=own))
         _distinct(found, where)
         return found
 
@@ -283,4 +283,4 @@ def _distinct(files: Sequence[InputFile | MadePlatform | MadeCapacity], where: s
             problem = f"{shown} would both be called {file.name!r} in the table"
             raise InputError(where, problem, "rename one or list it once")
     if len(first) < len(files):
-        raise InputError(where, "a file is there twice", "list it once")
+        raise InputError(where, "a file appears twice", "list it once")

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from batwatt.campaign.declared import Declared, read_declared, wrong
+from batwatt.campaign.yaml_model import Declared, read_declared, wrong
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_walk import Walk
@@ -229,7 +229,7 @@ class EngineOptions(Declared):
 
 
 class Case(Declared):
-    """One setting beside the grid; what it leaves out is the study's, but options of another scheduler are not."""
+    """One setting outside the grid; what it leaves out is the study's, but options of another scheduler are not."""
 
     label: str | None = None
     scheduler: str | None = None

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from batwatt.campaign.cells import FORMAT, Cell
-from batwatt.campaign.execute import BOUNDS, Outcome
+from batwatt.campaign.execute import BOUNDS, CellOutcome
 from batwatt.campaign.files import InputFile
 from batwatt.errors import BatwattError, InputError, printable
 from batwatt.files import sync, whole_file
@@ -31,7 +31,7 @@ class CampaignStopped(BatwattError):
     """The campaign cannot go on, for a reason outside its runs; what is finished is kept."""
 
 
-class Record(BaseModel):
+class CellRecord(BaseModel):
     """What the file of a cell holds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -153,7 +153,7 @@ class Store:
             hint = "give the YAML file of the campaign instead"
             raise InputError(self.folder, f"is not the folder of a campaign (no {ORIGIN})", hint) from None
 
-    def save(self, cell: Cell, outcome: Outcome) -> None:
+    def save(self, cell: Cell, outcome: CellOutcome) -> None:
         """A finished cell: first its files, if they are kept, then its record, each all at once."""
         if outcome.status == "done" and outcome.files:
             self._keep(cell.key, outcome.files)
@@ -193,14 +193,14 @@ class Store:
         """Whether the files of a run are there; a folder of them appears all at once."""
         return (self.runs / key).is_dir()
 
-    def load(self, keys: Iterable[str]) -> tuple[dict[str, Record], list[str]]:
+    def load(self, keys: Iterable[str]) -> tuple[dict[str, CellRecord], list[str]]:
         """The finished cells among `keys`, and a line for each file that is damaged and counts as not done."""
-        records: dict[str, Record] = {}
+        records: dict[str, CellRecord] = {}
         damaged: list[str] = []
         for key in keys:
             path = self._path(key)
             try:
-                record = Record.model_validate_json(path.read_bytes())
+                record = CellRecord.model_validate_json(path.read_bytes())
             except FileNotFoundError:
                 continue
             except (ValidationError, OSError):

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from batwatt.campaign.cells import Cell
-from batwatt.campaign.made import MadeCapacity
+from batwatt.campaign.generated import MadeCapacity
 from batwatt.campaign.spec import canonical, plain
-from batwatt.campaign.store import Record
+from batwatt.campaign.store import CellRecord
 from batwatt.results.metrics import METRICS, Metrics
 
 PARTS = ("placement", "order", "response", "strategy")
@@ -51,13 +51,13 @@ SCHEMA = pa.schema(
 """Name and type of every column, in order."""
 
 
-def write_table(path: Path, cells: Iterable[Cell], records: Mapping[str, Record]) -> None:
+def write_table(path: Path, cells: Iterable[Cell], records: Mapping[str, CellRecord]) -> None:
     """Write the finished cells among `cells` as Parquet."""
     rows = [_row(cell, records[cell.key]) for cell in cells if cell.key in records]
     pq.write_table(pa.Table.from_pylist(rows, SCHEMA), path, compression="zstd")
 
 
-def _row(cell: Cell, record: Record) -> dict[str, Any]:
+def _row(cell: Cell, record: CellRecord) -> dict[str, Any]:
     parts = {name: plain(cell.options[name]) if name in cell.options else None for name in PARTS}
     return {
         "study": cell.study,

@@ -15,7 +15,15 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from batwatt.campaign.campaign import Declaration, Report, State, Way, carry_out, declared_in, declared_of
+from batwatt.campaign.campaign import (
+    Backend,
+    CampaignFolder,
+    Report,
+    StudyProgress,
+    campaign_in,
+    campaign_of,
+    carry_out,
+)
 from batwatt.campaign.pools import WORKERLESS_S
 from batwatt.cli.results import report
 from batwatt.errors import InputError, message, printable
@@ -55,21 +63,21 @@ Only = Annotated[str | None, typer.Option("--only", metavar="STUDY", help="Run j
 RESULTS = Path("results")
 
 
-def _way(jobs: int | None, dask: str | None, job_queue: Path | None, workerless_s: float | None) -> Way:
+def _way(jobs: int | None, dask: str | None, job_queue: Path | None, workerless_s: float | None) -> Backend:
     if dask is not None and job_queue is not None:
         raise InputError("--dask-jobqueue", "there is --dask, too", "give one of them")
     if jobs is not None and (dask is not None or job_queue is not None):
         raise InputError("--jobs", "is for runs on this machine", "leave it out: the Dask cluster has its own number")
     if workerless_s is None:
-        return Way(jobs or Way.jobs, dask, job_queue)
+        return Backend(jobs or Backend.jobs, dask, job_queue)
     if dask is None and job_queue is None:
         raise InputError("--worker-timeout", "is for a Dask cluster", "leave it out, or give --dask")
     if not 0.0 <= workerless_s < math.inf:
         raise InputError("--worker-timeout", f"{workerless_s:g} is not a number of s >= 0", "0 waits for ever")
-    return Way(dask=dask, job_queue=job_queue, workerless_s=workerless_s or None)
+    return Backend(dask=dask, job_queue=job_queue, workerless_s=workerless_s or None)
 
 
-def _find(known: Path, results: Path, name: str | None) -> Declaration:
+def _find(known: Path, results: Path, name: str | None) -> CampaignFolder:
     """The campaign of a folder of results or of a YAML file."""
     try:
         is_folder = known.is_dir()
@@ -78,8 +86,8 @@ def _find(known: Path, results: Path, name: str | None) -> Declaration:
     if is_folder:
         if name is not None:
             raise InputError("--name", "is for a YAML file", "the folder has its name")
-        return declared_of(known)
-    return declared_in(known, results, name)
+        return campaign_of(known)
+    return campaign_in(known, results, name)
 
 
 @contextmanager
@@ -113,7 +121,7 @@ def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
         yield report
 
 
-def _carry_out(declared: Declaration, way: Way, only: str | None) -> int:
+def _carry_out(declared: CampaignFolder, way: Backend, only: str | None) -> int:
     """Run, tell the state, and return the exit code."""
     with progress() as report:
         states = carry_out(declared, way, only, report)
@@ -128,7 +136,7 @@ def _carry_out(declared: Declaration, way: Way, only: str | None) -> int:
     return 0
 
 
-def _print_states(states: Sequence[State]) -> None:
+def _print_states(states: Sequence[StudyProgress]) -> None:
     names = [printable(state.study) for state in states]
     width = max(len("study"), *map(len, names))
     print(f"{'study':<{width}}  {'done':>6}  {'failed':>6}  {'missing':>7}")
@@ -151,7 +159,7 @@ def run_command(
 
     [bold]Example:[/] batwatt campaign run experiments/igsc22.yaml
     """
-    return _carry_out(declared_in(declared, results, name), _way(jobs, dask, dask_jobqueue, worker_timeout), only)
+    return _carry_out(campaign_in(declared, results, name), _way(jobs, dask, dask_jobqueue, worker_timeout), only)
 
 
 @campaign.command("resume")

@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from batwatt.cli.inputs import Output, deliver, generate
+from batwatt.cli.inputs import Output, generate, write_output
 from batwatt.errors import InputError, printable
 from batwatt.inputs.series.capacity import COLUMN, read_capacity, to_csv
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.series.characterise import Character, characterise
-from batwatt.inputs.series.purchase import Bill, bill
+from batwatt.inputs.series.energy_budget import Bill, bill
 from batwatt.inputs.series.signal_csv import DAY_S, SignalFile, read_signal
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import Series
@@ -48,7 +48,7 @@ def generate_capacity(
     spec = parse_capacity(capacity)
     if spec is None:
         raise InputError("CAPACITY", f"{capacity!r} describes no capacity", "write for instance walk:range=0.6,seed=1")
-    deliver(to_csv(spec.fractions(end) if machines is None else spec.series(machines, end)), output)
+    write_output(to_csv(spec.fractions(end) if machines is None else spec.series(machines, end)), output)
 
 
 def characterise_capacity(
@@ -122,7 +122,7 @@ def _bill_rows(paid: Bill, name: str) -> list[tuple[str, str]]:
     rows = [(f"sum of {name} x h", f"{paid.amount:.6g} for a full data centre of 1; fixed: {paid.amount_fixed:.6g}")]
     for label, share in (("saved", paid.saved), ("more capacity", paid.gained)):
         if share is not None:
-            rows.append((label, f"{share:.1%} beside a fixed {paid.mean_fixed:g}"))
+            rows.append((label, f"{share:.1%} relative to a fixed {paid.mean_fixed:g}"))
     return rows
 
 

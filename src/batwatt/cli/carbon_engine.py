@@ -18,11 +18,11 @@ from batwatt.cli.carbon_options import (
     SignalPath,
     Watts,
     Zone,
-    price_course,
+    price_integral,
     signal_file,
     watts_of,
 )
-from batwatt.cli.inputs import Output, Seed, deliver
+from batwatt.cli.inputs import Output, Seed, write_output
 from batwatt.cli.results import unit_of
 from batwatt.cli.shared import json_text
 from batwatt.files import whole_file, write_json
@@ -32,7 +32,7 @@ from batwatt.inputs.workloads.batsim_json import read_workload
 from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.systems.carbon.account import account
-from batwatt.systems.carbon.files import read_course
+from batwatt.systems.carbon.files import read_integral
 from batwatt.systems.carbon.simulators.lwa_jobs import ml_jobs
 
 
@@ -86,12 +86,12 @@ def account_command(
       --signal power_profiles/carbon/carbon-hourly.csv
     """
     file = signal_file(signal, begin, zone, column, tz, kind)
-    course = read_course(file)
-    paid = price_course(price, price_column, file, course, None)
-    found = account(prefix, course, None if workload is None else read_workload(workload), price=paid)
+    integral = read_integral(file)
+    paid = price_integral(price, price_column, file, integral, None)
+    found = account(prefix, integral, None if workload is None else read_workload(workload), price=paid)
     if segments is not None:
-        deliver(found.per_segment().to_csv(index=False, lineterminator="\n"), segments)
-    deliver(json_text(found.metrics()), output)
+        write_output(found.per_segment().to_csv(index=False, lineterminator="\n"), segments)
+    write_output(json_text(found.metrics()), output)
 
 
 def jobs_command(
@@ -108,4 +108,4 @@ def jobs_command(
       --compat lwa --constraint semi-weekly -e out/lwa
     """
     rows = "".join(f"{job.arrival_s:.0f},{job.length_s:.0f},{job.cpus}\n" for job in ml_jobs(n, seed))
-    deliver(f"{','.join(COLUMNS)}\n{rows}", output)
+    write_output(f"{','.join(COLUMNS)}\n{rows}", output)

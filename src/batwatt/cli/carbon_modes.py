@@ -11,16 +11,16 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from batwatt.cli.carbon_options import number_of, price_course, signal_file, watts_of, weights_of
+from batwatt.cli.carbon_options import number_of, price_integral, signal_file, watts_of, weights_of
 from batwatt.cli.results import unit_of
 from batwatt.cli.shared import one_of
 from batwatt.errors import InputError
 from batwatt.inputs.series.signal_csv import DAY_S, SignalFile
 from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
 from batwatt.model.phases import ShiftJob
-from batwatt.model.signal_integral import Course
-from batwatt.systems.carbon.costs import Prices
-from batwatt.systems.carbon.files import read_course, rows_as_hours
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.systems.carbon.costs import MachinePrices
+from batwatt.systems.carbon.files import read_integral, rows_as_hours
 from batwatt.systems.carbon.outcome import Outcome
 from batwatt.systems.carbon.simulate import ShiftOptions, described, simulate
 from batwatt.systems.carbon.simulators import gaia, lwa
@@ -33,7 +33,7 @@ MARGIN_S = 8 * DAY_S
 
 
 @dataclass(frozen=True)
-class Asked:
+class ShiftRequest:
     """The options of a simulation; None (False) where one is not given."""
 
     jobs: Path
@@ -60,7 +60,7 @@ class Asked:
     watts: float | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Asked:
+    def of(cls, given: Mapping[str, Any]) -> ShiftRequest:
         """What a command was given, by the names of its parameters. Raises InputError."""
         source = (given[name] for name in ("signal", "begin", "zone", "column", "tz", "kind"))
         others = {field.name: given[field.name] for field in fields(cls) if field.name != "signal"}
@@ -84,16 +84,16 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Mode:
-    """Who runs policies by name, under the signal `course`; `jobs` where they have models."""
+class Simulator:
+    """Who runs policies by name, under the signal `integral`; `jobs` where they have models."""
 
     run: Callable[[str], Outcome]
-    course: Course
+    integral: SignalIntegral
     jobs: tuple[ShiftJob, ...] | None = None
     checkpoints: bool = False
 
 
-def mode_of(asked: Asked) -> Mode:
+def mode_of(asked: ShiftRequest) -> Simulator:
     """Read the jobs and the signal, and check all options. Raises InputError."""
     if asked.compat is None:
         return _own(asked)
@@ -101,7 +101,7 @@ def mode_of(asked: Asked) -> Mode:
     return _gaia(asked) if chosen == "gaia" else _lwa(asked)
 
 
-def _own(asked: Asked) -> Mode:
+def _own(asked: ShiftRequest) -> Simulator:
     ways = {"--wait": asked.wait, "--deadline": asked.deadline, "--constraint": asked.constraint}
     given = [option for option, value in ways.items() if value is not None]
     if len(given) > 1:
@@ -128,14 +128,14 @@ def _own(asked: Asked) -> Mode:
     jobs = _jobs(asked)
     waits_s = HOUR_S * (max(checked.wait_h) if checked.deadline_h is None else checked.deadline_h)
     until = max(job.arrival_s + 2.0 * job.length_s for job in jobs) + waits_s + MARGIN_S
-    course = read_course(asked.signal, until)
-    price = price_course(asked.price, asked.price_column, asked.signal, course, until)
+    integral = read_integral(asked.signal, until)
+    price = price_integral(asked.price, asked.price_column, asked.signal, integral, until)
     chosen = ShiftOptions(**options, price=price)
 
     def run(policy: str) -> Outcome:
-        return simulate(jobs, course, policy, chosen)
+        return simulate(jobs, integral, policy, chosen)
 
-    return Mode(run, course, tuple(jobs), asked.checkpoints)
+    return Simulator(run, integral, tuple(jobs), asked.checkpoints)
 
 
 def names_of(compat: str | None) -> Iterator[tuple[str, str]]:
@@ -146,7 +146,7 @@ def names_of(compat: str | None) -> Iterator[tuple[str, str]]:
     return iter((gaia.POLICIES if chosen == "gaia" else lwa.POLICIES).items())
 
 
-def _gaia(asked: Asked) -> Mode:
+def _gaia(asked: ShiftRequest) -> Simulator:
     """Jobs in 720 hours of the signal, as GAIA reads it."""
     asked.only("gaia", "wait", "carbon_policy", "reserved", "machine_prices", "watts")
     options: dict[str, Any] = {"reserved": asked.reserved or 0}
@@ -157,16 +157,16 @@ def _gaia(asked: Asked) -> Mode:
     if asked.machine_prices is not None:
         options["prices"] = _prices(asked.machine_prices)
     jobs = _jobs(asked)
-    course = rows_as_hours(asked.signal, HOURS)
-    hourly = course.values.tolist()
+    integral = rows_as_hours(asked.signal, HOURS)
+    hourly = integral.values.tolist()
 
     def run(policy: str) -> Outcome:
         return gaia.simulate(jobs, hourly, policy=policy, **options)
 
-    return Mode(run, course)
+    return Simulator(run, integral)
 
 
-def _lwa(asked: Asked) -> Mode:
+def _lwa(asked: ShiftRequest) -> Simulator:
     """Jobs in steps of half an hour, by the clock of people; a step has the value at its begin, as LWA reads its files.
 
     All of the signal counts for the mean that errors have.
@@ -182,18 +182,18 @@ def _lwa(asked: Asked) -> Mode:
         number = asked.constraint.isdecimal()
         options["constraint"] = int(asked.constraint.lstrip("0")[:20] or 0) if number else asked.constraint
     jobs = _jobs(asked)
-    course = read_course(asked.signal)
-    values = course.at(np.arange(0.0, course.end_s, lwa.STEP_S)).tolist()
+    integral = read_integral(asked.signal)
+    values = integral.at(np.arange(0.0, integral.end_s, lwa.STEP_S)).tolist()
     clock = UTC if asked.signal.tz == "UTC" else ZoneInfo(asked.signal.tz)
-    begin = datetime.fromisoformat(course.begin).astimezone(clock) if course.begin else None
+    begin = datetime.fromisoformat(integral.begin).astimezone(clock) if integral.begin else None
 
     def run(policy: str) -> Outcome:
         return lwa.simulate(jobs, values, begin, policy=policy, **options)
 
-    return Mode(run, course)
+    return Simulator(run, integral)
 
 
-def _jobs(asked: Asked) -> list[ShiftJob]:
+def _jobs(asked: ShiftRequest) -> list[ShiftJob]:
     return read_phase_jobs(asked.jobs, unit_of(asked.length_unit), watts_of(asked.watts))
 
 
@@ -208,7 +208,7 @@ def wait_of(text: str) -> tuple[float, ...]:
     return hours
 
 
-def _prices(text: str) -> Prices:
+def _prices(text: str) -> MachinePrices:
     try:
         numbers = [finite(part) for part in text.split(",")]
     except ValueError:
@@ -216,4 +216,4 @@ def _prices(text: str) -> Prices:
     if len(numbers) != 3 or not all(number >= 0.0 for number in numbers):
         problem = f"{text!r} is not three numbers >= 0 with commas"
         raise InputError("--machine-prices", problem, "write for instance 0.0624,0.01248,0.4")
-    return Prices(*numbers)
+    return MachinePrices(*numbers)

@@ -11,8 +11,8 @@ from batwatt.cli.shared import one_of
 from batwatt.errors import InputError
 from batwatt.inputs.series.signal_csv import Kind, SignalFile
 from batwatt.inputs.workloads.phase_jobs import MOST_W
-from batwatt.model.signal_integral import Course
-from batwatt.systems.carbon.files import read_course
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.systems.carbon.files import read_integral
 from batwatt.units import finite
 
 SIGNAL, PRICE, PLANNING, WAITING, PEERS, MACHINES = "Signal", "Price", "Planning", "Waiting", "Peers", "Machines"
@@ -53,7 +53,9 @@ PriceWeight = Annotated[
 ]
 Slot = Annotated[
     float | None,
-    typer.Option("--slot-s", help="Plan in slots of so many s.", show_default="as they fit", rich_help_panel=PLANNING),
+    typer.Option(
+        "--slot-s", help="Length of the slots of plans, s.", show_default="as they fit", rich_help_panel=PLANNING
+    ),
 ]
 MaxStarts = Annotated[
     int | None, typer.Option("--max-starts", help="Most starts of a job.", min=1, rich_help_panel=PLANNING)
@@ -102,7 +104,7 @@ ForecastError = Annotated[
     float | None,
     typer.Option(
         "--forecast-error",
-        help="Policies see the signal with errors of so many of its mean.",
+        help="Policies see the signal with errors of this share of its mean.",
         show_default="0",
         rich_help_panel=SIGNAL,
     ),
@@ -141,16 +143,16 @@ def signal_file(path: Path, begin: str | None, zone: str | None, column: str | N
     return SignalFile(path, column=column, kind=chosen, zone=zone, tz=tz, begin=begin, wanted="carbon")
 
 
-def price_course(
-    path: Path | None, column: str | None, signal: SignalFile, carbon: Course, until: float | str | None
-) -> Course | None:
+def price_integral(
+    path: Path | None, column: str | None, signal: SignalFile, carbon: SignalIntegral, until: float | str | None
+) -> SignalIntegral | None:
     """The price from the date at which the carbon signal begins. Raises InputError."""
     if path is None:
         if column is not None:
             raise InputError("--price-column", "is for a price", "give --price, too")
         return None
     begin = carbon.begin or signal.begin
-    return read_course(SignalFile(path, column=column, tz=signal.tz, begin=begin, wanted="price"), until)
+    return read_integral(SignalFile(path, column=column, tz=signal.tz, begin=begin, wanted="price"), until)
 
 
 def weights_of(carbon: float | None, price: float | None, priced: bool) -> tuple[float, float]:

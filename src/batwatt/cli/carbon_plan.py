@@ -25,25 +25,25 @@ from batwatt.cli.carbon_options import (
     Watts,
     Zone,
     number_of,
-    price_course,
+    price_integral,
     signal_file,
     watts_of,
     weights_of,
 )
-from batwatt.cli.inputs import Output, deliver
+from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.shared import drawable, json_text, one_of
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import write_json
 from batwatt.inputs.workloads.phase_jobs import read_model
 from batwatt.model.phases import MOST_CPUS, PhaseModel, ShiftJob
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, Segment
 from batwatt.systems.carbon.figures.fit import plot_fit
 from batwatt.systems.carbon.figures.gantt import plot_gantt
-from batwatt.systems.carbon.files import Charged, offset_s, read_course
+from batwatt.systems.carbon.files import Charged, offset_s, read_integral
 from batwatt.systems.carbon.fit import CHECKPOINTS, STARTUP_UNTIL, beside, fit_runs, model_json
 from batwatt.systems.carbon.measurements import read_runs
-from batwatt.systems.carbon.optimum import NoPlanError, Plan, UnprovenError, plan
+from batwatt.systems.carbon.optimum import NoPlanError, ShiftPlan, UnprovenError, plan
 
 METHODS = ("dp", "milp")
 
@@ -93,29 +93,29 @@ def plan_command(
     model = read_model(job, watts_of(watts))
     file = signal_file(signal, begin, zone, column, tz, kind)
     until = _until(deadline)
-    course = read_course(file, until)
+    integral = read_integral(file, until)
     start_s, deadline_s = (
-        offset_s(option, text, course, file) for option, text in (("--start", start), ("--deadline", deadline))
+        offset_s(option, text, integral, file) for option, text in (("--start", start), ("--deadline", deadline))
     )
     if not start_s >= 0.0:
         raise InputError("--start", f"{start!r} is before the signal begins", "start later, or give an earlier --begin")
-    paid = price_course(price, price_column, file, course, until)
-    wanted = course
+    paid = price_integral(price, price_column, file, integral, until)
+    wanted = integral
     if paid is not None:
         paid.covers(deadline_s, "the job")
-        wanted = course.plus(paid, *weights)
-    course.covers(deadline_s, "the job")
+        wanted = integral.plus(paid, *weights)
+    integral.covers(deadline_s, "the job")
     asked: dict[str, Any] = {"slot_s": slot_s, "max_starts": max_starts, "checkpoints": checkpoints}
     found = _planned(chosen, model, wanted, start_s, deadline_s, asked)
     owner = ShiftJob(job.stem, start_s, model, cpus)
     execution = found.execution(owner)
-    charged = Charged(course, paid)
+    charged = Charged(integral, paid)
     content: dict[str, Any] = {
         "method": chosen,
         "slot_s": found.slot_s,
         "slots": found.slots,
         "rounded": found.rounded,
-        "begin": course.begin,
+        "begin": integral.begin,
         "start_s": start_s,
         "deadline_s": deadline_s,
         "cpus": cpus,
@@ -129,8 +129,8 @@ def plan_command(
     before = content["immediate_carbon_g"]
     content["saved_share"] = (before - content["carbon_g"]) / before if before > 0.0 else None
     if picture is not None:
-        plot_gantt([execution], course, picture, deadlines_s={owner.id: deadline_s})
-    deliver(json_text(content), output)
+        plot_gantt([execution], integral, picture, deadlines_s={owner.id: deadline_s})
+    write_output(json_text(content), output)
 
 
 def _until(deadline: str) -> float | str:
@@ -142,16 +142,16 @@ def _until(deadline: str) -> float | str:
 
 
 def _planned(
-    method: str, model: PhaseModel, course: Course, start_s: float, deadline_s: float, asked: dict[str, Any]
-) -> Plan:
+    method: str, model: PhaseModel, integral: SignalIntegral, start_s: float, deadline_s: float, asked: dict[str, Any]
+) -> ShiftPlan:
     """The plan; what cannot be planned is one line."""
     try:
         if method == "dp":
-            return plan(model, course, start_s, deadline_s, **asked)
+            return plan(model, integral, start_s, deadline_s, **asked)
         # no other command needs a solver, and loading one takes time
         from batwatt.systems.carbon.milp import plan_milp
 
-        return plan_milp(model, course, start_s, deadline_s, **asked)
+        return plan_milp(model, integral, start_s, deadline_s, **asked)
     except NoPlanError as error:
         raise InputError("--deadline", str(error), "give a later one") from None
     except UnprovenError as error:
@@ -162,7 +162,7 @@ def fit_command(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="SAMPLES...", help="Power samples, NAME.csv, each beside its events, NAME-events.csv; or folders."
+            metavar="SAMPLES...", help="Power samples, NAME.csv, each next to its events, NAME-events.csv; or folders."
         ),
     ],
     startup_until: Annotated[
@@ -205,7 +205,7 @@ def fit_command(
         plot_fit(fitted, measured, picture)
     if output is not None:
         write_json(output, model_json(fitted.model))
-    deliver(json_text(content), None)
+    write_output(json_text(content), None)
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:

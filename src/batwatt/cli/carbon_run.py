@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from batwatt.cli.carbon_modes import Asked, mode_of, names_of
+from batwatt.cli.carbon_modes import ShiftRequest, mode_of, names_of
 from batwatt.cli.carbon_options import (
     Averaged,
     Begin,
@@ -39,7 +39,7 @@ from batwatt.cli.carbon_options import (
     Watts,
     Zone,
 )
-from batwatt.cli.inputs import deliver
+from batwatt.cli.inputs import write_output
 from batwatt.cli.options import Prefix
 from batwatt.cli.shared import drawable, show_table
 from batwatt.errors import InputError, printable
@@ -97,7 +97,7 @@ def run_command(
     batwatt carbon run --jobs pai_1k.csv --signal DE-2024-hourly.csv
       --policy suspend-resume --compat gaia --wait 6x24 -e out/gaia
     """
-    asked = Asked.of(locals())
+    asked = ShiftRequest.of(locals())
     for path in (picture, savings):
         drawable(path)
     mode = mode_of(asked)
@@ -109,7 +109,7 @@ def run_command(
     segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")
     if picture is not None:
         executions = executions_of(found, mode.jobs, mode.checkpoints)
-        plot_gantt(executions, mode.course, picture, deadlines_s=_deadlines(found))
+        plot_gantt(executions, mode.integral, picture, deadlines_s=_deadlines(found))
     if savings is not None:
         plot_saved_cdf(saved(found, base), savings)
     about = {
@@ -161,7 +161,7 @@ def compare_command(
       --signal power_profiles/carbon/carbon-hourly.csv
       --policies oracle,suspend-resume,phase-aware --deadline 24
     """
-    asked = Asked.of(locals())
+    asked = ShiftRequest.of(locals())
     names = [name.strip() for name in policies.split(",") if name.strip()]
     if not names:
         raise InputError("--policies", "names none", "write for instance oracle,phase-aware")
@@ -170,7 +170,7 @@ def compare_command(
     found = [base, *(mode.run(name) for name in names if name != BASE)]
     table = _table(found, base)
     if output is not None:
-        deliver(table.to_csv(index=False, lineterminator="\n"), output)
+        write_output(table.to_csv(index=False, lineterminator="\n"), output)
     _show(table)
 
 

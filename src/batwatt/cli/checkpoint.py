@@ -9,23 +9,23 @@ from typing import Annotated
 
 import typer
 
-from batwatt.cli.inputs import Output, deliver
+from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.shared import drawable, json_text, one_of, show_table
 from batwatt.errors import InputError
-from batwatt.systems.checkpoint.fairness import front, plan_with_yield
-from batwatt.systems.checkpoint.figures.charts import FrontMark, plot_followed, plot_front, plot_plan
+from batwatt.systems.checkpoint.fairness import pareto_front, plan_with_yield
+from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_followed, plot_front, plot_plan
 from batwatt.systems.checkpoint.files import (
     JobName,
     followed_json,
     front_json,
     is_course,
     plan_json,
-    read_course,
     read_instance,
+    read_integral,
     read_running,
 )
-from batwatt.systems.checkpoint.instance import Plan
-from batwatt.systems.checkpoint.period_plan import NoPlanError, TooLargeError, subset_sum
+from batwatt.systems.checkpoint.instance import PeriodPlan
+from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError, subset_sum
 from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES, Cover, Objective, prepare
 from batwatt.systems.checkpoint.sequence import METHODS, Method, follow
 from batwatt.units import finite
@@ -86,7 +86,7 @@ def plan_command(
             found = plan_with_yield(given.instance, given.past, min_yield, refill=refill)
     if picture is not None:
         plot_plan(found, picture)
-    deliver(json_text(plan_json(found, given.names)), output)
+    write_output(json_text(plan_json(found, given.names)), output)
 
 
 @checkpoint.command("prepare")
@@ -98,7 +98,7 @@ def prepare_command(
     cover: Covers = "k",
     output: Output = None,
 ) -> None:
-    """Choose whom to checkpoint before the processors of now change by up to k, and print it as JSON.
+    """Choose the jobs to checkpoint before the number of processors changes by up to k, and print it as JSON.
 
     [bold]Example:[/] batwatt checkpoint prepare experiments/periods/change.json --objective worst
     """
@@ -125,12 +125,12 @@ def prepare_command(
         "exact": found.exact,
         "outcomes": [{"processors": processors, "goodput": goodput} for processors, goodput in found.outcomes],
     }
-    deliver(json_text(content), output)
+    write_output(json_text(content), output)
 
 
 @checkpoint.command("follow")
 def follow_command(
-    course: CourseFile,
+    sequence: CourseFile,
     method: MethodName = "dp",
     prepare: Prepare = None,
     cover: Covers = "k",
@@ -150,19 +150,19 @@ def follow_command(
     _check_yield(min_yield, chosen)
     objective, covered = _preparing(prepare, cover)
     drawable(picture)
-    given = read_course(course)
-    with _blaming(course, chosen):
+    given = read_integral(sequence)
+    with _blaming(sequence, chosen):
         found = follow(
-            given.course, method=chosen, objective=objective, min_yield=min_yield, cover=covered, refill=refill
+            given.sequence, method=chosen, objective=objective, min_yield=min_yield, cover=covered, refill=refill
         )
     if picture is not None:
         plot_followed(found, picture)
-    deliver(json_text(followed_json(found, given.names)), output)
+    write_output(json_text(followed_json(found, given.names)), output)
 
 
 @checkpoint.command("front")
 def front_command(
-    course: Annotated[Path, typer.Argument(metavar="FILE", help="An instance or a course (JSON).")],
+    sequence: Annotated[Path, typer.Argument(metavar="FILE", help="An instance or a course (JSON).")],
     min_yields: Annotated[
         str | None,
         typer.Option(
@@ -185,24 +185,24 @@ def front_command(
     objective, covered = _preparing(prepare, cover)
     targets = _targets(SOME_YIELDS if min_yields is None else min_yields)
     drawable(picture)
-    if not is_course(course):
+    if not is_course(sequence):
         if min_yields is not None or prepare is not None:
-            raise InputError(course, "is one period: its whole front is shown", "leave --min-yields, --prepare out")
-        _show_front(course, as_json, picture)
+            raise InputError(sequence, "is one period: its whole front is shown", "leave --min-yields, --prepare out")
+        _show_front(sequence, as_json, picture)
         return
-    given = read_course(course)
-    with _blaming(course):
+    given = read_integral(sequence)
+    with _blaming(sequence):
         found = [
-            (target, follow(given.course, objective=objective, min_yield=target, cover=covered)) for target in targets
+            (target, follow(given.sequence, objective=objective, min_yield=target, cover=covered)) for target in targets
         ]
     if picture is not None:
-        plot_front([FrontMark(target, each.min_yield, each.goodput) for target, each in found], picture)
+        plot_front([ParetoMark(target, each.min_yield, each.goodput) for target, each in found], picture)
     if as_json:
         points = [
             {"asked": target, "goodput": each.goodput, "min_yield": each.min_yield, "yields": each.yields}
             for target, each in found
         ]
-        deliver(json_text({"front": points}), None)
+        write_output(json_text({"front": points}), None)
     else:
         rows = [
             (f"{target:g}", *(f"{value:.4f}" for value in (each.goodput, each.min_yield, _mean(each.yields))))
@@ -215,11 +215,11 @@ def _show_front(instance: Path, as_json: bool, picture: Path | None) -> None:
     """The front of one period."""
     given = read_instance(instance)
     with _blaming(instance):
-        points = front(given.instance, given.past)
+        points = pareto_front(given.instance, given.past)
     if picture is not None:
-        plot_front([FrontMark(point.min_yield, point.min_yield, point.goodput) for point in points], picture)
+        plot_front([ParetoMark(point.min_yield, point.min_yield, point.goodput) for point in points], picture)
     if as_json:
-        deliver(json_text(front_json(points, given.names)), None)
+        write_output(json_text(front_json(points, given.names)), None)
         return
     rows = [
         (f"{point.min_yield:.4f}", f"{point.goodput:.4f}", " ".join(_working(point.plan, given.names)))
@@ -228,7 +228,7 @@ def _show_front(instance: Path, as_json: bool, picture: Path | None) -> None:
     show_table(("least yield", "goodput", "work"), rows)
 
 
-def _working(found: Plan, names: Mapping[str, JobName]) -> list[str]:
+def _working(found: PeriodPlan, names: Mapping[str, JobName]) -> list[str]:
     return [str(names[act.job.id]) for act in found.acts if act.work_s > 0.0]
 
 
@@ -269,7 +269,7 @@ def _blaming(path: Path, method: Method = "dp") -> Iterator[None]:
     """Within, what cannot be planned is the fault of the file."""
     try:
         yield
-    except NoPlanError as error:
+    except NoPeriodPlanError as error:
         hint = "--method dp may have one" if method == "subset-sum" else "ask for a smaller yield"
         raise InputError(path, str(error), hint) from None
     except TooLargeError as error:

@@ -14,14 +14,14 @@ import typer
 
 from batwatt.errors import InputError, printable
 from batwatt.files import whole_file
-from batwatt.inputs.platforms.machines import Machines, SpeedMachines, machines_xml
+from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_xml
 from batwatt.inputs.platforms.platform_gen import platform_xml_of
 from batwatt.inputs.series.capacity import to_csv
 from batwatt.inputs.series.capacity_walk import Walk, random_walk
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.azure import azure_jobs
 from batwatt.inputs.traces.borg import GCU_PER_CORE, borg_jobs
-from batwatt.inputs.traces.chunks import write_chunks
+from batwatt.inputs.traces.chunked_csv import write_chunks
 from batwatt.inputs.traces.convert import convert_file, read_trace
 from batwatt.inputs.traces.jobs_csv import SECONDS
 from batwatt.inputs.traces.riskaware_text import to_riskaware
@@ -67,7 +67,7 @@ def read_options(text: str, where: str = "--options") -> dict[str, Any]:
     return options
 
 
-def deliver(text: str, output: Path | None) -> None:
+def write_output(text: str, output: Path | None) -> None:
     """Write a text to a file, whole or not at all, or to standard output."""
     if output is None:
         if sys.stdout.isatty():
@@ -88,7 +88,7 @@ def generate_platform(
 
     [bold]Example:[/] batwatt generate platform platforms/grid5000.toml -o my.xml
     """
-    deliver(platform_xml_of(servers), output)
+    write_output(platform_xml_of(servers), output)
 
 
 @generate.command("workload")
@@ -116,15 +116,15 @@ def generate_workload(
         max_servers=max_servers,
         nb_res=servers,
     )
-    deliver(to_text(google_like(params, seed)), output)
+    write_output(to_text(google_like(params, seed)), output)
 
 
 @generate.command("machines")
 def generate_machines(
     machines: Annotated[int, typer.Option(help="Machine slots.")],
     cores: Annotated[int, typer.Option(help="Cores of a machine; each is a host.")],
-    core_watts: Annotated[float, typer.Option(help="Power of a core that is on, busy or not, W.")] = Machines.core_w,
-    core_speed: Annotated[str, typer.Option(help="Speed of a core.")] = str(Machines.core_flops),
+    core_watts: Annotated[float, typer.Option(help="Power of a core that is on, busy or not, W.")] = MachineSpec.core_w,
+    core_speed: Annotated[str, typer.Option(help="Speed of a core.")] = str(MachineSpec.core_flops),
     speeds: Annotated[
         bool, typer.Option("--speeds", help="Cores can be slower and faster, as the scheduler oversubscribed needs.")
     ] = False,
@@ -134,8 +134,8 @@ def generate_machines(
 
     [bold]Example:[/] batwatt generate machines --machines 152 --cores 24 -o machines.xml
     """
-    kind = SpeedMachines if speeds else Machines
-    deliver(machines_xml(kind(machines, cores, core_w=core_watts, core_flops=core_speed)), output)
+    kind = SpeedMachineSpec if speeds else MachineSpec
+    write_output(machines_xml(kind(machines, cores, core_w=core_watts, core_flops=core_speed)), output)
 
 
 @generate.command("walk")
@@ -148,7 +148,7 @@ def generate_walk(
         int | None, typer.Option(help="Machines by which a step changes.", show_default="a quarter of the range")
     ] = None,
     stay: Annotated[bool, typer.Option(help="Whether the number may also stay as it is.")] = Walk.stay,
-    end: Annotated[float, typer.Option(help="Date of the last step, s.")] = Walk.end_s,
+    end: Annotated[float, typer.Option(help="Time of the last step, s.")] = Walk.end_s,
     output: Output = None,
 ) -> None:
     """Write a capacity that walks at random: the number of machines alive over time, as CSV.
@@ -156,7 +156,7 @@ def generate_walk(
     [bold]Example:[/] batwatt generate walk --mean 24 --range 8 --seed 7 -o walk.csv
     """
     walk = Walk(mean=mean, range=range_, period_s=period, step=step, stay=stay, end_s=end)
-    deliver(to_csv(random_walk(walk, seed)), output)
+    write_output(to_csv(random_walk(walk, seed)), output)
 
 
 @generate.command("trace")
@@ -231,12 +231,12 @@ def generate_trace(
             option = f"--{name.removesuffix('_s').replace('_', '-')}"
             raise InputError(option, f"is not for traces {'with' if like else 'without'} --like", "leave it out")
     if like is None:
-        deliver(to_riskaware(synthetic(Synthetic(**_known(classic | shared)), seed)), output)
+        write_output(to_riskaware(synthetic(Synthetic(**_known(classic | shared)), seed)), output)
         return
     if machines is not None and machines.is_integer():
         shared["machines"] = int(machines)
     table = varcap_table(VarcapLike(like, **_known(ours | shared)), seed)
-    deliver(table.to_csv(index=False, lineterminator="\n"), output)
+    write_output(table.to_csv(index=False, lineterminator="\n"), output)
 
 
 @generate.command("slice")
@@ -258,7 +258,7 @@ def generate_slice(
         raise InputError("--machines", f"must be > 0, got {machines:g}", "leave it out to prune nothing")
     most = machines * cores * (end - begin)
     jobs = slice_of(read_trace(trace), begin, end, core_s=most, shorter_s=shorter, seed=seed, source=trace)
-    deliver(to_riskaware(jobs), output)
+    write_output(to_riskaware(jobs), output)
 
 
 def _known(options: dict[str, Any]) -> dict[str, Any]:
@@ -332,7 +332,7 @@ def convert(
         reference_flops=reference_flops,
         nb_res=nb_res,
     )
-    deliver(to_text(done.workload), output)
+    write_output(to_text(done.workload), output)
     notes = [f"{done.kept} jobs"]
     for count, what in (
         (done.skipped_run_time, "skipped for want of a run time"),
@@ -379,7 +379,7 @@ def events(
 
     [bold]Example:[/] batwatt events power_profiles/profile3.csv -o events.txt
     """
-    deliver("".join(f"{line}\n" for line in envelope_events(read_series(envelope))), output)
+    write_output("".join(f"{line}\n" for line in envelope_events(read_series(envelope))), output)
 
 
 def inputs_commands(app: typer.Typer) -> None:

@@ -62,7 +62,7 @@ from batwatt.results.plots import plot_power
 from batwatt.results.power import power_series
 from batwatt.results.writers import file_of
 from batwatt.run.find_scheduler import blaming, make_scheduler
-from batwatt.run.inputs import capacity_named, capacity_of, is_trace, kept_trace, machines_of
+from batwatt.run.inputs import cached_trace, capacity_named, capacity_of, is_trace, machines_of
 from batwatt.run.run import RunResult, run, run_engine
 from batwatt.run.spec import RunSpec
 
@@ -238,7 +238,7 @@ def _jobs_of(spec: RunSpec) -> int:
         return sum(len(read_workload(path, simulate=False).jobs) for path in spec.workloads)
     # kept for the run
     platform = platform_of(spec.platform, spec.hosts)
-    return len(kept_trace(spec.workload, spec.window, len(platform), spec.length_unit).jobs)
+    return len(cached_trace(spec.workload, spec.window, len(platform), spec.length_unit).jobs)
 
 
 @app.command("compare", rich_help_panel="Simulate")

@@ -24,7 +24,7 @@ OptionalPlatform = Annotated[
     Path | None, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1); or --machines and --cores.")
 ]
 MachineCount = Annotated[
-    int | None, typer.Option("--machines", help="Make a platform of so many machines.", rich_help_panel="Machines")
+    int | None, typer.Option("--machines", help="Make a platform of this many machines.", rich_help_panel="Machines")
 ]
 CoreCount = Annotated[
     int | None,

@@ -26,7 +26,7 @@ from batwatt.cli.options import (
 )
 from batwatt.errors import InputError, UnknownNameError, printable
 from batwatt.inputs.platforms.host_choice import platform_of
-from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.jobs_csv import TimeUnit
@@ -36,7 +36,7 @@ from batwatt.results.goodput import Window
 from batwatt.results.metrics import Metrics
 from batwatt.results.summary import summary_table, summary_text
 from batwatt.run.find_scheduler import describe_file, describe_options, describe_schedulers, is_file_name
-from batwatt.run.inputs import capacity_named, gather
+from batwatt.run.inputs import capacity_named, load_inputs
 from batwatt.run.run import write_results
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.registry import describe
@@ -66,14 +66,14 @@ def window_of(text: str | None) -> Window | None:
         raise InputError("--window", f"{text!r} is no window", "write BEGIN:END in s, as in 864000:1468800") from None
 
 
-def platform_of_words(platform: Path | None, machines: int | None, cores: int | None) -> Path | Machines:
+def platform_of_words(platform: Path | None, machines: int | None, cores: int | None) -> Path | MachineSpec:
     """The platform's file, or the machines to be made."""
     if (platform is None) == (machines is None):
         problem = "both are given" if platform is not None else "neither is given"
         raise InputError("--platform, --machines", problem, "give a platform file, or machines and their cores")
     if platform is not None and cores is not None:
         raise InputError("--cores", "is for machines that are made", "leave it out: the platform file has its hosts")
-    return platform if platform is not None else Machines(machines or 0, 1 if cores is None else cores)
+    return platform if platform is not None else MachineSpec(machines or 0, 1 if cores is None else cores)
 
 
 def capacity_of_words(text: str | None) -> Path | CapacitySpec | None:
@@ -171,11 +171,11 @@ def metrics(
         window=window_of(window),
         length_unit=unit_of(length_unit),
         long_s=long_of(long),
-        in_flops=slowed,
+        delays_to_flops=slowed,
         more_workloads=tuple(workload[1:]),
         hosts=switches.hosts,
     )
-    found = write_results(prefix, gather(spec, envelope))
+    found = write_results(prefix, load_inputs(spec, envelope))
     print_summary([(prefix.name, found)])
 
 
@@ -209,7 +209,7 @@ def report(
     from batwatt.report.page import write_report
 
     page, *others = write_report(results)
-    print(f"{printable(page)} and {len(others)} files beside it")
+    print(f"{printable(page)} and {len(others)} files next to it")
 
 
 def results_commands(app: typer.Typer) -> None:

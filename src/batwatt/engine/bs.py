@@ -84,11 +84,11 @@ class Bs(Batsim):
     # decisions on the hot path ----------------------------------------------------------------------------------
 
     def time(self) -> float:
-        """Current date in s."""
+        """Current time in s."""
         return self._current_time
 
     def consume_time(self, t: float) -> float:
-        """Let `t` seconds pass while the scheduler thinks; later decisions carry the later date."""
+        """Let `t` seconds pass while the scheduler is busy; later decisions carry the later time."""
         self._current_time += float(t)
         self._late = True
         return self._current_time

@@ -1,7 +1,7 @@
 """The embedded engine: Batsim's protocol on a zero-latency platform, without Batsim.
 
 `message()` gives what Batsim would send next, `reply()` takes the scheduler's answer; both are the protocol's objects
-as Python dictionaries, so the same engine runs in process and behind a socket. Dates are those of Batsim: the
+as Python dictionaries, so the same engine runs in process and behind a socket. Times are those of Batsim: the
 scheduler sees them rounded to 1e-6 s, the engine keeps its own clock.
 """
 
@@ -12,10 +12,10 @@ from typing import Any
 
 from batwatt.engine.catalogue import Catalogue
 from batwatt.engine.config import EngineConfig
-from batwatt.engine.execution import Execution
-from batwatt.engine.journal import Journal
+from batwatt.engine.execution import Executor
 from batwatt.engine.kernel import AFTER, ARRIVAL, LATE, TOO_LATE_S, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, UNAVAILABLE, Machines
+from batwatt.engine.recorder import Recorder
 from batwatt.engine.switching import Switching
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
 from batwatt.inputs.workloads.events import ExternalEvent
@@ -49,22 +49,22 @@ class Engine:
             raise InputError(platform.source, platform.power_problem, "correct it or run without energy")
         self.kernel = Kernel()
         self.machines = Machines(platform)
-        self.journal = Journal(self.machines, energy)
-        self.execution = Execution(
-            self.kernel, self.machines, self.journal, self.config.compute_sharing, self._emit, self._job_ended
+        self.recorder = Recorder(self.machines, energy)
+        self.execution = Executor(
+            self.kernel, self.machines, self.recorder, self.config.compute_sharing, self._emit, self._job_ended
         )
-        self.switching = Switching(self.kernel, self.machines, self.journal, self.execution, self._emit)
+        self.switching = Switching(self.kernel, self.machines, self.recorder, self.execution, self._emit)
         self.workloads = list(workloads)
         self.catalogue = Catalogue(workloads, self.config)
         self.jobs: dict[str, Job] = {}
         self.state: dict[str, int] = {}
         self._pending: list[dict[str, Any]] = []
-        self._byes = 0
-        self._bye_mark = 0
+        self._end_notices = 0
+        self._end_notice_mark = 0
         self._over: list[str] = []
         self._begun = False
         self._answered = False
-        self._thinking = False
+        self._scheduler_busy = False
         self._kill_asked: set[str] = set()
         self._job_sources = len(self.workloads)
         self._quiet_end_date = -1.0
@@ -85,7 +85,7 @@ class Engine:
         }
         first = [load.jobs[0].submit_time_s for load in self.workloads if load.jobs]
         if first:
-            self.kernel.at(min(first), ARRIVAL, self.journal.first_submission, min(first))
+            self.kernel.at(min(first), ARRIVAL, self.recorder.first_submission, min(first))
         if events:
             self._plan(self._external, NO_MORE_EVENTS, [event.time_s for event in events], events)
         for workload in self.workloads:
@@ -93,34 +93,36 @@ class Engine:
 
     # sources: jobs and external events ------------------------------------------------------------------------
 
-    def _plan(self, deliver: Callable[[Any], None], bye: str, dates: Sequence[float], items: Sequence[Any]) -> None:
-        """Deliver the items of a source date by date; its `bye` follows the last."""
-        self.kernel.at(dates[0] if dates else 0.0, ARRIVAL, self._arrive, [0, deliver, bye, dates, items])
+    def _plan(
+        self, deliver: Callable[[Any], None], end_notice: str, times: Sequence[float], items: Sequence[Any]
+    ) -> None:
+        """Deliver the items of a source time by time; its `end_notice` follows the last."""
+        self.kernel.at(times[0] if times else 0.0, ARRIVAL, self._arrive, [0, deliver, end_notice, times, items])
 
     def _arrive(self, source: list[Any]) -> None:
-        index, deliver, bye, dates, items = source
-        count = len(dates)
+        index, deliver, end_notice, times, items = source
+        count = len(times)
         if index < count:
-            date = dates[index]
-            while index < count and dates[index] == date:
+            date = times[index]
+            while index < count and times[index] == date:
                 deliver(items[index])
                 index += 1
         if index < count:
             source[0] = index
-            self.kernel.at(dates[index], ARRIVAL, self._arrive, source)
+            self.kernel.at(times[index], ARRIVAL, self._arrive, source)
             return
-        if bye == NO_MORE_JOBS:
+        if end_notice == NO_MORE_JOBS:
             self._job_sources -= 1
             if self._job_sources:
                 # only the last of several workloads says that there are no more jobs
                 self._quiet_end_date = self.kernel.date
                 return
-        self._bye_mark = len(self._pending)
-        self.kernel.at(self.kernel.clock, LATE, self._say_bye, bye)
+        self._end_notice_mark = len(self._pending)
+        self.kernel.at(self.kernel.clock, LATE, self._say_bye, end_notice)
 
-    def _say_bye(self, bye: str) -> None:
-        self._byes += 1
-        self._emit("NOTIFY", {"type": bye})
+    def _say_bye(self, end_notice: str) -> None:
+        self._end_notices += 1
+        self._emit("NOTIFY", {"type": end_notice})
 
     def _submit(self, job: Job) -> None:
         job_id = job.id
@@ -144,7 +146,7 @@ class Engine:
         if mask & ~machines.everyone:
             raise InputError("events", f"{event.kind} at {now:g} s names a host beyond {len(machines.hosts) - 1}")
         self._emit("NOTIFY", {"type": f"event_{event.kind}", "resources": hostset.to_text(mask)})
-        # the server hears of it after the jobs that end at this date have freed their hosts
+        # the server hears of it after the jobs that end at this time have freed their hosts
         self.kernel.at(now, AFTER, self._change_availability, event)
 
     def _change_availability(self, event: ExternalEvent) -> None:
@@ -187,7 +189,7 @@ class Engine:
             self._emit("SIMULATION_BEGINS", self._begins())
             message = self._flush()
             # what is submitted at once finds the scheduler busy with the beginning
-            self._thinking = True
+            self._scheduler_busy = True
             return message
         if kernel.is_due():
             kernel.run_due(kernel.clock)
@@ -196,27 +198,27 @@ class Engine:
             if date is None:
                 self._end_or_deadlock()
                 break
-            self._thinking = False
+            self._scheduler_busy = False
             kernel.run_due(date)
         return self._flush()
 
     def _flush(self) -> dict[str, Any]:
-        """The pending events; a source's last words wait for the next message if it alone had something to say."""
+        """The pending events; a source's end-of-stream notice waits for the next message if it alone had something."""
         pending = self._pending
         self._pending = []
-        if self._byes:
-            last_words = self._byes == 1 and len(pending) - 1 == self._bye_mark > 0
-            # of workloads that end at one date the first keeps the server busy until the last has said so
-            if last_words and not self._thinking and self._quiet_end_date != self.kernel.date:
+        if self._end_notices:
+            notice_last = self._end_notices == 1 and len(pending) - 1 == self._end_notice_mark > 0
+            # of workloads that end at one time the first keeps the server busy until the last has said so
+            if notice_last and not self._scheduler_busy and self._quiet_end_date != self.kernel.date:
                 self._pending = [pending.pop()]
-            self._byes = 0
-        self._thinking = False
+            self._end_notices = 0
+        self._scheduler_busy = False
         if self._over:
             for job_id in self._over:
                 # Batsim forgets a job once its completion has been sent
                 self._forget(job_id)
             self._over.clear()
-            self.journal.fresh_rows.clear()
+            self.recorder.fresh_rows.clear()
         return {"now": self.kernel.date, "events": pending}
 
     def _forget(self, job_id: str) -> None:
@@ -265,13 +267,13 @@ class Engine:
                 raise IllegalDecisionError(events[0]["type"], "the simulation has ended")
             return
         if now > kernel.clock + REPORTED_S:
-            self._thinking = True
+            self._scheduler_busy = True
         if not self._answered:
             self._answered = True
             if events:
                 self.catalogue.check_first(events[0])
             else:
-                self._thinking = False
+                self._scheduler_busy = False
         if not events:
             self.catalogue.settle()
             if now > kernel.clock:
@@ -283,13 +285,13 @@ class Engine:
                 raise ProtocolError(f"timestamp {timestamp} of event {index} is later than the answer's now={now}")
             if timestamp > kernel.clock:
                 kernel.run_due(timestamp)
-                self.journal.fresh_rows.clear()
+                self.recorder.fresh_rows.clear()
             handler = self._handlers.get(event["type"])
             if handler is None:
                 raise ProtocolError(f"event {index}: {event['type']!r} is not something a scheduler can ask for")
             handler(event["data"])
-            # each event takes a round of messages, in which what is due at this very date happens
-            self.journal.fresh_rows.clear()
+            # each event takes a round of messages, in which what is due at this very time happens
+            self.recorder.fresh_rows.clear()
             self.catalogue.settle()
             kernel.run_round()
         self.catalogue.settle()
@@ -329,7 +331,7 @@ class Engine:
 
     def _reject_job(self, data: dict[str, Any]) -> None:
         job = self._job("REJECT_JOB", data["job_id"], submitted=True)
-        self.journal.job_rejected(job, self.execution.metadata.pop(job.id, ""))
+        self.recorder.job_rejected(job, self.execution.metadata.pop(job.id, ""))
         self._unfinished -= 1
         self.state[job.id] = FINISHED
         self._over.append(job.id)
@@ -351,10 +353,10 @@ class Engine:
     def _query(self, data: dict[str, Any]) -> None:
         if list(data.get("requests", ())) != ["consumed_energy"]:
             raise IllegalDecisionError("QUERY", f"only consumed_energy can be asked for, got {data.get('requests')!r}")
-        if not self.journal.energy:
+        if not self.recorder.energy:
             raise IllegalDecisionError("QUERY", "consumed_energy needs energy accounting")
-        self.journal.update(self.kernel.clock)
-        self._emit("ANSWER", {"consumed_energy": self.journal.energy_j})
+        self.recorder.update(self.kernel.clock)
+        self._emit("ANSWER", {"consumed_energy": self.recorder.energy_j})
 
     def _notify(self, data: dict[str, Any]) -> None:
         self.catalogue.notify(data.get("type"))
@@ -372,9 +374,9 @@ class Engine:
         self._job("SET_JOB_METADATA", job_id)
         if '"' in metadata:
             raise IllegalDecisionError(f"SET_JOB_METADATA {job_id}", "metadata may not hold a double quote")
-        row = self.journal.fresh_rows.get(job_id)
+        row = self.recorder.fresh_rows.get(job_id)
         if row is not None:
-            self.journal.record.jobs[row] = self.journal.record.jobs[row]._replace(metadata=metadata)
+            self.recorder.record.jobs[row] = self.recorder.record.jobs[row]._replace(metadata=metadata)
         elif self.state[job_id] != FINISHED:
             self.execution.metadata[job_id] = metadata
 
@@ -392,4 +394,4 @@ class Engine:
 
     def close(self) -> Record:
         """The rows and totals, once the simulation is over."""
-        return self.journal.close()
+        return self.recorder.close()

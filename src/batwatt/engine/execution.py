@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from batwatt.engine.journal import Journal
 from batwatt.engine.kernel import END, FIRST, LATE, SOLVE, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, SLEEPING, STATE_NAMES, UNAVAILABLE, Machines
+from batwatt.engine.recorder import Recorder
 from batwatt.engine.sharing import Meter, rebalance
 from batwatt.engine.tasks import TIMEOUT, Run
 from batwatt.errors import IllegalDecisionError, InputError
@@ -18,14 +18,14 @@ from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile
 Emit = Callable[[str, dict[str, Any]], None]
 
 
-class Execution:
+class Executor:
     """The running jobs. `emit(type, data)` sends an event to the scheduler; `ended(job id)` tells the engine."""
 
     def __init__(
         self,
         kernel: Kernel,
         machines: Machines,
-        journal: Journal,
+        recorder: Recorder,
         sharing: bool,
         emit: Emit,
         ended: Callable[[str], None],
@@ -33,12 +33,12 @@ class Execution:
         self.runs: dict[str, Run] = {}
         self._kernel = kernel
         self._machines = machines
-        self._journal = journal
+        self._recorder = recorder
         self._sharing = sharing
         # SimGrid charges a host p-state 0 until it first looks at it: what begins in another is metered host by host
         odd = any(host.initial_pstate != 0 for host in machines.hosts)
         self._meter = Meter(machines) if sharing or odd else None
-        journal.meter = self._meter
+        recorder.meter = self._meter
         self._unsolved = False
         self._emit = emit
         self._ended = ended
@@ -61,11 +61,11 @@ class Execution:
         if executors is None and mask.bit_count() != job.hosts and not _fits_any_width(profiles[job.profile], profiles):
             raise self._illegal(job, f"it needs {job.hosts} hosts but was given {mask.bit_count()}, without a mapping")
         now = self._kernel.clock
-        journal = self._journal
+        recorder = self._recorder
         run = Run(job, profiles, mask, executors, now)
         self.runs[job.id] = run
         machines.move(mask, COMPUTING, now)
-        journal.job_rows(now, "s")
+        recorder.job_rows(now, "s")
         if self._meter is not None:
             run.energy_at_s = self._meter.total(hostset.ids(mask))
         run.enter(job.profile, now)
@@ -74,7 +74,7 @@ class Execution:
         self._retime(run, now)
 
     def _wake_meter(self, run: Run, meter: Meter) -> None:
-        """SimGrid looks at the host when a task of one executor starts (which matters at date 0 only)."""
+        """SimGrid looks at the host when a task of one executor starts (which matters at time 0 only)."""
         if isinstance(run.leaf, Parallel) and run.count == 1:
             host = hostset.ids(run.mask)[0 if run.executors is None else run.executors[0]]
             meter.look([host], self._kernel.clock)
@@ -90,12 +90,12 @@ class Execution:
             return
         before_w = run.extra_w
         run.retime(self._machines, now)
-        self._journal.extra_w += run.extra_w - before_w
+        self._recorder.extra_w += run.extra_w - before_w
         self._schedule_end(run)
 
     def _schedule_end(self, run: Run) -> None:
         if run.late:
-            # a parallel task that begins without any time left ends after the others of this date
+            # a parallel task that begins without any time left ends after the others of this time
             run.late = False
             if any(flops > 0.0 for _, flops in run.work()):
                 run.outcome = TIMEOUT
@@ -108,7 +108,7 @@ class Execution:
             run.event = self._kernel.at(run.end_s, END, self._leaf_ended, run)
 
     def _solve_later(self) -> None:
-        """Share the hosts anew once all that happens at this date, so far, has happened."""
+        """Share the hosts anew once all that happens at this time, so far, has happened."""
         if not self._unsolved:
             self._unsolved = True
             self._kernel.at(self._kernel.clock, SOLVE, self._solve, None)
@@ -166,8 +166,8 @@ class Execution:
         end of a delay it looks at the first host of the allocation only. So a parallel task that follows delays makes
         the other hosts pay its load for them too, back to when Batsim last looked at all hosts.
         """
-        journal, slept = self._journal, isinstance(run.leaf, Delay)
-        journal.look(run.mask & -run.mask if slept else run.executor_mask(), now)
+        recorder, slept = self._recorder, isinstance(run.leaf, Delay)
+        recorder.look(run.mask & -run.mask if slept else run.executor_mask(), now)
         if self._meter is None:
             run.charge(now)
         if not run.advance(now):
@@ -178,7 +178,7 @@ class Execution:
             self._wake_meter(run, self._meter)
         self._retime(run, now)
         if slept and isinstance(run.leaf, Parallel) and self._meter is None:
-            # once all that happens at this date has happened: the end of another job is a look at all hosts
+            # once all that happens at this time has happened: the end of another job is a look at all hosts
             self._kernel.at(now, SOLVE, self._arrears, (run, run.leaf))
         return True
 
@@ -188,17 +188,17 @@ class Execution:
             return
         if run.count == 1:
             return  # SimGrid looks at the host of a task of one executor when it starts
-        journal = self._journal
+        recorder = self._recorder
         first = (run.mask & -run.mask).bit_length() - 1
         arrears_j = (run.extra_w - run.host_extra_w(self._machines, first)) * (
-            self._kernel.clock - max(run.unseen_s, journal.observed_s)
+            self._kernel.clock - max(run.unseen_s, recorder.observed_s)
         )
-        journal.energy_j += arrears_j
+        recorder.energy_j += arrears_j
         run.energy_j += arrears_j
 
     def _end(self, run: Run, state: str, code: int) -> None:
         now = self._kernel.clock
-        journal, machines, job = self._journal, self._machines, run.job
+        recorder, machines, job = self._recorder, self._machines, run.job
         if self._meter is None:
             run.charge(now)
         del self.runs[job.id]
@@ -207,14 +207,14 @@ class Execution:
             for other in self.runs.values():
                 freed &= ~other.mask
         machines.move(freed, IDLE, now)
-        journal.job_rows(now, "e")
+        recorder.job_rows(now, "e")
         if self._meter is not None:
             run.energy_j = self._meter.total(hostset.ids(run.mask)) - run.energy_at_s
             self._solve_later()
         else:
             # without runs nothing may be left of rounding errors
-            journal.extra_w = journal.extra_w - run.extra_w if self.runs else 0.0
-        journal.job_ended(run, now, state, self.metadata.pop(job.id, "") if self.metadata else "")
+            recorder.extra_w = recorder.extra_w - run.extra_w if self.runs else 0.0
+        recorder.job_ended(run, now, state, self.metadata.pop(job.id, "") if self.metadata else "")
         self._emit(
             "JOB_COMPLETED",
             {"job_id": job.id, "job_state": state, "return_code": code, "alloc": hostset.HostSet(run.mask)},
@@ -267,7 +267,7 @@ class Execution:
     def _refuse_odd(self, job: Job, mask: int) -> None:
         """A sleeping host never gets here, but one that began in a sleep p-state is idle to Batsim."""
         for mode, _ in self._machines.modes_of(mask):
-            if self._journal.energy and mode.index not in self._machines.kind_host[mode.kind].compute:
+            if self._recorder.energy and mode.index not in self._machines.kind_host[mode.kind].compute:
                 raise self._illegal(
                     job, f"a host of it is in p-state {mode.index} ({STATE_NAMES[SLEEPING]} or virtual)"
                 )

@@ -11,7 +11,7 @@ from batwatt.units import PRECISION_S
 
 Handler = Callable[[Any], None]
 
-# Order of what happens at one date: kills asked for by the last answer; then external events, submissions and calls in
+# Order of what happens at one time: kills asked for by the last answer; then external events, submissions and calls in
 # the order in which they were asked for; then ends of jobs and of switches in the order in which they began; then
 # hosts that come or go, acknowledgements of switches, the sharing of hosts, and tasks that began without any time left.
 TOO_LATE_S = 1e24
@@ -33,9 +33,9 @@ def _rounded(clock: float) -> float:
 
 
 class Kernel:
-    """Entries (date, rank, serial, handler, payload); an entry that was forgotten is skipped.
+    """Entries (time, rank, serial, handler, payload); an entry that was forgotten is skipped.
 
-    `clock` is the present date in s, `date` the same as the scheduler sees it: rounded to 1e-6 s.
+    `clock` is the present time in s, `date` the same as the scheduler sees it: rounded to 1e-6 s.
     """
 
     __slots__ = ("_forgotten", "_heap", "_serial", "clock", "date")
@@ -58,14 +58,14 @@ class Kernel:
         self._forgotten.add(ticket)
 
     def next_date(self) -> float | None:
-        """Date of the next entry, None if there is none."""
+        """Time of the next entry, None if there is none."""
         heap = self._heap
         while heap and heap[0][2] in self._forgotten:
             self._forgotten.discard(heappop(heap)[2])
         return heap[0][0] if heap else None
 
     def is_due(self) -> bool:
-        """Whether something is left to happen at the present date."""
+        """Whether something is left to happen at the present time."""
         heap = self._heap
         return bool(heap) and heap[0][0] <= self.clock + PRECISION_S
 
@@ -89,7 +89,7 @@ class Kernel:
             heappush(heap, entry)
 
     def run_due(self, date: float) -> None:
-        """Set the clock to `date` (never backwards) and fire all entries up to it, each at its own date."""
+        """Set the clock to `date` (never backwards) and fire all entries up to it, each at its own time."""
         heap, forgotten = self._heap, self._forgotten
         limit = date + PRECISION_S
         while heap and heap[0][0] <= limit:

@@ -84,10 +84,10 @@ class Child:
         if code is None:
             return None
         how = f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
-        last = self.last_words()
+        last = self.last_lines()
         return f"{self.name} {how} before the simulation was over" + (f": {last}" if last else "")
 
-    def last_words(self) -> str:
+    def last_lines(self) -> str:
         """The line of its output that most likely says what was wrong."""
         if self._process.poll() is not None:
             self._reader.join(1.0)
@@ -105,7 +105,7 @@ class Child:
             raise PeerError(f"{self.name} did not end within {CLOSING_S:g} s of the end of the simulation") from None
         if code:
             how = f"was ended by {_signal_name(-code)}" if code < 0 else f"failed with exit code {code}"
-            last = self.last_words()
+            last = self.last_lines()
             raise PeerError(f"{self.name} {how} after the simulation" + (f": {last}" if last else ""))
 
     def stop(self) -> None:

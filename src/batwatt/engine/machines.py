@@ -186,7 +186,7 @@ class Machines:
         """
         ticks = list(self._spent_ticks)
         for state in range(6):
-            dates, counts = np.unique(self._touched_s[hostset.ids(self.mask[state])], return_counts=True)
-            for date, count in zip(dates.tolist(), counts.tolist(), strict=True):
+            times, counts = np.unique(self._touched_s[hostset.ids(self.mask[state])], return_counts=True)
+            for date, count in zip(times.tolist(), counts.tolist(), strict=True):
                 ticks[state] += count * int(date * TICKS_PER_S)
         return {name: ticks[state] / TICKS_PER_S for state, name in enumerate(STATE_NAMES)}

@@ -42,7 +42,7 @@ class Meter:
                 self._seen_pstate[host] = machines.pstate[host]
 
     def note_pstate(self, hosts: Iterable[int]) -> None:
-        """The p-state has changed at the date of the last look."""
+        """The p-state has changed at the time of the last look."""
         for host in hosts:
             self._seen_pstate[host] = self._machines.pstate[host]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from batwatt.engine.execution import Emit, Execution
-from batwatt.engine.journal import Journal
+from batwatt.engine.execution import Emit, Executor
 from batwatt.engine.kernel import ACKNOWLEDGE, END, Kernel
 from batwatt.engine.machines import IDLE, SLEEPING, SWITCHING_OFF, SWITCHING_ON, Machines
+from batwatt.engine.recorder import Recorder
 from batwatt.errors import IllegalDecisionError
 from batwatt.model import hostset
 
@@ -14,12 +14,12 @@ TO_COMPUTE, TO_SLEEP, IGNORED = -1, -2, -42
 
 
 class Switching:
-    """The switches under way. An ignored request stays in the books and takes the next one's place, as in Batsim."""
+    """The switches under way. An ignored request is tracked, too, and takes the next one's place, as in Batsim."""
 
-    def __init__(self, kernel: Kernel, machines: Machines, journal: Journal, execution: Execution, emit: Emit) -> None:
+    def __init__(self, kernel: Kernel, machines: Machines, recorder: Recorder, execution: Executor, emit: Emit) -> None:
         self._kernel = kernel
         self._machines = machines
-        self._journal = journal
+        self._recorder = recorder
         self._execution = execution
         self._emit = emit
         self._requests: dict[int, list[list[int]]] = {}
@@ -28,7 +28,7 @@ class Switching:
         """SET_RESOURCE_STATE; raises IllegalDecisionError where Batsim aborts."""
         what = f"SET_RESOURCE_STATE {hosts} -> {state}"
         machines, now = self._machines, self._kernel.clock
-        if not self._journal.energy:
+        if not self._recorder.energy:
             raise IllegalDecisionError(what, "changing p-states needs energy accounting (-E)")
         try:
             mask = hostset.HostSet.of(hosts).mask  # type: ignore[arg-type]
@@ -41,14 +41,14 @@ class Switching:
         kinds = {**dict.fromkeys(first.virtual, IGNORED), **dict.fromkeys(first.sleep_of, TO_SLEEP)}
         shown = kinds.get(target, TO_COMPUTE)
         text = hostset.to_text(mask)
-        journal = self._journal
-        journal.update(now)
-        journal.energy_row(now, "p")
-        journal.pstate_row(now, text, shown)
-        journal.switch_request(mask.bit_count())
+        recorder = self._recorder
+        recorder.update(now)
+        recorder.energy_row(now, "p")
+        recorder.pstate_row(now, text, shown)
+        recorder.switch_request(mask.bit_count())
         self._requests.setdefault(target, []).append([mask, mask])
         instant = self._change(mask, target, what)
-        journal.states_row(now)
+        recorder.states_row(now)
         if instant:
             self._done(instant, target, switched=False)
 
@@ -118,7 +118,7 @@ class Switching:
     def _arrived(self, arrival: tuple[int, int, int]) -> None:
         members, target, middle = arrival
         machines, now = self._machines, self._kernel.clock
-        self._journal.look(members, now)
+        self._recorder.look(members, now)
         machines.set_pstate(members, target)
         self._execution.refresh(members, now)
         machines.move(members, IDLE if middle == SWITCHING_ON else SLEEPING, now)
@@ -145,11 +145,11 @@ class Switching:
             self._acknowledge(request[1], target, switched)
 
     def _acknowledge(self, mask: int, target: int, switched: bool) -> None:
-        now, journal = self._kernel.clock, self._journal
+        now, recorder = self._kernel.clock, self._recorder
         text = hostset.to_text(mask)
-        journal.update(now)
-        journal.pstate_row(now, text, target)
-        journal.energy_row(now, "p")
+        recorder.update(now)
+        recorder.pstate_row(now, text, target)
+        recorder.energy_row(now, "p")
         if switched:
-            journal.states_row(now)
+            recorder.states_row(now)
         self._emit("RESOURCE_STATE_CHANGED", {"resources": text, "state": str(target)})

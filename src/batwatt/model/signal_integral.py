@@ -15,7 +15,7 @@ from batwatt.units import J_PER_KWH, REPORTED_S
 
 
 @dataclass(frozen=True)
-class Course:
+class SignalIntegral:
     """`values[i]` (g/kWh, or money per kWh) holds in [`edges_s[i]`, `edges_s[i + 1]`[; shapes [n + 1], [n].
 
     Edges begin at 0 s and increase strictly; beyond the last nothing is known. `begin`: the date of 0 s in UTC, or "".
@@ -27,13 +27,13 @@ class Course:
     source: str = "<memory>"
 
     @classmethod
-    def of(cls, signal: Signal) -> Course:
+    def of(cls, signal: Signal) -> SignalIntegral:
         """The course of a signal."""
         edges = np.array((*signal.series.times_s, signal.end_s))
         return cls(edges, np.array(signal.series.values), signal.begin, signal.series.source)
 
     @classmethod
-    def regular(cls, values: Sequence[float], step_s: float = 3600.0) -> Course:
+    def regular(cls, values: Sequence[float], step_s: float = 3600.0) -> SignalIntegral:
         """Values that hold `step_s` each."""
         edges = np.arange(len(values) + 1, dtype=np.float64) * step_s
         return cls(edges, np.array(values, dtype=np.float64))
@@ -80,10 +80,10 @@ class Course:
             problem = f"the signal ends at {self.end_s:g} s, before {end_s:g} s, which {whose} may need"
             raise InputError(self.source, problem, "take a longer signal, or let jobs wait less")
 
-    def plus(self, other: Course, own: float, others: float) -> Course:
+    def plus(self, other: SignalIntegral, own: float, others: float) -> SignalIntegral:
         """`own` x this + `others` x another signal, over the time that both cover: carbon and price at once."""
         end = min(self.end_s, other.end_s)
         edges = np.unique(np.concatenate([self.edges_s, other.edges_s]))
         edges = np.append(edges[edges < end], end)
         values = own * self.at(edges[:-1]) + others * other.at(edges[:-1])
-        return Course(edges, values, self.begin, self.source)
+        return SignalIntegral(edges, values, self.begin, self.source)

@@ -1,4 +1,4 @@
-"""Sentences of a paper beside the numbers of a campaign: means with their errors, verdicts, and the table of them."""
+"""Claims of a paper compared with the numbers of a campaign: means with their errors, verdicts, and their table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pandas as pd
 
-from batwatt.report.grid import Grid, GridColumn
+from batwatt.report.grid import GridColumn, Table
 
 YES, NO, OPEN = "yes", "no", "open"
 SURE = 2.0
@@ -57,7 +57,7 @@ def verdict_of(threshold: float | None, number: float, error: float, sure: float
     return NO if number + sure * error < threshold else OPEN
 
 
-def claims_grid(found: pd.DataFrame, said: Sequence[Said], heading: str, points: str, notes: Sequence[str]) -> Grid:
+def claims_grid(found: pd.DataFrame, said: Sequence[Said], heading: str, points: str, notes: Sequence[str]) -> Table:
     """How often each claim holds in `found` (claim, number, verdict), and the least, the mean and the largest number.
 
     Claims without a number are left out. `heading` is that of the sentences, `points` tells what is counted.
@@ -80,4 +80,4 @@ def claims_grid(found: pd.DataFrame, said: Sequence[Said], heading: str, points:
         *(GridColumn(name, name, "by how much", "", 2) for name in names[6:]),
     )
     frame = pd.DataFrame(rows, columns=names)
-    return Grid("claims", "What the paper claims", columns, frame, len(frame), tuple(notes), by_label=False)
+    return Table("claims", "What the paper claims", columns, frame, len(frame), tuple(notes), by_label=False)

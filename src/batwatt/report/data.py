@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from batwatt.model.series import Series
-from batwatt.report.kept import envelope_of
-from batwatt.report.outline import Outline, best_first, places
-from batwatt.report.table import COMPARED, INSTANCE, VIOLATIONS, Campaign, Measure, instance_names
+from batwatt.report.report_plan import ReportPlan, best_first, places
+from batwatt.report.saved_runs import envelope_of
+from batwatt.report.table import COMPARED, INSTANCE, VIOLATIONS, Measure, SavedCampaign, instance_names
 from batwatt.results.power import PowerTrace, compare, power_series
 from batwatt.results.style import HOUR_S
 
@@ -23,7 +23,7 @@ BESIDE = 5.0
 """A bar this many times as long as the longest of the others is cut, so that those can be read."""
 
 
-def envelopes(campaign: Campaign) -> list[tuple[str, Series]]:
+def envelopes(campaign: SavedCampaign) -> list[tuple[str, Series]]:
     """Name and envelope of each that a kept run was under, by name."""
     found: dict[str, Series] = {}
     for name, key in campaign.kept[["envelope", "key"]].itertuples(index=False):
@@ -49,7 +49,7 @@ class Scores:
         return ends if measure.better == "lower" else ends[::-1]
 
 
-def scores(campaign: Campaign, outline: Outline) -> Scores:
+def scores(campaign: SavedCampaign, outline: ReportPlan) -> Scores:
     """The scores of all algorithms that do something about the envelope, best mean first. Figure 2."""
     frame = campaign.per_instance(outline.main)
     labels = [
@@ -79,8 +79,8 @@ class Zoom:
     excess_w: float
 
 
-def zoom(campaign: Campaign, outline: Outline) -> Zoom | None:
-    """The violation with the largest excess of the algorithm that is looked at, beside the others. Figure 3.
+def zoom(campaign: SavedCampaign, outline: ReportPlan) -> Zoom | None:
+    """The violation with the largest excess of the algorithm that is looked at, compared with the others. Figure 3.
 
     Of its kept runs the one that most of the others share, of those one under the envelope of the main study, of those
     the one with the fewest violations. Without an algorithm to look at, that of all kept runs. None if none has one.
@@ -126,11 +126,13 @@ def zoom(campaign: Campaign, outline: Outline) -> Zoom | None:
     )
 
 
-def _power(campaign: Campaign, row: pd.Series) -> PowerTrace:
+def _power(campaign: SavedCampaign, row: pd.Series) -> PowerTrace:
     return power_series(campaign.prefix(row["key"]), float(row["makespan_s"]))
 
 
-def per_instance(campaign: Campaign, study: str, labels: Sequence[str], measures: Sequence[Measure]) -> pd.DataFrame:
+def per_instance(
+    campaign: SavedCampaign, study: str, labels: Sequence[str], measures: Sequence[Measure]
+) -> pd.DataFrame:
     """Rows of `label`, `instance` and the measures, for all labels, instances in order of their names. Figures 4, 5."""
     frame = campaign.per_instance(study)
     frame = frame.assign(instance=instance_names(frame))
@@ -140,7 +142,7 @@ def per_instance(campaign: Campaign, study: str, labels: Sequence[str], measures
     return frame[["label", "instance", *(measure.name for measure in measures)]].reset_index(drop=True)
 
 
-def per_envelope(campaign: Campaign, study: str, labels: Sequence[str]) -> pd.DataFrame:
+def per_envelope(campaign: SavedCampaign, study: str, labels: Sequence[str]) -> pd.DataFrame:
     """The mean of each measure of `COMPARED`, by `label` and `envelope`. Figure 6."""
     frame = campaign.per_instance(study)
     frame = frame[frame["label"].isin(labels)]

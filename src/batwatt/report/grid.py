@@ -38,7 +38,7 @@ class GridColumn:
 
 
 @dataclass(frozen=True)
-class Grid:
+class Table:
     """Rows with a `label`, of which the first `named` stand out; `by_label` if these are algorithms."""
 
     name: str

@@ -70,7 +70,7 @@ def _shared(panel: Chart, curve: Curve) -> dict[str, Any]:
 def _line(panel: Chart, curve: Curve) -> dict[str, Any]:
     key = curve.key
     shared = _shared(panel, curve)
-    # only bars have texts beside them
+    # only bars have texts next to them
     del shared["textposition"]
     shared["error_y"]["color"] = key.colour
     return {"type": "scatter", "mode": "lines+markers", **shared, "x": rounded(curve.points["x"]),

@@ -15,9 +15,8 @@ from plotly.offline import get_plotlyjs
 
 from batwatt import __version__
 from batwatt.files import whole_file, whole_set
-from batwatt.report.exhibits import Exhibit, box_exhibits, exhibits, write_pictures
-from batwatt.report.grid import Grid, write_csv
-from batwatt.report.outline import Outline, general_outline
+from batwatt.report.figures import ReportFigure, box_figures, figures, write_pictures
+from batwatt.report.grid import Table, write_csv
 from batwatt.report.papers import checkpoint, igsc22, pmbs23, varcap
 from batwatt.report.papers.checkpoint_charts import drawn_of as checkpoint_charts
 from batwatt.report.papers.checkpoint_claims import CLAIMS as CHECKPOINT_CLAIMS
@@ -28,10 +27,11 @@ from batwatt.report.papers.pmbs23_tables import all_means, mean_tables
 from batwatt.report.papers.varcap_charts import all_means as marks
 from batwatt.report.papers.varcap_claims import claims as varied_claims
 from batwatt.report.papers.varcap_claims import claims_tables
-from batwatt.report.papers.varcap_exhibits import chart_exhibits, drawn_of
+from batwatt.report.papers.varcap_figures import chart_exhibits, drawn_of
 from batwatt.report.papers.varcap_plans import hours_apart
 from batwatt.report.papers.varcap_tables import tables
-from batwatt.report.table import INSTANCE, Campaign, read_campaign
+from batwatt.report.report_plan import ReportPlan, general_plan
+from batwatt.report.table import INSTANCE, SavedCampaign, read_campaign
 from batwatt.report.tables import study_tables, summary, table2, table3
 from batwatt.results.metrics import METRICS
 from batwatt.results.style import drawing
@@ -41,7 +41,7 @@ REPORT, PAGE = "report", "index.html"
 SUMMARY = "summary.csv"
 FURTHER = {
     "means.csv": "those by the value of a parameter",
-    "claims-numbers.csv": "the numbers beside the paper's claims",
+    "claims-numbers.csv": "the numbers compared with the paper's claims",
 }
 """Further files -> what they have."""
 PLURALS = {"platform": "platforms", "workload": "workloads", "envelope": "envelopes", "capacity": "capacities"}
@@ -61,17 +61,17 @@ def write_report(results: Path | str) -> list[Path]:
             return _varied_report(campaign)
         if outline is None and pmbs23.has_goodput(campaign):
             return _goodput_report(pmbs23.named(campaign))
-        return _envelope_report(campaign, outline or general_outline(campaign))
+        return _envelope_report(campaign, outline or general_plan(campaign))
 
 
-def _envelope_report(campaign: Campaign, outline: Outline) -> list[Path]:
-    """The report of a campaign under envelopes: each algorithm beside the optimum."""
+def _envelope_report(campaign: SavedCampaign, outline: ReportPlan) -> list[Path]:
+    """The report of a campaign under envelopes: each algorithm compared with the optimum."""
     grids = [grid for grid in (table2(campaign, outline), table3(campaign, outline)) if grid is not None]
     grids += study_tables(campaign, outline)
-    return _write(campaign, outline, grids, {}, exhibits(campaign, outline))
+    return _write(campaign, outline, grids, {}, figures(campaign, outline))
 
 
-def _goodput_report(campaign: Campaign) -> list[Path]:
+def _goodput_report(campaign: SavedCampaign) -> list[Path]:
     """The report of a campaign on machines that come and go: boxes by the value of a parameter."""
     outline = pmbs23.outline(campaign)
     labels = list(outline.drawn)
@@ -79,10 +79,10 @@ def _goodput_report(campaign: Campaign) -> list[Path]:
     found = claims(swept)
     grids = [*mean_tables(swept, labels), *claims_table(found)]
     frames = {"means.csv": all_means(swept, labels)} | ({} if found.empty else {"claims-numbers.csv": found})
-    return _write(campaign, outline, grids, frames, box_exhibits(swept, labels, outline.looks(labels)))
+    return _write(campaign, outline, grids, frames, box_figures(swept, labels, outline.looks(labels)))
 
 
-def _varied_report(declared: Campaign) -> list[Path]:
+def _varied_report(declared: SavedCampaign) -> list[Path]:
     """The report of a campaign on capacities that texts describe: charts of what varies in each study."""
     campaign = varcap.named(declared, hours_apart(declared.studies))
     outline = varcap.outline(campaign)
@@ -90,12 +90,12 @@ def _varied_report(declared: Campaign) -> list[Path]:
     drawn = drawn_of(points, {label: outline.looks(campaign.labels)[label] for label in outline.drawn})
     found = varied_claims(points)
     grids = [*claims_tables(found), *tables(points, outline.drawn)]
-    frames = {"means.csv": marks(drawn), SUMMARY: summary(declared, general_outline(declared))}
+    frames = {"means.csv": marks(drawn), SUMMARY: summary(declared, general_plan(declared))}
     frames |= {} if found.empty else {"claims-numbers.csv": found}
     return _write(campaign, outline, grids, frames, chart_exhibits(drawn, points, campaign))
 
 
-def _checkpoint_report(declared: Campaign) -> list[Path]:
+def _checkpoint_report(declared: SavedCampaign) -> list[Path]:
     """The report of a campaign with the scheduler `checkpoint`: charts of what varies in each study."""
     campaign = checkpoint.named(declared)
     outline = checkpoint.outline(campaign)
@@ -103,17 +103,17 @@ def _checkpoint_report(declared: Campaign) -> list[Path]:
     drawn = checkpoint_charts(points, outline.looks(campaign.labels))
     found = checkpoint_claims(points)
     grids = [*claims_tables(found, CHECKPOINT_CLAIMS, "what is said (section of the paper)"), *break_even_grid(points)]
-    frames = {"means.csv": marks(drawn), SUMMARY: summary(declared, general_outline(declared))}
+    frames = {"means.csv": marks(drawn), SUMMARY: summary(declared, general_plan(declared))}
     frames |= {} if found.empty else {"claims-numbers.csv": found}
     return _write(campaign, outline, grids, frames, chart_exhibits(drawn, points, campaign))
 
 
 def _write(
-    campaign: Campaign,
-    outline: Outline,
-    grids: Sequence[Grid],
+    campaign: SavedCampaign,
+    outline: ReportPlan,
+    grids: Sequence[Table],
     frames: Mapping[str, pd.DataFrame],
-    made: Iterable[Exhibit],
+    made: Iterable[ReportFigure],
 ) -> list[Path]:
     """Write tables, further CSV files by name, figures as they are made, and the page; returns the paths."""
     folder = campaign.folder / REPORT
@@ -122,7 +122,7 @@ def _write(
         written += [write_csv(frame, part / name) for name, frame in frames.items()]
         if SUMMARY not in frames:
             written.append(write_csv(summary(campaign, outline), part / SUMMARY))
-        shown: list[Exhibit] = []
+        shown: list[ReportFigure] = []
         images: dict[str, str] = {}
         for exhibit in made:
             paths = list(write_pictures(exhibit, part))
@@ -140,11 +140,11 @@ def _embedded(path: Path) -> str:
 
 
 def _html(
-    campaign: Campaign,
-    outline: Outline,
-    grids: Sequence[Grid],
+    campaign: SavedCampaign,
+    outline: ReportPlan,
+    grids: Sequence[Table],
     further: Sequence[str],
-    shown: Sequence[Exhibit],
+    shown: Sequence[ReportFigure],
     images: Mapping[str, str],
 ) -> str:
     home = files("batwatt.report")
@@ -161,7 +161,7 @@ def _html(
         failed=_failed(campaign),
         grids=grids,
         further={name: FURTHER[name] for name in further if name in FURTHER},
-        exhibits=shown,
+        figures=shown,
         images=images,
         groups=groups,
         colours={label: look.colour for label, look in looks.items()},
@@ -176,7 +176,7 @@ def _html(
     )
 
 
-def _aside(campaign: Campaign, outline: Outline) -> list[str]:
+def _aside(campaign: SavedCampaign, outline: ReportPlan) -> list[str]:
     """The algorithms that are in no figure, only in the tables of further studies: shown from the beginning."""
     studies = (outline.main, outline.variants)
     figured = set(campaign.frame.loc[campaign.frame["study"].isin(studies), "label"])
@@ -191,7 +191,7 @@ def _json(value: Any) -> str:
     return text
 
 
-def _facts(campaign: Campaign) -> list[tuple[str, str]]:
+def _facts(campaign: SavedCampaign) -> list[tuple[str, str]]:
     """What the campaign consists of."""
     facts = [
         ("runs", f"{len(campaign.frame)} ({len(campaign.failed)} failed)"),
@@ -203,7 +203,7 @@ def _facts(campaign: Campaign) -> list[tuple[str, str]]:
     return facts
 
 
-def _studies(campaign: Campaign) -> list[tuple[str, str]]:
+def _studies(campaign: SavedCampaign) -> list[tuple[str, str]]:
     """What each study consists of."""
     facts = []
     for study in campaign.studies:
@@ -220,7 +220,7 @@ def _studies(campaign: Campaign) -> list[tuple[str, str]]:
     return facts
 
 
-def _failed(campaign: Campaign) -> list[tuple[str, ...]]:
+def _failed(campaign: SavedCampaign) -> list[tuple[str, ...]]:
     """Study, algorithm, instance and error of the runs that failed."""
     names = ("study", "label", "error", "status", *INSTANCE[1:])
     return [

@@ -16,8 +16,8 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from batwatt.model.series import Series
 from batwatt.report.data import Scores, Zoom
-from batwatt.report.outline import Outline
-from batwatt.report.table import Campaign
+from batwatt.report.report_plan import ReportPlan
+from batwatt.report.table import SavedCampaign
 from batwatt.results.plots import power_legend, power_panel, stairs
 from batwatt.results.style import (
     BEST,
@@ -100,7 +100,7 @@ def zoom_figure(zoom: Zoom) -> Figure:
     return figure
 
 
-def member_styles(members: Mapping[str, str], campaign: Campaign) -> dict[str, Style]:
+def member_styles(members: Mapping[str, str], campaign: SavedCampaign) -> dict[str, Style]:
     """Label -> colour, dashes and marker: the colour and marker tell the order, the dashes the placement."""
     rows = campaign.frame.drop_duplicates("label").set_index("label")
     known = (rows["placement"] != "") & (rows["order"] != "")
@@ -117,7 +117,7 @@ def member_styles(members: Mapping[str, str], campaign: Campaign) -> dict[str, S
     return styles
 
 
-def radar_figure(scores: Scores, outline: Outline, campaign: Campaign) -> Figure:
+def radar_figure(scores: Scores, outline: ReportPlan, campaign: SavedCampaign) -> Figure:
     """A small radar for each family of algorithms: further out is better, 1 is the best of all. Figure 2."""
     groups: dict[str, list[str]] = {}
     for label in campaign.labels:
@@ -180,7 +180,7 @@ def _radar(
         )  # fmt: skip
 
 
-def scores_figure(scores: Scores, outline: Outline) -> Figure:
+def scores_figure(scores: Scores, outline: ReportPlan) -> Figure:
     """The means of all algorithms as a table whose cells are the bluer the better, best first. Figure 2."""
     labels = scores.scores.index.tolist()
     height = ROW_IN * len(labels) + 1.15

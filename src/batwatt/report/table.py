@@ -71,7 +71,7 @@ COMPARED = (SLOWDOWN, KILLS, VIOLATIONS)
 
 
 @dataclass(frozen=True)
-class Campaign:
+class SavedCampaign:
     """A folder of results and its table, with `kills` and `finished_work_percent` worked out.
 
     An instance without an envelope or a capacity has the empty text there.
@@ -139,7 +139,7 @@ class Campaign:
         return self.done[np.array(there, dtype=bool)].drop_duplicates(["label", *INSTANCE])
 
 
-def read_campaign(folder: Path | str) -> Campaign:
+def read_campaign(folder: Path | str) -> SavedCampaign:
     """The campaign whose results are in a folder. Raises InputError if it is none, not run yet, or of another form."""
     folder = Path(folder)
     path = folder / TABLE
@@ -160,7 +160,7 @@ def read_campaign(folder: Path | str) -> Campaign:
         raise InputError(path, problem, "run the campaign again")
     if frame.empty:
         raise InputError(path, "has no row", "declare at least one run")
-    return Campaign(folder, _tidy(frame.reindex(columns=list(COLUMNS)), path))
+    return SavedCampaign(folder, _tidy(frame.reindex(columns=list(COLUMNS)), path))
 
 
 def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:

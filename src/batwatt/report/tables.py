@@ -1,4 +1,4 @@
-"""The tables of a report: each algorithm beside the optimum, marks for the overall result, means of everything."""
+"""The tables of a report: each algorithm compared with the optimum, marks for the overall result, means of all."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from itertools import chain, count
 
 import pandas as pd
 
-from batwatt.report.grid import Grid, GridColumn, slug
-from batwatt.report.outline import Outline, places
+from batwatt.report.grid import GridColumn, Table, slug
+from batwatt.report.report_plan import ReportPlan, places
 from batwatt.report.table import (
     COMPARED,
     DONE,
@@ -21,8 +21,8 @@ from batwatt.report.table import (
     SLOWDOWN,
     VIOLATIONS,
     WORK,
-    Campaign,
     Measure,
+    SavedCampaign,
 )
 from batwatt.results.metrics import METRICS
 from batwatt.results.summary import runs_at_other_speeds
@@ -38,11 +38,11 @@ APART = 6
 _BOUND = "slowdown_over_lower_bound"
 
 
-def table2(campaign: Campaign, outline: Outline) -> Grid:
+def table2(campaign: SavedCampaign, outline: ReportPlan) -> Table:
     """Means over the instances of the main study, and the mean distance to the optimum of the same instance.
 
     The distance is to the *optimum* only if all its rows are proven optimal, else to the best known schedule, and then
-    the distance to the lower bound of the mean slowdown is beside it. Table II of the powercap paper.
+    the distance to the lower bound of the mean slowdown is next to it. Table II of the powercap paper.
     """
     frame = campaign.per_instance(outline.main)
     labels = [label for label in outline.ordered(campaign.labels) if (frame["label"] == label).any()]
@@ -68,7 +68,7 @@ def table2(campaign: Campaign, outline: Outline) -> Grid:
         notes += [text for name, text in outline.remarks.items() if name == "table2"]
     named = sum(label in outline.highlighted or label == outline.reference for label in labels)
     title = "Table II: the algorithms and the optimum" if outline.printed else "The algorithms"
-    return Grid("table2", title, tuple(columns), found.rename_axis("label").reset_index(), named, tuple(notes))
+    return Table("table2", title, tuple(columns), found.rename_axis("label").reset_index(), named, tuple(notes))
 
 
 def _with_speeds(measures: Sequence[Measure], frame: pd.DataFrame) -> tuple[Measure, ...]:
@@ -81,7 +81,7 @@ def _with_speeds(measures: Sequence[Measure], frame: pd.DataFrame) -> tuple[Meas
     )
 
 
-def is_proven(campaign: Campaign, study: str) -> bool:
+def is_proven(campaign: SavedCampaign, study: str) -> bool:
     """Whether every row of the optimum in a study is proven to be one."""
     rows = campaign.study(study)
     proven = rows.loc[rows["label"] == campaign.reference, "proven_optimal"]
@@ -89,13 +89,13 @@ def is_proven(campaign: Campaign, study: str) -> bool:
 
 
 def paired(frame: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Each row (label and instance) beside the reference's row of the same instance, whose columns end in `_best`."""
+    """Each row (label and instance) with the reference's row of the same instance, whose columns end in `_best`."""
     best = frame[frame["label"] == reference].drop(columns="label")
     return frame.merge(best, on=list(INSTANCE), suffixes=("", "_best"), how="inner").copy()
 
 
 def _distances(
-    campaign: Campaign, outline: Outline, frame: pd.DataFrame, found: pd.DataFrame, notes: list[str]
+    campaign: SavedCampaign, outline: ReportPlan, frame: pd.DataFrame, found: pd.DataFrame, notes: list[str]
 ) -> list[GridColumn]:
     """Add the distances to `found` and what they mean to `notes`; returns their columns."""
     assert outline.reference is not None
@@ -126,7 +126,7 @@ def _distances(
     return columns
 
 
-def marks(campaign: Campaign, outline: Outline, labels: Sequence[str]) -> pd.DataFrame | None:
+def marks(campaign: SavedCampaign, outline: ReportPlan, labels: Sequence[str]) -> pd.DataFrame | None:
     """Marks of the labels (index) in each measure of `COMPARED`; None if fewer than two were run.
 
     Per study, the mean of an algorithm has a place between the best (0) and the worst (1) of the labels. The mean of
@@ -143,8 +143,8 @@ def marks(campaign: Campaign, outline: Outline, labels: Sequence[str]) -> pd.Dat
     return mean.map(lambda place: "" if pd.isna(place) else QUARTERS[min(3, int(4.0 * place + 1e-9))])
 
 
-def table3(campaign: Campaign, outline: Outline) -> Grid | None:
-    """The marks, with those printed elsewhere beside them. Table III of the powercap paper."""
+def table3(campaign: SavedCampaign, outline: ReportPlan) -> Table | None:
+    """The marks, with those printed elsewhere next to them. Table III of the powercap paper."""
     found = marks(campaign, outline, outline.rated)
     if found is None:
         return None
@@ -170,7 +170,7 @@ def table3(campaign: Campaign, outline: Outline) -> Grid | None:
             columns.append(GridColumn(name, measure.title, f"printed in the {outline.printed.source}"))
         notes.append(f"A dot: not in the table of the {outline.printed.source}.")
     frame = found.rename_axis("label").reset_index()
-    return Grid(
+    return Table(
         "table3",
         "Table III: overall" if outline.printed else "Overall",
         tuple(columns),
@@ -180,9 +180,9 @@ def table3(campaign: Campaign, outline: Outline) -> Grid | None:
     )
 
 
-def study_tables(campaign: Campaign, outline: Outline) -> list[Grid]:
+def study_tables(campaign: SavedCampaign, outline: ReportPlan) -> list[Table]:
     """A table of each study that has results and is neither the main one nor the one with the variants."""
-    grids: dict[str, Grid] = {}
+    grids: dict[str, Table] = {}
     for study in campaign.studies:
         if study in (outline.main, outline.variants) or campaign.study(study).empty:
             continue
@@ -193,7 +193,7 @@ def study_tables(campaign: Campaign, outline: Outline) -> list[Grid]:
     return list(grids.values())
 
 
-def _study_table(campaign: Campaign, outline: Outline, study: str, name: str) -> Grid:
+def _study_table(campaign: SavedCampaign, outline: ReportPlan, study: str, name: str) -> Table:
     """Means of a study: a group of columns per measure, in it one per envelope if there are 2 to `APART`, and of all.
 
     Columns are per platform, or per workload, where envelopes are one or too many.
@@ -216,7 +216,7 @@ def _study_table(campaign: Campaign, outline: Outline, study: str, name: str) ->
     short = {label: n for label, n in frame.groupby("label").size().reindex(labels).items() if n < instances}
     if short:
         notes.append(f"Means over fewer: {', '.join(f'{label} ({n})' for label, n in short.items())}.")
-    return Grid(
+    return Table(
         name,
         f"Study “{study}”" + (f" by {apart}" if apart else ""),
         tuple(columns),
@@ -226,7 +226,7 @@ def _study_table(campaign: Campaign, outline: Outline, study: str, name: str) ->
     )
 
 
-def summary(campaign: Campaign, outline: Outline) -> pd.DataFrame:
+def summary(campaign: SavedCampaign, outline: ReportPlan) -> pd.DataFrame:
     """Per study and algorithm: runs, failed runs, and mean and standard deviation (n - 1) of every figure."""
     names = [metric.name for metric in METRICS] + [KILLS.name]
     parts = []

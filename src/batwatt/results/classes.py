@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.results.columns import CLASSES
-from batwatt.results.ledger import Floats, Ledger, Mask
+from batwatt.results.run_table import Floats, Mask, RunTable
 from batwatt.results.writers import file_of, write_rows
 
 EDGES_H = (0.0, 0.25, 1.0, 3.0, 6.0, 12.0, 24.0, math.inf)
@@ -35,18 +35,18 @@ class RunTimeClass:
     mean_wait_s: float | None
 
 
-def classes_of(ledger: Ledger) -> list[RunTimeClass]:
+def classes_of(run_table: RunTable) -> list[RunTimeClass]:
     """The classes between `EDGES_H`. A job whose length nobody says and that never ran is in none of them."""
-    by_row, by_job = _class_of(ledger.length_s), _class_of(ledger.job_length_s)
-    core_s = ledger.declared.cores * ledger.job_length_s
-    last = ledger.chains.last
-    ended = np.isfinite(ledger.finish_s) & (ledger.finish_s > ledger.window.begin_s)
+    by_row, by_job = _class_of(run_table.length_s), _class_of(run_table.job_length_s)
+    core_s = run_table.declared.cores * run_table.job_length_s
+    last = run_table.chains.last
+    ended = np.isfinite(run_table.finish_s) & (run_table.finish_s > run_table.window.begin_s)
     # rows that ran in the window; a chain is counted where its last such row is
-    ran = ended & (ledger.chains.start_s <= ledger.window.end_s) & ~ledger.kinds.overhead
+    ran = ended & (run_table.chains.start_s <= run_table.window.end_s) & ~run_table.kinds.overhead
     found = []
     for index, (low, high) in enumerate(pairwise(EDGES_H)):
-        jobs, rows = (by_job == index) & ledger.due, by_row == index
-        completed = ledger.completed & rows
+        jobs, rows = (by_job == index) & run_table.due, by_row == index
+        completed = run_table.completed & rows
         count = int(completed.sum())
         found.append(
             RunTimeClass(
@@ -56,19 +56,19 @@ def classes_of(ledger: Ledger) -> list[RunTimeClass]:
                 core_h=_hours(core_s, jobs),
                 runs=len(np.unique(last[ran & rows])),
                 completed=count,
-                terminations=int((ledger.killed & rows).sum()),
-                wasted_core_h=_hours(ledger.work_core_s, ledger.aborted & rows),
-                useful_core_h=_hours(ledger.work_core_s, ledger.useful & rows),
-                mean_wait_s=math.fsum(ledger.wait_s[completed].tolist()) / count if count else None,
+                terminations=int((run_table.killed & rows).sum()),
+                wasted_core_h=_hours(run_table.work_core_s, run_table.aborted & rows),
+                useful_core_h=_hours(run_table.work_core_s, run_table.useful & rows),
+                mean_wait_s=math.fsum(run_table.wait_s[completed].tolist()) / count if count else None,
             )
         )
     return found
 
 
-def write_classes(prefix: Path | str, ledger: Ledger) -> Path:
+def write_classes(prefix: Path | str, run_table: RunTable) -> Path:
     """Write `PREFIX_classes.csv`; returns its path. Raises InputError."""
     path = file_of(prefix, "classes")
-    write_rows(path, CLASSES, [astuple(row) for row in classes_of(ledger)])
+    write_rows(path, CLASSES, [astuple(row) for row in classes_of(run_table)])
     return path
 
 

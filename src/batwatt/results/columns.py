@@ -23,14 +23,14 @@ JOBS = (
     _c("job_id", "", "text", "id within its workload"),
     _c("workload_name", "", "text", "workload the job belongs to"),
     _c("profile", "", "text", "name of its profile"),
-    _c("submission_time", "s", "fixed", "date of submission"),
+    _c("submission_time", "s", "fixed", "time of submission"),
     _c("requested_number_of_resources", "hosts", "int", "hosts asked for"),
     _c("requested_time", "s", "fixed", "walltime, -1 without"),
     _c("success", "", "int", "1 if it completed successfully"),
     _c("final_state", "", "text", "how it ended"),
-    _c("starting_time", "s", "fixed", "date of start"),
+    _c("starting_time", "s", "fixed", "time of start"),
     _c("execution_time", "s", "fixed", "how long it ran"),
-    _c("finish_time", "s", "fixed", "date of end"),
+    _c("finish_time", "s", "fixed", "time of end"),
     _c("waiting_time", "s", "fixed", "start - submission"),
     _c("turnaround_time", "s", "fixed", "end - submission"),
     _c("stretch", "", "fixed", "turnaround / execution"),
@@ -44,7 +44,7 @@ KILLED = "COMPLETED_KILLED"
 """Final state of a run that the scheduler killed."""
 
 MACHINE_STATES = (
-    _c("time", "s", "short", "date"),
+    _c("time", "s", "short", "time"),
     _c("nb_sleeping", "hosts", "int", "asleep"),
     _c("nb_switching_on", "hosts", "int", "waking"),
     _c("nb_switching_off", "hosts", "int", "going to sleep"),
@@ -53,17 +53,17 @@ MACHINE_STATES = (
 )
 
 PSTATE_CHANGES = (
-    _c("time", "s", "short", "date"),
+    _c("time", "s", "short", "time"),
     _c("machine_id", "hosts", "text", "hosts concerned"),
     _c("new_pstate", "", "int", "p-state; -1, -2, -42: request to wake or DVFS, to sleep, for a virtual p-state"),
 )
 
 CONSUMED_ENERGY = (
-    _c("time", "s", "fixed", "date"),
+    _c("time", "s", "fixed", "time"),
     _c("energy", "J", "fixed", "energy of all hosts since 0"),
     _c("event_type", "", "text", "s job start, e job end, p p-state request or completion"),
     _c("wattmin", "W", "fixed", "sum of the hosts' epsilon watts"),
-    _c("epower", "W", "na", "mean power since the previous row, NA at the same date"),
+    _c("epower", "W", "na", "mean power since the previous row, NA at the same time"),
 )
 
 SCHEDULE = (

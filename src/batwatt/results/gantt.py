@@ -21,7 +21,15 @@ from batwatt.model.series import Series
 from batwatt.results.plots import power_legend, power_panel
 from batwatt.results.power import PowerTrace, power_series
 from batwatt.results.style import HOUR_S, INK, KW, VIOLATION, drawing, kind_of, new_figure, save
-from batwatt.results.timeline import ASLEEP, SWITCHING_OFF, SWITCHING_ON, Run, Span, Timeline, read_timeline
+from batwatt.results.timeline import (
+    ASLEEP,
+    SWITCHING_OFF,
+    SWITCHING_ON,
+    DrawnRun,
+    StateSegment,
+    Timeline,
+    read_timeline,
+)
 from batwatt.results.writers import file_of
 
 GANTT_WIDTH_IN = 10.0
@@ -123,7 +131,7 @@ def _servers(
     computing = list(timeline.computing())
     pictured = len(timeline.spans) + len(computing) > SHAPES
 
-    def colour(span: Span) -> str:
+    def colour(span: StateSegment) -> str:
         return _SHADES[span.state] if isinstance(span.state, str) else colours[ranks[span.host].get(span.state, 0)]
 
     off = [span for span in timeline.spans if isinstance(span.state, str)]
@@ -165,7 +173,7 @@ def _fill(
         )  # fmt: skip
 
 
-def _mark_killed(axes: Axes, runs: Sequence[Run], count: int) -> None:
+def _mark_killed(axes: Axes, runs: Sequence[DrawnRun], count: int) -> None:
     killed = [run for run in runs if run.killed]
     axes.plot(
         [run.end_s / HOUR_S for run in killed],

@@ -38,15 +38,15 @@ import math
 import numpy as np
 
 from batwatt.model.series import Series
-from batwatt.results.ledger import Ledger, Window, unfinished
 from batwatt.results.parts import Floats, Mask
+from batwatt.results.run_table import RunTable, Window, unfinished
 from batwatt.results.yields import yield_figures
 from batwatt.units import LAG_S
 
 __all__ = ["Window", "capacity_core_s", "goodput_figures", "unfinished"]
 
 
-def goodput_figures(ledger: Ledger, capacity: Series, cores: int, long_s: float) -> dict[str, float | int | None]:
+def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: float) -> dict[str, float | int | None]:
     """The figures of a run under a capacity, by the names of `metrics.METRICS`; None where one has no meaning.
 
     `capacity` are the machines alive, `cores` the cores of one; a job is long if its length is > `long_s` s.
@@ -55,35 +55,35 @@ def goodput_figures(ledger: Ledger, capacity: Series, cores: int, long_s: float)
         raise ValueError(f"cores must be >= 1, got {cores!r}")
     if not 0.0 < long_s < math.inf:
         raise ValueError(f"long_s must be > 0 s and finite, got {long_s!r}")
-    work, lasted_s = ledger.work_core_s, ledger.lasted_s
-    alive = capacity_core_s(capacity, cores, ledger.window)
-    useful, aborted = _total(work[ledger.useful]), _total(work[ledger.aborted])
-    stretch = _stretches(ledger)
-    ended = len(np.unique(ledger.origins.job[ledger.completed & ledger.origins.known]))
-    lost = len(np.unique(ledger.chains.last[ledger.aborted]))
-    long = ledger.length_s > long_s
+    work, lasted_s = run_table.work_core_s, run_table.lasted_s
+    alive = capacity_core_s(capacity, cores, run_table.window)
+    useful, aborted = _total(work[run_table.useful]), _total(work[run_table.aborted])
+    stretch = _stretches(run_table)
+    ended = len(np.unique(run_table.origins.job[run_table.completed & run_table.origins.known]))
+    lost = len(np.unique(run_table.chains.last[run_table.aborted]))
+    long = run_table.length_s > long_s
     return {
         "goodput": _ratio(useful, alive),
         "max_stretch": float(stretch.max()) if len(stretch) else None,
         "mean_stretch": _ratio(_total(stretch), len(stretch)),
         "aborted_volume": _ratio(aborted, alive),
-        "mean_aborted_time_s": _ratio(_total(lasted_s[ledger.aborted]), lost),
-        "completed_fraction": _ratio(ended, int(ledger.due.sum())),
+        "mean_aborted_time_s": _ratio(_total(lasted_s[run_table.aborted]), lost),
+        "completed_fraction": _ratio(ended, int(run_table.due.sum())),
         "capacity_core_s": alive,
         "useful_core_s": useful,
         "aborted_core_s": aborted,
-        "migrations": int(ledger.migrated.sum()),
-        "slowdown_rate": _slowdown_rate(ledger),
-        **_of(ledger, np.full(len(long), True), "{}"),
-        "goodput_short": _ratio(_total(work[ledger.useful & ~long]), alive),
-        "goodput_long": _ratio(_total(work[ledger.useful & long]), alive),
-        **_of(ledger, ~long, "{}_short"),
-        **_of(ledger, long, "{}_long"),
-        "checkpoint_volume": _ratio(_total(_spent(ledger, ledger.kinds.checkpoint)), alive),
-        "recovery_volume": _ratio(_total(_spent(ledger, ledger.kinds.recovery)), alive),
-        "checkpoints": int((ledger.kinds.checkpoint & ledger.window.holds(ledger.finish_s)).sum()),
-        "recoveries": int((ledger.kinds.recovery & ledger.window.holds(ledger.finish_s)).sum()),
-        **yield_figures(ledger),
+        "migrations": int(run_table.migrated.sum()),
+        "slowdown_rate": _slowdown_rate(run_table),
+        **_of(run_table, np.full(len(long), True), "{}"),
+        "goodput_short": _ratio(_total(work[run_table.useful & ~long]), alive),
+        "goodput_long": _ratio(_total(work[run_table.useful & long]), alive),
+        **_of(run_table, ~long, "{}_short"),
+        **_of(run_table, long, "{}_long"),
+        "checkpoint_volume": _ratio(_total(_spent(run_table, run_table.kinds.checkpoint)), alive),
+        "recovery_volume": _ratio(_total(_spent(run_table, run_table.kinds.recovery)), alive),
+        "checkpoints": int((run_table.kinds.checkpoint & run_table.window.holds(run_table.finish_s)).sum()),
+        "recoveries": int((run_table.kinds.recovery & run_table.window.holds(run_table.finish_s)).sum()),
+        **yield_figures(run_table),
     }
 
 
@@ -96,11 +96,11 @@ def capacity_core_s(capacity: Series, cores: int, window: Window) -> float:
     return cores * _total(np.asarray(capacity.values)[np.maximum(row, 0)] * np.diff(edges))
 
 
-def _of(ledger: Ledger, rows: Mask, name: str) -> dict[str, float | int | None]:
+def _of(run_table: RunTable, rows: Mask, name: str) -> dict[str, float | int | None]:
     """Kills, rate of failures and mean wait of these rows, under names made of `name`."""
-    completed, killed = ledger.completed & rows, int((ledger.killed & rows).sum())
+    completed, killed = run_table.completed & rows, int((run_table.killed & rows).sum())
     count = int(completed.sum())
-    wait_s = _ratio(_total(ledger.wait_s[completed]), count)
+    wait_s = _ratio(_total(run_table.wait_s[completed]), count)
     return {
         name.format("terminations"): killed,
         name.format("job_failure_rate"): _ratio(killed, killed + count),
@@ -108,32 +108,32 @@ def _of(ledger: Ledger, rows: Mask, name: str) -> dict[str, float | int | None]:
     }
 
 
-def _spent(ledger: Ledger, rows: Mask) -> Floats:
+def _spent(run_table: RunTable, rows: Mask) -> Floats:
     """Core seconds in the window of these rows, as far as they ran in it."""
-    return (ledger.lasted_s * ledger.cores)[rows & (ledger.lasted_s > 0.0)]
+    return (run_table.lasted_s * run_table.cores)[rows & (run_table.lasted_s > 0.0)]
 
 
-def _slowdown_rate(ledger: Ledger) -> float | None:
+def _slowdown_rate(run_table: RunTable) -> float | None:
     """Fraction of the completed runs that took longer than the workload says; None if it says nothing of them."""
-    told_s = ledger.told_s[ledger.completed]
-    took_s = (ledger.finish_s - ledger.chains.start_s)[ledger.completed]
+    told_s = run_table.told_s[run_table.completed]
+    took_s = (run_table.finish_s - run_table.chains.start_s)[run_table.completed]
     known = ~np.isnan(told_s)
     return _ratio(int((took_s > told_s + LAG_S)[known].sum()), int(known.sum()))
 
 
-def _stretches(ledger: Ledger) -> Floats:
+def _stretches(run_table: RunTable) -> Floats:
     """(end - release) / length of the completed runs, in the order of the rows; a run of length 0 has none.
 
     Release and length are the job's `release_s` and `length_s`, or else its first submission and the delay of its
     profile; the length of another profile is how long the run took.
     """
-    rows = np.flatnonzero(ledger.completed)
-    release, length = ledger.origins.submit_s[rows], ledger.chains.execution_s[rows]
-    for values, told in ((release, ledger.declared.release_s), (length, ledger.declared.length_s)):
-        known = np.append(told, math.nan)[ledger.origins.job[rows]]
+    rows = np.flatnonzero(run_table.completed)
+    release, length = run_table.origins.submit_s[rows], run_table.chains.execution_s[rows]
+    for values, told in ((release, run_table.declared.release_s), (length, run_table.declared.length_s)):
+        known = np.append(told, math.nan)[run_table.origins.job[rows]]
         np.copyto(values, known, where=~np.isnan(known))
     lasting = length > 0.0
-    return (np.minimum(ledger.finish_s[rows], ledger.window.end_s) - release)[lasting] / length[lasting]
+    return (np.minimum(run_table.finish_s[rows], run_table.window.end_s) - release)[lasting] / length[lasting]
 
 
 def _total(values: Floats) -> float:

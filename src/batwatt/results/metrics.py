@@ -18,10 +18,10 @@ from batwatt.model.workload import LONG_S, Workload
 from batwatt.results import read
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.goodput import goodput_figures
-from batwatt.results.ledger import Ledger, Window, ledger_of, unfinished
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.parts import Chains, Floats, Mask, chains_of, kinds_of
 from batwatt.results.power import compare, power_series, step_bounds
+from batwatt.results.run_table import RunTable, Window, run_table_of, unfinished
 from batwatt.results.work import flops_of, full_speed_s
 from batwatt.results.writers import file_of
 
@@ -191,13 +191,13 @@ def measured(
     window: Window | None = None,
     long_s: float = LONG_S,
     slowed: bool = False,
-) -> tuple[Metrics, Ledger | None]:
+) -> tuple[Metrics, RunTable | None]:
     """The figures of the run whose files are under `prefix`, and what became of its rows if it had a capacity.
 
     `envelope` is the cap in W, `reference_flops` the full speed in flop/s, at which the work of a delay is counted,
     `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long; `slowed` as in
-    `Ledger`. Without a file of energies all that follows from power is None, without a capacity all of `goodput.py`. A
-    job that was resubmitted waits from its first submission. A run that ends after the window is unfinished, whatever
+    `RunTable`. Without a file of energies all that follows from power is None, without a capacity all of `goodput.py`.
+    A job that was resubmitted waits from its first submission. A run that ends after the window is unfinished, whatever
     its state: it counts as such and in no other number of jobs. Raises InputError if the files are missing, malformed
     or of another workload.
     """
@@ -215,10 +215,10 @@ def measured(
     )
     if file_of(prefix, "consumed_energy").exists():
         figures.update(_energy(prefix, envelope, makespan_s))
-    ledger = None
+    run_table = None
     if capacity is not None:
-        ledger = ledger_of(jobs, origins, kinds, chains, workload, window, slowed)
-        figures.update(goodput_figures(ledger, capacity, cores, long_s))
+        run_table = run_table_of(jobs, origins, kinds, chains, workload, window, slowed)
+        figures.update(goodput_figures(run_table, capacity, cores, long_s))
     if not (reference_flops > 0.0 and math.isfinite(reference_flops)):
         raise ValueError(f"reference_flops must be > 0 and finite, got {reference_flops!r}")
     run_s, finish_s = full_speed_s(workload, reference_flops, origins, chains), jobs["finish_time"].to_numpy()
@@ -238,7 +238,7 @@ def measured(
         makespan_s=makespan_s,
         **figures,  # type: ignore[arg-type]
     )
-    return metrics, ledger
+    return metrics, run_table
 
 
 def write_metrics(prefix: Path | str, metrics: Metrics) -> Path:

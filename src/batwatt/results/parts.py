@@ -114,8 +114,8 @@ def _by_job(jobs: pd.DataFrame, origins: Origins, counted: Mask) -> tuple[Rows, 
     """
     rows = np.arange(len(jobs))
     key = np.where(counted, origins.job, origins.job.max() + 1 + rows)
-    dates = (np.nan_to_num(jobs[name].to_numpy(), nan=np.inf) for name in ("finish_time", "starting_time"))
-    order = np.lexsort((rows, *dates, key))
+    times = (np.nan_to_num(jobs[name].to_numpy(), nan=np.inf) for name in ("finish_time", "starting_time"))
+    order = np.lexsort((rows, *times, key))
     fresh = np.ones(len(order), dtype=np.bool_)
     fresh[1:] = np.diff(key[order]) != 0
     return order, fresh

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 SHORTEST_S = 1e-3
-"""Shorter intervals have no power of their own: energies are printed to 1e-6 J and dates to 1e-6 s."""
+"""Shorter intervals have no power of their own: energies are printed to 1e-6 J and times to 1e-6 s."""
 EXCESS_W = 1e-3
 """A power above the cap by no more than this is not a violation."""
 PRINTED = 1e-6
@@ -58,7 +58,7 @@ class PowerTrace:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A trace beside an envelope, in pieces in which both are constant.
+    """A trace with an envelope, in pieces in which both are constant.
 
     `start_s` and `end_s` bound the pieces, `over` tells which exceed the cap, `step` in which step of the envelope
     (from 0) each begins, `alike` how many whole steps it lasts (1 if it is a step or a part of one), `step_start_s` and
@@ -99,10 +99,10 @@ class Comparison:
 def power_series(prefix: Path | str, end_s: float | None = None) -> PowerTrace:
     """The power of all hosts over [0, end_s], from `PREFIX_consumed_energy.csv`.
 
-    Between two rows it is the difference of their energies over that of their dates. That is exact while the power
+    Between two rows it is the difference of their energies over that of their times. That is exact while the power
     changes only where Batsim writes a row: at starts and ends of jobs, at requests for p-states and their completions.
     Within a job it changes without a row (the parts of a composed profile, an executor done before the others); there
-    it is the mean between the rows. Rows of one date count as one, an interval under `SHORTEST_S` joins the next.
+    it is the mean between the rows. Rows of one time count as one, an interval under `SHORTEST_S` joins the next.
 
     Nothing is known after the last row, so the trace ends there if `end_s` is later or None. Raises InputError.
     """
@@ -111,7 +111,7 @@ def power_series(prefix: Path | str, end_s: float | None = None) -> PowerTrace:
     rows = read.consumed_energy(prefix)
     times = rows["time"].to_numpy(dtype=np.float64)
     energy = rows["energy"].to_numpy(dtype=np.float64)
-    # the last row of a date has the energy of that date; a run starts at 0 s with 0 J
+    # the last row of a time has the energy of that time; a run starts at 0 s with 0 J
     last = np.append(np.diff(times) > 0.0, True)[: len(times)]
     times, energy = times[last], energy[last]
     if not len(times) or times[0] > 0.0:
@@ -126,7 +126,7 @@ def power_series(prefix: Path | str, end_s: float | None = None) -> PowerTrace:
 
 
 def _trace(times: Floats, energy: Floats) -> PowerTrace:
-    """The trace between rows of distinct dates, the first at 0 s with 0 J."""
+    """The trace between rows of distinct times, the first at 0 s with 0 J."""
     if len(times) < 2:
         return PowerTrace(np.empty(0), np.empty(0), 0.0)
     kept = _edges(times)

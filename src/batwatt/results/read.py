@@ -17,7 +17,7 @@ from batwatt.results.columns import FILES, Column
 from batwatt.results.writers import file_of
 
 REJECTED = "REJECTED"
-"""Final state of a job that never ran: its dates are empty."""
+"""Final state of a job that never ran: its times are empty."""
 
 _NUMBERS = {"fixed": "float64", "short": "float64", "na": "float64", "int": "int64"}
 _NO_NUMBER = ["", "NA", "nan", "-nan"]
@@ -28,8 +28,8 @@ _RERUN = "run the simulation again, or name the prefix it was run with"
 def jobs(prefix: Path | str) -> pd.DataFrame:
     """The jobs in the order of their ends; ids, profiles, hosts and metadata are texts, as written.
 
-    The dates of a REJECTED job are NaN. Raises InputError if the file is missing or malformed, or if a job that ran
-    lacks a date.
+    The times of a REJECTED job are NaN. Raises InputError if the file is missing or malformed, or if a job that ran
+    lacks a time.
     """
     frame = table(prefix, "jobs")
     path = file_of(prefix, "jobs")

@@ -72,7 +72,7 @@ _AT_OTHER_SPEEDS: _Columns = (
     ("stretch\nof run\ntime", _numbers(lambda m: m.mean_run_time_stretch, 2)),
     ("slowdown\n/ full\nspeed", _numbers(lambda m: m.mean_slowdown_full_speed, 2)),
 )
-"""What is shown beside the slowdown if jobs of a run did not run at full speed."""
+"""What is shown next to the slowdown if jobs of a run did not run at full speed."""
 _UNDER_CAPACITY: _Columns = (
     ("goodput\n%", _numbers(lambda m: _scaled(m.goodput, 100.0), 2)),
     ("failed\nruns\n%", _numbers(lambda m: _scaled(m.job_failure_rate, 100.0), 2)),
@@ -101,7 +101,7 @@ def runs_at_other_speeds(stretch: float | None) -> bool:
 def summary_table(rows: Rows) -> Table:
     """A table with one line per run (label, metrics); `-` where a figure has no meaning.
 
-    If jobs did not run at full speed, how much longer they took stands beside the slowdown. If a run had a capacity in
+    If jobs did not run at full speed, how much longer they took stands next to the slowdown. If a run had a capacity in
     machines, goodput, failures and stretches stand in place of what is about power; what checkpoints cost is told if
     there were any.
     """

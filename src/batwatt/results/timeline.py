@@ -19,7 +19,7 @@ REQUEST_ON, REQUEST_SLEEP = -1, -2
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StateSegment:
     """A time in which one server stays in one state: a p-state of computation, by its index, or one of the texts."""
 
     host: int
@@ -29,7 +29,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class DrawnRun:
     """A run of a job on neighbouring servers low..high; a job on several such groups has as many of them."""
 
     job: str
@@ -44,11 +44,11 @@ class Run:
 class Timeline:
     """Spans, by server and then by time, and runs in the order of their ends; nothing is known after `end_s`."""
 
-    spans: tuple[Span, ...]
-    runs: tuple[Run, ...]
+    spans: tuple[StateSegment, ...]
+    runs: tuple[DrawnRun, ...]
     end_s: float
 
-    def computing(self) -> Iterator[Span]:
+    def computing(self) -> Iterator[StateSegment]:
         """The parts of the spans in which a job runs on the server."""
         busy: dict[int, list[tuple[float, float]]] = {}
         for run in sorted(self.runs, key=lambda run: (run.start_s, run.end_s)):
@@ -65,7 +65,7 @@ class Timeline:
             for start_s, end_s in times[first:]:
                 if start_s >= span.end_s:
                     break
-                cut = Span(span.host, max(start_s, span.start_s), min(end_s, span.end_s), span.state)
+                cut = StateSegment(span.host, max(start_s, span.start_s), min(end_s, span.end_s), span.state)
                 if cut.end_s > cut.start_s:
                     yield cut
 
@@ -81,7 +81,7 @@ def read_timeline(prefix: Path | str, platform: Platform) -> Timeline:
     return Timeline(tuple(_spans(prefix, platform, end_s)), runs, end_s)
 
 
-def _runs(prefix: Path | str, hosts: int) -> Iterator[Run]:
+def _runs(prefix: Path | str, hosts: int) -> Iterator[DrawnRun]:
     frame = read.jobs(prefix)
     ran = frame[frame["final_state"] != read.REJECTED]
     columns = ("job_id", "allocated_resources", "starting_time", "finish_time", "final_state")
@@ -90,22 +90,22 @@ def _runs(prefix: Path | str, hosts: int) -> Iterator[Run]:
     ):
         mask = _hosts(where, hosts, f"{file_of(prefix, 'jobs')}: row {row + 1}")
         for low, high in intervals(mask):
-            yield Run(job, low, high, start_s, end_s, state != SUCCESSFUL)
+            yield DrawnRun(job, low, high, start_s, end_s, state != SUCCESSFUL)
 
 
-def _spans(prefix: Path | str, platform: Platform, end_s: float) -> Iterator[Span]:
+def _spans(prefix: Path | str, platform: Platform, end_s: float) -> Iterator[StateSegment]:
     """Each server's states; one that no row names stays in its initial p-state."""
     path = file_of(prefix, "pstate_changes")
     frame = read.pstate_changes(prefix)
     now: list[int | str] = [_state(platform, host.id, host.initial_pstate) for host in platform.hosts]
     since = [0.0] * len(platform)
-    spans: list[list[Span]] = [[] for _ in platform.hosts]
+    spans: list[list[StateSegment]] = [[] for _ in platform.hosts]
 
     def become(host: int, state: int | str, time_s: float) -> None:
         if state == now[host]:
             return
         if time_s > since[host]:
-            spans[host].append(Span(host, since[host], time_s, now[host]))
+            spans[host].append(StateSegment(host, since[host], time_s, now[host]))
         now[host], since[host] = state, time_s
 
     columns = zip(*(frame[name].tolist() for name in ("time", "machine_id", "new_pstate")), strict=True)

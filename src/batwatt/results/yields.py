@@ -15,30 +15,30 @@ import math
 
 import numpy as np
 
-from batwatt.results.ledger import Floats, Ledger
+from batwatt.results.run_table import Floats, RunTable
 from batwatt.units import LAG_S
 
 LEAST_S = 1.0
 """A job that comes so late (s before the end) tells nothing."""
 
 
-def yields_of(ledger: Ledger) -> Floats:
+def yields_of(run_table: RunTable) -> Floats:
     """The yield of each job that was there, in the order of the workload; in [0, 1]."""
-    window, submit_s = ledger.window, ledger.declared.submit_s
+    window, submit_s = run_table.window, run_table.declared.submit_s
     since_s = np.maximum(submit_s, window.begin_s)
-    there_s = np.fmin(ledger.completed_s, window.end_s) - since_s
-    counted = ~ledger.out & (submit_s <= window.end_s - LEAST_S) & (there_s > LAG_S)
-    rows = np.flatnonzero(ledger.useful & ledger.origins.known)
-    job, work_s = ledger.origins.job[rows], ledger.work_s[rows]
+    there_s = np.fmin(run_table.completed_s, window.end_s) - since_s
+    counted = ~run_table.out & (submit_s <= window.end_s - LEAST_S) & (there_s > LAG_S)
+    rows = np.flatnonzero(run_table.useful & run_table.origins.known)
+    job, work_s = run_table.origins.job[rows], run_table.work_s[rows]
     # the same sums whatever the order of rows
     order = np.lexsort((work_s, job))
     useful_s = np.bincount(job[order], weights=work_s[order], minlength=len(submit_s))
     return np.minimum(useful_s[counted] / there_s[counted], 1.0)
 
 
-def yield_figures(ledger: Ledger) -> dict[str, float | None]:
+def yield_figures(run_table: RunTable) -> dict[str, float | None]:
     """The least and the mean yield, by the names of `metrics.METRICS`; None if no job was there."""
-    yields = yields_of(ledger)
+    yields = yields_of(run_table)
     if not len(yields):
         return {"min_yield": None, "mean_yield": None}
     return {"min_yield": float(yields.min()), "mean_yield": math.fsum(yields.tolist()) / len(yields)}

@@ -11,12 +11,12 @@ from pathlib import Path
 from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.inputs.platforms.host_choice import all_hosts, platform_of
-from batwatt.inputs.platforms.machines import Machines, machines_xml
+from batwatt.inputs.platforms.machines import MachineSpec, machines_xml
 from batwatt.inputs.series.capacity import read_capacity, to_csv
 from batwatt.inputs.series.capacity_spec import CapacitySpec, parse_capacity
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.convert import SUFFIXES, read_trace
-from batwatt.inputs.traces.in_flops import json_in_flops, workload_in_flops
+from batwatt.inputs.traces.delays_to_flops import json_with_flops, workload_with_flops
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.traces.trace import LATEST_S
 from batwatt.inputs.traces.window import window_json, window_workload
@@ -36,7 +36,7 @@ BEYOND_S = 30 * 86_400.0
 
 
 @dataclass(frozen=True)
-class Materials:
+class RunInputs:
     """The inputs of a run; `cores` are those of a machine, jobs of more than `long_s` s are long.
 
     `simulated` is the workload as it runs, if it is another one than what it is measured by: delays in flops.
@@ -75,7 +75,7 @@ def capacity_named(text: str | Path) -> Path | CapacitySpec:
     return parse_capacity(str(text)) or Path(text)
 
 
-def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
+def load_inputs(spec: RunSpec, envelope: str | Path | None) -> RunInputs:
     """Read everything that a run needs. Raises InputError."""
     everything = all_hosts(spec.platform, spec.hosts.master)
     loads = _json_workloads(spec)
@@ -87,7 +87,7 @@ def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
     if is_trace(spec.workload):
         # what is handed to somebody else's scheduler may come back changed
         ours = spec.scheduler in dict(our_schedulers())
-        loads = [(kept_trace if ours else windowed)(spec.workload, spec.window, len(platform), spec.length_unit)]
+        loads = [(cached_trace if ours else windowed)(spec.workload, spec.window, len(platform), spec.length_unit)]
     elif SECONDS[spec.length_unit] != 1.0:
         raise InputError("--length-unit", "is for traces of jobs: Batsim's JSON is in s", "leave it out")
     else:
@@ -103,8 +103,8 @@ def gather(spec: RunSpec, envelope: str | Path | None) -> Materials:
         capacity = capacity_of(spec.capacity, len(machines), last_s)
     series = read_series(envelope) if envelope is not None else None
     speed_flops = reference_flops(spec, platform)
-    simulated = None if speed_flops is None else workload_in_flops(workload, speed_flops)
-    return Materials(platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others))
+    simulated = None if speed_flops is None else workload_with_flops(workload, speed_flops)
+    return RunInputs(platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others))
 
 
 def _json_workloads(spec: RunSpec) -> list[Workload]:
@@ -114,7 +114,7 @@ def _json_workloads(spec: RunSpec) -> list[Workload]:
     if traces and len(paths) > 1:
         problem = "is a trace: several workloads must be Batsim's JSON"
         raise InputError(traces[0], problem, "convert it with `batwatt convert`, or give it alone")
-    if len(paths) > 1 and spec.in_flops:
+    if len(paths) > 1 and spec.delays_to_flops:
         problem = f"{len(paths)} workloads, but the delays of one only become flops for a scheduler that changes speeds"
         raise InputError("--workload", problem, "give one")
     if traces and spec.hosts.mmax_workload:
@@ -124,7 +124,7 @@ def _json_workloads(spec: RunSpec) -> list[Workload]:
 
 
 def capacity_of(given: Path | CapacitySpec, machines: int, last_submission_s: float = 0.0) -> Series:
-    """The machines alive out of so many, read or made; what is made ends long after the jobs. Raises InputError."""
+    """The machines alive out of `machines`, read or made; what is made ends long after the jobs. Raises InputError."""
     if isinstance(given, CapacitySpec):
         return given.series(machines, 2.0 * last_submission_s + BEYOND_S)
     return read_capacity(given, machines)
@@ -136,12 +136,12 @@ def write_capacity(prefix: Path, series: Series) -> Path:
 
 
 def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
-    """The same run, on so many hosts, with what is made on the fly written under a prefix for another process.
+    """The same run, on `hosts` hosts, with what is made on the fly written under a prefix for another process.
 
     A capacity that was made is there already, by `write_capacity`: only the scheduler needs it.
     """
     platform, workload = spec.platform, spec.workload
-    if isinstance(platform, Machines):
+    if isinstance(platform, MachineSpec):
         platform = _write(file_of(prefix, "platform", ".xml"), machines_xml(platform))
     speed_flops = reference_flops(spec, platform_of(spec.platform, spec.hosts))
     if is_trace(workload) or speed_flops is not None:
@@ -150,7 +150,7 @@ def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
         else:
             data = load_json(read_text(workload), workload)
         if speed_flops is not None:
-            data = json_in_flops(data, speed_flops)
+            data = json_with_flops(data, speed_flops)
         workload = _write(file_of(prefix, "workload", ".json"), to_text(data))
     return replace(spec, platform=platform, workload=workload, length_unit="s")
 
@@ -162,12 +162,12 @@ def _write(path: Path, text: str) -> Path:
 
 
 def reference_flops(spec: RunSpec, platform: Platform) -> float | None:
-    """The speed in flop/s at which delays are turned into work, None if they stay delays; see `RunSpec.in_flops`."""
-    if spec.in_flops:
+    """The speed in flop/s at which delays become work, None if they stay delays; see `RunSpec.delays_to_flops`."""
+    if spec.delays_to_flops:
         host = platform.hosts[0]
         return host.pstates[host.initial_pstate].speed_flops
     under_power = spec.envelope or spec.options.get("envelope")
-    if spec.in_flops is None and is_trace(spec.workload) and (under_power or not platform.one_speed):
+    if spec.delays_to_flops is None and is_trace(spec.workload) and (under_power or not platform.one_speed):
         return platform.fastest_flops
     return None
 
@@ -186,7 +186,7 @@ def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s
     return window_workload(read_trace(trace, unit), *_bounds(window), hosts, source=trace)
 
 
-def kept_trace(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s") -> Workload:
+def cached_trace(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s") -> Workload:
     """The same; the last ones are kept by path and content, as a campaign has many runs of a trace in a row."""
     try:
         sha256 = hashlib.sha256(read_bytes(trace)).hexdigest()

@@ -12,7 +12,7 @@ from batwatt import __version__
 from batwatt.engine.config import EngineConfig
 from batwatt.files import write_json
 from batwatt.inputs.platforms.host_choice import HostChoice
-from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.results.writers import file_of
 from batwatt.run.spec import RunSpec
@@ -27,7 +27,7 @@ def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s:
         inputs |= {f"capacity {path.name}": path for path in spec.capacity.files()}
     else:
         inputs["capacity"] = spec.capacity
-    if not isinstance(spec.platform, Machines):
+    if not isinstance(spec.platform, MachineSpec):
         inputs["platform"] = spec.platform
     # with all hosts, as then no platform is read
     options = replace(spec, hosts=HostChoice()).scheduler_options()
@@ -49,7 +49,7 @@ def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s:
             name: {"path": str(path), "sha256": _sha256(path)} for name, path in inputs.items() if path is not None
         },
         "hosts": asdict(spec.hosts),
-        "machines": asdict(spec.platform) if isinstance(spec.platform, Machines) else None,
+        "machines": asdict(spec.platform) if isinstance(spec.platform, MachineSpec) else None,
         "window_s": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
         "length_unit": spec.length_unit,
         "long_s": spec.long_s,

@@ -27,7 +27,7 @@ from batwatt.results.metrics import Metrics
 from batwatt.results.writers import file_of
 from batwatt.run.run import run, staging
 from batwatt.run.spec import RunSpec
-from batwatt.systems.powercap.optimum.optimum import Budget, Report, Solution, optimise
+from batwatt.systems.powercap.optimum.optimum import Report, SearchBudget, Solution, optimise
 from batwatt.systems.powercap.optimum.plan_file import write_plan
 from batwatt.systems.powercap.optimum.problem import Problem, make_problem
 from batwatt.systems.powercap.optimum.schedule import BrokenScheduleError, name_servers
@@ -89,7 +89,7 @@ def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> OptimumResult
     )
 
 
-def check_optimum(spec: RunSpec) -> tuple[Budget, Series]:
+def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
     """The budget and the envelope that a run of the optimum is given. Raises InputError."""
     budget = _budget(spec.options)
     if spec.envelope is None:
@@ -99,7 +99,7 @@ def check_optimum(spec: RunSpec) -> tuple[Budget, Series]:
     return budget, read_series(spec.envelope)
 
 
-def _budget(options: Mapping[str, Any]) -> Budget:
+def _budget(options: Mapping[str, Any]) -> SearchBudget:
     known = ("time_limit_s", "effort", "seed")
     for name in options:
         if name not in known:
@@ -114,11 +114,11 @@ def _budget(options: Mapping[str, Any]) -> Budget:
             "option 'seed'", f"{seed!r} is not a whole number >= 0 and <= {MAX_SEED}", "leave it out for 0"
         )
     if effort is not None:
-        return Budget(effort=effort, seed=seed)
+        return SearchBudget(effort=effort, seed=seed)
     limit_s = DEFAULT_TIME_LIMIT_S if limit_s is None else limit_s
     if isinstance(limit_s, bool) or not isinstance(limit_s, int | float) or not 0.0 < limit_s < math.inf:
         raise InputError("option 'time_limit_s'", f"{limit_s!r} is not a number of seconds > 0", "the default is 600")
-    return Budget(time_limit_s=float(limit_s), seed=seed, cores=os.cpu_count() or 1)
+    return SearchBudget(time_limit_s=float(limit_s), seed=seed, cores=os.cpu_count() or 1)
 
 
 def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: Series) -> Iterator[list[int]]:

@@ -19,7 +19,7 @@ from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import whole_set
-from batwatt.inputs.platforms.machines import Machines, SpeedMachines
+from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.platform import Platform
@@ -32,7 +32,7 @@ from batwatt.results.power import power_series, write_power
 from batwatt.results.unfinished import why_none_finished
 from batwatt.results.writers import file_of, write_record
 from batwatt.run.find_scheduler import blaming, make_scheduler, scheduler_class
-from batwatt.run.inputs import Materials, capacity_named, gather, with_files, write_capacity
+from batwatt.run.inputs import RunInputs, capacity_named, load_inputs, with_files, write_capacity
 from batwatt.run.metadata import write_metadata
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
@@ -41,7 +41,7 @@ from batwatt.systems.powercap.scheduler import EVENTS
 
 LOGGER = logging.getLogger(__name__)
 Progress = Callable[[float, int], None]
-"""Called with the date in s and the number of jobs that have ended so far."""
+"""Called with the time in s and the number of jobs that have ended so far."""
 OUTPUTS = (
     *((stem, ".csv") for stem in FILES),
     *(("metrics", ".json"), ("metadata", ".json"), ("platform", ".xml"), ("workload", ".json"), ("capacity", ".csv")),
@@ -90,7 +90,7 @@ def _run(spec: RunSpec, progress: Progress | None, durable: bool) -> RunResult:
     found = scheduler_class(spec.scheduler)
     spec = _with_speeds(_with_one_capacity(_with_one_length(spec, found), found), found)
     given = spec.envelope or spec.options.get("envelope")
-    materials = gather(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
+    materials = load_inputs(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
     platform, envelope = materials.platform, materials.envelope
     options = spec.scheduler_options(platform)
     if isinstance(spec.capacity, CapacitySpec):
@@ -143,15 +143,15 @@ def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
 def _with_speeds(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
     """The same run with jobs and machines that can be slowed down, if the scheduler does that. Raises InputError."""
     if not (issubclass(scheduler, Scheduler) and scheduler.needs_speeds):
-        return replace(spec, in_flops=False) if "capacity" in _options_of(scheduler) else spec
+        return replace(spec, delays_to_flops=False) if "capacity" in _options_of(scheduler) else spec
     if spec.config.energy is False:
         problem = f"the scheduler {spec.scheduler!r} changes speeds, which Batsim does with energy accounting only"
         raise InputError("--no-energy", problem, "leave it out")
     platform = spec.platform
-    if isinstance(platform, Machines) and not isinstance(platform, SpeedMachines):
+    if isinstance(platform, MachineSpec) and not isinstance(platform, SpeedMachineSpec):
         given = {entry.name: getattr(platform, entry.name) for entry in fields(platform)}
-        platform = SpeedMachines(**given)
-    return replace(spec, platform=platform, in_flops=True)
+        platform = SpeedMachineSpec(**given)
+    return replace(spec, platform=platform, delays_to_flops=True)
 
 
 def _with_one_length(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
@@ -185,7 +185,7 @@ def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda:
 
     `ready` is called when all inputs are read, before the scheduler is waited for.
     """
-    materials = gather(spec, None)
+    materials = load_inputs(spec, None)
     hosts = len(materials.platform)
     events = read_events(spec.events, spec.config.forward_unknown_events, hosts) if spec.events else ()
     engine = Engine(materials.platform, materials.run, spec.config, events)
@@ -289,9 +289,9 @@ def _engine_command(spec: RunSpec, config: EngineConfig, prefix: Path) -> Callab
     return command
 
 
-def write_results(prefix: Path, materials: Materials) -> Metrics:
+def write_results(prefix: Path, materials: RunInputs) -> Metrics:
     """Work out what Batsim's files under a prefix tell; write PREFIX_metrics.json, _power.csv and _classes.csv."""
-    metrics, ledger = measured(
+    metrics, run_table = measured(
         prefix,
         materials.measured,
         materials.envelope,
@@ -303,8 +303,8 @@ def write_results(prefix: Path, materials: Materials) -> Metrics:
         slowed=materials.simulated is not None,
     )
     write_metrics(prefix, metrics)
-    if ledger is not None:
-        write_classes(prefix, ledger)
+    if run_table is not None:
+        write_classes(prefix, run_table)
     if file_of(prefix, "consumed_energy").exists() and metrics.makespan_s:
         write_power(prefix, power_series(prefix, metrics.makespan_s), materials.envelope)
     return metrics

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from batwatt.engine.config import EngineConfig
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
-from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.platform import Platform
@@ -29,12 +29,12 @@ class RunSpec:
     for the scheduler as for the figures. With `more_workloads` they are called w0, w1, ..., as in Batsim.
     `hosts` chooses among those of a platform file.
 
-    With `in_flops` delays run as flops that last as long at the nominal speed, that of the first host as it begins;
-    without, as delays. None: those of a trace run as flops that last as long at the platform's fastest speed if it has
-    several or an envelope is given, unless the scheduler follows a capacity in machines, and needs their lengths.
+    With `delays_to_flops` delays run as flops that last as long at the nominal speed, that of the first host as it
+    begins; without, as delays. None: those of a trace run as flops that last as long at the platform's fastest speed if
+    it has several or an envelope is given, unless the scheduler follows a capacity in machines and needs their lengths.
     """
 
-    platform: Path | Machines
+    platform: Path | MachineSpec
     workload: Path
     scheduler: str = "powercap"
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class RunSpec:
     window: Window | None = None
     length_unit: TimeUnit = "s"
     long_s: float = LONG_S
-    in_flops: bool | None = None
+    delays_to_flops: bool | None = None
     more_workloads: tuple[Path, ...] = ()
     hosts: HostChoice = field(default_factory=HostChoice)
 
@@ -72,7 +72,7 @@ class RunSpec:
         options = dict(self.options)
         if platform is not None:
             options.setdefault("platform", platform)
-        elif not isinstance(self.platform, Machines) and "platform" not in options:
+        elif not isinstance(self.platform, MachineSpec) and "platform" not in options:
             chosen = self.hosts != HostChoice()
             options["platform"] = platform_of(self.platform, self.hosts) if chosen else str(self.platform)
         if self.envelope is not None:

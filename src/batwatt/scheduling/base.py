@@ -54,7 +54,7 @@ class Scheduler(BatsimScheduler):
         """Their completion was announced, too."""
 
     def onRequestedCall(self) -> None:
-        """A step may begin; `onNoMoreEvents` looks at the date."""
+        """A step may begin; `onNoMoreEvents` looks at the time."""
 
     def onReportEnergyConsumed(self, consumed_energy: float) -> None:
         """Not asked for."""

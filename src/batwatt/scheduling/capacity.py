@@ -1,7 +1,7 @@
 """Schedulers that follow a capacity in machines: what they share, however they decide.
 
 How many machines are alive is a series that the scheduler follows step by step. Jobs that were killed for their machine
-are submitted again, from zero, under another id; at a given date all that runs and waits may be given up.
+are submitted again, from zero, under another id; at a given time all that runs and waits may be given up.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MachineOptions(SchedulerOptions):
         None, description="file of the capacity in machines: CSV with time_s,machines, or lines `count`, `time count`"
     )
     until_s: float | None = Field(
-        None, ge=0.0, allow_inf_nan=False, description="date in s at which all that runs and waits is given up"
+        None, ge=0.0, allow_inf_nan=False, description="time in s at which all that runs and waits is given up"
     )
     switch: bool = Field(True, description="switch machines off and on; else they only stand idle (needs energy)")
 
@@ -73,23 +73,23 @@ class CapacityScheduler(Scheduler):
         return True
 
     @abstractmethod
-    def _over(self) -> bool:
+    def finished(self) -> bool:
         """Whether nothing runs, waits or is to come."""
 
     @abstractmethod
-    def _go_on(self, now_s: float) -> None:
+    def process_events(self, now_s: float) -> None:
         """Act on what this message told, and on the steps that are due."""
 
     @abstractmethod
-    def _carry_out(self) -> None:
+    def apply(self) -> None:
         """Switch and start what can be."""
 
     @abstractmethod
-    def _stop(self) -> None:
+    def stop(self) -> None:
         """The window is over: kill what runs, reject what waits."""
 
     @abstractmethod
-    def _hopeless(self) -> tuple[list[Job], str]:
+    def unrunnable(self) -> tuple[list[Job], str]:
         """The jobs that will wait for ever, when there is neither a step nor a job to come, and why."""
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
@@ -108,19 +108,19 @@ class CapacityScheduler(Scheduler):
         self._more_jobs = False
 
     def onNoMoreEvents(self) -> None:
-        """Go on to this date."""
+        """Go on to this time."""
         if not self.bs.running_simulation:
             return
         now_s = self.bs.time()
         if not self._stopped:
-            self._go_on(now_s)
+            self.process_events(now_s)
             if self.settings.until_s is not None and now_s >= self.settings.until_s:
                 self._stopped = True
-                self._stop()
+                self.stop()
             else:
-                self._carry_out()
+                self.apply()
                 self._call(now_s)
-        if not self._registration_over and self._over():
+        if not self._registration_over and self.finished():
             self._registration_over = True
             self.bs.notify_registration_finished()
 
@@ -138,7 +138,7 @@ class CapacityScheduler(Scheduler):
     # steps ------------------------------------------------------------------------------------------------------
 
     def _step_s(self) -> float:
-        """The date of the next step, infinite if there is none."""
+        """The time of the next step, infinite if there is none."""
         return self._steps[self._next_step][0] if self._next_step < len(self._steps) else math.inf
 
     def _step(self) -> int:
@@ -148,19 +148,19 @@ class CapacityScheduler(Scheduler):
 
     def _call(self, now_s: float) -> None:
         """Ask to be woken at the next step and at the end, as long as there is something to wait for."""
-        if (self._asked == self._next_step and self._step_s() < math.inf) or self._over():
+        if (self._asked == self._next_step and self._step_s() < math.inf) or self.finished():
             return
         if self._step_s() == math.inf and not self._more_jobs and self.settings.until_s is None:
-            waiting, why = self._hopeless()
+            waiting, why = self.unrunnable()
             if waiting:
                 self.logger.warning("%d jobs can never run, %s: rejected (first: %s)", len(waiting), why, waiting[0].id)
                 self.bs.reject_jobs(waiting)
                 return
         end_s = self.settings.until_s
-        for date_s in sorted({self._step_s(), math.inf if end_s is None else end_s} - self._calls):
-            if now_s < date_s < math.inf:
-                self._calls.add(date_s)
-                self.bs.wake_me_up_at(date_s)
+        for time_s in sorted({self._step_s(), math.inf if end_s is None else end_s} - self._calls):
+            if now_s < time_s < math.inf:
+                self._calls.add(time_s)
+                self.bs.wake_me_up_at(time_s)
         self._asked = self._next_step
 
     # jobs -------------------------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ class CapacityScheduler(Scheduler):
 
 
 def _changes(series: Series) -> list[tuple[float, float]]:
-    """The dates in s at which the value changes, and the first, which counts from 0."""
+    """The times in s at which the value changes, and the first, which counts from 0."""
     rows = list(zip((0.0, *series.times_s[1:]), series.values, strict=True))
     return [row for i, row in enumerate(rows) if i == 0 or row[1] != rows[i - 1][1]]
 

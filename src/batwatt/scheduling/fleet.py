@@ -1,4 +1,4 @@
-"""The books of machines that jobs share: what is free, who runs where, how long that may last, which are in service."""
+"""Machines that jobs share: what is free, which job runs where, how long that may last, which are in service."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.scheduling.fleet_kernel import first_free, first_with_room, most_room
-from batwatt.scheduling.foresight import Outlook
+from batwatt.scheduling.foresight import Foresight
 
-_UNKNOWN = Outlook()
+_UNKNOWN = Foresight()
 Places = NDArray[np.int64]
 """Machines of a job, in the order in which they were taken."""
 NOWHERE: Places = np.empty(0, dtype=np.int64)
 
 
 @dataclass(slots=True, eq=False)
-class Task:
+class JobState:
     """A job of the workload through all its runs; times in s. `number` counts arrivals.
 
     `machines` is how many it has to itself; 0: it shares one, and then needs `memory` there. `part_s` is the start of
@@ -57,7 +57,7 @@ class Task:
         return self.machines or 1
 
     def done_s(self, now_s: float) -> float:
-        """How much of its length it has run at a date, all parts together."""
+        """How much of its length it has run at a time, all parts together."""
         return now_s - self.part_s + self.length_s - self.left_s
 
     def work(self, now_s: float) -> float:
@@ -84,10 +84,10 @@ class Fleet:
         self.whole = np.zeros(machines, dtype=np.bool_)
         """Usable, and all cores free."""
         self.serving = 0
-        self.outlook = Outlook()
-        self.tasks: dict[int, Task] = {}
+        self.foresight = Foresight()
+        self.tasks: dict[int, JobState] = {}
         """What runs, by number."""
-        self._on: list[list[Task]] = [[] for _ in range(machines)]
+        self._on: list[list[JobState]] = [[] for _ in range(machines)]
         self._owner = np.full(machines, -1, dtype=np.int64)
         """The number of the task that has a machine to itself, -1 without one."""
         self._found = np.empty(machines, dtype=np.int64)
@@ -112,33 +112,33 @@ class Fleet:
         return bool((self.usable[part] & (self.free[part] >= cpus) & (self.memory[part] >= memory)).any())
 
     def place(
-        self, task: Task, now_s: float, low: int, high: int, upwards: bool, *, blind: bool = False
+        self, task: JobState, now_s: float, low: int, high: int, upwards: bool, *, blind: bool = False
     ) -> Places | None:
         """The machines on which a task may start now, looked for in one direction; None if it may not.
 
         `blind`: whatever is known of the future.
         """
-        seen = _UNKNOWN if blind or high <= self._stable else self.outlook
+        seen = _UNKNOWN if blind or high <= self._stable else self.foresight
         if not task.machines:
             m = first_with_room(
-                self.free, self.memory, self.until_s, self.usable, seen.dates_s, seen.limits, seen.counts, now_s,
+                self.free, self.memory, self.until_s, self.usable, seen.times_s, seen.limits, seen.counts, now_s,
                 task.assumed_s, task.cpus, task.memory, low, high, upwards,
             )  # fmt: skip
             return self._each[m] if m >= 0 else None
         enough = first_free(
-            self.whole, seen.dates_s, seen.limits, seen.counts, now_s, task.assumed_s, task.machines, low, high,
+            self.whole, seen.times_s, seen.limits, seen.counts, now_s, task.assumed_s, task.machines, low, high,
             upwards, self._found,
         )  # fmt: skip
         return self._found[: task.machines].copy() if enough else None
 
-    def on(self, machine: int) -> Sequence[Task]:
+    def on(self, machine: int) -> Sequence[JobState]:
         """The tasks of a machine."""
         owner = self._owner[machine]
         return self._on[machine] if owner < 0 else (self.tasks[owner],)
 
     # who runs where ---------------------------------------------------------------------------------------------
 
-    def add(self, task: Task, places: Places, now_s: float) -> None:
+    def add(self, task: JobState, places: Places, now_s: float) -> None:
         """Let a task run on machines from now on, for as long as it is assumed to."""
         task.places = places
         self.tasks[task.number] = task
@@ -158,31 +158,31 @@ class Fleet:
         self._owner[places] = task.number
         unstable = places[places >= self._stable]
         self.until_s[unstable] = until_s
-        self.outlook.count(now_s, until_s, len(unstable))
+        self.foresight.count(now_s, until_s, len(unstable))
 
-    def remove(self, task: Task) -> None:
+    def remove(self, task: JobState) -> None:
         """A task has ended, or is as good as that."""
         del self.tasks[task.number]
         places, task.places = task.places, NOWHERE
         if not task.machines:
             m = int(places[0])
             self.free[m] += task.cpus
-            self._look(m)
+            self._update_whole(m)
             self._on[m].remove(task)
             if self.memory_each < np.inf:
                 self._recount_memory(m)
-            if self.outlook.known:
+            if self.foresight.known:
                 self._until(m, max((self._ends_s(other) for other in self._on[m]), default=-1.0))
             return
         self.free[places] = self.cores
-        self._look(places)
+        self._update_whole(places)
         self.memory[places] = self.memory_each
         self._owner[places] = -1
         unstable = places[places >= self._stable]
-        self.outlook.count(-1.0, self._ends_s(task), -len(unstable))
+        self.foresight.count(-1.0, self._ends_s(task), -len(unstable))
         self.until_s[unstable] = -1.0
 
-    def _look(self, machines: Places | int) -> None:
+    def _update_whole(self, machines: Places | int) -> None:
         self.whole[machines] = self.usable[machines] & (self.free[machines] == self.cores)
 
     @contextmanager
@@ -195,7 +195,7 @@ class Fleet:
         finally:
             self.usable[machines], self.whole[machines] = usable, whole
 
-    def _ends_s(self, task: Task) -> float:
+    def _ends_s(self, task: JobState) -> float:
         return task.part_s + task.assumed_s - (task.length_s - task.left_s)
 
     def _until(self, machine: int, until_s: float) -> None:
@@ -203,9 +203,9 @@ class Fleet:
             return
         before_s = self.until_s[machine]
         if until_s > before_s:
-            self.outlook.count(before_s, until_s, 1)
+            self.foresight.count(before_s, until_s, 1)
         elif until_s < before_s:
-            self.outlook.count(until_s, before_s, -1)
+            self.foresight.count(until_s, before_s, -1)
         self.until_s[machine] = until_s
 
     def _recount_memory(self, machine: int) -> None:
@@ -219,13 +219,13 @@ class Fleet:
         self.in_service[machines] = wanted
         self.serving += len(machines) if wanted else -len(machines)
         self.usable[machines] = wanted & self.ready[machines]
-        self._look(machines)
+        self._update_whole(machines)
 
     def switched(self, machines: NDArray[np.int64], on: bool) -> None:
         """Machines are on, or not."""
         self.ready[machines] = on
         self.usable[machines] = self.in_service[machines] & on
-        self._look(machines)
+        self._update_whole(machines)
 
     def idle(self, in_service: bool, low: int = 0) -> NDArray[np.int64]:
         """The machines from `low` on that are in service (or are not) and have no task, ascending."""

@@ -1,8 +1,8 @@
 """Finding room on machines, compiled: first fit, and what foresight lets start (docs/varcap.md).
 
 Arrays over machines: `free` cores, free `memory`, `until_s` (the latest assumed end of the jobs there, -1 without any),
-`usable`, `whole` (usable, and all cores free). What is known of the future: `dates` of change, the `limits` from then
-on, and `counts`, the machines that are taken to be busy beyond each date. Machines low .. high - 1 are looked at,
+`usable`, `whole` (usable, and all cores free). What is known of the future: `times` of change, the `limits` from then
+on, and `counts`, the machines that are taken to be busy beyond each time. Machines low .. high - 1 are looked at,
 upwards or from the end.
 """
 
@@ -15,26 +15,26 @@ from batwatt.compiling import compiled, inlined
 
 @inlined
 def _blocked_s(
-    limits: np.ndarray, counts: np.ndarray, dates: np.ndarray, now_s: float, end_s: float, more: int
+    limits: np.ndarray, counts: np.ndarray, times: np.ndarray, now_s: float, end_s: float, more: int
 ) -> float:
-    """The last known date before `end_s` beyond which `more` further machines may not be busy; -2 if there is none."""
+    """The last known time before `end_s` beyond which `more` further machines may not be busy; -2 if there is none."""
     found = -2.0
-    for k in range(len(dates)):
-        if dates[k] >= end_s:
+    for k in range(len(times)):
+        if times[k] >= end_s:
             break
-        if dates[k] >= now_s and counts[k] + more > limits[k]:
-            found = dates[k]
+        if times[k] >= now_s and counts[k] + more > limits[k]:
+            found = times[k]
     return found
 
 
 @compiled
 def first_with_room(
-    free: np.ndarray, memory: np.ndarray, until_s: np.ndarray, usable: np.ndarray, dates: np.ndarray,
+    free: np.ndarray, memory: np.ndarray, until_s: np.ndarray, usable: np.ndarray, times: np.ndarray,
     limits: np.ndarray, counts: np.ndarray, now_s: float, assumed_s: float, cores: int, room: float, low: int,
     high: int, upwards: bool,
 ) -> int:  # fmt: skip
     """The first machine with so many cores and so much memory free on which a job may start; -1 if there is none."""
-    blocked_s = _blocked_s(limits, counts, dates, now_s, now_s + assumed_s, 1)
+    blocked_s = _blocked_s(limits, counts, times, now_s, now_s + assumed_s, 1)
     for i in range(high - low):
         m = low + i if upwards else high - 1 - i
         if free[m] >= cores and usable[m] and memory[m] >= room and until_s[m] > blocked_s:
@@ -44,11 +44,11 @@ def first_with_room(
 
 @compiled
 def first_free(
-    whole: np.ndarray, dates: np.ndarray, limits: np.ndarray, counts: np.ndarray, now_s: float,
+    whole: np.ndarray, times: np.ndarray, limits: np.ndarray, counts: np.ndarray, now_s: float,
     assumed_s: float, wanted: int, low: int, high: int, upwards: bool, found: np.ndarray,
 ) -> bool:  # fmt: skip
     """Fill `found` with the first `wanted` machines that are free altogether; False if a job may not start."""
-    if _blocked_s(limits, counts, dates, now_s, now_s + assumed_s, wanted) > -1.0:
+    if _blocked_s(limits, counts, times, now_s, now_s + assumed_s, wanted) > -1.0:
         return False
     count = 0
     for i in range(high - low):

@@ -1,4 +1,4 @@
-"""Schedulers that keep the books of a fleet: what those that kill and those that checkpoint share."""
+"""Schedulers that track a fleet: what those that kill and those that checkpoint share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FleetScheduler(CapacityScheduler):
 
     @abstractmethod
     def make_fleet(self, machines: int, cores: int) -> Fleet:
-        """The books of that many machines of that many cores."""
+        """A fleet of `machines` machines of `cores` cores."""
 
     @abstractmethod
     def arrived(self, job: Job) -> None:
@@ -92,5 +92,6 @@ class FleetScheduler(CapacityScheduler):
         """The most machines in service from the present step on."""
         return int(self._most_after[max(self._next_step - 1, 0)])
 
-    def _over(self) -> bool:
+    def finished(self) -> bool:
+        """See `CapacityScheduler`."""
         return not (self._more_jobs or self._live)

@@ -20,8 +20,8 @@ class ForecastError:
     """How forecasts are wrong (section 8.2.1 of the varcap dissertation).
 
     `bias` is relative, `noise` the standard deviation an hour ahead as a share of all machines, growing with the root
-    of the time ahead. `false_alarms` is the chance that a change is told as a fall to the least capacity, `missed` that
-    a fall is told as no change.
+    of the time ahead. `false_alarms` is the chance that a change is forecast as a fall to the least capacity, `missed`
+    that a fall is forecast as no change.
     """
 
     bias: float = 0.0
@@ -36,34 +36,34 @@ class ForecastError:
         return not (self.bias or self.noise or self.false_alarms or self.missed)
 
 
-class Forecast:
-    """The steps of a capacity of `machines` machines as they are foretold for `horizon_s` s ahead."""
+class CapacityForecast:
+    """The steps of a capacity of `machines` machines as they are forecast for `horizon_s` s ahead."""
 
     def __init__(
         self, steps: Sequence[tuple[float, float]], machines: int, horizon_s: float, error: ForecastError
     ) -> None:
-        self._dates = np.array([date_s for date_s, _ in steps])
+        self._times = np.array([time_s for time_s, _ in steps])
         self._values = np.array([value for _, value in steps])
         self._machines = machines
         self._horizon_s = horizon_s
         self._error = error
 
     def at(self, now_s: float) -> tuple[Floats, Floats, float]:
-        """The dates of change in ]now, now + horizon], the capacity told for each, and when more will be known."""
-        first, beyond = np.searchsorted(self._dates, [now_s, now_s + self._horizon_s], side="right").tolist()
-        next_s = self._dates[beyond] - self._horizon_s if beyond < len(self._dates) else math.inf
-        dates = self._dates[first:beyond]
+        """The times of change in ]now, now + horizon], the capacity forecast for each, and when more will be known."""
+        first, beyond = np.searchsorted(self._times, [now_s, now_s + self._horizon_s], side="right").tolist()
+        next_s = self._times[beyond] - self._horizon_s if beyond < len(self._times) else math.inf
+        times = self._times[first:beyond]
         values = self._values[first:beyond].copy()
-        if not self._error.none and len(dates):
-            values = self._told(values, dates, max(first - 1, 0))
-        return dates, values, float(next_s)
+        if not self._error.none and len(times):
+            values = self._forecast(values, times, max(first - 1, 0))
+        return times, values, float(next_s)
 
-    def _told(self, values: Floats, dates: Floats, issue: int) -> Floats:
+    def _forecast(self, values: Floats, times: Floats, issue: int) -> Floats:
         """What a forecast made at step number `issue` tells of the steps after it."""
         error = self._error
         normal = np.random.default_rng([error.seed, issue, 0]).standard_normal(len(values))
         chance = np.random.default_rng([error.seed, issue, 1]).random((len(values), 2))
-        hours = (dates - self._dates[issue]) / HOUR_S
+        hours = (times - self._times[issue]) / HOUR_S
         values = values * (1.0 + error.bias) + error.noise * self._machines * np.sqrt(hours) * normal
         values = np.floor(np.clip(values, 0.0, self._machines) + 1e-9)
         before = self._values[issue]
@@ -76,16 +76,16 @@ class Forecast:
         return values
 
 
-class Outlook:
+class Foresight:
     """The known changes to come and, for each, how many machines are taken to be busy beyond it.
 
     Without a forecast it knows nothing, and restrains nobody.
     """
 
-    def __init__(self, forecast: Forecast | None = None) -> None:
+    def __init__(self, forecast: CapacityForecast | None = None) -> None:
         self._forecast = forecast
         self._next_s = math.inf if forecast is None else -math.inf
-        self.dates_s: Floats = _NOTHING
+        self.times_s: Floats = _NOTHING
         self.limits: Floats = _NOTHING
         self.counts: Floats = _NOTHING
 
@@ -101,12 +101,12 @@ class Outlook:
         """
         if self._forecast is None or not (stepped or now_s >= self._next_s):
             return False
-        self.dates_s, self.limits, self._next_s = self._forecast.at(now_s)
+        self.times_s, self.limits, self._next_s = self._forecast.at(now_s)
         ends = np.sort(until_s)
-        self.counts = (len(ends) - np.searchsorted(ends, self.dates_s, side="right")).astype(np.float64)
+        self.counts = (len(ends) - np.searchsorted(ends, self.times_s, side="right")).astype(np.float64)
         return True
 
     def count(self, from_s: float, to_s: float, machines: int) -> None:
         """So many more machines are busy in [from, to[."""
-        if len(self.dates_s):
-            self.counts[(self.dates_s >= from_s) & (self.dates_s < to_s)] += machines
+        if len(self.times_s):
+            self.counts[(self.times_s >= from_s) & (self.times_s < to_s)] += machines

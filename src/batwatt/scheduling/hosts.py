@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.model import hostset
-from batwatt.scheduling.fleet import Fleet, Task
-from batwatt.scheduling.machine_stock import grouped
+from batwatt.scheduling.fleet import Fleet, JobState
+from batwatt.scheduling.machine_groups import grouped
 
 Numbers = NDArray[np.int64]
 
@@ -38,7 +38,7 @@ class Hosts:
 
     # jobs -------------------------------------------------------------------------------------------------------
 
-    def take(self, task: Task, fleet: Fleet) -> int:
+    def take(self, task: JobState, fleet: Fleet) -> int:
         """The mask of the hosts that a task gets on its machines, of which the lowest free."""
         if task.machines:
             ids = self._ids[task.places].ravel()[: task.cpus]

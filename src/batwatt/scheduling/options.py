@@ -43,7 +43,7 @@ class EnvelopeOptions(SchedulerOptions):
         "job has needed so far, or what its profile says; by default as the response has it",
     )
     forecast_steps: int = Field(
-        0, ge=0, le=10_000, description="number of caps ahead that the scheduler is told, 0 to 10000"
+        0, ge=0, le=10_000, description="number of caps ahead that the scheduler knows, 0 to 10000"
     )
     forecast_error: float = Field(
         0.0,

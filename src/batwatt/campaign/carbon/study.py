@@ -18,15 +18,15 @@ from joblib import cpu_count
 from batwatt.campaign.carbon.study_plans import FIGURES, PlanTask, columns_of, plans_of
 from batwatt.campaign.carbon.study_spec import CarbonStudies, Permutation
 from batwatt.campaign.cells import digest_of_sources, sources_of
-from batwatt.campaign.declared import parse_declared
 from batwatt.campaign.pools import in_processes
 from batwatt.campaign.spec import canonical, checked_name
 from batwatt.campaign.store import CampaignStopped, Store
+from batwatt.campaign.yaml_model import parse_declared
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.signal_csv import DAY_S, SignalFile
 from batwatt.inputs.workloads.batsim_json import read_text
-from batwatt.model.signal_integral import Course
-from batwatt.systems.carbon.files import read_course
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.systems.carbon.files import read_integral
 from batwatt.units import HOUR_S
 
 FORMAT = 1
@@ -61,7 +61,7 @@ class StudyDeclaration:
     permutations: tuple[Permutation, ...]
 
     @cached_property
-    def course(self) -> Course:
+    def integral(self) -> SignalIntegral:
         """The signal, as far as jobs can reach. Raises InputError."""
         part = self.declared.signal
         path = self.origin.parent / part.file
@@ -69,29 +69,29 @@ class StudyDeclaration:
             problem = f"the signal {part.file!r} is not there ({path})"
             raise InputError(self.origin, problem, "get the file, see the README of the folder, or name another")
         file = SignalFile(path, column=part.column, zone=part.zone, begin=part.begin, wanted="carbon")
-        return read_course(file, self.needed_s + MARGIN_S)
+        return read_integral(file, self.needed_s + MARGIN_S)
 
     @property
     def needed_s(self) -> float:
         """Until when the signal must be known for all deadlines."""
-        last = {study: self._dates(study)[-1] for study in self.declared.studies}
+        last = {study: self._times(study)[-1] for study in self.declared.studies}
         return max(last[each.study] + each.deadline_h * HOUR_S for each in self.permutations)
 
-    def _dates(self, study: str) -> tuple[float, ...]:
-        return tuple(self.declared.arrivals_of(study).dates_s.tolist())
+    def _times(self, study: str) -> tuple[float, ...]:
+        return tuple(self.declared.arrivals_of(study).times_s.tolist())
 
     def tasks(self) -> list[PlanTask]:
         """One for each permutation. Raises InputError."""
-        course = self.course
-        course.covers(self.needed_s, "a job that arrives last")
+        integral = self.integral
+        integral.covers(self.needed_s, "a job that arrives last")
         code = digest_of_sources(sources_of(CODE), ())
-        signal = hashlib.sha256(course.edges_s.tobytes() + course.values.tobytes()).hexdigest()
+        signal = hashlib.sha256(integral.edges_s.tobytes() + integral.values.tobytes()).hexdigest()
         tasks = []
         for each in self.permutations:
-            dates = self._dates(each.study)
+            dates = self._times(each.study)
             identity = [FORMAT, code, signal, repr(each.model), each.wait_s, dates]
             key = hashlib.sha256(canonical(identity).encode()).hexdigest()
-            tasks.append(PlanTask(key, each, dates, course))
+            tasks.append(PlanTask(key, each, dates, integral))
         return tasks
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from batwatt.campaign.carbon.study_spec import Permutation
 from batwatt.model.phases import Phase, PhaseModel
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import plan
 from batwatt.systems.carbon.policies import Known, immediate, oracle, suspend_resume
-from batwatt.systems.carbon.windows import Window
+from batwatt.systems.carbon.windows import StartWindow
 from batwatt.units import HOUR_S, PRECISION_S
 
 FIGURES: Mapping[str, str] = {
@@ -46,46 +46,46 @@ class PlanTask:
     key: str
     permutation: Permutation
     arrivals_s: tuple[float, ...]
-    course: Course
+    integral: SignalIntegral
 
 
 def plans_of(task: PlanTask) -> dict[str, list[Any]]:
     """The FIGURES at each arrival, a list for each. Raises InputError if the signal ends too early."""
-    rows = [_row(task.permutation, arrival_s, task.course) for arrival_s in task.arrivals_s]
+    rows = [_row(task.permutation, arrival_s, task.integral) for arrival_s in task.arrivals_s]
     return {name: [row[name] for row in rows] for name in FIGURES}
 
 
-def _row(permutation: Permutation, arrival_s: float, course: Course) -> dict[str, Any]:
+def _row(permutation: Permutation, arrival_s: float, integral: SignalIntegral) -> dict[str, Any]:
     model = permutation.model
     job = ShiftJob("made", arrival_s, model)
     twin = replace(job, model=model.averaged())
-    window, known = Window(arrival_s, permutation.wait_s), Known()
+    window, known = StartWindow(arrival_s, permutation.wait_s), Known()
     deadline_s = window.deadline_s(job)
 
     def optimum(of: PhaseModel) -> Execution:
-        planned = plan(of, course, arrival_s, deadline_s)
+        planned = plan(of, integral, arrival_s, deadline_s)
         return planned.execution(job) if of is model else carry_out(job, planned.intervals, apart=True)
 
-    at_once = immediate(job, window, course, known)
-    guessed = oracle(twin, window, course, known)
-    pieces = suspend_resume(twin, window, course, known)
+    at_once = immediate(job, window, integral, known)
+    guessed = oracle(twin, window, integral, known)
+    pieces = suspend_resume(twin, window, integral, known)
     best, aware = optimum(model), optimum(_without_phases(model))
     truly = carry_out(job, pieces)
-    course.covers(truly.end_s, "a job that resumes more often than it knows")
+    integral.covers(truly.end_s, "a job that resumes more often than it knows")
     return {
         "arrival_s": arrival_s,
-        "immediate_g": carry_out(job, at_once).emitted(course),
-        "immediate_twin_g": carry_out(twin, at_once).emitted(course),
-        "oracle_g": carry_out(job, oracle(job, window, course, known)).emitted(course),
-        "oracle_averaged_g": carry_out(job, guessed).emitted(course),
-        "oracle_twin_g": carry_out(twin, guessed).emitted(course),
-        "optimum_g": best.emitted(course),
+        "immediate_g": carry_out(job, at_once).emitted(integral),
+        "immediate_twin_g": carry_out(twin, at_once).emitted(integral),
+        "oracle_g": carry_out(job, oracle(job, window, integral, known)).emitted(integral),
+        "oracle_averaged_g": carry_out(job, guessed).emitted(integral),
+        "oracle_twin_g": carry_out(twin, guessed).emitted(integral),
+        "optimum_g": best.emitted(integral),
         "optimum_starts": len(best.segments),
-        "startup_aware_g": aware.emitted(course),
+        "startup_aware_g": aware.emitted(integral),
         "startup_aware_starts": len(aware.segments),
-        "free_g": plan(_free(model), course, arrival_s, deadline_s).carbon,
-        "suspend_g": truly.emitted(course),
-        "suspend_twin_g": carry_out(twin, pieces).emitted(course),
+        "free_g": plan(_free(model), integral, arrival_s, deadline_s).carbon,
+        "suspend_g": truly.emitted(integral),
+        "suspend_twin_g": carry_out(twin, pieces).emitted(integral),
         "suspend_starts": len(truly.segments),
         "suspend_late_s": _late_s(truly, deadline_s),
     }

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from batwatt.campaign.declared import Declared, wrong
 from batwatt.campaign.spec import NAME, checked_name
+from batwatt.campaign.yaml_model import Declared, wrong
 from batwatt.errors import InputError
 from batwatt.model.phases import Array, Phase, PhaseModel
 from batwatt.units import HOUR_S
@@ -51,7 +51,7 @@ class Arrivals(Declared):
         return self
 
     @property
-    def dates_s(self) -> Array:
+    def times_s(self) -> Array:
         """When, in s."""
         return np.arange(self.first_h, self.days * 24.0, self.every_h, dtype=np.float64) * HOUR_S
 
@@ -98,7 +98,7 @@ class Permutation:
         return (self.wait_s + self.model.length_s) / HOUR_S
 
 
-class Study(Declared):
+class PlanStudy(Declared):
     """All combinations of its lists; jobs finish within `deadline_h` h of their arrival, or wait `wait_h` h at most.
 
     `length_h` is the length of the work; the start-up comes on top, and counts for the deadline. A start-up of 0 s is
@@ -114,7 +114,7 @@ class Study(Declared):
     arrivals: Arrivals | None = None
 
     @model_validator(mode="after")
-    def _complete(self) -> Study:
+    def _complete(self) -> PlanStudy:
         if (self.deadline_h is None) == (self.wait_h is None):
             raise wrong("must have one of `deadline_h` and `wait_h`")
         for name in ("length_h", "startup_s", "startup_w", "deadline_h", "wait_h"):
@@ -153,7 +153,7 @@ class CarbonStudies(Declared):
     name: str
     signal: SignalPart
     arrivals: Arrivals
-    studies: dict[str, Study] = Field(min_length=1)
+    studies: dict[str, PlanStudy] = Field(min_length=1)
 
     @field_validator("name")
     @classmethod

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import Machines, machines_platform
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST, read_platform
 from batwatt.model.platform import Platform
 
@@ -49,16 +49,16 @@ class HostChoice:
         return args + (["--mmax-workload"] if self.mmax_workload else [])
 
 
-def platform_of(given: Path | Machines, hosts: HostChoice) -> Platform:
+def platform_of(given: Path | MachineSpec, hosts: HostChoice) -> Platform:
     """The chosen hosts of a platform file, or of like machines, which this process makes once. Raises InputError."""
     return hosts.of(all_hosts(given, hosts.master))
 
 
-def all_hosts(given: Path | Machines, master: str) -> Platform:
+def all_hosts(given: Path | MachineSpec, master: str) -> Platform:
     """All hosts but `master`. Raises InputError."""
-    return _made(given) if isinstance(given, Machines) else read_platform(given, master)
+    return _made(given) if isinstance(given, MachineSpec) else read_platform(given, master)
 
 
 @lru_cache(maxsize=4)
-def _made(machines: Machines) -> Platform:
+def _made(machines: MachineSpec) -> Platform:
     return machines_platform(machines, f"{machines.machines} machines of {machines.cores} cores")

@@ -36,7 +36,7 @@ SPEEDS = (
 
 
 @dataclass(frozen=True)
-class Machines:
+class MachineSpec:
     """`machines` machines of `cores` cores. Each core is a host that draws `core_w` W whenever it is on, idle or not.
 
     `core_flops` is the speed of a core, as SimGrid writes it or in flop/s. Off, a core draws nothing; switching takes
@@ -110,7 +110,7 @@ class Machines:
 
 
 @dataclass(frozen=True)
-class SpeedMachines(Machines):
+class SpeedMachineSpec(MachineSpec):
     """Machines whose cores can go at other speeds, relative to the nominal one of p-state 0 (docs/oversubscription.md).
 
     They are the p-states 1, 2, ... in this order; off and the virtual ones follow. A core draws `core_w` at any speed.
@@ -131,14 +131,14 @@ class SpeedMachines(Machines):
 
     @property
     def computing(self) -> tuple[State, ...]:
-        """See `Machines`."""
+        """See `MachineSpec`."""
         # exact, so that their ratios to the nominal speed are those given
         nominal = Fraction(self.nominal_flops)
         speeds = (speed_text(float(Fraction(str(speed)) * nominal)) for speed in self.speeds)
         return (*super().computing, *((speed, self.core_w, self.core_w) for speed in speeds))
 
 
-def machines_xml(machines: Machines, maker: str = "batwatt generate machines") -> str:
+def machines_xml(machines: MachineSpec, maker: str = "batwatt generate machines") -> str:
     """The SimGrid platform (XML 4.1) of these machines and a master host; each host has the property `machine`.
 
     Its comment says which command made it.
@@ -153,7 +153,7 @@ def machines_xml(machines: Machines, maker: str = "batwatt generate machines") -
     return document(comment, lines)
 
 
-def machines_platform(machines: Machines, source: str = "<memory>") -> Platform:
+def machines_platform(machines: MachineSpec, source: str = "<memory>") -> Platform:
     """The platform that `read_platform` reads from `machines_xml`, made without the XML."""
     computing = len(machines.computing)
     properties = described(machines.states, computing, 1)[1]

@@ -13,7 +13,7 @@ import numpy as np
 
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
-from batwatt.inputs.series.purchase import Budget, Stranded, bought_capacity, stranded_capacity
+from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded, bought_capacity, stranded_capacity
 from batwatt.inputs.series.signal_csv import SignalFile, Wanted, read_signal
 from batwatt.inputs.series.variation import FRACTION, HOUR_S, Structure, Variation, checked_number, vary
 from batwatt.model.series import Series
@@ -67,16 +67,16 @@ class Varied:
 
 
 @dataclass(frozen=True)
-class Purchased:
+class UnderBudget:
     """A capacity that a signal makes: a constant budget of carbon or money, or stranded power."""
 
     file: SignalFile
-    rule: Budget | Stranded
+    rule: EnergyBudget | Stranded
 
     def fractions(self, end_s: float, full: int) -> Signal:
         """What the rule buys."""
         signal = read_signal(self.file)
-        if isinstance(self.rule, Budget):
+        if isinstance(self.rule, EnergyBudget):
             return replace(signal, series=bought_capacity(signal, self.rule))
         return replace(signal, series=stranded_capacity(signal, self.rule))
 
@@ -136,7 +136,7 @@ class CapacitySpec:
         return self._lasting(self.found(end_s, machines), end_s).series
 
     def found(self, end_s: float, machines: int = 1) -> Signal:
-        """The same, but over what the source has, with errors that show the text."""
+        """The series over the time that the source has; errors show the text."""
         try:
             return self.source.fractions(end_s, self.full or machines)
         except InputError as error:
@@ -323,14 +323,14 @@ def _varied(words: _Words, keys: _Known) -> CapacitySpec:
 
 def _bought(words: _Words) -> CapacitySpec:
     words.expect({**_BUDGET, **_FILE, **_WHOLE})
-    return _spec(words, Purchased(words.signal_file(cast(Wanted, words.kind)), words.build(Budget, _BUDGET)))
+    return _spec(words, UnderBudget(words.signal_file(cast(Wanted, words.kind)), words.build(EnergyBudget, _BUDGET)))
 
 
 def _stranded(words: _Words) -> CapacitySpec:
     words.expect({**_STRANDED, **_FILE, **_WHOLE})
     if "threshold" not in words.given:
         raise InputError(words.where, "no threshold is given", "give one in the signal's unit, as in threshold=0")
-    return _spec(words, Purchased(words.signal_file(), words.build(Stranded, _STRANDED)))
+    return _spec(words, UnderBudget(words.signal_file(), words.build(Stranded, _STRANDED)))
 
 
 def _traced(words: _Words) -> CapacitySpec:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.inputs.series.purchase import held
+from batwatt.inputs.series.energy_budget import held
 from batwatt.inputs.series.variation import HOUR_S
 from batwatt.model.signal import Signal
 

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.inputs.traces.chunks import Censored, Type, chunks, cut_note
+from batwatt.inputs.traces.chunked_csv import Censored, Type, chunks, cut_note
 
 COLUMNS = (
     "vmid",

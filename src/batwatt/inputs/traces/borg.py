@@ -28,7 +28,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.inputs.traces.chunks import Censored, Type, chunks, cut_note
+from batwatt.inputs.traces.chunked_csv import Censored, Type, chunks, cut_note
 from batwatt.units import finite
 
 GCU_PER_CORE = 1 / 60

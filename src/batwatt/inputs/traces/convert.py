@@ -93,7 +93,7 @@ def to_batsim(
     for job in known:
         place = f"{where}: job {job.id!r}"
         if job.id in seen:
-            raise InputError(place, "is there twice", "ids must differ: renumber the jobs")
+            raise InputError(place, "appears twice", "ids must differ: renumber the jobs")
         seen.add(job.id)
         rows.append(options.row(job, begin_s, profiles, place))
     widest = max(row["res"] for row in rows)

@@ -26,7 +26,7 @@ SECONDS: dict[str, float] = {"s": 1.0, "h": 3600.0, "seconds": 1.0, "hours": 360
 COLUMNS = ("arrival_time", "length", "cpus")
 NUMBERS = ("estimate", MEMORY, USE, CHECKPOINT_S, RECOVERY_S)
 NEEDS = (*NUMBERS, DEPENDS)
-"""Columns that may be there too: what the user thinks the run takes, in the unit of the times; memory of all of the
+"""Columns that may be there too: the user's estimate of the run time, in the unit of the times; memory of all of the
 job; mean share of its cores that it uses; how long its checkpoints and its recoveries take, in s whatever that unit;
 ids of jobs to complete first. Empty cells are unknown."""
 

@@ -32,7 +32,7 @@ def slice_of(
     """
     if not 0.0 <= begin_s < end_s < math.inf:
         problem = f"a slice must satisfy 0 <= begin < end, got {begin_s!r} and {end_s!r}"
-        raise InputError(source, problem, "correct the two dates")
+        raise InputError(source, problem, "correct the two times")
     rng = rng_of(seed, source)
     kept = [job for job in jobs if begin_s - job.run_s < job.submit_s <= end_s and job.run_s < shorter_s]
     area = np.array([job.run_s * job.cpus for job in kept])

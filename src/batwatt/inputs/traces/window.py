@@ -53,7 +53,7 @@ def window_json(
 
     Kept are the jobs with begin - length < release <= end. One released before the window is taken to have run since:
     it is submitted at `begin_s` with what is left of it, length - (begin - release), and its fields `release_s` and
-    `length_s` say what it was; so it starts again whole if it is killed. Dates stay those of the trace. Profiles are
+    `length_s` say what it was; so it starts again whole if it is killed. Times stay those of the trace. Profiles are
     delays named by their length, such as d300; there is no walltime: a requested time is kept as `estimate_s`. Of the
     extra fields `memory`, `use`, `checkpoint_s`, `recovery_s` and `depends_on` are kept, of the latter what is in the
     window, too: what is not has completed. A job wider than `nb_res` stays: the scheduler rejects it.
@@ -68,7 +68,7 @@ def window_json(
     for job in jobs:
         release_s, length_s = _checked(job, source)
         if job.id in seen:
-            raise InputError(f"{source}: job {job.id!r}", "is there twice", "ids must differ: renumber the jobs")
+            raise InputError(f"{source}: job {job.id!r}", "appears twice", "ids must differ: renumber the jobs")
         seen.add(job.id)
         left_s = round(length_s - (begin - release_s), 6) if release_s < begin else length_s
         if release_s > end or not left_s > 0.0:
@@ -100,11 +100,11 @@ def _bounds(begin_s: float | None, end_s: float | None, source: object) -> tuple
     try:
         begin, end = round(finite(begin_s), 6), round(finite(end_s), 6)
     except ValueError:
-        problem = f"a window needs two finite dates, got {begin_s!r} and {end_s!r}"
+        problem = f"a window needs two finite times, got {begin_s!r} and {end_s!r}"
         raise InputError(source, problem, "give begin_s and end_s in s, or neither for the whole trace") from None
     if not 0.0 <= begin < end <= MAX_S:
         problem = f"a window must satisfy 0 <= begin_s < end_s, got {begin_s!r} and {end_s!r}"
-        raise InputError(source, problem, "correct the two dates")
+        raise InputError(source, problem, "correct the two times")
     return begin, end
 
 

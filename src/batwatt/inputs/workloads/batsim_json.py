@@ -80,7 +80,7 @@ def once(where: object) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
         if len(found) < len(pairs):
             keys = [key for key, _ in pairs]
             key = next(key for key in keys if keys.count(key) > 1)
-            raise InputError(where, f"the key {key!r} is there twice in an object", "leave one out")
+            raise InputError(where, f"the key {key!r} appears twice in an object", "leave one out")
         return found
 
     return hook

@@ -28,7 +28,7 @@ _WHERE = "fitted distribution"
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedDistribution:
     """Probabilities `weights` on ascending `values`; of a continuous one they are the middles of cells between `edges`.
 
     `mu` and `sigma` are those of the lognormal before it was cut.
@@ -72,20 +72,20 @@ class Fitted:
 
 
 @lru_cache(maxsize=64)
-def fitted_values(values: tuple[float, ...], mean: float, sd: float) -> Fitted:
+def fitted_values(values: tuple[float, ...], mean: float, sd: float) -> FittedDistribution:
     """The distribution on a list of ascending values > 0 with this mean and deviation. Raises InputError."""
     return _fitted(np.array(values, dtype=float), None, mean, sd, _sd)
 
 
 @lru_cache(maxsize=64)
-def fitted_range(low: float, high: float, mean: float, sd: float) -> Fitted:
+def fitted_range(low: float, high: float, mean: float, sd: float) -> FittedDistribution:
     """The continuous distribution on [low, high] with this mean and deviation. Raises InputError."""
     edges = np.geomspace(low, high, _CELLS + 1)
     return _fitted(np.sqrt(edges[1:] * edges[:-1]), edges, mean, sd, _sd)
 
 
 @lru_cache(maxsize=64)
-def fitted_share(low: float, high: float, mean: float, bound: float, share: float) -> Fitted:
+def fitted_share(low: float, high: float, mean: float, bound: float, share: float) -> FittedDistribution:
     """The continuous distribution on [low, high] with this mean, and `share` of the sum from draws above `bound`.
 
     One edge of its grid is the bound. Raises InputError.
@@ -107,7 +107,7 @@ def strata(count: int, rng: np.random.Generator) -> Floats:
 
 def _fitted(
     values: Floats, edges: Floats | None, mean: float, target: float, spread: Callable[[Floats, Floats], float]
-) -> Fitted:
+) -> FittedDistribution:
     logs = np.log(values)
     cells = np.ones_like(values) if edges is None else np.diff(np.log(edges))
 
@@ -137,7 +137,7 @@ def _fitted(
     if not (abs(values @ weights - mean) <= 1e-6 * mean and abs(reached - target) <= 1e-6 * target):
         problem = f"no lognormal cut to [{values[0]:g}, {values[-1]:g}] has mean {mean:g} and spread {target:g}"
         raise InputError(_WHERE, problem, "move the mean from the bounds or ask for another spread")
-    return Fitted(values, weights, mu, sigma, edges)
+    return FittedDistribution(values, weights, mu, sigma, edges)
 
 
 def _sd(values: Floats, weights: Floats) -> float:

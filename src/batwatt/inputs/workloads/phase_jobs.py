@@ -149,7 +149,7 @@ def read_phase_jobs(path: Path | str, unit: TimeUnit = "s", watts: float = 1.0) 
 
 
 def _kind(row: TraceJob) -> str:
-    """The type of its model: a column `name` says it only beside one of args."""
+    """The type of its model: a column `name` says it only together with one of args."""
     return (str(row.extra.get(TYPE, "")).strip() if ARGS in row.extra else "") or "constant"
 
 
@@ -164,7 +164,7 @@ def _literal(text: str, where: str) -> Any:
     try:
         return load_json(text, where, **_hooks(where))
     except InputError as error:
-        if "is there twice" in str(error):
+        if "appears twice" in str(error):
             raise
     try:
         return ast.literal_eval(text)

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import Machines
+from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_gen import State, number_text, speed_text
 from batwatt.inputs.platforms.platform_xml import WATTS
 from batwatt.inputs.workloads.batsim_json import parse_job
@@ -41,17 +41,17 @@ _WHERE = "phases"
 
 
 @dataclass(frozen=True)
-class PhaseMachines(Machines):
+class PhaseMachines(MachineSpec):
     """Machines for jobs in phases, one a cpu: a host draws `core_w` W at full rate, in proportion below, 0 W idle.
 
-    All hosts are alike, so that any scheduler may give any of them to any job. Off, they are as those of `Machines`.
+    All hosts are alike, so that any scheduler may give any of them to any job. Off, they are as those of `MachineSpec`.
     """
 
     core_flops: str | float = "1Gf"
 
     @property
     def computing(self) -> tuple[State, ...]:
-        """See `Machines`."""
+        """See `MachineSpec`."""
         return ((speed_text(self.core_flops), 0.0, self.core_w),)
 
     def hosts(self, cpus: int) -> int:
@@ -107,7 +107,7 @@ def phase_workload(jobs: Sequence[ShiftJob], machines: int) -> tuple[PhaseMachin
     if not jobs:
         raise InputError(_WHERE, "there is no job", "give at least one")
     owner = phase_machines(jobs, machines)
-    profiles = _Profiles(owner)
+    profiles = _PhaseProfiles(owner)
     rows = []
     for job in jobs:
         if not job.cpus <= machines:
@@ -158,7 +158,7 @@ def machines_told(hosts: Sequence[Mapping[str, Any]]) -> PhaseMachines:
     return PhaseMachines(len(sizes), next(iter(sizes.values())), finite(powers[-1]))
 
 
-class _Profiles:
+class _PhaseProfiles:
     """The profiles of a workload; what is alike is there once."""
 
     def __init__(self, machines: PhaseMachines) -> None:

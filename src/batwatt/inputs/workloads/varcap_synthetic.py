@@ -37,7 +37,14 @@ import pandas as pd
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.workloads.batsim_json import MAX_INT, shown
-from batwatt.inputs.workloads.fitted import Fitted, Floats, fitted_range, fitted_share, fitted_values, strata
+from batwatt.inputs.workloads.fitted import (
+    FittedDistribution,
+    Floats,
+    fitted_range,
+    fitted_share,
+    fitted_values,
+    strata,
+)
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.workload import DEPENDS, LONG_S, MEMORY
 from batwatt.units import number
@@ -57,7 +64,7 @@ _WHERE = "varcap trace"
 
 @dataclass(frozen=True)
 class System:
-    """A modelled system (5.1.5): so many machines of so many cores and so much memory, in `unit`."""
+    """A modelled system (5.1.5): its machines, their cores and memory, in `unit`."""
 
     machines: int
     cores: int
@@ -107,7 +114,7 @@ _BORG_MEMORY = (0.001, 0.45)
 
 @dataclass(frozen=True)
 class VarcapLike:
-    """Parameters of a trace `like` mira, azure, borg or tng; None is what the text has, with the same load.
+    """Parameters of a trace `like` mira, azure, borg or tng; None is the dissertation's, with the same load.
 
     `jobs` and `machines` scale it: `days`, if not given, are as many as give the load; on a smaller Mira (a multiple of
     96 nodes) jobs are narrower by as much. `load`: core-hours / (0.7 x machines x cores x hours of the release); with
@@ -219,7 +226,7 @@ class VarcapLike:
         short = round(count * below * (1.0 - share) / (1.0 - TNG_LONG))
         return short, max(round(count * (1.0 - below) * share / TNG_LONG), 0 if short else 1)
 
-    def run_times(self) -> Fitted:
+    def run_times(self) -> FittedDistribution:
         """The distribution of run times in h; for tng, at a long fraction of 0.8."""
         low, high = _BOUNDS_H[self.like]
         if self.like == "tng":
@@ -333,14 +340,14 @@ def _releases_s(params: VarcapLike, count: int, rng: np.random.Generator) -> Flo
     return np.floor(np.interp(drawn, area, times_s))
 
 
-def _widths(like: str, machines: int) -> Fitted:
+def _widths(like: str, machines: int) -> FittedDistribution:
     """The distribution of cores."""
     values, (mean, sd) = _WIDTHS[like], TABLE[like].cores
     if like != "mira":
         return fitted_values(values, mean, sd)
     unit = SYSTEMS["mira"].machines / _MIRA_UNIT
     law = fitted_values(values, mean / unit, sd / unit)
-    return Fitted(law.values * (machines / _MIRA_UNIT), law.weights, law.mu, law.sigma)
+    return FittedDistribution(law.values * (machines / _MIRA_UNIT), law.weights, law.mu, law.sigma)
 
 
 def _memory(like: str, cores: Floats, lattice: Floats, rng: np.random.Generator) -> Floats:

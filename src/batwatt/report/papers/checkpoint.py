@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from batwatt.report.outline import Outline, widest
 from batwatt.report.papers import varcap
 from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT, written
-from batwatt.report.table import Campaign, Measure
+from batwatt.report.report_plan import ReportPlan, widest
+from batwatt.report.table import Measure, SavedCampaign
 from batwatt.results.metrics import METRICS
 
 SCHEDULER = "checkpoint"
@@ -40,12 +40,12 @@ _VALUE = re.compile(r"\s*\b[A-Za-z]\w*=\S+")
 _FAIR = re.compile(r"\s*\bfair\b.*")
 
 
-def is_checkpointed(campaign: Campaign) -> bool:
+def is_checkpointed(campaign: SavedCampaign) -> bool:
     """Whether any run that ended well was of the scheduler."""
     return bool((campaign.with_goodput["scheduler"] == SCHEDULER).any())
 
 
-def named(campaign: Campaign) -> Campaign:
+def named(campaign: SavedCampaign) -> SavedCampaign:
     """The campaign with algorithms as labels: without values, and `DP` whatever is asked for if that is no yield."""
     frame = campaign.frame
     names = []
@@ -56,10 +56,10 @@ def named(campaign: Campaign) -> Campaign:
     return replace(campaign, frame=frame.assign(label=names))
 
 
-def outline(campaign: Campaign) -> Outline:
+def outline(campaign: SavedCampaign) -> ReportPlan:
     """The plan of the report of a `named` campaign."""
     labels = tuple(sorted(campaign.labels, key=lambda label: list(LOOKS).index(label) if label in LOOKS else 99))
-    return Outline(
+    return ReportPlan(
         title=f"Campaign {campaign.name}: checkpoints before the capacity changes",
         main=widest(campaign),
         highlighted=labels,
@@ -70,7 +70,7 @@ def outline(campaign: Campaign) -> Outline:
     )
 
 
-def points(campaign: Campaign, declared: Campaign) -> pd.DataFrame:
+def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
     """The points of `varcap` for a `named` campaign, with `COSTS` (NaN of other schedulers) and yields and volumes."""
     frame = varcap.points(campaign, declared)
     schedulers = declared.frame.drop_duplicates(["study", "label"]).set_index(["study", "label"])["scheduler"]

@@ -10,8 +10,8 @@ from batwatt.report.charts import Chart, Key, chart
 from batwatt.report.papers.checkpoint import MEAN_YIELD, MIN_YIELD, OVERHEAD
 from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT, written
 from batwatt.report.papers.varcap_charts import charts_of
-from batwatt.report.papers.varcap_exhibits import Drawn
-from batwatt.report.papers.varcap_plans import RANGE, Axis, Plan, general_plan
+from batwatt.report.papers.varcap_figures import Drawn
+from batwatt.report.papers.varcap_plans import RANGE, Axis, Plot, general_plan
 from batwatt.results.style import Look
 
 COST = Axis("checkpoint_s", "time of a checkpoint, C (s)")
@@ -23,23 +23,23 @@ ASKED = Axis("asked_yield", "least yield asked for")
 WHO = Axis("label", "")
 
 PLANS = (
-    Plan(stem="ranges", figure="Ranges", title="algorithms by range, C = R = 60 s", x=RANGE, by="label",
+    Plot(stem="ranges", figure="Ranges", title="algorithms by range, C = R = 60 s", x=RANGE, by="label",
          measures=(GOODPUT, ABORTED, MEAN_YIELD)),
-    Plan(stem="costs", figure="Costs", title="the time of checkpoints and recoveries, C = R", x=COST, by="label",
+    Plot(stem="costs", figure="Costs", title="the time of checkpoints and recoveries, C = R", x=COST, by="label",
          measures=(GOODPUT, OVERHEAD, MEAN_YIELD)),
-    Plan(stem="recoveries", figure="Recoveries", title="the time of recoveries, C = 60 s", x=RECOVERY, by="label",
+    Plot(stem="recoveries", figure="Recoveries", title="the time of recoveries, C = 60 s", x=RECOVERY, by="label",
          measures=(GOODPUT, OVERHEAD)),
-    Plan(stem="steps", figure="Changes", title="the largest change, C = R = 300 s", x=STEP, by="label",
+    Plot(stem="steps", figure="Changes", title="the largest change, C = R = 300 s", x=STEP, by="label",
          measures=(GOODPUT, ABORTED, OVERHEAD)),
-    Plan(stem="frequency", figure="Frequency", title="how often the capacity changes, C = R = 300 s", x=PERIOD,
+    Plot(stem="frequency", figure="Frequency", title="how often the capacity changes, C = R = 300 s", x=PERIOD,
          by="label", measures=(GOODPUT, ABORTED, OVERHEAD)),
-    Plan(stem="warning", figure="Warnings", title="changes told too late for some checkpoints", x=WARNING, by="label",
+    Plot(stem="warning", figure="Warnings", title="changes told too late for some checkpoints", x=WARNING, by="label",
          measures=(GOODPUT, ABORTED, OVERHEAD)),
-    Plan(stem="prepare", figure="Preparing", title="who is checkpointed before a change", x=WHO, by="label",
+    Plot(stem="prepare", figure="Preparing", title="who is checkpointed before a change", x=WHO, by="label",
          kind="bars", measures=(GOODPUT, OVERHEAD)),
-    Plan(stem="endless", figure="Starvation", title="jobs without an end", x=ASKED, by="label",
+    Plot(stem="endless", figure="Starvation", title="jobs without an end", x=ASKED, by="label",
          measures=(GOODPUT, MIN_YIELD, MEAN_YIELD)),
-    Plan(stem="single", figure="Break-even", title="jobs of one processor, by trace and time between changes", x=COST,
+    Plot(stem="single", figure="Break-even", title="jobs of one processor, by trace and time between changes", x=COST,
          by="label", measures=(GOODPUT,)),
 )  # fmt: skip
 
@@ -58,7 +58,7 @@ def drawn_of(frame: pd.DataFrame, looks: Mapping[str, Look]) -> Drawn:
     return [(plan, panels) for plan, panels in found if panels]
 
 
-def _panels(plan: Plan, rows: pd.DataFrame, looks: Mapping[str, Look]) -> Iterator[Chart]:
+def _panels(plan: Plot, rows: pd.DataFrame, looks: Mapping[str, Look]) -> Iterator[Chart]:
     """A panel per measure, trace and, where it is not what varies, time between changes."""
     if plan.x is ASKED:
         rows = rows.assign(label=rows["label"].str.partition(" fair")[0])

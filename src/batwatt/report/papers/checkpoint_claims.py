@@ -1,4 +1,4 @@
-"""What is said of checkpoints, and the numbers of a campaign beside it; up to which C they are worth it."""
+"""What is said of checkpoints, and the numbers of a campaign compared with it; up to which C they are worth it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from batwatt.report.grid import Grid, GridColumn
+from batwatt.report.grid import GridColumn, Table
 from batwatt.report.papers.checkpoint import COSTS, DIMENSIONS, KILLING, MIN_YIELD, PLANNED, SUBSET
 from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT, written
 from batwatt.report.papers.varcap import FIXED
@@ -15,7 +15,7 @@ from batwatt.report.papers.varcap_claims import HELD, Claim
 from batwatt.report.papers.varcap_claims import claims as claims_of
 
 BREAK_EVEN = "single"
-"""The study in which C varies beside all that kill."""
+"""The study in which C varies compared with all that kill."""
 _DP, _SUBSET = {"label": PLANNED}, {"label": SUBSET}
 _RIGID = ("ranges", "costs", "steps", "frequency", BREAK_EVEN)
 
@@ -110,7 +110,7 @@ def break_even(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=names)
 
 
-def break_even_grid(frame: pd.DataFrame) -> list[Grid]:
+def break_even_grid(frame: pd.DataFrame) -> list[Table]:
     """The table of that; none without the study."""
     found = break_even(frame)
     if found.empty:
@@ -137,7 +137,7 @@ def break_even_grid(frame: pd.DataFrame) -> list[Grid]:
         "≥: no longer one was run.",
     )
     title = "Up to which C checkpoints have more goodput than the best that kills"
-    return [Grid("table-break-even", title, columns, shown, len(shown), notes, by_label=False)]
+    return [Table("table-break-even", title, columns, shown, len(shown), notes, by_label=False)]
 
 
 def _even(value: float, more: bool) -> str:

@@ -6,8 +6,8 @@ A. Fontana de Nardin, P. Stolf, S. Caux, Evaluation of heuristics to manage a da
 
 from __future__ import annotations
 
-from batwatt.report.outline import Outline, Printed, best_first, families
-from batwatt.report.table import Campaign
+from batwatt.report.report_plan import Printed, ReportPlan, best_first, families
+from batwatt.report.table import SavedCampaign
 
 SOURCE = "the powercap paper (Fontana de Nardin, Stolf, Caux, IGSC 2022)"
 WORKLOADS, PROFILES = "workloads", "profiles"
@@ -46,7 +46,7 @@ REMARKS = {
 }
 
 
-def outline(campaign: Campaign) -> Outline | None:
+def outline(campaign: SavedCampaign) -> ReportPlan | None:
     """The plan of the report if the campaign is the paper's: it has the study and an algorithm of Table II."""
     here = [label for label in DISTANCES if label in campaign.labels]
     if WORKLOADS not in campaign.studies or not here:
@@ -61,7 +61,7 @@ def outline(campaign: Campaign) -> Outline | None:
         groups[str(label)] = RESPONSES.get(row["response"], groups[str(label)])
         if row["placement"] in PLACEMENTS and row["order"] in ORDERS:
             members[str(label)] = f"{PLACEMENTS[row['placement']]} {ORDERS[row['order']]}"
-    return Outline(
+    return ReportPlan(
         title=f"Campaign {campaign.name}: the evaluation of {SOURCE}",
         main=WORKLOADS,
         highlighted=(*here, *own),

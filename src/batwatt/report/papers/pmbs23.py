@@ -20,8 +20,8 @@ from typing import Any
 import pandas as pd
 
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS
-from batwatt.report.outline import Outline, widest
-from batwatt.report.table import INSTANCE, Campaign, Measure
+from batwatt.report.report_plan import ReportPlan, widest
+from batwatt.report.table import INSTANCE, Measure, SavedCampaign
 from batwatt.results.metrics import METRICS
 
 SOURCE = "the riskaware paper (Perotin et al., PMBS 2023)"
@@ -129,7 +129,7 @@ def strategy_of(strategy: str, options: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def named(campaign: Campaign) -> Campaign:
+def named(campaign: SavedCampaign) -> SavedCampaign:
     """The campaign with `strategy` filled in, and strategies within labels as the paper writes them.
 
     A label that stands for several strategies is told apart by them.
@@ -151,19 +151,19 @@ def _in_words(label: str, strategy: str) -> str:
     return re.sub(rf"(?<![\w-]){re.escape(strategy)}(?![\w-])", STRATEGIES[strategy], label)
 
 
-def has_goodput(campaign: Campaign) -> bool:
+def has_goodput(campaign: SavedCampaign) -> bool:
     """Whether any run was on machines that come and go."""
     return not campaign.with_goodput.empty
 
 
-def outline(campaign: Campaign) -> Outline:
+def outline(campaign: SavedCampaign) -> ReportPlan:
     """The plan of the report of a `named` campaign: all algorithms are drawn, those of the paper first."""
     first = campaign.frame.drop_duplicates("label").set_index("label")["strategy"]
     order = list(STRATEGIES)
     rank = {label: order.index(name) if name in order else len(order) for label, name in first.items()}
     labels = tuple(sorted(campaign.labels, key=lambda label: rank[label]))
     complete = set(first) >= set(STRATEGIES)
-    return Outline(
+    return ReportPlan(
         title=f"Campaign {campaign.name}: " + (f"the evaluation of {SOURCE}" if complete else "goodput"),
         main=widest(campaign),
         highlighted=labels,
@@ -173,7 +173,7 @@ def outline(campaign: Campaign) -> Outline:
     )
 
 
-def points(campaign: Campaign) -> pd.DataFrame:
+def points(campaign: SavedCampaign) -> pd.DataFrame:
     """A row per study, label and instance with a goodput: its type, its parameters (NaN where unknown), its figures.
 
     Runs that differ in something else (the seed of the algorithm, the engine) are averaged.

@@ -1,4 +1,4 @@
-"""What the riskaware paper claims in section 6, and the numbers of a campaign beside it."""
+"""What the riskaware paper claims in section 6, and the numbers of a campaign compared with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from batwatt.report.claims import NO, OPEN, SURE, YES, Numbers, claims_grid, mean_of, verdict_of
-from batwatt.report.grid import Grid
+from batwatt.report.grid import Table
 from batwatt.report.papers.pmbs23 import (
     ABORTED,
     ABORTED_TIME,
@@ -39,7 +39,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim(ABC):
+class PaperClaim(ABC):
     """A sentence of the paper, put as: `number` is above `threshold`."""
 
     name: str
@@ -59,7 +59,7 @@ class Claim(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared(Claim):
+class Compared(PaperClaim):
     """The first of each pair has more than the second on the same instance: the difference, or the quotient."""
 
     pairs: Pairs
@@ -77,7 +77,7 @@ class Compared(Claim):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trend(Claim):
+class Trend(PaperClaim):
     """The measure is larger at the end of a span of the parameter than at its begin; smaller if `falling`."""
 
     span: tuple[float, float] | None = None
@@ -103,7 +103,7 @@ def _all(others: Sequence[str], second: str) -> Pairs:
 
 _PAIRS: Pairs = tuple((first, second) for first in (ASAP, PACKED) for second in FIRST_FIT)
 _OTHERS = (*FIRST_FIT, ASAP, PACKED)
-CLAIMS: tuple[Claim, ...] = (
+CLAIMS: tuple[PaperClaim, ...] = (
     Compared(name="asap-over-first-fit", says="TargetASAP and PackedTargetASAP always have more goodput than "
              "FirstFitAware and FirstFitUnaware.", measure=GOODPUT.name, unit="% points", pairs=_PAIRS),
     Compared(name="packed-over-asap", says="PackedTargetASAP has slightly more goodput than TargetASAP.",
@@ -160,7 +160,7 @@ def claims(swept: Sequence[Sweep]) -> pd.DataFrame:
     return pd.DataFrame(found, columns=list(COLUMNS))
 
 
-def claims_table(found: pd.DataFrame) -> list[Grid]:
+def claims_table(found: pd.DataFrame) -> list[Table]:
     """A table of the claims: how often each holds, and the least, the mean and the largest number; none of no claim."""
     if found["number"].notna().sum() == 0:
         return []

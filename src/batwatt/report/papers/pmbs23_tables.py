@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from batwatt.report.grid import Grid, GridColumn
+from batwatt.report.grid import GridColumn, Table
 from batwatt.report.papers.pmbs23 import GOODPUT, MEASURES, RANGE, RAW, USED, Panel, Sweep, written
 from batwatt.report.table import Measure
 
 
-def mean_tables(swept: Sequence[Sweep], labels: Sequence[str]) -> list[Grid]:
+def mean_tables(swept: Sequence[Sweep], labels: Sequence[str]) -> list[Table]:
     """Goodput of each algorithm by the value of each parameter; the other metrics by that of the range, or by study."""
     grids = []
     for sweep in swept:
@@ -30,7 +30,7 @@ def mean_tables(swept: Sequence[Sweep], labels: Sequence[str]) -> list[Grid]:
     return grids
 
 
-def _means(name: str, title: str, parts: Sequence[tuple[str, Measure, Panel]], labels: Sequence[str]) -> Grid:
+def _means(name: str, title: str, parts: Sequence[tuple[str, Measure, Panel]], labels: Sequence[str]) -> Table:
     """A row per label; for each heading with its measure and panel a column per value."""
     columns, found, counts = [GridColumn("label", "algorithm")], {}, set()
     for heading, measure, panel in parts:
@@ -45,7 +45,7 @@ def _means(name: str, title: str, parts: Sequence[tuple[str, Measure, Panel]], l
     frame = pd.DataFrame(found)
     frame = frame.reindex([label for label in labels if label in frame.index]).rename_axis("label").reset_index()
     instances = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{min(counts)}"
-    return Grid(name, title, tuple(columns), frame, len(frame), (f"Each mean is over {instances} instances.",))
+    return Table(name, title, tuple(columns), frame, len(frame), (f"Each mean is over {instances} instances.",))
 
 
 def all_means(swept: Sequence[Sweep], labels: Sequence[str]) -> pd.DataFrame:

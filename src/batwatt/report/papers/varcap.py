@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batwatt.report.outline import Outline, widest
 from batwatt.report.papers.pmbs23 import GOODPUT, written
-from batwatt.report.table import Campaign, Measure
+from batwatt.report.report_plan import ReportPlan, widest
+from batwatt.report.table import Measure, SavedCampaign
 from batwatt.results.metrics import METRICS
 
 SOURCE = "the varcap dissertation"
@@ -58,7 +58,7 @@ _MEANING = {metric.name: metric.meaning for metric in METRICS}
 FAILURES = Measure("failure_percent", "job failure rate", "%", _MEANING["job_failure_rate"])
 WAIT = Measure("wait_min", "waiting time", "min", _MEANING["mean_wait_s"], decimals=1)
 SLOWED = Measure("slowed_percent", "slowdown rate", "%", _MEANING["slowdown_rate"])
-WORK = Measure("work_percent", "useful work beside fixed", "%", "useful core seconds / those of the conventional "
+WORK = Measure("work_percent", "useful work relative to fixed", "%", "useful core seconds / those of the conventional "
                "scheduler on the same jobs at the fixed capacity", "higher", 1)  # fmt: skip
 SAVED = Measure("saved_percent", "carbon or money saved", "%", "share of what the fixed capacity emits or costs",
                 "higher", 1)  # fmt: skip
@@ -78,7 +78,7 @@ NONE = -1.0
 _SAME = ["study", "label", "platform", "workload", "capacity", "options"]
 
 
-def is_varied(campaign: Campaign) -> bool:
+def is_varied(campaign: SavedCampaign) -> bool:
     """Whether any run that ended well was on a capacity that a text describes."""
     return bool((campaign.with_goodput["cap_structure"] != "").any())
 
@@ -101,7 +101,7 @@ def read_options(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def named(campaign: Campaign, hours_apart: Mapping[str, bool]) -> Campaign:
+def named(campaign: SavedCampaign, hours_apart: Mapping[str, bool]) -> SavedCampaign:
     """The campaign with algorithms as labels, where `hours_apart` knows the study.
 
     True: the hours of foresight are no part of the name; False: the label is that of a case, not of an algorithm, and
@@ -120,12 +120,12 @@ def named(campaign: Campaign, hours_apart: Mapping[str, bool]) -> Campaign:
     return replace(campaign, frame=frame.assign(label=full["name"].to_numpy()))
 
 
-def outline(campaign: Campaign) -> Outline:
+def outline(campaign: SavedCampaign) -> ReportPlan:
     """The plan of the report of a `named` campaign; each algorithm has its colour in all reports."""
     first = {label: list(LOOKS).index(word) if (word := label.split(" ")[0]) in LOOKS else len(LOOKS)
              for label in campaign.labels}  # fmt: skip
     labels = tuple(sorted(campaign.labels, key=lambda label: first[label]))
-    return Outline(
+    return ReportPlan(
         title=f"Campaign {campaign.name}: jobs on a capacity that varies, after {SOURCE}",
         main=widest(campaign),
         highlighted=labels,
@@ -148,7 +148,7 @@ def numbers_of(labels: tuple[str, ...]) -> dict[str, int]:
     return found
 
 
-def points(campaign: Campaign, declared: Campaign) -> pd.DataFrame:
+def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
     """A row per run of a `named` campaign with a goodput: `DIMENSIONS`, and its figures in % and min.
 
     `case` is the label that it has in the `declared` campaign. Runs that differ in nothing but the seed of the

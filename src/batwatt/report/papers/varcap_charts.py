@@ -10,7 +10,7 @@ import pandas as pd
 from batwatt.report.charts import Chart, Key, chart
 from batwatt.report.papers.pmbs23 import GOODPUT, written
 from batwatt.report.papers.varcap import FIXED, FIXED_NAME
-from batwatt.report.papers.varcap_plans import CASE, Plan
+from batwatt.report.papers.varcap_plans import CASE, Plot
 from batwatt.report.table import Measure
 from batwatt.results.style import INK, PALETTE, Look
 
@@ -27,7 +27,7 @@ Series = tuple[pd.DataFrame, list[Key]]
 """Rows with their `series`, and how the series look."""
 
 
-def charts_of(plan: Plan, studies: Sequence[str], frame: pd.DataFrame, looks: Mapping[str, Look]) -> list[Chart]:
+def charts_of(plan: Plot, studies: Sequence[str], frame: pd.DataFrame, looks: Mapping[str, Look]) -> list[Chart]:
     """The panels of a figure: a row of panels per measure, and in it one per study."""
     found = []
     for measure in plan.measures:
@@ -41,7 +41,7 @@ def charts_of(plan: Plan, studies: Sequence[str], frame: pd.DataFrame, looks: Ma
     return found
 
 
-def _panel(plan: Plan, title: str, measure: Measure, rows: pd.DataFrame, looks: Mapping[str, Look]) -> Chart | None:
+def _panel(plan: Plot, title: str, measure: Measure, rows: pd.DataFrame, looks: Mapping[str, Look]) -> Chart | None:
     fixed = rows["structure"] == FIXED
     level = None
     if plan.fixed == "level":
@@ -71,7 +71,7 @@ def _panel(plan: Plan, title: str, measure: Measure, rows: pd.DataFrame, looks: 
                  logarithmic=plan.x.logarithmic)  # fmt: skip
 
 
-def _ordered(rows: pd.DataFrame, plan: Plan) -> list[object]:
+def _ordered(rows: pd.DataFrame, plan: Plot) -> list[object]:
     """The texts on the axis: a fixed capacity first, then as they come."""
     found = dict.fromkeys(rows[plan.x.column].tolist())
     if plan.x is CASE:
@@ -165,13 +165,13 @@ _SERIES: Mapping[str, Callable[[pd.DataFrame, Mapping[str, Look]], Series]] = {
 }
 
 
-def all_means(drawn: Sequence[tuple[Plan, Sequence[Chart]]]) -> pd.DataFrame:
+def all_means(drawn: Sequence[tuple[Plot, Sequence[Chart]]]) -> pd.DataFrame:
     """Every mark of every figure: figure, panel, measure, series, x, mean, standard error and runs."""
     return pd.DataFrame(_marks(drawn), columns=["figure", "panel", "measure", "series", "x", "mean", "standard_error",
                                                 "runs"])  # fmt: skip
 
 
-def _marks(drawn: Sequence[tuple[Plan, Sequence[Chart]]]) -> Iterator[tuple[object, ...]]:
+def _marks(drawn: Sequence[tuple[Plot, Sequence[Chart]]]) -> Iterator[tuple[object, ...]]:
     for plan, panels in drawn:
         for panel in panels:
             for curve in panel.curves:

@@ -1,4 +1,4 @@
-"""What the varcap dissertation claims in chapters 5 to 7, and the numbers of a campaign beside it."""
+"""What the varcap dissertation claims in chapters 5 to 7, and the numbers of a campaign compared with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from batwatt.report.claims import NO, OPEN, YES, claims_grid, mean_of, verdict_of
-from batwatt.report.grid import Grid
+from batwatt.report.grid import Table
 from batwatt.report.papers.pmbs23 import GOODPUT, written
 from batwatt.report.papers.varcap import CAPACITY, DIMENSIONS, FAILURES, FIXED, NONE, WAIT, WORK
 
@@ -30,7 +30,7 @@ How = Literal["difference", "more", "less", "times"]
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A sentence of the text, put as: the number is above `threshold`, of the first beside the second.
+    """A sentence of the text, put as: the number is above `threshold`, of the first compared with the second.
 
     `first` and `second` are what columns of the points are, and both have what `also` says; they may differ in what
     `free` names, too. `how`: `difference`, first
@@ -175,7 +175,7 @@ def claims(frame: pd.DataFrame, said: Sequence[Claim] = CLAIMS, dimensions: Sequ
 
 
 def sure(instances: int) -> float:
-    """So many standard errors of the mean of so many instances hold what is true in 95 of 100 cases."""
+    """The number of standard errors of a mean of some instances that holds what is true in 95 of 100 cases."""
     return QUANTILES[instances - 2] if 2 <= instances < len(QUANTILES) + 2 else FROM_THEN
 
 
@@ -247,7 +247,7 @@ def _named(side: Side) -> str:
 
 def claims_tables(
     found: pd.DataFrame, said: Sequence[Claim] = CLAIMS, heading: str = "what the text says (section)"
-) -> list[Grid]:
+) -> list[Table]:
     """The table of the claims; none without a number."""
     if found["number"].notna().sum() == 0:
         return []

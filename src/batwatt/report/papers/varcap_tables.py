@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from batwatt.report.grid import Grid, GridColumn
+from batwatt.report.grid import GridColumn, Table
 from batwatt.report.papers.pmbs23 import GOODPUT
 from batwatt.report.papers.varcap import CONVENTIONAL, FAILURES, FIXED, FIXED_NAME, GAINED, SAVED, WAIT, WORK
 from batwatt.report.table import Measure
@@ -29,7 +29,7 @@ FINISHED = Measure("jobs_finished", "jobs finished", "", _MEANING["jobs_finished
 KILLED = Measure("terminations", "terminations", "", _MEANING["terminations"], decimals=0)
 
 
-def tables(frame: pd.DataFrame, labels: Sequence[str]) -> list[Grid]:
+def tables(frame: pd.DataFrame, labels: Sequence[str]) -> list[Table]:
     """Every table that there are runs for."""
     ranges = (_acceptable_grid(frame, study) for study in (RANGES, LONGER))
     found = (*ranges, _german(frame, labels), _headroom(frame), _real(frame, labels))
@@ -70,7 +70,7 @@ def acceptable(frame: pd.DataFrame, study: str = RANGES) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["limit", "label", "variation", "open"])
 
 
-def _acceptable_grid(frame: pd.DataFrame, study: str = RANGES) -> Grid | None:
+def _acceptable_grid(frame: pd.DataFrame, study: str = RANGES) -> Table | None:
     found = acceptable(frame, study)
     if found.empty:
         return None
@@ -92,11 +92,11 @@ def _acceptable_grid(frame: pd.DataFrame, study: str = RANGES) -> Grid | None:
     name, title = "table7-3", "Table 7.3: acceptable variation"
     if study == LONGER:
         name, title = f"{name}-longer", f"{title}, as if jobs ran longer"
-    return Grid(name, title, tuple(columns), pd.DataFrame(cells), len(LIMITS), notes,
+    return Table(name, title, tuple(columns), pd.DataFrame(cells), len(LIMITS), notes,
                 by_label=False)  # fmt: skip
 
 
-def _german(frame: pd.DataFrame, labels: Sequence[str]) -> Grid | None:
+def _german(frame: pd.DataFrame, labels: Sequence[str]) -> Table | None:
     """Means over the days of each algorithm, and the worst and the best day."""
     rows = frame[(frame["study"] == "german") & (frame["structure"] != FIXED)]
     days = rows.groupby(["label", "day"])[[WORK.name, FAILURES.name, WAIT.name]].mean()
@@ -122,7 +122,7 @@ def _german(frame: pd.DataFrame, labels: Sequence[str]) -> Grid | None:
     return _by_label("table-german", "A German data centre on exemplar days", columns, found, labels, notes)
 
 
-def _headroom(frame: pd.DataFrame) -> Grid | None:
+def _headroom(frame: pd.DataFrame) -> Table | None:
     rows = frame[frame["study"] == "german-headroom"]
     if rows.empty or rows[WORK.name].isna().all():
         return None
@@ -132,12 +132,12 @@ def _headroom(frame: pd.DataFrame) -> Grid | None:
     found = found.assign(label=[f"{value:g}" for value in found.index], runs=grouped.size())
     columns = (GridColumn("label", "most capacity"), *(_column(measure) for measure in measures),
                GridColumn("runs", "runs", "", "", 0))  # fmt: skip
-    notes = (f"What is saved beside the fixed capacity, and the work done, by {', '.join(rows['label'].unique())}.",)
-    return Grid("table-headroom", "Work and carbon by headroom", columns, found.reset_index(drop=True), len(found),
+    notes = (f"Savings relative to the fixed capacity, and the work done, by {', '.join(rows['label'].unique())}.",)
+    return Table("table-headroom", "Work and carbon by headroom", columns, found.reset_index(drop=True), len(found),
                 notes, by_label=False)  # fmt: skip
 
 
-def _real(frame: pd.DataFrame, labels: Sequence[str]) -> Grid | None:
+def _real(frame: pd.DataFrame, labels: Sequence[str]) -> Table | None:
     rows = frame[frame["study"] == "mustang"]
     if rows.empty:
         return None
@@ -160,7 +160,7 @@ def _column(measure: Measure) -> GridColumn:
 def _by_label(
     name: str, title: str, columns: Sequence[GridColumn], found: pd.DataFrame, labels: Sequence[str],
     notes: Sequence[str],
-) -> Grid:  # fmt: skip
+) -> Table:  # fmt: skip
     there = [label for label in labels if label in found.index]
     full = found.reindex(there).rename_axis("label").reset_index()
-    return Grid(name, title, tuple(columns), full, len(there), tuple(notes))
+    return Table(name, title, tuple(columns), full, len(there), tuple(notes))

@@ -13,7 +13,7 @@ import pandas as pd
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.phase_workload import CPUS, model_told
 from batwatt.model.phases import Array, Steps
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import ATTEMPT, Composed, Job, Workload
 from batwatt.results import read
 from batwatt.results.origins import origins_of
@@ -25,17 +25,17 @@ ROW_COLUMNS = (
     *("job", "segment", "row", "arrival_s", "begin_s", "end_s", "energy_j", "carbon_g", "cost"),
     *("hosts", "known", "state"),
 )
-"""Columns of `RunCarbon.rows`: the job; which of its segments, from 0; the id of the row; dates in s; J, g and money;
+"""Columns of `RunCarbon.rows`: the job; which of its segments, from 0; the id of the row; times in s; J, g and money;
 hosts; whether the power within the row is known (else its mean was taken); how the row ended."""
 PRINTED = 1e-6
-"""Dates and energies are printed to 6 decimals (s, J)."""
+"""Times and energies are printed to 6 decimals (s, J)."""
 
 
 @dataclass(frozen=True)
 class RunCarbon:
     """What the jobs of a run emitted, and their hosts when no job was on them.
 
-    `rows` has a row for each of `jobs.csv` that ran, by job and date. `averaged` counts those whose power is taken to
+    `rows` has a row for each of `jobs.csv` that ran, by job and time. `averaged` counts those whose power is taken to
     be constant though they went through phases. `cost` and `idle_cost` are None without a price.
     """
 
@@ -77,16 +77,20 @@ class RunCarbon:
 
     def _summed(self, by: list[str]) -> pd.DataFrame:
         sums = {name: (name, "sum") for name in ("runs_s", "energy_j", "carbon_g", "cost")}
-        dates = {"arrival_s": ("arrival_s", "min"), "begin_s": ("begin_s", "min"), "end_s": ("end_s", "max")}
+        times = {"arrival_s": ("arrival_s", "min"), "begin_s": ("begin_s", "min"), "end_s": ("end_s", "max")}
         rows = self.rows.assign(runs_s=self.rows["end_s"] - self.rows["begin_s"])
-        table = rows.groupby(by, sort=False).agg(**dates, **sums).reset_index()
+        table = rows.groupby(by, sort=False).agg(**times, **sums).reset_index()
         if self.cost is None:
             table["cost"] = np.nan
         return table
 
 
 def account(
-    prefix: Path | str, course: Course, workload: Workload | None = None, *, price: Course | None = None
+    prefix: Path | str,
+    integral: SignalIntegral,
+    workload: Workload | None = None,
+    *,
+    price: SignalIntegral | None = None,
 ) -> RunCarbon:
     """The carbon of the run under `prefix` (its jobs.csv, and consumed_energy.csv if there is one).
 
@@ -110,7 +114,7 @@ def account(
         draws.append(_Draw(begin_s, steps, energy_j))
         known.append(sure)
     end_s = max((draw.end_s for draw in draws), default=0.0)
-    course.covers(end_s, f"the run {prefix}")
+    integral.covers(end_s, f"the run {prefix}")
     rows = pd.DataFrame(
         {
             "job": names,
@@ -119,7 +123,7 @@ def account(
             "begin_s": ran["starting_time"],
             "end_s": ran["finish_time"],
             "energy_j": ran["consumed_energy"],
-            "carbon_g": [draw.under(course) for draw in draws],
+            "carbon_g": [draw.under(integral) for draw in draws],
             "cost": np.nan,
             "hosts": ran["requested_number_of_resources"],
             "known": np.array(known, dtype=np.bool_),
@@ -129,7 +133,7 @@ def account(
     if price is not None:
         price.covers(end_s, f"the run {prefix}")
         rows["cost"] = [draw.under(price) for draw in draws]
-    idle = _idle(prefix, draws, [course] if price is None else [course, price])
+    idle = _idle(prefix, draws, [integral] if price is None else [integral, price])
     return RunCarbon(
         carbon_g=float(rows["carbon_g"].sum()),
         energy_j=float(rows["energy_j"].sum()),
@@ -160,9 +164,9 @@ class _Draw:
         known_j = self.steps.energy_j
         return self.steps.watts * (self.energy_j / known_j if known_j > 0.0 else 0.0)
 
-    def under(self, course: Course) -> float:
+    def under(self, integral: SignalIntegral) -> float:
         """What it emits or costs."""
-        return float(course.of_steps(self.begin_s, Steps(self.steps.edges_s, self.watts)))
+        return float(integral.of_steps(self.begin_s, Steps(self.steps.edges_s, self.watts)))
 
 
 class _Models:
@@ -218,16 +222,16 @@ def _root(name: str) -> str:
 
 
 def _segmented(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows by job, in the order of their first starts, and date, with the number of each one's segment."""
+    """The rows by job, in the order of their first starts, and time, with the number of each one's segment."""
     first = rows.groupby("job")["begin_s"].transform("min")
     rows = rows.assign(first=first).sort_values(["first", "job", "begin_s", "end_s"], kind="stable", ignore_index=True)
     apart = rows["begin_s"] > rows.groupby("job")["end_s"].shift() + LAG_S
     return rows.assign(segment=apart.groupby(rows["job"]).cumsum().astype(int))
 
 
-def _idle(prefix: Path | str, draws: Sequence[_Draw], courses: Sequence[Course]) -> tuple[float, ...]:
+def _idle(prefix: Path | str, draws: Sequence[_Draw], integrals: Sequence[SignalIntegral]) -> tuple[float, ...]:
     """Energy of all hosts beyond that of jobs in J, and what it emits or costs; zeros where no file tells it."""
-    nothing = (0.0,) * (1 + len(courses))
+    nothing = (0.0,) * (1 + len(integrals))
     if not file_of(prefix, "consumed_energy").exists():
         return nothing
     trace = power_series(prefix)
@@ -235,16 +239,16 @@ def _idle(prefix: Path | str, draws: Sequence[_Draw], courses: Sequence[Course])
         return nothing
     edges = np.append(trace.times_s, trace.end_s)
     idle_j = np.diff(np.append(0.0, np.cumsum(trace.power_w * trace.durations_s)) - _reached(draws, edges))
-    # dates and energies of both files are rounded
+    # times and energies of both files are rounded
     noise_j = PRINTED * (len(draws) + len(edges)) * (1.0 + float(trace.power_w.max())) + 1e-9 * trace.energy_j
     if float(np.abs(idle_j).sum()) <= noise_j:
         return nothing
-    for course in courses:
-        course.covers(trace.end_s, f"the run {prefix}")
+    for integral in integrals:
+        integral.covers(trace.end_s, f"the run {prefix}")
     watts = idle_j / trace.durations_s
     return (
         float(idle_j.sum()),
-        *(float(watts @ course.per_watt(edges[:-1], edges[1:])) for course in courses),
+        *(float(watts @ integral.per_watt(edges[:-1], edges[1:])) for integral in integrals),
     )
 
 
@@ -255,9 +259,9 @@ def _reached(draws: Sequence[_Draw], times_s: Array) -> Array:
     begins = np.concatenate([draw.begin_s + draw.steps.edges_s[:-1] for draw in draws])
     ends = np.concatenate([draw.begin_s + draw.steps.edges_s[1:] for draw in draws])
     watts = np.concatenate([draw.watts for draw in draws])
-    dates = np.concatenate([begins, ends])
-    order = np.argsort(dates, kind="stable")
+    times = np.concatenate([begins, ends])
+    order = np.argsort(times, kind="stable")
     power = np.cumsum(np.concatenate([watts, -watts])[order])
-    dates = dates[order]
-    reached = np.append(0.0, np.cumsum(power[:-1] * np.diff(dates)))
-    return np.interp(times_s, dates, reached)
+    times = times[order]
+    reached = np.append(0.0, np.cumsum(power[:-1] * np.diff(times)))
+    return np.interp(times_s, times, reached)

@@ -15,7 +15,7 @@ _RELEASE, _ARRIVAL, _DUE = range(3)
 
 
 @dataclass(frozen=True)
-class Prices:
+class MachinePrices:
     """Money per cpu and hour on demand and on spot machines; a reserved cpu costs `reserved_share` of on demand.
 
     The defaults are those of GAIA, in dollars. Raises InputError.
@@ -44,7 +44,7 @@ class Prices:
         return reserved * self.reserved_share * self.on_demand_h / HOUR_S * last_start_s
 
 
-FREE = Prices(0.0, 0.0, 0.0)
+FREE = MachinePrices(0.0, 0.0, 0.0)
 """Machines that cost nothing."""
 
 
@@ -74,14 +74,14 @@ class Given:
 def assign(requests: Sequence[Request], reserved: int) -> list[Given]:
     """What each request gets, in their order, if `reserved` cpus are there besides those on demand.
 
-    At each date at which something happens, reserved cpus whose segment ends are freed first; then the requests that
+    At each time at which something happens, reserved cpus whose segment ends are freed first; then the requests that
     are due or waiting are gone through by (arrival, place in the list). One takes reserved cpus if all of its cpus are
     free among them. If not, it runs on demand if it is due, and else goes on waiting while later ones are tried.
     """
     order = sorted(range(len(requests)), key=lambda index: (requests[index].arrival_s, index))
     rank = {index: place for place, index in enumerate(order)}
     serial = count()
-    # all of one date are taken together
+    # all of one time are taken together
     events = [
         (request.arrival_s if kind == _ARRIVAL else request.begin_s, kind, next(serial), rank[index])
         for index, request in enumerate(requests)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from batwatt.model.phases import PhaseModel, ShiftJob, Steps
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.units import PRECISION_S
 
 Interval = tuple[float, float]
@@ -78,14 +78,14 @@ class Execution:
         for segment in self.segments:
             yield self.job.cpus * segment.steps(self.job.model).energy_j
 
-    def emitted(self, course: Course) -> float:
+    def emitted(self, integral: SignalIntegral) -> float:
         """Carbon in g (or cost) under a signal, on all of its cpus."""
-        return sum(self.emissions(course))
+        return sum(self.emissions(integral))
 
-    def emissions(self, course: Course) -> Iterator[float]:
+    def emissions(self, integral: SignalIntegral) -> Iterator[float]:
         """The same of each segment."""
         for segment in self.segments:
-            yield self.job.cpus * float(course.of_steps(segment.begin_s, segment.steps(self.job.model)))
+            yield self.job.cpus * float(integral.of_steps(segment.begin_s, segment.steps(self.job.model)))
 
 
 def carry_out(

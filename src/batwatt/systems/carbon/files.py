@@ -15,7 +15,7 @@ from batwatt.errors import InputError
 from batwatt.files import whole_set, write_json
 from batwatt.inputs.series.signal_csv import DAY_S, SignalFile, moment, read_rows, read_signal
 from batwatt.model.phases import constant
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.systems.carbon.outcome import Outcome
 from batwatt.units import HOUR_S, finite
@@ -23,18 +23,18 @@ from batwatt.units import HOUR_S, finite
 _log = logging.getLogger(__name__)
 
 
-def read_course(file: SignalFile, until: float | str | None = None) -> Course:
+def read_integral(file: SignalFile, until: float | str | None = None) -> SignalIntegral:
     """The signal of a file from its `begin` until a date, or that many s later; all of it if it ends before.
 
     Gaps beyond `until` do not matter; whoever needs more than there is says so. Raises InputError.
     """
     if until is None:
-        return Course.of(read_signal(file))
+        return SignalIntegral.of(read_signal(file))
     try:
         part = replace(file, end=until) if isinstance(until, str) else replace(file, days=_days(until))
-        return Course.of(read_signal(part))
+        return SignalIntegral.of(read_signal(part))
     except InputError:
-        return Course.of(read_signal(file))
+        return SignalIntegral.of(read_signal(file))
 
 
 def _days(until_s: float) -> float:
@@ -44,17 +44,17 @@ def _days(until_s: float) -> float:
     return days if days * DAY_S >= whole_s else math.nextafter(days, math.inf)
 
 
-def by_steps(course: Course, step_s: float) -> list[float]:
+def by_steps(integral: SignalIntegral, step_s: float) -> list[float]:
     """A signal's value in each step from 0 s on: its mean, where it changes within steps."""
-    edges = np.minimum(np.arange(math.ceil(course.end_s / step_s) + 1) * step_s, course.end_s)
-    if not (course.edges_s[:-1] % step_s).any():
+    edges = np.minimum(np.arange(math.ceil(integral.end_s / step_s) + 1) * step_s, integral.end_s)
+    if not (integral.edges_s[:-1] % step_s).any():
         # equal values stay equal to the last bit
-        return course.at(edges[:-1]).tolist()
-    means: list[float] = (np.diff(course.integral(edges)) / np.diff(edges)).tolist()
+        return integral.at(edges[:-1]).tolist()
+    means: list[float] = (np.diff(integral.integral(edges)) / np.diff(edges)).tolist()
     return means
 
 
-def rows_as_hours(file: SignalFile, hours: int) -> Course:
+def rows_as_hours(file: SignalFile, hours: int) -> SignalIntegral:
     """So many hours of a signal as GAIA reads it: a row an hour, in the order of the file, whatever their dates say.
 
     Empty values are interpolated between the rows. If rows are not mostly an hour apart, the mean of each hour by the
@@ -62,7 +62,7 @@ def rows_as_hours(file: SignalFile, hours: int) -> Course:
     """
     rows = read_rows(file, hours)
     if rows.step_s != HOUR_S:
-        return Course.regular(by_steps(read_course(file, hours * HOUR_S), HOUR_S)[:hours])
+        return SignalIntegral.regular(by_steps(read_integral(file, hours * HOUR_S), HOUR_S)[:hours])
     known, places = np.isfinite(rows.values), np.arange(len(rows.values))
     if not known.any():
         raise InputError(file.path, f"has no value in {len(places)} rows", "take another part, or another column")
@@ -74,19 +74,19 @@ def rows_as_hours(file: SignalFile, hours: int) -> Course:
         _log.warning("%s: %s", file.path, "; ".join(notes))
     values = np.interp(places, places[known], rows.values[known]).tolist()
     begin = rows.shown(float(rows.times_s[0])) if rows.dated and math.isfinite(rows.times_s[0]) else ""
-    return replace(Course.regular(values), begin=begin, source=str(file.path))
+    return replace(SignalIntegral.regular(values), begin=begin, source=str(file.path))
 
 
-def offset_s(option: str, text: str, course: Course, file: SignalFile) -> float:
+def offset_s(option: str, text: str, integral: SignalIntegral, file: SignalFile) -> float:
     """What an option says, in s from the signal's first row: a number of them, or a date. Raises InputError."""
     try:
         return finite(text)
     except ValueError:
         pass
-    if not course.begin:
-        raise InputError(option, f"{text!r} is not a number of s", f"{course.source} has no dates")
+    if not integral.begin:
+        raise InputError(option, f"{text!r} is not a number of s", f"{integral.source} has no dates")
     dates = replace(file, path=Path(option))
-    return moment(text, True, dates) - moment(course.begin, True, dates)
+    return moment(text, True, dates) - moment(integral.begin, True, dates)
 
 
 def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mapping[str, Any]) -> None:
@@ -101,8 +101,8 @@ def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mappin
 class Charged:
     """What executions are charged: carbon, and a price where there is one."""
 
-    carbon: Course
-    price: Course | None = None
+    carbon: SignalIntegral
+    price: SignalIntegral | None = None
 
     def of(self, execution: Execution) -> dict[str, Any]:
         """An execution as JSON: sums, and its segments; dates in s from the signal's first row."""

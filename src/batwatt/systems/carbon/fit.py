@@ -32,7 +32,7 @@ PHASE_COLUMNS: Mapping[str, str] = {
     "energy_j": "mean energy, J",
     "energy_std_j": "standard deviation of the energy over the runs, J",
 }
-"""Columns of `Fitted.per_phase`: one row per phase, in order."""
+"""Columns of `FittedModel.per_phase`: one row per phase, in order."""
 RUN_COLUMNS: Mapping[str, str] = {
     "run": "where the run comes from",
     "energy_j": "energy that was measured, J",
@@ -41,7 +41,7 @@ RUN_COLUMNS: Mapping[str, str] = {
     "samples": "number of samples while it ran",
     "rmse_power_w": "root of the mean squared difference between samples and that model, W",
 }
-"""Columns of `Fitted.per_run`: one row per run that was left out in turn."""
+"""Columns of `FittedModel.per_run`: one row per run that was left out in turn."""
 INTERRUPTED_COLUMNS: Mapping[str, str] = {
     "run": "where the run comes from",
     "kind": "straight, or how its parts ended: suspend, abort",
@@ -53,7 +53,7 @@ INTERRUPTED_COLUMNS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedModel:
     """A model, what it is made of, and how well models of all runs but one predict that one (leave one out).
 
     With a single run nothing can be left out: `per_run` has NaN and the errors are None.
@@ -103,7 +103,7 @@ def fit_runs(
     startup_until: str = STARTUP_UNTIL,
     checkpoints: Sequence[str] = CHECKPOINTS,
     alike: bool = False,
-) -> Fitted:
+) -> FittedModel:
     """The phases of straight runs, each with its mean duration and its mean power (mean energy / mean duration).
 
     Phases are told apart by their place in the run; `alike` gives all phases of one name the same mean instead, as in
@@ -119,11 +119,11 @@ def fit_runs(
     durations = np.array([[span.end_s - span.begin_s for span in run.parts[0].spans] for run in runs])
     energies = np.array([run.energies_j(run.parts[0]) for run in runs])
     model = shape.model(durations.mean(axis=0), energies.mean(axis=0))
-    return Fitted(model, _per_phase(model, durations, energies), _left_out(runs, shape, durations, energies))
+    return FittedModel(model, _per_phase(model, durations, energies), _left_out(runs, shape, durations, energies))
 
 
 def beside(model: PhaseModel, runs: Sequence[MeasuredRun]) -> pd.DataFrame:
-    """What runs took, interrupted or not, beside what the model predicts for them. Raises InputError."""
+    """What runs took, interrupted or not, compared with what the model predicts for them. Raises InputError."""
     rows = []
     for run in runs:
         ends = [part.end for part in run.parts if part.end != END]

@@ -21,7 +21,7 @@ ENDS = (END, SUSPEND, ABORT)
 """Events after which the job draws nothing until the next event: it has finished, was suspended with all of its work
 kept, or was killed and lost what it did after its last checkpoint."""
 EVENTS_SUFFIX = "-events.csv"
-"""`run.csv` has its event log beside it in `run-events.csv`."""
+"""`run.csv` has its event log next to it in `run-events.csv`."""
 
 _TIMES = (TIME, "time", "timestamp", "datetime", "date")
 _WATTS = ("power_w", "watts", "power", "w")
@@ -29,7 +29,7 @@ _EVENTS = ("event", "name", "phase")
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MeasuredPhase:
     """A phase as it was measured."""
 
     name: str
@@ -41,7 +41,7 @@ class Span:
 class Part:
     """What a run did between two stops: its phases in order, and which of `ENDS` ended it."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[MeasuredPhase, ...]
     end: str
 
     @property
@@ -89,10 +89,10 @@ class MeasuredRun:
     def parts(self) -> tuple[Part, ...]:
         """What it did between its stops."""
         found: list[Part] = []
-        spans: list[Span] = []
+        spans: list[MeasuredPhase] = []
         for (begin_s, name), (end_s, then) in zip(self.marks, self.marks[1:], strict=False):
             if name not in ENDS:
-                spans.append(Span(name, begin_s, end_s))
+                spans.append(MeasuredPhase(name, begin_s, end_s))
                 if then in ENDS:
                     found.append(Part(tuple(spans), then))
                     spans = []
@@ -153,7 +153,7 @@ def read_samples(path: Path | str) -> tuple[Array, Array]:
 
 
 def read_runs(places: Sequence[Path | str]) -> list[MeasuredRun]:
-    """The runs of files of samples, each with its event log beside it (`run.csv`, `run-events.csv`).
+    """The runs of files of samples, each with its event log next to it (`run.csv`, `run-events.csv`).
 
     A folder stands for all of its files of samples that have one. Raises InputError.
     """

@@ -17,13 +17,13 @@ import pulp
 
 from batwatt.errors import InputError
 from batwatt.model.phases import PhaseModel
-from batwatt.model.signal_integral import Course
-from batwatt.systems.carbon.optimum import Grid, NoPlanError, Plan, UnprovenError, grid_of, plan_of
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.systems.carbon.optimum import NoPlanError, ShiftPlan, TimeGrid, UnprovenError, grid_of, plan_of
 
 
 def plan_milp(
     model: PhaseModel,
-    course: Course,
+    integral: SignalIntegral,
     begin_s: float,
     deadline_s: float,
     *,
@@ -32,12 +32,12 @@ def plan_milp(
     checkpoints: bool = False,
     blocked: npt.NDArray[np.bool_] | None = None,
     time_limit_s: float | None = None,
-) -> Plan:
+) -> ShiftPlan:
     """What `optimum.plan` finds, by the solver: proven optimal, or UnprovenError after `time_limit_s`.
 
     Raises NoPlanError and InputError as `plan` does.
     """
-    grid = grid_of(model, course, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked)
+    grid = grid_of(model, integral, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked)
     if grid.extra:
         told = f"slots of {grid.slot_s:g} s do not end with the checkpoints"
         raise InputError("the MILP", told, "take slots that do, or the dynamic programme")
@@ -60,10 +60,10 @@ def plan_milp(
             segments.append(grid.segment(slot - grid.startup, worked, worked + length))
             worked += length
         slot += length
-    return plan_of(grid, tuple(segments), course)
+    return plan_of(grid, tuple(segments), integral)
 
 
-def _formulated(grid: Grid, max_starts: int | None, checkpoints: bool) -> tuple[pulp.LpProblem, list[Any]]:
+def _formulated(grid: TimeGrid, max_starts: int | None, checkpoints: bool) -> tuple[pulp.LpProblem, list[Any]]:
     slots, startup, length = grid.slots, grid.startup, len(grid.work_w)
     problem = pulp.LpProblem("phase_aware", pulp.LpMinimize)
 
@@ -100,17 +100,17 @@ def _binary(problem: pulp.LpProblem, name: str) -> Any:
     return problem.add_variable(name, cat=pulp.LpBinary)
 
 
-def _barred(grid: Grid, t: int) -> bool:
+def _barred(grid: TimeGrid, t: int) -> bool:
     """Whether no work can begin in a slot, for what its start-up would cover."""
     return bool(np.isinf(grid.starts[t - grid.startup]))
 
 
-def _most(grid: Grid) -> int:
+def _most(grid: TimeGrid) -> int:
     """The big M: no progress is larger; the least is what solvers like best."""
     return len(grid.work_w) + 1
 
 
-def _by_phase(problem: pulp.LpProblem, grid: Grid, work: list[Any], progress: list[Any]) -> list[Any]:
+def _by_phase(problem: pulp.LpProblem, grid: TimeGrid, work: list[Any], progress: list[Any]) -> list[Any]:
     """Equation 5.1: what each phase emits in each slot, if it is active there."""
     most = _most(grid)
     costs, first = [], 0
@@ -130,7 +130,7 @@ def _by_phase(problem: pulp.LpProblem, grid: Grid, work: list[Any], progress: li
     return costs
 
 
-def _suspend_at(problem: pulp.LpProblem, grid: Grid, work: list[Any], progress: list[Any]) -> None:
+def _suspend_at(problem: pulp.LpProblem, grid: TimeGrid, work: list[Any], progress: list[Any]) -> None:
     """Work ends only where a checkpoint has, or with the job."""
     marks = [*grid.rows.tolist(), len(grid.work_w)]
     most = _most(grid)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from batwatt.errors import InputError
 from batwatt.model.phases import Array, PhaseModel
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, Interval, Segment, ShiftJob
 from batwatt.systems.carbon.optimum_kernel import NOISE, fill
 from batwatt.systems.carbon.starts import ahead, candidates, emitted, first_least
@@ -39,7 +39,7 @@ class _NoSlotError(InputError):
 
 
 @dataclass(frozen=True)
-class Grid:
+class TimeGrid:
     """A window cut into slots, and a job in them; W and costs are those of slots.
 
     `work_w` [W]: mean power of each slot of work. `cost` [T]: what 1 W costs in each slot. `starts` [T - S + 1]: what a
@@ -81,7 +81,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ShiftPlan:
     """Segments of least carbon (or cost) for one cpu; `rounded` if the slots do not fit the job or the signal.
 
     `carbon` is worked out from the segments in the job's own times, whatever the slots.
@@ -106,7 +106,7 @@ class Plan:
 
 def plan(
     model: PhaseModel,
-    course: Course,
+    integral: SignalIntegral,
     begin_s: float,
     deadline_s: float,
     *,
@@ -115,7 +115,7 @@ def plan(
     checkpoints: bool = False,
     blocked: npt.NDArray[np.bool_] | None = None,
     most_cells: int = MOST_CELLS,
-) -> Plan:
+) -> ShiftPlan:
     """The schedule in [begin, deadline] that emits least under the signal.
 
     Every start pays the whole start-up, work is kept while suspended. `slot_s` None: the longest slot that fits the job
@@ -124,36 +124,36 @@ def plan(
     never pays under a signal >= 0). In slots that are `blocked` [T] it must not run. Raises NoPlanError, InputError.
     """
     try:
-        grid = grid_of(model, course, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked, most_cells)
+        grid = grid_of(model, integral, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked, most_cells)
     except _NoSlotError:
-        return _in_one_piece(model, course, begin_s, deadline_s)
-    found = plan_of(grid, tuple(grid.segment(*piece) for piece in _solved(grid, max_starts)), course)
+        return _in_one_piece(model, integral, begin_s, deadline_s)
+    found = plan_of(grid, tuple(grid.segment(*piece) for piece in _solved(grid, max_starts)), integral)
     if grid.exact or slot_s is not None:
         return found
-    whole = _in_one_piece(model, course, begin_s, deadline_s)
+    whole = _in_one_piece(model, integral, begin_s, deadline_s)
     return replace(found, segments=whole.segments, carbon=whole.carbon) if whole.carbon < found.carbon else found
 
 
-def _in_one_piece(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> Plan:
+def _in_one_piece(model: PhaseModel, integral: SignalIntegral, begin_s: float, deadline_s: float) -> ShiftPlan:
     """The best run without a suspension, at any moment; as if the window were one slot."""
     window_s = deadline_s - begin_s
-    part = ahead(course, begin_s, deadline_s)
+    part = ahead(integral, begin_s, deadline_s)
     starts = candidates(model.steps, part, max(window_s - model.length_s, 0.0))
     carbon = emitted(starts, model.steps, part)
     best = first_least(carbon)
     segment = Segment(begin_s + float(starts[best]), model.startup_s, 0.0, model.work_s)
-    return Plan(model, (segment,), float(carbon[best]), window_s, 1, True)
+    return ShiftPlan(model, (segment,), float(carbon[best]), window_s, 1, True)
 
 
-def plan_of(grid: Grid, segments: tuple[Segment, ...], course: Course) -> Plan:
+def plan_of(grid: TimeGrid, segments: tuple[Segment, ...], integral: SignalIntegral) -> ShiftPlan:
     """A plan from its segments."""
-    carbon = sum(float(course.of_steps(segment.begin_s, segment.steps(grid.model))) for segment in segments)
-    return Plan(grid.model, segments, carbon, grid.slot_s, grid.slots, not grid.exact)
+    carbon = sum(float(integral.of_steps(segment.begin_s, segment.steps(grid.model))) for segment in segments)
+    return ShiftPlan(grid.model, segments, carbon, grid.slot_s, grid.slots, not grid.exact)
 
 
 def grid_of(
     model: PhaseModel,
-    course: Course,
+    integral: SignalIntegral,
     begin_s: float,
     deadline_s: float,
     slot_s: float | None = None,
@@ -161,18 +161,18 @@ def grid_of(
     checkpoints: bool = False,
     blocked: npt.NDArray[np.bool_] | None = None,
     most_cells: int = MOST_CELLS,
-) -> Grid:
+) -> TimeGrid:
     """The slots of a window. Raises NoPlanError, InputError."""
     window_s = deadline_s - begin_s
     if not window_s >= model.length_s - PRECISION_S:
         raise NoPlanError(f"there are {window_s:g} s until the deadline and the job takes {model.length_s:g} s")
     if not begin_s >= 0.0:
-        raise InputError(course.source, f"the signal begins at 0 s, after {begin_s:g} s", "start the job later")
-    course.covers(deadline_s, "the job")
+        raise InputError(integral.source, f"the signal begins at 0 s, after {begin_s:g} s", "start the job later")
+    integral.covers(deadline_s, "the job")
     if max_starts is not None and not max_starts >= 1:
         raise ValueError(f"max_starts must be >= 1, got {max_starts!r}")
     layers = 1 if max_starts is None else max_starts
-    fitting_s = _fitting_s(model, course, begin_s, deadline_s)
+    fitting_s = _fitting_s(model, integral, begin_s, deadline_s)
     if slot_s is None:
         slot_s = _chosen_s(model, window_s, fitting_s, layers, most_cells)
     elif not 0.0 < slot_s < math.inf:
@@ -190,10 +190,10 @@ def grid_of(
         raise too_many
     if blocked is not None and blocked.shape != (slots,):
         raise ValueError(f"blocked must tell of {slots} slots, has the shape {blocked.shape}")
-    dates: Array = begin_s + np.arange(slots + 1, dtype=np.float64) * slot_s
+    times: Array = begin_s + np.arange(slots + 1, dtype=np.float64) * slot_s
     ends: Array = np.minimum(np.arange(work + 1, dtype=np.float64) * slot_s, model.work_s)
     ends[-1] = model.work_s
-    starts = course.of_steps(dates[: slots - startup + 1], model.startup_steps)
+    starts = integral.of_steps(times[: slots - startup + 1], model.startup_steps)
     barred = np.zeros(slots, dtype=np.bool_) if blocked is None else blocked
     if startup:
         within = np.concatenate([(0,), np.cumsum(barred)])
@@ -211,13 +211,13 @@ def grid_of(
     if extra:
         restarts = np.concatenate([np.full(extra, np.inf), starts[:-extra]])
         restarts[extra:][barred[startup : len(restarts) - extra + startup]] = np.inf
-    return Grid(
+    return TimeGrid(
         model=model,
         begin_s=begin_s,
         slot_s=slot_s,
         startup=startup,
         work_w=np.diff(model.work_steps.energy_until(ends)) / slot_s,
-        cost=np.diff(course.integral(dates)) / J_PER_KWH,
+        cost=np.diff(integral.integral(times)) / J_PER_KWH,
         starts=starts,
         restarts=restarts,
         extra=extra,
@@ -228,7 +228,7 @@ def grid_of(
     )
 
 
-def _solved(grid: Grid, max_starts: int | None) -> list[tuple[int, int, int]]:
+def _solved(grid: TimeGrid, max_starts: int | None) -> list[tuple[int, int, int]]:
     """(slot of the start, slots worked before, slots worked at its end) of each segment, in order."""
     width, startup = grid.slack + 1, grid.startup
     layers = 1 if max_starts is None else min(max_starts, len(grid.rows) + 1)
@@ -301,18 +301,18 @@ def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, layers: int,
     raise _NoSlotError("the optimum", problem, "give a slot, or a later deadline")
 
 
-def _fitting_s(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> float:
+def _fitting_s(model: PhaseModel, integral: SignalIntegral, begin_s: float, deadline_s: float) -> float:
     """The longest slot in s, in whole microseconds, at whose ends alone the job, the signal and the window change."""
-    lengths = (round(abs(length) * _MICRO) for length in _lengths(model, course, begin_s, deadline_s))
+    lengths = (round(abs(length) * _MICRO) for length in _lengths(model, integral, begin_s, deadline_s))
     return (math.gcd(*lengths) or 1) / _MICRO
 
 
-def _lengths(model: PhaseModel, course: Course, begin_s: float, deadline_s: float) -> Iterator[float]:
+def _lengths(model: PhaseModel, integral: SignalIntegral, begin_s: float, deadline_s: float) -> Iterator[float]:
     for steps in (model.startup_steps, model.work_steps):
         yield from (b - a for a, b in pairwise(steps.edges_s.tolist()))
     yield from model.checkpoints_s
     yield deadline_s - begin_s
-    yield from (course.edges_in(begin_s, deadline_s) - begin_s).tolist()
+    yield from (integral.edges_in(begin_s, deadline_s) - begin_s).tolist()
 
 
 def _divides(slot_s: float, length_s: float) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution
 from batwatt.units import REPORTED_S
 
@@ -65,7 +65,7 @@ class Outcome:
             raise ValueError(f"machines must be among {', '.join(MACHINES)}, got {', '.join(map(str, unknown))}")
 
     def per_job(self) -> pd.DataFrame:
-        """One row for each job, in the order of the rows: dates, how long it ran and waited, carbon, energy, cost.
+        """One row for each job, in the order of the rows: times, how long it ran and waited, carbon, energy, cost.
 
         A job waits while it has arrived, is not finished and does not run.
         """
@@ -144,16 +144,18 @@ def saved(outcome: Outcome, base: Outcome) -> pd.DataFrame:
     return table.reset_index()
 
 
-def outcome_of(policy: str, executions: Sequence[Execution], course: Course, *, price: Course | None = None) -> Outcome:
+def outcome_of(
+    policy: str, executions: Sequence[Execution], integral: SignalIntegral, *, price: SignalIntegral | None = None
+) -> Outcome:
     """The outcome of executions under a carbon signal, and a price of energy if there is one; machines cost nothing."""
-    return Outcome(policy, rows_of(executions, course, price=price))
+    return Outcome(policy, rows_of(executions, integral, price=price))
 
 
 def rows_of(
     executions: Sequence[Execution],
-    course: Course,
+    integral: SignalIntegral,
     *,
-    price: Course | None = None,
+    price: SignalIntegral | None = None,
     deadlines_s: Mapping[str, float] | None = None,
     machines: Sequence[Sequence[str]] | None = None,
     rates: Mapping[str, float] | None = None,
@@ -167,7 +169,7 @@ def rows_of(
     for place, execution in enumerate(executions):
         job = execution.job
         deadline_s = deadlines_s[job.id] if deadlines_s else np.inf
-        grams = execution.emissions(course)
+        grams = execution.emissions(integral)
         money = execution.emissions(price) if price is not None else repeat(0.0)
         for number, (segment, energy_j, carbon_g, paid) in enumerate(
             zip(execution.segments, execution.energies(), grams, money, strict=False)
@@ -176,7 +178,7 @@ def rows_of(
             rent = job.cpus * (segment.end_s - segment.begin_s) * rates[machine] if rates else 0.0
             work_s = segment.to_s - segment.from_s
             started_j = job.cpus * job.model.startup_steps.part(0.0, segment.startup_s).energy_j
-            dates = (job.arrival_s, segment.begin_s, segment.end_s)
+            times = (job.arrival_s, segment.begin_s, segment.end_s)
             sums = (energy_j, carbon_g, paid + rent, machine, started_j, paid, deadline_s, 0)
-            table.append((job.id, number, *dates, job.cpus, segment.startup_s, work_s, *sums))
+            table.append((job.id, number, *times, job.cpus, segment.startup_s, work_s, *sums))
     return pd.DataFrame(table, columns=[*SEGMENT_COLUMNS, *FURTHER_COLUMNS])

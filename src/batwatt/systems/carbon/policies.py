@@ -14,11 +14,11 @@ import numpy as np
 
 from batwatt.errors import UnknownNameError
 from batwatt.model.phases import Array, Steps, constant
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Interval, ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import plan
 from batwatt.systems.carbon.starts import NOISE, ahead, candidates, emitted, first_least, quantile_in_time
-from batwatt.systems.carbon.windows import Window
+from batwatt.systems.carbon.windows import StartWindow
 from batwatt.units import HOUR_S, PRECISION_S
 
 DAY_S = 24 * HOUR_S
@@ -42,7 +42,7 @@ class Known:
     max_starts: int | None = None
 
 
-Choose = Callable[[ShiftJob, Window, Course, Known], tuple[Interval, ...]]
+Choose = Callable[[ShiftJob, StartWindow, SignalIntegral, Known], tuple[Interval, ...]]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def policy_named(name: str) -> ShiftPolicy:
     return found
 
 
-def needed_s(job: ShiftJob, window: Window, known: Known) -> float:
+def needed_s(job: ShiftJob, window: StartWindow, known: Known) -> float:
     """Until when the signal must be known to choose, s: n + W + the longer of the length and the expected one."""
     return window.latest_s + max(job.length_s, known.expected_length_s or 0.0)
 
@@ -93,72 +93,72 @@ def _run(job: ShiftJob, begin_s: float) -> tuple[Interval, ...]:
     return ((begin_s, begin_s + job.length_s),)
 
 
-def _after(window: Window, pieces: list[Interval]) -> tuple[Interval, ...]:
+def _after(window: StartWindow, pieces: list[Interval]) -> tuple[Interval, ...]:
     return tuple((window.arrival_s + begin, window.arrival_s + end) for begin, end in pieces)
 
 
 @_policy("immediate")
-def immediate(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def immediate(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Start on arrival: s = n."""
     return _run(job, window.arrival_s)
 
 
 @_policy("latest")
-def latest(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def latest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Start as late as allowed: s = n + W."""
     return _run(job, window.latest_s)
 
 
 @_policy("lowest")
-def lowest(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def lowest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Start when the signal is lowest: s = first argmin of c(t) for t in [n, n + W], whatever the job does then."""
-    part = ahead(course, window.arrival_s, needed_s(job, window, known), job.id)
+    part = ahead(integral, window.arrival_s, needed_s(job, window, known), job.id)
     reached = part.edges_s[:-1] <= window.wait_s
     return _run(job, window.arrival_s + float(part.edges_s[np.argmin(part.values[reached])]))
 
 
 @_policy("oracle")
-def oracle(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Start when one uninterrupted run emits least: s = first argmin of C(s), s in [n, n + W], on the true power curve.
 
     C is linear between the starts at which an edge of p meets an edge of c, so that only those, n and n + W matter.
     Listing 5.7 of the carbon thesis with its power as a function of time.
     """
-    return _least(job, window, course, known, job.model.steps)
+    return _least(job, window, integral, known, job.model.steps)
 
 
 @_policy("waiting")
-def waiting(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def waiting(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Start when a job of mean length e emits least: s = first argmin of the integral of c over [s, s + e[.
 
     e is the mean length of the job's class, at constant power (GAIA's lowest window); s in [n, n + W].
     """
-    return _least(job, window, course, known, _usual(job, known))
+    return _least(job, window, integral, known, _usual(job, known))
 
 
 @_policy("cst-oracle")
-def cst_oracle(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def cst_oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Save most per time until completion: s = n + k, k = first argmax of (C(n) - C(n + k)) / (k + l), k in [0, W].
 
     Between two meetings of edges C is linear, so that the ratio is monotone, and only the meetings, 0 and W matter.
     """
-    return _most_per_time(job, window, course, known, job.model.steps)
+    return _most_per_time(job, window, integral, known, job.model.steps)
 
 
 @_policy("cst-average")
-def cst_average(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def cst_average(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Save most per time, for a job of the mean length e of its class at constant power: as cst-oracle with e for l."""
-    return _most_per_time(job, window, course, known, _usual(job, known))
+    return _most_per_time(job, window, integral, known, _usual(job, known))
 
 
 @_policy("suspend-resume", interrupting=True)
-def suspend_resume(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def suspend_resume(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Run in the cheapest l seconds of [n, n + l + W[, the earliest first among equals; knows no start-up.
 
     Steps of the signal are taken by (c, begin) until they last l; of the last the first part. With start-ups the job
     takes longer than l once it is suspended, and is late then.
     """
-    part = ahead(course, window.arrival_s, window.deadline_s(job), job.id)
+    part = ahead(integral, window.arrival_s, window.deadline_s(job), job.id)
     pieces: list[Interval] = []
     left_s = job.length_s
     for index in np.argsort(part.values, kind="stable"):
@@ -171,14 +171,16 @@ def suspend_resume(job: ShiftJob, window: Window, course: Course, known: Known) 
 
 
 @_policy("suspend-resume-threshold", interrupting=True)
-def suspend_resume_threshold(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def suspend_resume_threshold(
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known
+) -> tuple[Interval, ...]:
     """Run whenever c(t) < q, the 0.3-quantile of the day from n, or once W has been waited in all; knows no start-up.
 
     q = the least value v such that c <= v for 30 % of [n, n + 24 h[, which ends where the signal ends.
     """
     begin = window.arrival_s
-    bound = quantile_in_time(course, begin, min(begin + DAY_S, course.end_s), QUANTILE)
-    part = ahead(course, begin, window.deadline_s(job), job.id)
+    bound = quantile_in_time(integral, begin, min(begin + DAY_S, integral.end_s), QUANTILE)
+    part = ahead(integral, begin, window.deadline_s(job), job.id)
     pieces: list[Interval] = []
     left_s, patience_s = job.length_s, window.wait_s
     for at, end, value in zip(part.edges_s[:-1].tolist(), part.edges_s[1:].tolist(), part.values, strict=True):
@@ -192,20 +194,22 @@ def suspend_resume_threshold(job: ShiftJob, window: Window, course: Course, know
 
 
 @_policy("wait-awhile")
-def wait_awhile(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def wait_awhile(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Start after k steps, where the mean of c over the run is least: s = n + k d, first argmin for k d <= W.
 
     d = 30 min, or the slot that is given; k whole. Let's Wait Awhile, not interrupting, with the right bound.
     """
     step_s = known.slot_s or STEP_S
     offsets: Array = np.arange(int(window.wait_s / step_s + PRECISION_S) + 1, dtype=np.float64) * step_s
-    part = ahead(course, window.arrival_s, window.deadline_s(job), job.id)
+    part = ahead(integral, window.arrival_s, window.deadline_s(job), job.id)
     sums = part.per_watt(offsets, offsets + job.length_s)
     return _run(job, window.arrival_s + float(offsets[first_least(sums)]))
 
 
 @_policy("wait-awhile-interrupting", interrupting=True)
-def wait_awhile_interrupting(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def wait_awhile_interrupting(
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known
+) -> tuple[Interval, ...]:
     """Run in the D cheapest steps of [n, n + l + W[, by (mean of c, begin); knows no start-up.
 
     Steps of d = 30 min, or of the slot that is given, begin at n; the last is cut at the deadline. D is the least
@@ -214,7 +218,7 @@ def wait_awhile_interrupting(job: ShiftJob, window: Window, course: Course, know
     step_s = known.slot_s or STEP_S
     length_s = window.deadline_s(job) - window.arrival_s
     edges: Array = np.append(np.arange(0.0, length_s, step_s), length_s)
-    part = ahead(course, window.arrival_s, window.deadline_s(job), job.id)
+    part = ahead(integral, window.arrival_s, window.deadline_s(job), job.id)
     means = part.per_watt(edges[:-1], edges[1:]) / np.diff(edges)
     # means that differ by rounding alone are equal
     order = np.argsort(np.round(means / (np.abs(means).max() or 1.0), 12), kind="stable")
@@ -224,7 +228,7 @@ def wait_awhile_interrupting(job: ShiftJob, window: Window, course: Course, know
 
 
 @_policy("phase-aware", interrupting=True, exact=True)
-def phase_aware(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def phase_aware(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Run and suspend so that least is emitted with every start-up counted: the exact optimum (dynamic programming).
 
     Section 5.3.3 of the carbon thesis. Slots are those given, or the longest that fit the job and the signal, as far as
@@ -233,26 +237,30 @@ def phase_aware(job: ShiftJob, window: Window, course: Course, known: Known) -> 
     """
     plain = not job.model.startup and len(job.model.work_steps.watts) == 1
     if plain and known.max_starts is None and known.slot_s is None:
-        whole = carry_out(job, suspend_resume(job, window, course, known))
+        whole = carry_out(job, suspend_resume(job, window, integral, known))
         return tuple((segment.begin_s, segment.end_s) for segment in whole.segments)
-    return _optimum(job, window, course, known, False)
+    return _optimum(job, window, integral, known, False)
 
 
 @_policy("phase-aware-checkpoints", interrupting=True, checkpoints=True, exact=True)
-def phase_aware_checkpoints(job: ShiftJob, window: Window, course: Course, known: Known) -> tuple[Interval, ...]:
+def phase_aware_checkpoints(
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known
+) -> tuple[Interval, ...]:
     """The same exact optimum where jobs can be suspended at the ends of their checkpoint phases only.
 
     A job without one needs no slots: for it oracle is the optimum.
     """
     if not job.model.checkpoints_s and known.slot_s is None:
-        return oracle(job, window, course, Known())
-    return _optimum(job, window, course, known, True)
+        return oracle(job, window, integral, Known())
+    return _optimum(job, window, integral, known, True)
 
 
-def _optimum(job: ShiftJob, window: Window, course: Course, known: Known, checkpoints: bool) -> tuple[Interval, ...]:
+def _optimum(
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known, checkpoints: bool
+) -> tuple[Interval, ...]:
     return plan(
         job.model,
-        course,
+        integral,
         window.arrival_s,
         window.deadline_s(job),
         slot_s=known.slot_s,
@@ -266,14 +274,18 @@ def _usual(job: ShiftJob, known: Known) -> Steps:
     return constant(known.expected_length_s or job.length_s, 1.0).steps
 
 
-def _least(job: ShiftJob, window: Window, course: Course, known: Known, steps: Steps) -> tuple[Interval, ...]:
-    part = ahead(course, window.arrival_s, needed_s(job, window, known), job.id)
+def _least(
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known, steps: Steps
+) -> tuple[Interval, ...]:
+    part = ahead(integral, window.arrival_s, needed_s(job, window, known), job.id)
     starts = candidates(steps, part, window.wait_s)
     return _run(job, window.arrival_s + float(starts[first_least(emitted(starts, steps, part))]))
 
 
-def _most_per_time(job: ShiftJob, window: Window, course: Course, known: Known, steps: Steps) -> tuple[Interval, ...]:
-    part = ahead(course, window.arrival_s, needed_s(job, window, known), job.id)
+def _most_per_time(
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known, steps: Steps
+) -> tuple[Interval, ...]:
+    part = ahead(integral, window.arrival_s, needed_s(job, window, known), job.id)
     starts = candidates(steps, part, window.wait_s)
     carbon = emitted(starts, steps, part)
     gains = (carbon[0] - carbon) / (starts + steps.length_s)

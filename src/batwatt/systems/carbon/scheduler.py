@@ -1,4 +1,4 @@
-"""Carrying out carbon plans on an engine: jobs start, are suspended and resumed at the dates that were planned.
+"""Carrying out carbon plans on an engine: jobs start, are suspended and resumed at the times that were planned.
 
 A job that runs in one piece runs as it was submitted. One that is suspended is killed when its first segment ends, and
 what follows is submitted piece by piece, one for each step of its power, as ID#1, ID#2, ...: Batsim 4.2 cannot run a
@@ -24,7 +24,7 @@ from batwatt.units import LAG_S
 
 
 @dataclass(slots=True, eq=False)
-class Shifted:
+class SuspendableJob:
     """A job that was planned: what runs for it at present, on which hosts, and which pieces come next."""
 
     number: int
@@ -56,9 +56,9 @@ class ShiftingScheduler(Scheduler):
         super().__init__(options)
         self.executions: dict[str, Execution] = {}
         """What was planned, by the job's id."""
-        self._by_id: dict[str, Shifted] = {}
-        self._starts: list[tuple[float, int, Shifted]] = []
-        self._stops: list[tuple[float, int, Shifted]] = []
+        self._by_id: dict[str, SuspendableJob] = {}
+        self._starts: list[tuple[float, int, SuspendableJob]] = []
+        self._stops: list[tuple[float, int, SuspendableJob]] = []
         self._free = 0
         self._count = 0
         self._live = 0
@@ -107,7 +107,7 @@ class ShiftingScheduler(Scheduler):
         self.executions[job.id] = execution
         self._count += 1
         self._live += 1
-        shifted = Shifted(self._count, job, execution, name=job.id)
+        shifted = SuspendableJob(self._count, job, execution, name=job.id)
         heappush(self._starts, (execution.begin_s, shifted.number, shifted))
 
     def _told(self, job: Job) -> ShiftJob:
@@ -127,7 +127,7 @@ class ShiftingScheduler(Scheduler):
             self._run_piece(shifted)
             return
         self._free |= shifted.hosts
-        # one that ends at the date of its suspension has not been suspended
+        # one that ends at the time of its suspension has not been suspended
         if shifted.ends or (job.job_state is not Job.State.COMPLETED_KILLED and not shifted.attempt):
             self._live -= 1
             return
@@ -164,7 +164,7 @@ class ShiftingScheduler(Scheduler):
 
     def _start_due(self, now_s: float) -> None:
         """Start what is due, in the order of the plans, as far as machines are free at this very moment."""
-        late: list[tuple[float, int, Shifted]] = []
+        late: list[tuple[float, int, SuspendableJob]] = []
         while self._starts and self._starts[0][0] <= now_s + _SOON_S:
             entry = heappop(self._starts)
             shifted = entry[2]
@@ -178,7 +178,7 @@ class ShiftingScheduler(Scheduler):
         self._starts += late
         heapify(self._starts)
 
-    def _run_segment(self, shifted: Shifted, now_s: float) -> None:
+    def _run_segment(self, shifted: SuspendableJob, now_s: float) -> None:
         segment = shifted.next_segment
         if shifted.segment == 0:
             self._execute(shifted, shifted.job)
@@ -191,7 +191,7 @@ class ShiftingScheduler(Scheduler):
         shifted.pieces = list(zip(lengths, steps.watts.tolist(), strict=True))[::-1]
         self._run_piece(shifted)
 
-    def _run_piece(self, shifted: Shifted) -> None:
+    def _run_piece(self, shifted: SuspendableJob) -> None:
         length_s, power_w = shifted.pieces.pop()
         shifted.attempt += 1
         workload = shifted.name.partition("!")[0]
@@ -204,17 +204,17 @@ class ShiftingScheduler(Scheduler):
         if shifted.pieces or not shifted.ends:
             self.bs.set_job_metadata(piece, PIECE)
 
-    def _execute(self, shifted: Shifted, job: Job) -> None:
+    def _execute(self, shifted: SuspendableJob, job: Job) -> None:
         shifted.job = job
         self._by_id[job.id] = shifted
         job.allocation = HostSet(shifted.hosts)
         self.bs.execute_job(job)
 
-    def _suspend(self, shifted: Shifted) -> None:
+    def _suspend(self, shifted: SuspendableJob) -> None:
         shifted.dying = True
         self.bs.set_job_metadata(shifted.job.id, SUSPENDED)
         self.bs.kill_jobs([shifted.job])
 
 
 _SOON_S = LAG_S / 1e3
-"""Dates are told to the microsecond."""
+"""Times are told to the microsecond."""

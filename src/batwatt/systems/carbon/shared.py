@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.model.phases import Array
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, ShiftJob, carry_out
-from batwatt.systems.carbon.ledger import Ledger
 from batwatt.systems.carbon.optimum import NoPlanError, plan
 from batwatt.systems.carbon.policies import Known, ShiftPolicy, immediate, oracle
+from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
 from batwatt.systems.carbon.starts import first_least
-from batwatt.systems.carbon.windows import Window
+from batwatt.systems.carbon.windows import StartWindow
 from batwatt.units import PRECISION_S
 
 
@@ -32,37 +32,37 @@ class SharedCluster:
        found nothing that is one uninterrupted run from the arrival on.
     """
 
-    def __init__(self, course: Course, ledger: Ledger, policy: ShiftPolicy) -> None:
-        self.course, self.ledger, self.policy = course, ledger, policy
+    def __init__(self, integral: SignalIntegral, calendar: ReservationCalendar, policy: ShiftPolicy) -> None:
+        self.integral, self.calendar, self.policy = integral, calendar, policy
 
-    def place(self, job: ShiftJob, window: Window, known: Known) -> Execution | None:
+    def place(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution | None:
         """When the job runs, which is held from now on; None if it never fits. Raises InputError."""
-        ledger, policy = self.ledger, self.policy
+        calendar, policy = self.calendar, self.policy
         alone = self._alone(job, window, known)
         found: Execution | None = alone
-        if not ledger.fits(ledger.need(alone)):
+        if not calendar.fits(calendar.need(alone)):
             best = policy.exact or policy.choose is oracle
             among = self._among_others(job, window, known) if best else None
             found = among or self._delayed(self._at_once(job, window, known) if best else alone)
         if found is not None:
-            ledger.take(ledger.need(found))
+            calendar.take(calendar.need(found))
         return found
 
-    def _alone(self, job: ShiftJob, window: Window, known: Known) -> Execution:
+    def _alone(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution:
         policy = self.policy
-        intervals = policy.choose(job, window, self.course, known)
+        intervals = policy.choose(job, window, self.integral, known)
         return carry_out(job, intervals, checkpoints=policy.checkpoints, apart=policy.exact)
 
-    def _at_once(self, job: ShiftJob, window: Window, known: Known) -> Execution:
-        return carry_out(job, immediate(job, window, self.course, known))
+    def _at_once(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution:
+        return carry_out(job, immediate(job, window, self.integral, known))
 
-    def _among_others(self, job: ShiftJob, window: Window, known: Known) -> Execution | None:
-        slot_s = self.ledger.slot_s
+    def _among_others(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution | None:
+        slot_s = self.calendar.slot_s
         if self.policy.exact:
             try:
                 found = plan(
                     job.model,
-                    self.course,
+                    self.integral,
                     window.arrival_s,
                     window.deadline_s(job),
                     slot_s=slot_s,
@@ -74,26 +74,26 @@ class SharedCluster:
                 return None
             return found.execution(job)
         whole = self._at_once(job, window, known)
-        good = self.ledger.fitting(self.ledger.need(whole), math.floor(window.wait_s / slot_s + PRECISION_S))
+        good = self.calendar.fitting(self.calendar.need(whole), math.floor(window.wait_s / slot_s + PRECISION_S))
         if not good.any():
             return None
         delays_s: Array = np.flatnonzero(good).astype(np.float64) * slot_s
-        carbon = self.course.of_steps(window.arrival_s + delays_s, job.model.steps)
+        carbon = self.integral.of_steps(window.arrival_s + delays_s, job.model.steps)
         return _later(whole, float(delays_s[first_least(carbon)]))
 
-    def _blocked(self, job: ShiftJob, window: Window) -> npt.NDArray[np.bool_]:
+    def _blocked(self, job: ShiftJob, window: StartWindow) -> npt.NDArray[np.bool_]:
         """The job's own slots, which begin at its arrival, without room for it."""
-        slot_s = self.ledger.slot_s
+        slot_s = self.calendar.slot_s
         count = math.floor((window.deadline_s(job) - window.arrival_s) / slot_s + PRECISION_S)
         first = math.floor(window.arrival_s / slot_s + PRECISION_S)
         aligned = window.arrival_s / slot_s - first < PRECISION_S
         most_w = max(phase.power_w for phase in (*job.model.startup, *job.model.work))
-        full = self.ledger.full(first, count + 1, job.cpus, most_w * job.cpus)
+        full = self.calendar.full(first, count + 1, job.cpus, most_w * job.cpus)
         return full[:-1] if aligned else full[:-1] | full[1:]
 
     def _delayed(self, execution: Execution) -> Execution | None:
-        slots = self.ledger.delay(self.ledger.need(execution))
-        return None if slots is None else _later(execution, slots * self.ledger.slot_s)
+        slots = self.calendar.delay(self.calendar.need(execution))
+        return None if slots is None else _later(execution, slots * self.calendar.slot_s)
 
 
 def _later(execution: Execution, delay_s: float) -> Execution:

@@ -12,14 +12,14 @@ import pandas as pd
 
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.seeds import rng_of
-from batwatt.model.signal_integral import Course
-from batwatt.systems.carbon.costs import FREE, Prices, Request, assign
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.systems.carbon.costs import FREE, MachinePrices, Request, assign
 from batwatt.systems.carbon.execution import Execution, Interval, ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import NoPlanError
 from batwatt.systems.carbon.outcome import Outcome, rows_of
 from batwatt.systems.carbon.policies import POLICIES, Known, ShiftPolicy, policy_named
 from batwatt.systems.carbon.windows import (
-    Window,
+    StartWindow,
     by_class,
     by_constraint,
     by_deadline,
@@ -55,11 +55,11 @@ class ShiftOptions:
     deadline_h: float | None = None
     constraint: str | None = None
     clock: str = "UTC"
-    price: Course | None = None
+    price: SignalIntegral | None = None
     carbon_weight: float = 1.0
     price_weight: float = 0.0
     reserved: int = 0
-    prices: Prices | None = None
+    prices: MachinePrices | None = None
     carbon_policy: str = "oracle"
     forecast_error: float = 0.0
     repetitions: int = 10
@@ -99,16 +99,16 @@ class ShiftOptions:
         if not (number > 0.0 if above else number >= 0.0):
             raise InputError(_WHERE, f"{name} must be {'>' if above else '>='} 0, got {value!r}", "correct it")
 
-    def machine_prices(self) -> Prices:
+    def machine_prices(self) -> MachinePrices:
         """What machines cost."""
-        return self.prices or (FREE if self.price is not None else Prices())
+        return self.prices or (FREE if self.price is not None else MachinePrices())
 
-    def window(self, job: ShiftJob, course: Course) -> Window:
+    def window(self, job: ShiftJob, integral: SignalIntegral) -> StartWindow:
         """When a job may run. Raises InputError."""
         if self.deadline_h is not None:
             return by_deadline(job, self.deadline_h)
         if self.constraint is not None:
-            return by_constraint(job, self.constraint, course, self.clock)
+            return by_constraint(job, self.constraint, integral, self.clock)
         return by_class(job, self.wait_h)
 
 
@@ -145,7 +145,9 @@ def described() -> Iterator[tuple[str, str]]:
     yield from MACHINE_RULES.items()
 
 
-def simulate(jobs: Sequence[ShiftJob], course: Course, policy: str, options: ShiftOptions | None = None) -> Outcome:
+def simulate(
+    jobs: Sequence[ShiftJob], integral: SignalIntegral, policy: str, options: ShiftOptions | None = None
+) -> Outcome:
     """What a policy makes of jobs under a carbon signal, each on its own but for the reserved cpus.
 
     Policies choose by their window and the signal; what they choose is carried out on the true phases of the job, and
@@ -155,11 +157,11 @@ def simulate(jobs: Sequence[ShiftJob], course: Course, policy: str, options: Shi
     rule = rule_named(policy, options.carbon_policy)
     if options.checkpoints and rule.policy.name == "phase-aware":
         rule = replace(rule, policy=policy_named("phase-aware-checkpoints"))
-    _check(jobs, course, options)
-    windows = [options.window(job, course) for job in jobs]
-    signal = course
+    _check(jobs, integral, options)
+    windows = [options.window(job, integral) for job in jobs]
+    signal = integral
     if options.price is not None and options.price_weight > 0.0:
-        signal = course.plus(options.price, options.carbon_weight, options.price_weight)
+        signal = integral.plus(options.price, options.carbon_weight, options.price_weight)
     parts, fixed = [], []
     for repetition, forecast in enumerate(_forecasts(signal, options)):
         chosen = [
@@ -168,20 +170,20 @@ def simulate(jobs: Sequence[ShiftJob], course: Course, policy: str, options: Shi
         ]
         executions, machines = _on_machines(jobs, windows, chosen, rule, options)
         for execution in executions:
-            for charged in (course, options.price):
+            for charged in (integral, options.price):
                 if charged is not None:
                     charged.covers(execution.end_s, f"job {execution.job.id}")
         prices = options.machine_prices()
         deadlines = {job.id: window.deadline_s(job) for job, window in zip(jobs, windows, strict=True)}
         rows = rows_of(
-            executions, course, price=options.price, deadlines_s=deadlines, machines=machines, rates=prices.rates()
+            executions, integral, price=options.price, deadlines_s=deadlines, machines=machines, rates=prices.rates()
         )
         parts.append(rows.assign(repetition=repetition))
         fixed.append(prices.fixed(options.reserved, float(rows["begin_s"].max())))
     return Outcome(rule.name, pd.concat(parts, ignore_index=True), math.fsum(fixed) / len(fixed))
 
 
-def _check(jobs: Sequence[ShiftJob], course: Course, options: ShiftOptions) -> None:
+def _check(jobs: Sequence[ShiftJob], integral: SignalIntegral, options: ShiftOptions) -> None:
     if not jobs:
         raise InputError("the jobs", "there are none", "give a file with jobs")
     ids = Counter(job.id for job in jobs)
@@ -189,11 +191,11 @@ def _check(jobs: Sequence[ShiftJob], course: Course, options: ShiftOptions) -> N
     if times > 1:
         raise InputError("the jobs", f"{times} of them have the id {name!r}", "give each job its own")
     price = options.price
-    if price is not None and price.begin and course.begin and price.begin != course.begin:
-        problem = f"begins at {price.begin}, the carbon signal {course.source} at {course.begin}"
+    if price is not None and price.begin and integral.begin and price.begin != integral.begin:
+        problem = f"begins at {price.begin}, the carbon signal {integral.source} at {integral.begin}"
         raise InputError(price.source, problem, "let both begin at the same date")
     for job in jobs:
-        course.covers(job.arrival_s + job.length_s, f"job {job.id}")
+        integral.covers(job.arrival_s + job.length_s, f"job {job.id}")
 
 
 def _knowledge(jobs: Sequence[ShiftJob], options: ShiftOptions) -> Iterator[Known]:
@@ -203,7 +205,7 @@ def _knowledge(jobs: Sequence[ShiftJob], options: ShiftOptions) -> Iterator[Know
     return (by_short[is_short(job)] for job in jobs)
 
 
-def _forecasts(signal: Course, options: ShiftOptions) -> Iterator[Course]:
+def _forecasts(signal: SignalIntegral, options: ShiftOptions) -> Iterator[SignalIntegral]:
     """The signal as policies see it, once for each repetition."""
     rng = rng_of(options.seed, _WHERE)
     if options.forecast_error == 0.0:
@@ -215,7 +217,7 @@ def _forecasts(signal: Course, options: ShiftOptions) -> Iterator[Course]:
         yield replace(signal, values=signal.values + errors)
 
 
-def _with_present(forecast: Course, signal: Course, job: ShiftJob) -> Course:
+def _with_present(forecast: SignalIntegral, signal: SignalIntegral, job: ShiftJob) -> SignalIntegral:
     """The forecast with the true value at the job's arrival: the present is known."""
     if forecast is signal:
         return signal
@@ -226,7 +228,7 @@ def _with_present(forecast: Course, signal: Course, job: ShiftJob) -> Course:
 
 
 def _chosen(
-    job: ShiftJob, window: Window, signal: Course, rule: Rule, known: Known, options: ShiftOptions
+    job: ShiftJob, window: StartWindow, signal: SignalIntegral, rule: Rule, known: Known, options: ShiftOptions
 ) -> tuple[Interval, ...]:
     """When the policy lets the job run."""
     seen = replace(job, model=job.model.averaged()) if options.averaged else job
@@ -238,7 +240,7 @@ def _chosen(
 
 def _on_machines(
     jobs: Sequence[ShiftJob],
-    windows: Sequence[Window],
+    windows: Sequence[StartWindow],
     chosen: Sequence[tuple[Interval, ...]],
     rule: Rule,
     options: ShiftOptions,

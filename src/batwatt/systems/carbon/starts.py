@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from batwatt.model.phases import Array, Steps
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.units import J_PER_KWH
 
 NOISE = 1e-12
@@ -14,42 +14,42 @@ _MOST_VALUES = 4_000_000
 """So many numbers are worked out at once."""
 
 
-def ahead(course: Course, begin_s: float, end_s: float, job: str = "?") -> Course:
+def ahead(integral: SignalIntegral, begin_s: float, end_s: float, job: str = "?") -> SignalIntegral:
     """What a signal does from `begin_s` to `end_s`, with `begin_s` as its 0 s; where it holds the same value, one step.
 
     A sum over a short part of a long signal is then as exact as the part. Raises InputError if the signal ends before.
     """
-    course.covers(end_s, f"job {job}")
-    edges = np.concatenate([(begin_s,), course.edges_in(begin_s, end_s), (end_s,)])
-    values = course.at(edges[:-1])
+    integral.covers(end_s, f"job {job}")
+    edges = np.concatenate([(begin_s,), integral.edges_in(begin_s, end_s), (end_s,)])
+    values = integral.at(edges[:-1])
     kept = np.concatenate([(True,), np.diff(values) != 0.0])
-    return Course(np.append(edges[:-1][kept], end_s) - begin_s, values[kept], source=course.source)
+    return SignalIntegral(np.append(edges[:-1][kept], end_s) - begin_s, values[kept], source=integral.source)
 
 
-def candidates(steps: Steps, course: Course, wait_s: float) -> Array:
+def candidates(steps: Steps, integral: SignalIntegral, wait_s: float) -> Array:
     """Starts in [0, `wait_s`] in s, ascending: both ends, and wherever an edge of the power meets one of the signal.
 
     Between neighbours, what the job emits is linear in its start.
     """
-    edges = course.edges_s[1:-1]
+    edges = integral.edges_s[1:-1]
     meetings = (edges[:, None] - steps.edges_s[None, :]).ravel()
     inside = meetings[(meetings > 0.0) & (meetings < wait_s)]
     return np.unique(np.concatenate([(0.0,), inside, (wait_s,)]))
 
 
-def emitted(starts_s: Array, steps: Steps, course: Course) -> Array:
+def emitted(starts_s: Array, steps: Steps, integral: SignalIntegral) -> Array:
     """What a step function of power emits (g) or costs on one cpu, for each start; the signal must last."""
-    width = min(len(steps.watts), len(course.values)) + 1
+    width = min(len(steps.watts), len(integral.values)) + 1
     parts = np.array_split(starts_s, 1 + len(starts_s) * width // _MOST_VALUES)
-    return np.concatenate([_emitted(part, steps, course) for part in parts])
+    return np.concatenate([_emitted(part, steps, integral) for part in parts])
 
 
-def _emitted(starts_s: Array, steps: Steps, course: Course) -> Array:
-    if len(steps.watts) <= len(course.values):
-        return course.of_steps(starts_s, steps)
+def _emitted(starts_s: Array, steps: Steps, integral: SignalIntegral) -> Array:
+    if len(steps.watts) <= len(integral.values):
+        return integral.of_steps(starts_s, steps)
     # the same sum over the steps of the signal: the energy that falls into each
-    reached = steps.energy_until(course.edges_s - starts_s[:, None])
-    found: Array = np.diff(reached, axis=-1) @ course.values / J_PER_KWH
+    reached = steps.energy_until(integral.edges_s - starts_s[:, None])
+    found: Array = np.diff(reached, axis=-1) @ integral.values / J_PER_KWH
     return found
 
 
@@ -59,9 +59,9 @@ def first_least(values: Array) -> int:
     return int(np.argmax(values <= values.min() + slack))
 
 
-def quantile_in_time(course: Course, begin_s: float, end_s: float, share: float) -> float:
+def quantile_in_time(integral: SignalIntegral, begin_s: float, end_s: float, share: float) -> float:
     """The least value v such that the signal is <= v for at least `share` of the time from `begin_s` to `end_s`."""
-    part = ahead(course, begin_s, end_s)
+    part = ahead(integral, begin_s, end_s)
     order = np.argsort(part.values, kind="stable")
     lasting = np.cumsum(np.diff(part.edges_s)[order])
     enough = int(np.argmax(lasting >= share * lasting[-1] * (1.0 - NOISE)))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.units import HOUR_S, PRECISION_S
 
@@ -20,7 +20,7 @@ _MONDAY, _THURSDAY, _SATURDAY, _SUNDAY = 0, 3, 5, 6
 
 
 @dataclass(frozen=True)
-class Window:
+class StartWindow:
     """A job starts in [`arrival_s`, `arrival_s` + `wait_s`] if nobody interrupts it. Raises ValueError."""
 
     arrival_s: float
@@ -53,21 +53,21 @@ def expected_lengths(jobs: Sequence[ShiftJob]) -> dict[bool, float]:
     return {short: math.fsum(lengths) / len(lengths) for short, lengths in found.items()}
 
 
-def by_class(job: ShiftJob, wait_h: Sequence[float]) -> Window:
+def by_class(job: ShiftJob, wait_h: Sequence[float]) -> StartWindow:
     """A job waits `wait_h[0]` h if it is short and `wait_h[1]` h if it is long; a single value is for all."""
-    return Window(job.arrival_s, HOUR_S * wait_h[0 if len(wait_h) == 1 or is_short(job) else 1])
+    return StartWindow(job.arrival_s, HOUR_S * wait_h[0 if len(wait_h) == 1 or is_short(job) else 1])
 
 
-def by_deadline(job: ShiftJob, deadline_h: float) -> Window:
+def by_deadline(job: ShiftJob, deadline_h: float) -> StartWindow:
     """A job must finish within `deadline_h` h of its arrival. Raises InputError if it cannot."""
     wait_s = deadline_h * HOUR_S - job.length_s
     if not wait_s >= -PRECISION_S:
         problem = f"it takes {job.length_s:g} s and must finish within {deadline_h:g} h of its arrival"
         raise InputError(f"job {job.id}", problem, f"allow at least {job.length_s / HOUR_S:g} h")
-    return Window(job.arrival_s, max(wait_s, 0.0))
+    return StartWindow(job.arrival_s, max(wait_s, 0.0))
 
 
-def by_constraint(job: ShiftJob, constraint: str, course: Course, clock: str = "UTC") -> Window:
+def by_constraint(job: ShiftJob, constraint: str, integral: SignalIntegral, clock: str = "UTC") -> StartWindow:
     """A job may finish as late as people can tell the difference (Let's Wait Awhile), by the local clock `clock`.
 
     W = target - (arrival + length), where the target follows from when the job would finish if it started at once.
@@ -76,15 +76,15 @@ def by_constraint(job: ShiftJob, constraint: str, course: Course, clock: str = "
     kind = constraint.lower().replace("_", "-")
     if kind not in CONSTRAINTS:
         raise UnknownNameError("option constraint", "constraint", constraint, CONSTRAINTS, "Take one of these.")
-    if not course.begin:
+    if not integral.begin:
         problem = f"{kind} needs a date, and the signal has none"
-        raise InputError(course.source, problem, "take a signal with dates, or say how many hours jobs may wait")
-    begin = datetime.fromisoformat(course.begin)
+        raise InputError(integral.source, problem, "take a signal with dates, or say how many hours jobs may wait")
+    begin = datetime.fromisoformat(integral.begin)
     begin = begin.replace(tzinfo=UTC) if begin.tzinfo is None else begin
     # whole microseconds, so that 09:00 is 09:00
     finish = begin + timedelta(microseconds=round((job.arrival_s + job.length_s) * 1e6))
     target = CONSTRAINTS[kind](finish.astimezone(_zone(clock)))
-    return Window(job.arrival_s, (target.astimezone(UTC) - finish.astimezone(UTC)).total_seconds())
+    return StartWindow(job.arrival_s, (target.astimezone(UTC) - finish.astimezone(UTC)).total_seconds())
 
 
 def next_workday(finish: datetime) -> datetime:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from batwatt.systems.checkpoint.instance import Instance, PeriodJob, Plan, ready_s, work_of
-from batwatt.systems.checkpoint.period_plan import Least, NoPlanError, check_time, checkpoint_ends, meanings, plan
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob, PeriodPlan, ready_s, work_of
+from batwatt.systems.checkpoint.period_plan import Least, NoPeriodPlanError, check_time, checkpoint_ends, meanings, plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +36,29 @@ TENTHS = tuple(tenth / 10.0 for tenth in range(11))
 
 
 @dataclass(frozen=True, slots=True)
-class FrontPoint:
+class ParetoPoint:
     """A plan of the Pareto front: no plan has more of one figure and no less of the other."""
 
     min_yield: float
     goodput: float
-    plan: Plan
+    plan: PeriodPlan
 
 
-def yields(chosen: Plan, past: Mapping[str, Past]) -> dict[str, float]:
+def yields(chosen: PeriodPlan, past: Mapping[str, Past]) -> dict[str, float]:
     """The yield of each job at the end of the period."""
     instance = chosen.instance
     return {act.job.id: _after(act.job, instance, past).then(act.work_s, 0.0).job_yield for act in chosen.acts}
 
 
-def front(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> list[FrontPoint]:
+def pareto_front(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> list[ParetoPoint]:
     """Points of the Pareto front of goodput and least yield of one period, by ascending yield.
 
-    Its ends, the tenths, and where a job has a yield that it can have at one of the dates of `checkpoint_ends`; between
+    Its ends, the tenths, and where a job has a yield that it can have at one of the times of `checkpoint_ends`; between
     two points there may be more, as D moves. Each takes a plan. Raises TooLargeError.
     """
     candidates = sorted({*TENTHS, *_at_dates(instance, past, refill)})
     check_time(instance, len(candidates), _least(instance, past, 1.0), refill)
-    points: list[FrontPoint] = []
+    points: list[ParetoPoint] = []
     reached = -math.inf
     for asked in candidates:
         # rounding can leave what was reached a little under what was asked for
@@ -66,7 +66,7 @@ def front(instance: Instance, past: Mapping[str, Past], *, refill: bool = False)
             continue
         try:
             found = plan_with_yield(instance, past, asked, refill=refill)
-        except NoPlanError:
+        except NoPeriodPlanError:
             break
         _add(points, found, past)
         reached = max(asked, points[-1].min_yield)
@@ -76,18 +76,18 @@ def front(instance: Instance, past: Mapping[str, Past], *, refill: bool = False)
     return points
 
 
-def _add(points: list[FrontPoint], found: Plan, past: Mapping[str, Past]) -> None:
+def _add(points: list[ParetoPoint], found: PeriodPlan, past: Mapping[str, Past]) -> None:
     """One more point, of a plan with a larger yield; those that it beats go."""
     while points and points[-1].goodput <= found.goodput:
         points.pop()
-    points.append(FrontPoint(_least_yield(found, past), found.goodput, found))
+    points.append(ParetoPoint(_least_yield(found, past), found.goodput, found))
 
 
-def _least_yield(found: Plan, past: Mapping[str, Past]) -> float:
+def _least_yield(found: PeriodPlan, past: Mapping[str, Past]) -> float:
     return min(yields(found, past).values(), default=1.0)
 
 
-def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float, *, refill: bool = False) -> Plan:
+def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float, *, refill: bool = False) -> PeriodPlan:
     """The plan with the most goodput under which every yield at the end of the period is >= `least`: the bi-criteria.
 
     Raises NoPlanError if there is none.
@@ -95,7 +95,7 @@ def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float, 
     return plan(instance, least=_least(instance, past, least), refill=refill)
 
 
-def most_yield(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> Plan:
+def most_yield(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> PeriodPlan:
     """The plan with the largest least yield, and of those the one with the most goodput: max-min of one period."""
     candidates = sorted({0.0, *_at_dates(instance, past, refill), *_where_two_meet(instance, past, refill)})
     best = plan(instance, refill=refill)
@@ -105,7 +105,7 @@ def most_yield(instance: Instance, past: Mapping[str, Past], *, refill: bool = F
         try:
             best = plan_with_yield(instance, past, candidates[middle], refill=refill)
             low = middle
-        except NoPlanError:
+        except NoPeriodPlanError:
             high = middle
     return best
 
@@ -117,7 +117,7 @@ def fair(
     *,
     refill: bool = False,
     skip_large: bool = False,
-) -> Plan:
+) -> PeriodPlan:
     """The plan with the most goodput in which as many due jobs work as can, those with the least yield first.
 
     A job is due if without work its yield would be under `target`, in [0, 1], at the end of the period.
@@ -132,7 +132,7 @@ def fair(
             free -= job.processors
     try:
         return plan(instance, least=dict.fromkeys(chosen, Least()), refill=refill, skip_large=skip_large)
-    except NoPlanError:
+    except NoPeriodPlanError:
         # the period is too short for a checkpoint or a recovery that this takes
         return _one_by_one(instance, chosen, refill, skip_large)
 
@@ -144,14 +144,14 @@ def due(instance: Instance, past: Mapping[str, Past], target: float) -> list[Per
     return sorted(waiting, key=lambda job: (after[job.id].job_yield, -after[job.id].alone_s))
 
 
-def _one_by_one(instance: Instance, wanted: Collection[str], refill: bool, skip_large: bool) -> Plan:
+def _one_by_one(instance: Instance, wanted: Collection[str], refill: bool, skip_large: bool) -> PeriodPlan:
     best = plan(instance, refill=refill, skip_large=skip_large)
     least: dict[str, Least] = {}
     for name in wanted:
         try:
             best = plan(instance, least={**least, name: Least()}, refill=refill, skip_large=skip_large)
             least[name] = Least()
-        except NoPlanError:
+        except NoPeriodPlanError:
             continue
     return best
 
@@ -181,7 +181,7 @@ def _least(instance: Instance, past: Mapping[str, Past], asked: float) -> dict[s
 
 
 def _at_dates(instance: Instance, past: Mapping[str, Past], refill: bool) -> set[float]:
-    """The yields that single jobs can have at the dates at which their work may stop growing."""
+    """The yields that single jobs can have at the times at which their work may stop growing."""
     found: set[float] = set()
     for end_s in checkpoint_ends(instance, refill=refill):
         meaning = meanings(end_s, refill)
@@ -195,7 +195,7 @@ def _at_dates(instance: Instance, past: Mapping[str, Past], refill: bool) -> set
 
 
 def _where_two_meet(instance: Instance, past: Mapping[str, Past], refill: bool) -> Iterator[float]:
-    """The yields that two jobs have at the same date D if that of one grows with D and that of the other falls."""
+    """The yields that two jobs have at the same time D if that of one grows with D and that of the other falls."""
     after = {job.id: _after(job, instance, past) for job in instance.jobs}
     jobs = [job for job in instance.jobs if after[job.id].alone_s > 0.0]
     growing = [job for job in jobs if refill or job.state == "running"]

@@ -13,9 +13,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.batsim_json import load_json, once, read_text, shown
-from batwatt.systems.checkpoint.fairness import FrontPoint, Past
-from batwatt.systems.checkpoint.instance import MOST_PROCESSORS, STATES, Act, Instance, PeriodJob, Plan, State
-from batwatt.systems.checkpoint.sequence import Course, Followed
+from batwatt.systems.checkpoint.fairness import ParetoPoint, Past
+from batwatt.systems.checkpoint.instance import (
+    MOST_PROCESSORS,
+    STATES,
+    Assignment,
+    Instance,
+    PeriodJob,
+    PeriodPlan,
+    State,
+)
+from batwatt.systems.checkpoint.sequence import CapacitySequence, Followed
 
 MOST_S = 1e12
 """Longer times (more than 30,000 years) are refused: a mistake, and sums of them would lose the seconds."""
@@ -36,11 +44,11 @@ _Time = Annotated[
 ]
 
 
-class _Row(BaseModel):
+class _JobRow(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class _JobOfCourse(_Row):
+class _JobOfCourse(_JobRow):
     id: _Id
     processors: _Count
     checkpoint_s: _Cost
@@ -69,7 +77,7 @@ class _Job(_JobOfCourse):
 _JOBS = "a list of one or more jobs"
 
 
-class _InstanceFile(_Row):
+class _InstanceFile(_JobRow):
     period_s: _Time
     processors: _Count
     jobs: list[_Job] = Field(min_length=1, description=_JOBS)
@@ -78,7 +86,7 @@ class _InstanceFile(_Row):
     processors_before: _Count | None = Field(None, description=f"a whole number from 1 to {MOST_PROCESSORS}")
 
 
-class _CourseFile(_Row):
+class _CourseFile(_JobRow):
     period_s: _Time
     capacities: list[_Count] = Field(min_length=1, description="a list of one or more whole numbers of processors")
     jobs: list[_JobOfCourse] = Field(min_length=1, description=_JOBS)
@@ -114,7 +122,7 @@ class GivenInstance:
 class GivenCourse:
     """What a course's file says. `names`: the jobs' ids as they are there."""
 
-    course: Course
+    sequence: CapacitySequence
     names: Mapping[str, JobName]
 
 
@@ -176,7 +184,7 @@ def _fit_before(path: Path | str, jobs: Sequence[_JobOfCourse], before: int, tol
         raise InputError(path, problem, "correct that, or the states of the jobs")
 
 
-def read_course(path: Path | str) -> GivenCourse:
+def read_integral(path: Path | str) -> GivenCourse:
     """The course of a JSON file. InputError names the file, the job, the key, the value and what it must be."""
     found = _read(path, _CourseFile)
     counts = found.capacities
@@ -187,7 +195,7 @@ def read_course(path: Path | str) -> GivenCourse:
     try:
         jobs = tuple(job.job() for job in found.jobs)
         new = frozenset(str(job.id) for job in found.jobs if job.state == NEW)
-        return GivenCourse(Course(found.period_s, tuple(counts), k, jobs, found.platform, new), names)
+        return GivenCourse(CapacitySequence(found.period_s, tuple(counts), k, jobs, found.platform, new), names)
     except ValueError as error:
         raise InputError(path, str(error), "correct k, or capacities") from None
 
@@ -202,12 +210,12 @@ def _most(path: Path | str, platform: int | None, processors: int, what: str) ->
 
 
 def _names(path: Path | str, jobs: Sequence[_JobOfCourse], most: int) -> dict[str, JobName]:
-    """The ids as they are in the file; InputError if one is there twice or a job is wider than `most` processors."""
+    """The ids as they are in the file; InputError if one appears twice or a job is wider than `most` processors."""
     names: dict[str, JobName] = {}
     for job in jobs:
         place = _place(path, job.id)
         if str(job.id) in names:
-            raise InputError(place, "the id is there twice", "give each job an id of its own")
+            raise InputError(place, "the id appears twice", "give each job an id of its own")
         names[str(job.id)] = job.id
         if job.processors > most:
             problem = f"processors must be <= {most}, all that there are, got {job.processors}"
@@ -215,7 +223,7 @@ def _names(path: Path | str, jobs: Sequence[_JobOfCourse], most: int) -> dict[st
     return names
 
 
-_File = TypeVar("_File", bound=_Row)
+_File = TypeVar("_File", bound=_JobRow)
 
 
 def _read(path: Path | str, model: type[_File]) -> _File:
@@ -233,7 +241,7 @@ def _read(path: Path | str, model: type[_File]) -> _File:
         raise _told(path, model, data, dict(first)) from None
 
 
-def _told(path: Path | str, model: type[_Row], data: dict[str, Any], error: dict[str, Any]) -> InputError:
+def _told(path: Path | str, model: type[_JobRow], data: dict[str, Any], error: dict[str, Any]) -> InputError:
     """pydantic's error, with the name of the job and what the key must be."""
     key, *rest = error["loc"]
     place: object = path
@@ -266,7 +274,7 @@ def _written(value: object) -> str:
     return json.dumps(value) if isinstance(value, float) else shown(value)
 
 
-def plan_json(plan: Plan, names: Mapping[str, JobName]) -> dict[str, Any]:
+def plan_json(plan: PeriodPlan, names: Mapping[str, JobName]) -> dict[str, Any]:
     """A plan and its goodput as JSON: one entry a job, in the instance's order, with the ids of the file."""
     return {
         "goodput": plan.goodput,
@@ -279,7 +287,7 @@ def plan_json(plan: Plan, names: Mapping[str, JobName]) -> dict[str, Any]:
     }
 
 
-def front_json(points: Sequence[FrontPoint], names: Mapping[str, JobName]) -> dict[str, Any]:
+def front_json(points: Sequence[ParetoPoint], names: Mapping[str, JobName]) -> dict[str, Any]:
     """The points of a front as JSON, with their plans."""
     return {
         "front": [{"min_yield": point.min_yield, **plan_json(point.plan, names)} for point in points],
@@ -287,7 +295,7 @@ def front_json(points: Sequence[FrontPoint], names: Mapping[str, JobName]) -> di
 
 
 def followed_json(followed: Followed, names: Mapping[str, JobName]) -> dict[str, Any]:
-    """A course, period by period, as JSON. Dates count from the beginning of the course."""
+    """A course, period by period, as JSON. Times count from the beginning of the course."""
     return {
         "goodput": followed.goodput,
         "min_yield": followed.min_yield,
@@ -306,7 +314,7 @@ def followed_json(followed: Followed, names: Mapping[str, JobName]) -> dict[str,
     }
 
 
-def _act_json(act: Act, names: Mapping[str, JobName], begin_s: float) -> dict[str, Any]:
+def _act_json(act: Assignment, names: Mapping[str, JobName], begin_s: float) -> dict[str, Any]:
     return {
         "id": names[act.job.id],
         "processors": act.job.processors,

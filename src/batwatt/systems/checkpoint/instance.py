@@ -1,6 +1,6 @@
 """What is planned: jobs that can be checkpointed, and a period between two changes of the number of processors.
 
-All times are in s, dates count from the beginning of the period. docs/checkpoint.md has the rules.
+Durations and times are in s; times count from the beginning of the period. docs/checkpoint.md has the rules.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class JobPhase:
     """A job does something from `begin_s` to `end_s`."""
 
     kind: Kind
@@ -96,23 +96,23 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class Assignment:
     """What becomes of a job in a period: `work_s` is W_i, `phases` what it does and when."""
 
     job: PeriodJob
     decision: Decision
     work_s: float
-    phases: tuple[Phase, ...]
+    phases: tuple[JobPhase, ...]
 
 
 @dataclass(frozen=True)
-class Plan:
+class PeriodPlan:
     """What becomes of every job of an instance, in its order; checkpoints after T_n end at `checkpoints_end_s` (D)."""
 
     instance: Instance
     method: str
     checkpoints_end_s: float
-    acts: tuple[Act, ...]
+    acts: tuple[Assignment, ...]
 
     @cached_property
     def work_processor_s(self) -> float:
@@ -125,7 +125,7 @@ class Plan:
         return self.work_processor_s / self.instance.most_processor_s
 
 
-def acts_of(instance: Instance, decisions: Sequence[Decision], end_s: float) -> tuple[Act, ...]:
+def acts_of(instance: Instance, decisions: Sequence[Decision], end_s: float) -> tuple[Assignment, ...]:
     """What follows from decisions for the jobs, in their order, if checkpoints end at `end_s`."""
     period_s = instance.period_s
     return tuple(_act(job, decision, end_s, period_s) for job, decision in zip(instance.jobs, decisions, strict=True))
@@ -153,19 +153,19 @@ def work_of(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -
     return min(work_s, job.left_s)
 
 
-def _act(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> Act:
+def _act(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> Assignment:
     if decision in ("stop", "wait"):
-        return Act(job, decision, 0.0, ())
+        return Assignment(job, decision, 0.0, ())
     work_s = max(work_of(job, decision, end_s, period_s), 0.0)
     begin_s, recovery_s = (end_s, job.recovery_s) if decision == "recover-later" else (0.0, ready_s(job))
     # a job may still recover when the period ends
-    phases = [Phase("recovery", begin_s, min(begin_s + recovery_s, period_s))]
+    phases = [JobPhase("recovery", begin_s, min(begin_s + recovery_s, period_s))]
     begin_s += recovery_s
     if work_s > 0.0:
-        phases.append(Phase("work", begin_s, begin_s + work_s))
+        phases.append(JobPhase("work", begin_s, begin_s + work_s))
     if decision in ("checkpoint", "checkpoint-again", "fill"):
         if work_s < job.left_s:
-            phases.append(Phase("checkpoint", end_s - job.checkpoint_s, end_s))
+            phases.append(JobPhase("checkpoint", end_s - job.checkpoint_s, end_s))
         else:
             decision = "end"
-    return Act(job, decision, work_s, tuple(phase for phase in phases if phase.end_s > phase.begin_s))
+    return Assignment(job, decision, work_s, tuple(phase for phase in phases if phase.end_s > phase.begin_s))

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.systems.checkpoint.instance import Decision, Instance, PeriodJob, Plan, State, acts_of, ready_s, work_of
+from batwatt.systems.checkpoint.instance import (
+    Decision,
+    Instance,
+    PeriodJob,
+    PeriodPlan,
+    State,
+    acts_of,
+    ready_s,
+    work_of,
+)
 from batwatt.systems.checkpoint.knapsack_kernel import BOTH, FIRST, NONE, SECOND, fill
 
 MOST_BYTES = 3 * 2**29
@@ -39,7 +48,7 @@ _COARSER = "let processors have a common divisor (nodes instead of cores)"
 _MUST_BE_WORTH_IT = ("recover", "recover-later", "checkpoint-again", "fill")
 
 
-class NoPlanError(ValueError):
+class NoPeriodPlanError(ValueError):
     """No plan meets what is asked for."""
 
 
@@ -61,7 +70,7 @@ class Least:
 
 @dataclass(frozen=True)
 class Knapsack:
-    """The knapsack of one date D at which checkpoints end; its solution is `table`.
+    """The knapsack of one time D at which checkpoints end; its solution is `table`.
 
     `jobs` are those that are looked at, in the order in which they are; `unit` processors count as one. `table[a, b]`
     is the useful work in processor s when a units are free for others than running jobs in [0, D[, and b units are
@@ -112,11 +121,11 @@ def plan(
     least: Mapping[str, Least] | None = None,
     refill: bool = False,
     skip_large: bool = False,
-) -> Plan:
+) -> PeriodPlan:
     """The plan with the most useful work, checkpoints after T_n ending together. Section 2 of the paper.
 
     `least`: what jobs must work, by their ids. `refill`: jobs may also work between checkpoints (docs/checkpoint.md).
-    O(J P^2) for each of the dates of `checkpoint_ends`.
+    O(J P^2) for each of the times of `checkpoint_ends`.
     Raises NoPlanError if nothing gives the least work; TooLargeError if tables would be too large, or too many, unless
     `skip_large`: then what takes too much memory is left out, and the plan may not be the best.
     """
@@ -136,27 +145,27 @@ def plan(
         if value > most:
             best, most = found, value
     if best is None:
-        raise NoPlanError("no plan gives every job as much work as is asked for")
+        raise NoPeriodPlanError("no plan gives every job as much work as is asked for")
     chosen = best.decisions(meanings(best.end_s, refill))
     # what was left out could not be of use
     decisions = [chosen.get(job.id, "wait") for job in instance.jobs]
-    return Plan(instance, "dp", best.end_s, acts_of(instance, decisions, best.end_s))
+    return PeriodPlan(instance, "dp", best.end_s, acts_of(instance, decisions, best.end_s))
 
 
 def check_time(instance: Instance, plans: int, least: Mapping[str, Least], refill: bool) -> None:
     """Raise TooLargeError if so many plans would take far too long."""
     jobs = list(_of_use(instance, least, refill))
-    dates = checkpoint_ends(instance, least, refill)
+    times = checkpoint_ends(instance, least, refill)
     unit = _unit(jobs)
     cells = ((instance.processors - instance.held) // unit + 1) * (instance.processors // unit + 1)
     # where checkpoints end at once, tables have one row
-    steps = plans * len(jobs) * ((len(dates) - 1) * cells + instance.processors // unit + 1)
+    steps = plans * len(jobs) * ((len(times) - 1) * cells + instance.processors // unit + 1)
     if steps > MOST_STEPS:
-        problem = f"{plans} plans with {len(dates)} dates each, of {len(jobs)} jobs and tables of {cells} cells"
+        problem = f"{plans} plans with {len(times)} times each, of {len(jobs)} jobs and tables of {cells} cells"
         raise TooLargeError(f"{problem}, take more than {MOST_STEPS:g} steps: {_COARSER}")
 
 
-def subset_sum(instance: Instance) -> Plan:
+def subset_sum(instance: Instance) -> PeriodPlan:
     """The plan that fills the most processors, whatever it costs. Section 2 of the paper.
 
     Raises NoPlanError if the checkpoints that it takes do not end within the period.
@@ -171,7 +180,7 @@ def subset_sum(instance: Instance) -> Plan:
     end_s = max((job.checkpoint_s for job in leaving), default=0.0)
     if end_s > instance.period_s:
         problem = f"checkpoints of jobs that are to stop take {end_s:g} s, the period has {instance.period_s:g} s"
-        raise NoPlanError(problem)
+        raise NoPeriodPlanError(problem)
     free = instance.processors - instance.held
     if end_s == 0.0:
         free += sum(job.processors for job in leaving)
@@ -189,36 +198,38 @@ def subset_sum(instance: Instance) -> Plan:
         if work_of(job, wanted, end_s, instance.period_s) > 0.0:
             decisions[job.id] = wanted
             free -= job.processors if wanted == at_once else 0
-    return Plan(instance, "subset-sum", end_s, acts_of(instance, [decisions[job.id] for job in instance.jobs], end_s))
+    return PeriodPlan(
+        instance, "subset-sum", end_s, acts_of(instance, [decisions[job.id] for job in instance.jobs], end_s)
+    )
 
 
 def checkpoint_ends(instance: Instance, least: Mapping[str, Least] | None = None, refill: bool = False) -> list[float]:
-    """The dates D to be looked at, ascending: 0, and those at which useful work may stop growing with D.
+    """The times D to be looked at, ascending: 0, and those at which useful work may stop growing with D.
 
-    These are the checkpoint times of running jobs and, of jobs with an end or with a `least` work, the dates from
+    These are the checkpoint times of running jobs and, of jobs with an end or with a `least` work, the times from
     which, or up to which, they can do that. O(J).
     """
     period_s = instance.period_s
-    dates = {0.0}
+    times = {0.0}
     for job in instance.jobs:
         runs = job.state == "running"
         if runs:
-            dates.add(job.checkpoint_s)
+            times.add(job.checkpoint_s)
         if math.isfinite(job.left_s):
-            dates.add(ready_s(job) + job.left_s)
+            times.add(ready_s(job) + job.left_s)
             if not runs:
-                dates.add(_latest(job, job.left_s, period_s))
+                times.add(_latest(job, job.left_s, period_s))
         wanted = None if least is None else least.get(job.id)
         if wanted is not None and wanted.work_s > 0.0:
             if runs or refill:
-                dates.add(_earliest(job, wanted.work_s))
+                times.add(_earliest(job, wanted.work_s))
             if not runs:
-                dates.add(_latest(job, wanted.work_s, period_s))
-    return sorted(date for date in dates if 0.0 <= date <= period_s)
+                times.add(_latest(job, wanted.work_s, period_s))
+    return sorted(time for time in times if 0.0 <= time <= period_s)
 
 
 def _earliest(job: PeriodJob, work_s: float) -> float:
-    """The first date D by which a job can work so long and be checkpointed; rounding must not miss it."""
+    """The first time D by which a job can work so long and be checkpointed; rounding must not miss it."""
     end_s = ready_s(job) + job.checkpoint_s + work_s
     while end_s - job.checkpoint_s - ready_s(job) < work_s:
         end_s += math.ulp(end_s)
@@ -226,7 +237,7 @@ def _earliest(job: PeriodJob, work_s: float) -> float:
 
 
 def _latest(job: PeriodJob, work_s: float, period_s: float) -> float:
-    """The last date D from which a job can recover and work so long; rounding must not miss it."""
+    """The last time D from which a job can recover and work so long; rounding must not miss it."""
     end_s = period_s - job.recovery_s - work_s
     while end_s >= 0.0 and period_s - end_s - job.recovery_s < work_s:
         end_s -= math.ulp(period_s)

@@ -14,16 +14,16 @@ from typing import Any
 from batwatt.model.hostset import HostSet
 from batwatt.scheduling.base import Job
 from batwatt.systems.checkpoint.fairness import Past
-from batwatt.systems.checkpoint.instance import Decision, Instance, PeriodJob, Plan, State
+from batwatt.systems.checkpoint.instance import Decision, Instance, PeriodJob, PeriodPlan, State
 from batwatt.systems.checkpoint.prepare import Prepared
-from batwatt.systems.checkpoint.spans import Saved, SpanScheduler
+from batwatt.systems.checkpoint.segments import CheckpointableJob, SegmentScheduler
 from batwatt.units import LAG_S
 
 FOREVER_S = 1e9
 """Length of a period without an end."""
 
 
-class CheckpointScheduler(SpanScheduler):
+class CheckpointScheduler(SegmentScheduler):
     """Checkpoints before a change, plans after it; subclasses choose by which rule."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
@@ -33,15 +33,15 @@ class CheckpointScheduler(SpanScheduler):
         values = [int(value) for _, value in self._steps]
         self.largest_change = max((abs(b - a) for a, b in pairwise(values)), default=0)
         """The most machines by which the capacity changes at once."""
-        self._starts: list[Saved] = []
+        self._starts: list[CheckpointableJob] = []
         """What is to come to machines as soon as these are free, in this order."""
-        self._later: list[Saved] = []
+        self._later: list[CheckpointableJob] = []
         """The same from `_later_s` on."""
         self._later_s = 0.0
         self._room = False
 
     @abstractmethod
-    def plan(self, instance: Instance, past: Callable[[], Mapping[str, Past]]) -> Plan:
+    def plan(self, instance: Instance, past: Callable[[], Mapping[str, Past]]) -> PeriodPlan:
         """The plan of a period; `past` gives what its jobs have done before."""
 
     @abstractmethod
@@ -54,7 +54,7 @@ class CheckpointScheduler(SpanScheduler):
         """
 
     @abstractmethod
-    def warning_s(self, tasks: Iterable[Saved]) -> float:
+    def warning_s(self, tasks: Iterable[CheckpointableJob]) -> float:
         """How long before a change it is told that one comes, for jobs that may be running then."""
 
     @property
@@ -63,12 +63,13 @@ class CheckpointScheduler(SpanScheduler):
         """k: the most machines by which the capacity may change at once, as far as is known."""
 
     def came(self) -> None:
-        """See `SpanScheduler`."""
+        """See `SegmentScheduler`."""
         self._room = True
 
-    # dates ------------------------------------------------------------------------------------------------------
+    # times ------------------------------------------------------------------------------------------------------
 
-    def _go_on(self, now_s: float) -> None:
+    def process_events(self, now_s: float) -> None:
+        """See `CapacityScheduler`."""
         step_s = self._step_s()
         if self._warned_s() <= now_s + LAG_S:
             self._announce(step_s, now_s)
@@ -87,11 +88,11 @@ class CheckpointScheduler(SpanScheduler):
             return math.inf
         return step_s - self.warning_s(self.tasks())
 
-    def _wake(self, date_s: float, now_s: float) -> None:
+    def _wake(self, time_s: float, now_s: float) -> None:
         # what is nearer is done now: Batsim's clock may be ahead of what it tells
-        if now_s + LAG_S < date_s < math.inf and date_s not in self._calls:
-            self._calls.add(date_s)
-            self.bs.wake_me_up_at(date_s)
+        if now_s + LAG_S < time_s < math.inf and time_s not in self._calls:
+            self._calls.add(time_s)
+            self.bs.wake_me_up_at(time_s)
 
     def _nearly_saved(self, now_s: float) -> bool:
         """Whether a checkpoint is to end just now, as those before a change do."""
@@ -100,16 +101,16 @@ class CheckpointScheduler(SpanScheduler):
         )
 
     def _begin_checkpoints(self, now_s: float) -> None:
-        """Begin the checkpoints whose date has come."""
+        """Begin the checkpoints whose time has come."""
         for task in self._running():
             if task.checkpoint_at_s is None or task.checkpoint_at_s > now_s + LAG_S or task.doing == "recovery":
                 continue
             task.checkpoint_at_s = None
-            # what ends within the lag of dates needs none
+            # what ends within the lag of times needs none
             if task.doing == "work" and task.rest_s(now_s) > LAG_S:
                 self.kill(task, "checkpoint" if task.checkpoint_s > 0.0 else "leave")
 
-    def _running(self) -> list[Saved]:
+    def _running(self) -> list[CheckpointableJob]:
         """What is on machines and is not being killed, in the order of submission."""
         return _in_order(task for task in self.tasks() if not task.dying)
 
@@ -119,7 +120,7 @@ class CheckpointScheduler(SpanScheduler):
         """A change comes at `step_s`: choose who is checkpointed before it."""
         self._announced = True
         jobs: list[PeriodJob] = []
-        able: dict[str, Saved] = {}
+        able: dict[str, CheckpointableJob] = {}
         unable = 0
         for task in self._running():
             if task.leaves or (task.doing == "work" and task.rest_s(now_s) <= step_s - now_s):
@@ -179,7 +180,7 @@ class CheckpointScheduler(SpanScheduler):
             held -= task.width
             self.kill(task, "lose")
 
-    def _before(self, task: Saved, now_s: float) -> PeriodJob:
+    def _before(self, task: CheckpointableJob, now_s: float) -> PeriodJob:
         """A job as it is at a change."""
         if task.doing == "waiting":
             return _waiting_job(task)
@@ -188,7 +189,7 @@ class CheckpointScheduler(SpanScheduler):
         rest_s = max(0.0, task.part_s + task.recovery_s - now_s) if task.doing == "recovery" else 0.0
         return _job(task, "checkpointed", recovering_s=rest_s)
 
-    def _obey(self, task: Saved, decision: Decision, now_s: float) -> None:
+    def _obey(self, task: CheckpointableJob, decision: Decision, now_s: float) -> None:
         if decision == "run":
             if task.doing == "paused":
                 self.work(task)
@@ -208,7 +209,7 @@ class CheckpointScheduler(SpanScheduler):
 
     # carrying out -----------------------------------------------------------------------------------------------
 
-    def _carry_out(self) -> None:
+    def apply(self) -> None:
         """Switch machines, let start what is to, and use what is free."""
         if self._pending:
             return
@@ -241,7 +242,7 @@ class CheckpointScheduler(SpanScheduler):
         elif fleet.serving < self.alive:
             self._serve(fleet.idle(False)[: self.alive - fleet.serving], True)
 
-    def _start(self, task: Saved) -> bool:
+    def _start(self, task: CheckpointableJob) -> bool:
         places = self.fleet.place(task, self.bs.time(), 0, len(self.fleet), True, blind=True)
         if places is None:
             return False
@@ -265,7 +266,7 @@ class CheckpointScheduler(SpanScheduler):
         if self._step_s() < math.inf:
             self._recover_on(now_s)
 
-    def _idle(self) -> list[Saved]:
+    def _idle(self) -> list[CheckpointableJob]:
         """What waits, and is not to come to machines soon."""
         taken = {task.number for task in (*self._starts, *self._later)}
         return [task for task in self.waiting.values() if task.number not in taken]
@@ -276,7 +277,7 @@ class CheckpointScheduler(SpanScheduler):
             if self._works_s(task, now_s) >= self._step_s() and task.width <= self._free():
                 self._start(task)
 
-    def _begin(self, waiting: list[Saved], room: int, now_s: float) -> None:
+    def _begin(self, waiting: list[CheckpointableJob], room: int, now_s: float) -> None:
         """Let some jobs begin on so many machines, as is best until the next change."""
         if not waiting:
             return
@@ -295,7 +296,7 @@ class CheckpointScheduler(SpanScheduler):
             free += min(0, leaving - sum(task.width for task in self._later))
         return free
 
-    def _at_risk(self, task: Saved, now_s: float) -> bool:
+    def _at_risk(self, task: CheckpointableJob, now_s: float) -> bool:
         """Whether the next change would find a job, that runs or begins now, with work that is not saved."""
         step_s = self._step_s()
         if step_s == math.inf or task.leaves or task.checkpoint_at_s is not None or task.doing == "checkpoint":
@@ -305,7 +306,7 @@ class CheckpointScheduler(SpanScheduler):
             return False  # it works for nothing before, or ends
         return self._announced or task.checkpoint_s > step_s - works_s - LAG_S
 
-    def _works_s(self, task: Saved, now_s: float) -> float:
+    def _works_s(self, task: CheckpointableJob, now_s: float) -> float:
         """From when on a job works that does, recovers, or begins now."""
         if task.doing == "recovery":
             return task.part_s + task.recovery_s
@@ -325,12 +326,12 @@ class CheckpointScheduler(SpanScheduler):
             task.alone_s = self._alone_s(task, now_s)
         self._counted_s = now_s
 
-    def _alone_s(self, task: Saved, now_s: float) -> float:
+    def _alone_s(self, task: CheckpointableJob, now_s: float) -> float:
         """How long a job could have worked alone since its submission: where it fitted."""
         since_s = max(self._counted_s, task.submit_s)
         return task.alone_s + (max(now_s - since_s, 0.0) if task.width <= self.alive else 0.0)
 
-    def _past(self, tasks: Iterable[Saved], now_s: float) -> dict[str, Past]:
+    def _past(self, tasks: Iterable[CheckpointableJob], now_s: float) -> dict[str, Past]:
         return {task.name: Past(max(task.done_s(now_s), 0.0), self._alone_s(task, now_s)) for task in tasks}
 
     # giving up --------------------------------------------------------------------------------------------------
@@ -340,7 +341,8 @@ class CheckpointScheduler(SpanScheduler):
         for task in [task for task in self.waiting.values() if task.width > self._most()]:
             self.refuse(task)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """See `CapacityScheduler`."""
         self._give_up(self._leave_waiting())
         for task in self._running():
             if task.doing == "paused":
@@ -348,19 +350,22 @@ class CheckpointScheduler(SpanScheduler):
             else:
                 self.kill(task, "lose")
 
-    def _hopeless(self) -> tuple[list[Job], str]:
+    def unrunnable(self) -> tuple[list[Job], str]:
+        """See `CapacityScheduler`."""
         fleet = self.fleet
         if fleet.tasks or self._pending or self._starts or self._later or bool((fleet.in_service & ~fleet.ready).any()):
             return [], ""
         return self._leave_waiting(), "no machines are left for them"
 
 
-def _in_order(tasks: Iterable[Saved]) -> list[Saved]:
+def _in_order(tasks: Iterable[CheckpointableJob]) -> list[CheckpointableJob]:
     """In the order of submission."""
     return sorted(tasks, key=lambda task: task.number)
 
 
-def _job(task: Saved, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0) -> PeriodJob:
+def _job(
+    task: CheckpointableJob, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0
+) -> PeriodJob:
     """A job as a plan sees it: without an end, since others get what it leaves free before the next change."""
     return PeriodJob(
         id=task.name,
@@ -372,7 +377,7 @@ def _job(task: Saved, state: State, *, checkpoint_s: float | None = None, recove
     )
 
 
-def _waiting_job(task: Saved) -> PeriodJob:
+def _waiting_job(task: CheckpointableJob) -> PeriodJob:
     """The same of one that waits; there are many, and most have waited before."""
     if task.waits_as is None:
         task.waits_as = _job(task, "stopped")

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from batwatt.systems.checkpoint.fairness import NOTHING, Past, alone_in, fair
-from batwatt.systems.checkpoint.instance import Act, Instance, PeriodJob, Phase, Plan, State
+from batwatt.systems.checkpoint.instance import Assignment, Instance, JobPhase, PeriodJob, PeriodPlan, State
 from batwatt.systems.checkpoint.period_plan import plan, subset_sum
 from batwatt.systems.checkpoint.prepare import Cover, Objective, prepare
 
@@ -18,7 +18,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 
 @dataclass(frozen=True)
-class Course:
+class CapacitySequence:
     """Periods of `period_s` s with `capacities` processors, which change by up to `k`. Raises ValueError.
 
     `jobs` are as before the first period; the stopped ones among them whose ids are in `new` have never run, and need
@@ -46,13 +46,13 @@ class Course:
 class Period:
     """A period of a course: its plan, the jobs that were `prepared` for the next change, and what that leaves.
 
-    `begin_s` counts from the beginning of the course, dates in `acts` from the beginning of the period.
+    `begin_s` counts from the beginning of the course, times in `acts` from the beginning of the period.
     """
 
     begin_s: float
-    plan: Plan
+    plan: PeriodPlan
     prepared: frozenset[str]
-    acts: tuple[Act, ...]
+    acts: tuple[Assignment, ...]
 
     @property
     def work_processor_s(self) -> float:
@@ -69,7 +69,7 @@ class Period:
 class Followed:
     """A course, period by period."""
 
-    course: Course
+    sequence: CapacitySequence
     periods: tuple[Period, ...]
     past: Mapping[str, Past]
 
@@ -82,7 +82,7 @@ class Followed:
     @cached_property
     def yields(self) -> dict[str, float]:
         """The yield of each job."""
-        return {job.id: self.past[job.id].job_yield for job in self.course.jobs}
+        return {job.id: self.past[job.id].job_yield for job in self.sequence.jobs}
 
     @property
     def min_yield(self) -> float:
@@ -91,7 +91,7 @@ class Followed:
 
 
 def follow(
-    course: Course,
+    sequence: CapacitySequence,
     *,
     method: Method = "dp",
     objective: Objective | None = None,
@@ -105,18 +105,18 @@ def follow(
     is the target of `fairness.fair` (of no meaning for subset sum). Raises ValueError, NoPlanError.
     """
     objective = objective or ("all" if method == "subset-sum" else "cheapest")
-    states: dict[str, State] = {job.id: job.state for job in course.jobs}
-    ran = {job.id for job in course.jobs} - course.new
-    left = {job.id: job.left_s for job in course.jobs}
-    past = {job.id: NOTHING for job in course.jobs}
+    states: dict[str, State] = {job.id: job.state for job in sequence.jobs}
+    ran = {job.id for job in sequence.jobs} - sequence.new
+    left = {job.id: job.left_s for job in sequence.jobs}
+    past = {job.id: NOTHING for job in sequence.jobs}
     periods = []
-    for number, processors in enumerate(course.capacities):
+    for number, processors in enumerate(sequence.capacities):
         jobs = tuple(
             replace(job, state=states[job.id], left_s=left[job.id], recovery_s=job.recovery_s if job.id in ran else 0.0)
-            for job in course.jobs
+            for job in sequence.jobs
             if left[job.id] > 0.0
         )
-        instance = Instance(course.period_s, processors, jobs)
+        instance = Instance(sequence.period_s, processors, jobs)
         if method == "subset-sum":
             chosen = subset_sum(instance)
         elif min_yield > 0.0:
@@ -124,9 +124,9 @@ def follow(
         else:
             chosen = plan(instance, refill=refill)
         acts, prepared = chosen.acts, frozenset[str]()
-        if number + 1 < len(course.capacities):
-            acts, prepared = _prepared(course, chosen, objective, cover)
-        periods.append(Period(number * course.period_s, chosen, prepared, acts))
+        if number + 1 < len(sequence.capacities):
+            acts, prepared = _prepared(sequence, chosen, objective, cover)
+        periods.append(Period(number * sequence.period_s, chosen, prepared, acts))
         for act in acts:
             name = act.job.id
             left[name] -= act.work_s
@@ -135,12 +135,12 @@ def follow(
             running = act.decision in ("run", "recover", "recover-later")
             states[name] = "checkpointed" if name in prepared else "running" if running else "stopped"
             past[name] = past[name].then(act.work_s, alone_in(act.job, instance, past[name]))
-    return Followed(course, tuple(periods), past)
+    return Followed(sequence, tuple(periods), past)
 
 
 def _prepared(
-    course: Course, chosen: Plan, objective: Objective, cover: Cover
-) -> tuple[tuple[Act, ...], frozenset[str]]:
+    sequence: CapacitySequence, chosen: PeriodPlan, objective: Objective, cover: Cover
+) -> tuple[tuple[Assignment, ...], frozenset[str]]:
     """Checkpoints at the end of the period: who takes one, and what is left of the jobs' work then."""
     instance = chosen.instance
     unfinished = [act for act in chosen.acts if act.work_s < act.job.left_s]
@@ -151,31 +151,31 @@ def _prepared(
     held = sum(act.job.processors for act in running)
     able_names = {job.id for job in able}
     unable = held - sum(job.processors for job in able)
-    if unable > max(instance.processors - course.k, 0):
+    if unable > max(instance.processors - sequence.k, 0):
         first = next(act.job for act in running if act.job.id not in able_names)
         problem = f"job {first.id} has no time for a checkpoint of {first.checkpoint_s:g} s before the next change"
         raise ValueError(f"{problem}: the period of {instance.period_s:g} s is too short")
     left = {act.job.id: replace(act.job, left_s=act.job.left_s - act.work_s) for act in unfinished}
     # what has run once must recover next time
-    recovery_s = {job.id: job.recovery_s for job in course.jobs}
+    recovery_s = {job.id: job.recovery_s for job in sequence.jobs}
     found = prepare(
         [replace(left[job.id], recovery_s=recovery_s[job.id]) for job in able],
         [left[job.id] for job in others],
-        course.period_s,
+        sequence.period_s,
         instance.processors - unable,
-        min(course.k, instance.processors - unable),
+        min(sequence.k, instance.processors - unable),
         objective=objective,
-        platform=(course.platform or max(course.capacities)) - unable,
+        platform=(sequence.platform or max(sequence.capacities)) - unable,
         cover=cover,
     )
     acts = tuple(_checkpointed(act, instance.period_s) if act.job.id in found.ids else act for act in chosen.acts)
     return acts, found.ids
 
 
-def _checkpointed(act: Act, period_s: float) -> Act:
+def _checkpointed(act: Assignment, period_s: float) -> Assignment:
     """The last stretch of work ends in a checkpoint."""
     *before, work = act.phases
     begin_s = period_s - act.job.checkpoint_s
-    phases = [*before, Phase("work", work.begin_s, begin_s), Phase("checkpoint", begin_s, period_s)]
+    phases = [*before, JobPhase("work", work.begin_s, begin_s), JobPhase("checkpoint", begin_s, period_s)]
     kept = tuple(phase for phase in phases if phase.end_s > phase.begin_s)
     return replace(act, work_s=begin_s - work.begin_s, phases=kept)

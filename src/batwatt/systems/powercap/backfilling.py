@@ -27,10 +27,10 @@ class Start(NamedTuple):
 
 
 class Placement(ABC):
-    """Base of placements; `timeless` if the passing of time alone never makes it start a job."""
+    """Base of placements; `time_invariant` if the passing of time alone never makes it start a job."""
 
     name = ""
-    timeless = False
+    time_invariant = False
 
     @abstractmethod
     def place(self, cluster: Cluster) -> list[Start]:
@@ -51,7 +51,7 @@ def _take(starts: list[Start], waiting: Waiting, free: int) -> int:
 class FirstFit(Placement):
     """First-Fit: walk the queue in order and start every job that fits the free servers."""
 
-    timeless = True
+    time_invariant = True
 
     def place(self, cluster: Cluster) -> list[Start]:
         """Jobs that fit, in order; none is reserved for, so wide jobs can wait long."""
@@ -77,7 +77,7 @@ class EasyBackfilling(Placement):
     not count). A job behind it starts now if it ends by then, or uses only hosts that the head will not need.
     """
 
-    timeless = True
+    time_invariant = True
 
     def __init__(self) -> None:
         # (epoch, head, shadow time, spare hosts) of a pass that started nothing
@@ -93,11 +93,11 @@ class EasyBackfilling(Placement):
             return starts
         count = free.bit_count()
         last = self._last
-        if last is not None and last[0] == cluster.epoch and last[1] is head and queue.static:
+        if last is not None and last[0] == cluster.version and last[1] is head and queue.time_invariant:
             # only submissions since the last pass: who was refused then is refused now, as the window shrinks
-            if queue.fresh:
-                queue.fresh.sort(key=_sort_key)
-                self._backfill(starts, queue.fresh, free, microseconds(last[2] - now_s), last[3])
+            if queue.new:
+                queue.new.sort(key=_sort_key)
+                self._backfill(starts, queue.new, free, microseconds(last[2] - now_s), last[3])
             return starts
         if head.hosts <= count:
             for waiting in chain((head,), in_order):
@@ -120,7 +120,7 @@ class EasyBackfilling(Placement):
             chosen = {start.waiting.serial for start in starts}
             candidates = (waiting for waiting in candidates if waiting.serial not in chosen)
         self._backfill(starts, candidates, free, window_s, extra)
-        self._last = None if starts else (cluster.epoch, head, shadow_s, extra)
+        self._last = None if starts else (cluster.version, head, shadow_s, extra)
         return starts
 
     @staticmethod

@@ -1,8 +1,8 @@
-"""What the scheduler knows of the machine: its own books, kept from its decisions and from what it is told.
+"""The state of the hosts as the scheduler tracks it, from its decisions and from Batsim's messages.
 
 Sets of hosts are integer masks (`batwatt.model.hostset`). A host is in exactly one of `idle`, `busy`, `asleep`,
-`waking`, `falling` (going to sleep); `draining` hosts are busy or idle ones that will be put to sleep once a kill has
-taken effect; `unavailable` lies over all of these. `epoch` counts the changes of what is free and of what runs.
+`switching_on`, `switching_off`; `draining` hosts are busy or idle ones that will be put to sleep once a kill has taken
+effect; `unavailable` lies over all of these. `version` counts the changes of what is free and of what runs.
 `needed_share` is the largest share of its walltime at the fastest speed that a job has needed so far.
 """
 
@@ -53,10 +53,10 @@ class Cluster:
         self.platform = platform
         self.now_s = 0.0
         self.idle = self.everyone
-        self.busy = self.asleep = self.waking = self.falling = 0
+        self.busy = self.asleep = self.switching_on = self.switching_off = 0
         self.draining = 0
         self.unavailable = 0
-        self.epoch = 0
+        self.version = 0
         self.running: dict[str, Running] = {}
         self.ends = Ends()
         self.needed_share: float | None = None
@@ -71,7 +71,7 @@ class Cluster:
     @property
     def locked(self) -> int:
         """Hosts whose state nobody may change now: in transition, draining or unavailable."""
-        return self.waking | self.falling | self.draining | self.unavailable
+        return self.switching_on | self.switching_off | self.draining | self.unavailable
 
     def start(self, waiting: Waiting, mask: int) -> Running:
         """A job starts."""
@@ -79,7 +79,7 @@ class Cluster:
         self.idle &= ~mask
         self.busy |= mask
         self.running[waiting.job.id] = run
-        self.epoch += 1
+        self.version += 1
         run.ticket = self.ends.add(run.deadline_s, run.serial, run.hosts)
         if self.platform is not None:
             run.speed_flops = self.slowest(mask)
@@ -89,7 +89,7 @@ class Cluster:
         """A job ended, in whatever way."""
         run = self.running.pop(job_id, None)
         if run is not None:
-            self.epoch += 1
+            self.version += 1
             self.busy &= ~run.mask
             self.idle |= run.mask
             self.ends.remove(run.ticket)
@@ -105,16 +105,16 @@ class Cluster:
         """DVFS at once, or the beginning of a transition (`pstate` is then where it leads)."""
         platform = self.platform
         assert platform is not None
-        self.epoch += 1
+        self.version += 1
         for host in hostset.ids(mask):
             bit = 1 << host
             sleeps = platform.hosts[host].sleep_of
             if pstate in sleeps:
                 self.idle &= ~bit
-                self.falling |= bit
+                self.switching_off |= bit
             elif self.asleep & bit:
                 self.asleep &= ~bit
-                self.waking |= bit
+                self.switching_on |= bit
             self.pstate[host] = pstate
         for run in self.running.values():
             if run.mask & mask:
@@ -124,15 +124,15 @@ class Cluster:
 
     def arrived(self, mask: int) -> None:
         """Transitions ended."""
-        self.epoch += 1
-        self.idle |= mask & self.waking
-        self.asleep |= mask & self.falling
-        self.waking &= ~mask
-        self.falling &= ~mask
+        self.version += 1
+        self.idle |= mask & self.switching_on
+        self.asleep |= mask & self.switching_off
+        self.switching_on &= ~mask
+        self.switching_off &= ~mask
 
     def set_available(self, mask: int, available: bool) -> None:
         """Hosts came back or went away."""
-        self.epoch += 1
+        self.version += 1
         self.unavailable = self.unavailable & ~mask if available else self.unavailable | mask
         for run in self.running.values():
             if run.mask & mask:

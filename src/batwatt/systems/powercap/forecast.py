@@ -10,12 +10,12 @@ import numpy as np
 from batwatt.model.series import Series
 
 
-class Forecast:
+class EnvelopeForecast:
     """The caps of the next `steps` steps of a series, each with a random relative error.
 
-    The cap k steps ahead is told as P x (1 + error x sqrt(k) x z), at least 0 W, with z standard normal: the error is
-    the standard deviation of the next step's, and grows as that of a random walk. The draws depend on `seed` and on the
-    date only, so that equal questions get equal answers; 0 is an exact forecast. Raises ValueError.
+    The forecast k steps ahead is P x (1 + error x sqrt(k) x z), at least 0 W, with z standard normal: the error is the
+    standard deviation of the next step's, and grows as that of a random walk. The draws depend on `seed` and on the
+    time only, so that equal questions get equal answers; 0 is an exact forecast. Raises ValueError.
     """
 
     def __init__(self, series: Series, steps: int, error: float = 0.0, seed: int = 0) -> None:

@@ -33,7 +33,7 @@ class Frugal(Response):
     - F2 Needed: at most as many are awake as running and waiting jobs ask for, and as many more as the widest job so
       far, so that a job to come need not wait for a transition. Most efficient first, ties by id.
     - F3 Headroom: an idle server stays awake, or is woken, only while all that are awake, at their slowest states, and
-      those asleep need at most (1 - headroom) x cap and, with a forecast, the least of the caps foretold.
+      those asleep need at most (1 - headroom) x cap and, with a forecast, the least of the caps forecast.
       A fall to that is followed by slowing down, without a kill. If those that fall asleep draw so much meanwhile that
       the cap is exceeded in this step, more idle ones go, least efficient first, where that frees power.
     - F4 Slow before kill: idle servers run at their slowest state; before a job is killed, so do running ones.
@@ -79,8 +79,8 @@ class Frugal(Response):
         _slow_down(plan)
         to_wake = self._choose(plan, cap_w)
         _kill_until(plan, watts, cap_w)
-        if plan.foretold_w:
-            _kill_ahead(plan, watts, plan.foretold_w[0])
+        if plan.forecast_w:
+            _kill_ahead(plan, watts, plan.forecast_w[0])
         for server in to_wake:
             state = plan.hosts[server].compute[-1]
             if plan.power_w + plan.state_power_w(server, state) - plan.power_of(server) <= cap_w + NOISE_W:
@@ -103,7 +103,7 @@ class Frugal(Response):
         slow_w = math.fsum(watts.slow[server] if server in kept else watts.sleep[server] for server in watts.ids)
         off_w = math.fsum(watts.off[server] if server in kept else watts.sleep[server] for server in watts.ids)
         wanted = sum(run.hosts for run in plan.running) + sum(asked) + self._widest
-        limit_w = min(((1.0 - self.headroom) * cap_w, *plan.foretold_w))
+        limit_w = min(((1.0 - self.headroom) * cap_w, *plan.forecast_w))
         lacking = max(asked, default=0) - count
         help_wanted = at_least(sum(asked), self.backlog * len(watts.efficient))
         stay: list[int] = []

@@ -1,6 +1,6 @@
 """Queue orders: which waiting job has priority (powercap paper, section V-B).
 
-An order is one formula over submission date (s), walltime (s) and number of hosts; the smallest key goes first, ties
+An order is one formula over submission time (s), walltime (s) and number of hosts; the smallest key goes first, ties
 go to the earlier submission. Jobs may be numbers or vectors: write formulas that work for both. Formulas take times as
 whole microseconds, which are exact, so that equal keys are equal floats.
 """
@@ -25,10 +25,10 @@ def _walltime(jobs: Jobs) -> Any:
 
 
 class Order(ABC):
-    """Base of queue orders; `static` if the key does not depend on the date (then the queue stays sorted)."""
+    """Base of queue orders; `time_invariant` if the key does not depend on the time (then the queue stays sorted)."""
 
     name = ""
-    static = True
+    time_invariant = True
 
     @abstractmethod
     def key(self, jobs: Jobs, now_s: float) -> Any:
@@ -37,10 +37,10 @@ class Order(ABC):
 
 @register("order", "fcfs")
 class Fcfs(Order):
-    """First come, first served: by date of submission."""
+    """First come, first served: by time of submission."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Submission date in s."""
+        """Submission time in s."""
         return jobs.submit_s
 
 
@@ -49,7 +49,7 @@ class Lcfs(Order):
     """Last come, first served: latest submission first."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Minus the submission date in s."""
+        """Minus the submission time in s."""
         return -jobs.submit_s
 
 
@@ -75,7 +75,7 @@ class Descending(Order):
 class Slowdown(Order):
     """Largest slowdown first, (wait + walltime) / walltime: what Eq. 6 becomes while a job waits."""
 
-    static = False
+    time_invariant = False
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
         """Minus the slowdown if the job started now and used its walltime; 1 without walltime."""

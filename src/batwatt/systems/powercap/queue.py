@@ -35,7 +35,7 @@ class Columns:
 class OrderLike(Protocol):
     """What the queue needs of an order."""
 
-    static: bool
+    time_invariant: bool
 
     def key(self, jobs: Any, now_s: float) -> Any:
         """Smallest first; `jobs` is one `Waiting` or the `Columns` of all."""
@@ -59,16 +59,16 @@ class Waiting:
 class Queue:
     """Waiting jobs; ties of the order's key go to the earlier submission, then to the earlier arrival.
 
-    With a static order (its key does not depend on the date) the rows are kept sorted; otherwise they are in order of
-    arrival and sorted when asked for. `rows` are all jobs, `fresh` those added since whoever decides last cleared it;
-    `static` tells whether the order of two jobs never changes.
+    With a static order (its key does not depend on the time) the rows are kept sorted; otherwise they are in order of
+    arrival and sorted when asked for. `rows` are all jobs, `new` those added since whoever decides last cleared it;
+    `time_invariant` tells whether the order of two jobs never changes.
     """
 
     def __init__(self, order: OrderLike) -> None:
         self._order = order
-        self.static = order.static
+        self.time_invariant = order.time_invariant
         self._serial = 0
-        self.fresh: list[Waiting] = []
+        self.new: list[Waiting] = []
         self._keys: list[tuple[float, float, int]] = []
         self.rows: list[Waiting] = []
         self._hosts = array("q")
@@ -87,7 +87,7 @@ class Queue:
         self._known = None
         self._serial += 1
         row = Waiting(job, self._serial)
-        if self.static:
+        if self.time_invariant:
             row.sort_key = (float(self._order.key(row, 0.0)), row.submit_s, row.serial)
         keys, key = self._keys, row.sort_key
         if not keys or key > keys[-1]:
@@ -103,7 +103,7 @@ class Queue:
             self._hosts.insert(index, row.hosts)
             self._walltime.insert(index, row.walltime_s)
             self._submit.insert(index, row.submit_s)
-        self.fresh.append(row)
+        self.new.append(row)
 
     def remove(self, row: Waiting) -> None:
         """Take a row out."""
@@ -120,7 +120,7 @@ class Queue:
         )
 
     def _now(self, now_s: float) -> tuple[Floats, Floats]:
-        """The keys and the submissions of all rows; kept until the queue or the date changes."""
+        """The keys and the submissions of all rows; kept until the queue or the time changes."""
         if self._known is None or self._known[0] != now_s:
             vectors = self._vectors()
             keys = np.asarray(self._order.key(vectors, now_s), dtype=np.float64) + np.zeros(len(self.rows))
@@ -129,7 +129,7 @@ class Queue:
 
     def ordered(self, now_s: float) -> Iterator[Waiting]:
         """All jobs in order, as far as they are asked for; the queue may not change meanwhile."""
-        if self.static or len(self.rows) < 2:
+        if self.time_invariant or len(self.rows) < 2:
             return iter(self.rows)
         return self._sorted(now_s, np.arange(len(self.rows)))
 
@@ -139,7 +139,7 @@ class Queue:
         As far as they are asked for; the queue may not change meanwhile.
         """
         rows, count = self.rows, len(self.rows)
-        if count < LONG and self.static:
+        if count < LONG and self.time_invariant:
             return (
                 row
                 for row, hosts, walltime_s in zip(rows, self._hosts, self._walltime, strict=True)
@@ -154,7 +154,7 @@ class Queue:
         # the arrays cannot grow while a view of them exists
         del hosts
         indices = np.flatnonzero(fits)
-        return (rows[i] for i in indices) if self.static else self._sorted(now_s, indices)
+        return (rows[i] for i in indices) if self.time_invariant else self._sorted(now_s, indices)
 
     def _sorted(self, now_s: float, indices: Indices) -> Iterator[Waiting]:
         """The rows of rising indices in order, sorted a few at a time: seldom are more than the first ones wanted."""
@@ -210,7 +210,7 @@ class Ends:
         for index, (end_s, _, hosts) in enumerate(rows):
             free += hosts
             if free >= needed:
-                # runs that end at that very date release their hosts, too
+                # runs that end at that very time release their hosts, too
                 for later_s, _, more in rows[index + 1 :]:
                     if later_s > end_s:
                         break

@@ -68,7 +68,7 @@ class IdleDegradation(Response):
     descending = True
 
     def steady(self, plan: Plan, cap_w: float) -> bool:
-        """It does not look at the date."""
+        """It does not look at the time."""
         return True
 
     def respond(self, plan: Plan, cap_w: float) -> None:
@@ -185,7 +185,7 @@ class HighestFlopsLowestDeadline(Response):
         self.turns = turns
 
     def steady(self, plan: Plan, cap_w: float) -> bool:
-        """Only Eq. 7, for what is above the cap, looks at the date."""
+        """Only Eq. 7, for what is above the cap, looks at the time."""
         return not plan.exceeds(cap_w)
 
     def respond(self, plan: Plan, cap_w: float) -> None:

@@ -1,6 +1,6 @@
 """The base of our schedulers: a queue order, a placement and a response composed into a pybatsim scheduler.
 
-A subclass names its parts; options given as JSON pick others. The base keeps the books (`Cluster`), wakes at each step
+A subclass names its parts; options given as JSON pick others. The base tracks the hosts (`Cluster`), wakes at each step
 of the envelope, carries out what the parts decide and never acts on part of a message: it decides in
 `onNoMoreEvents`, first the response if a step begins, then the placement. It runs unchanged on the embedded engine
 and on a real Batsim.
@@ -27,7 +27,7 @@ from batwatt.systems.powercap import frugal  # noqa: F401  (registers its respon
 from batwatt.systems.powercap.backfilling import EasyBackfilling, Placement
 from batwatt.systems.powercap.cluster import Cluster, Running
 from batwatt.systems.powercap.envelope import EventInjector, FileInjector, Injector
-from batwatt.systems.powercap.forecast import Forecast
+from batwatt.systems.powercap.forecast import EnvelopeForecast
 from batwatt.systems.powercap.orders import Fcfs, Order
 from batwatt.systems.powercap.queue import Queue
 from batwatt.systems.powercap.responses import NoConfiguration, Response
@@ -95,14 +95,16 @@ class EnvelopeScheduler(Scheduler):
             return EventInjector()
         return FileInjector(given if isinstance(given, Series) else read_series(given))
 
-    def _make_forecast(self) -> Forecast | None:
+    def _make_forecast(self) -> EnvelopeForecast | None:
         chosen = self.settings
         if not chosen.forecast_steps:
             return None
         if not isinstance(self.injector, FileInjector):
             problem = "only the file of an envelope can be forecast, and only for a response"
             raise InputError("option 'forecast_steps'", problem, "give an envelope, or 0 steps")
-        return Forecast(self.injector.series, chosen.forecast_steps, chosen.forecast_error, chosen.forecast_seed)
+        return EnvelopeForecast(
+            self.injector.series, chosen.forecast_steps, chosen.forecast_error, chosen.forecast_seed
+        )
 
     @property
     def needs_dynamic_jobs(self) -> bool:
@@ -208,8 +210,8 @@ class EnvelopeScheduler(Scheduler):
             # once all work is over nothing is changed any more, however long the envelope
             stepped = injector.due(now_s) and not self._done()
             if stepped:
-                foretold_w = self.forecast.after(now_s) if self.forecast else ()
-                acted = self._respond(self.the_response.respond, foretold_w) or acted
+                forecast_w = self.forecast.after(now_s) if self.forecast else ()
+                acted = self._respond(self.the_response.respond, forecast_w) or acted
             acted = self._place() or acted
             # jobs that are being killed still hold their servers: what is left can be known only afterwards
             settled = injector.cap_w is not None and not self._killing and not self._done()
@@ -226,10 +228,10 @@ class EnvelopeScheduler(Scheduler):
 
     # carrying out decisions ---------------------------------------------------------------------------------------
 
-    def _respond(self, change: Callable[[Plan, float], None], foretold_w: tuple[float, ...] = ()) -> bool:
+    def _respond(self, change: Callable[[Plan, float], None], forecast_w: tuple[float, ...] = ()) -> bool:
         injector, cluster = self.injector, self.cluster
         assert injector is not None and injector.cap_w is not None
-        plan = Plan(cluster, foretold_w)
+        plan = Plan(cluster, forecast_w)
         change(plan, injector.cap_w)
         kills: list[Job] = []
         doomed = 0
@@ -292,12 +294,17 @@ class EnvelopeScheduler(Scheduler):
     def _place(self) -> bool:
         cluster, queue = self.cluster, self.queue
         if not queue.rows:
-            queue.fresh.clear()
+            queue.new.clear()
             return False
-        if not queue.fresh and cluster.epoch == self._placed and queue.static and self.the_placement.timeless:
+        if (
+            not queue.new
+            and cluster.version == self._placed
+            and queue.time_invariant
+            and self.the_placement.time_invariant
+        ):
             return False
         starts = self.the_placement.place(cluster)
-        queue.fresh.clear()
+        queue.new.clear()
         for start in starts:
             job = start.waiting.job
             queue.remove(start.waiting)
@@ -309,7 +316,7 @@ class EnvelopeScheduler(Scheduler):
                     self._delays += 1
             job.allocation = HostSet(start.mask)
             self.bs.execute_job(job)
-        self._placed = cluster.epoch
+        self._placed = cluster.version
         return bool(starts)
 
     def _work_flops(self, run: Running) -> float:
@@ -339,11 +346,11 @@ class EnvelopeScheduler(Scheduler):
         """Ask to be woken at the next step, as long as there is something to wait for."""
         injector, cluster = self.injector, self.cluster
         assert injector is not None
-        changing = cluster.waking | cluster.falling | cluster.draining
+        changing = cluster.switching_on | cluster.switching_off | cluster.draining
         at_rest = not cluster.running and not changing and not self._killing
         if injector.over and idle_step and not changing and not self._killing:
             # the cap holds for ever, and neither part could do anything: nor can they later, unless time alone matters
-            waits = len(self.queue) and not (self.queue.static and self.the_placement.timeless)
+            waits = len(self.queue) and not (self.queue.time_invariant and self.the_placement.time_invariant)
             self._settled = at_rest or (self._steady and not waits)
             self._count_idle_step()
         hopeless = not cluster.unavailable or self.bs.no_more_external_events

@@ -47,21 +47,21 @@ Decision = SetPState | Kill
 class Plan:
     """The servers' states as a response changes them, starting from the present (line 2 of Algorithm 1).
 
-    `queue` are the waiting jobs; `foretold_w` the caps of the next steps in W, if the scheduler has a forecast.
+    `queue` are the waiting jobs; `forecast_w` the caps of the next steps in W, if the scheduler has a forecast.
     """
 
-    def __init__(self, cluster: Cluster, foretold_w: tuple[float, ...] = ()) -> None:
+    def __init__(self, cluster: Cluster, forecast_w: tuple[float, ...] = ()) -> None:
         if cluster.platform is None:
             raise InputError("option 'platform'", "a response needs speeds and watts", "give the XML file")
         self.hosts = cluster.platform.hosts
         self.kinds = cluster.platform.kinds
         self.now_s = cluster.now_s
         self.queue = cluster.queue
-        self.foretold_w = foretold_w
+        self.forecast_w = forecast_w
         self.locked = cluster.locked
         self.asleep = cluster.asleep
-        self.waking = cluster.waking
-        self.falling = cluster.falling
+        self.switching_on = cluster.switching_on
+        self.switching_off = cluster.switching_off
         self.busy = cluster.busy
         self.running = list(cluster.running.values())
         self.before = list(cluster.pstate)
@@ -118,9 +118,9 @@ class Plan:
         bit = 1 << host.id
         final_w = host.pstates[state].full_w
         sleep = host.sleep_of.get(state)
-        if self.falling & bit and sleep:
+        if self.switching_off & bit and sleep:
             return host.falling_w(sleep)
-        if self.waking & bit:
+        if self.switching_on & bit:
             on = max((host.pstates[sleep.switch_on].full_w for sleep in host.sleeps), default=0.0)
             return max(final_w, on)
         if self.asleep & bit:

@@ -10,10 +10,10 @@ import numpy as np
 from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner
 
 
-class FirstFit(MachinePlanner):
+class FirstFitStrategy(MachinePlanner):
     """Each job goes to the first machine, by index, that has enough cores free; else it waits.
 
-    When cores become free, the waiting jobs are looked at by release date, ties in the order of arrival, and each that
+    When cores become free, the waiting jobs are looked at by release time, ties in the order of arrival, and each that
     fits somewhere starts there. The machines with the highest indices go first (FirstFitAware), or with `rng` random
     ones (FirstFitUnaware); the lowest that are off come back first. What ran on a machine that goes waits again and
     starts from zero.
@@ -45,14 +45,14 @@ class FirstFit(MachinePlanner):
         self._told: list[int] = []
         self._dropped: list[int] = []
 
-    def advance(self, date_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
+    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
         """See `MachinePlanner`."""
         self._told, self._dropped = [], []
-        self._happen(date_s)
+        self._happen(time_s)
         if alive is not None and alive != len(self._alive):
             self._change(alive)
             self._looked_at = sorted(self._alive, key=lambda m: self._rank[m])
-            self._fill(date_s)
+            self._fill(time_s)
         for job in arrivals:
             self._jobs.append(job)
             self._machine.append(-1)
@@ -60,7 +60,7 @@ class FirstFit(MachinePlanner):
             most = max((self._free[m] for m in self._alive), default=0)
             before = job.run_s < job.length_s
             if job.cores < most or (job.cores == most and (before or not (self._published and self._running))):
-                self._start(job, date_s)
+                self._start(job, time_s)
             elif before and self._published:
                 self._dropped.append(job.number)
             else:
@@ -71,12 +71,12 @@ class FirstFit(MachinePlanner):
         """See `MachinePlanner`."""
         return self._dropped
 
-    def ended(self, number: int, date_s: float) -> Sequence[int]:
+    def ended(self, number: int, time_s: float) -> Sequence[int]:
         """See `MachinePlanner`."""
         self._told = []
         if number in self._running:
             self._end(number)
-            self._fill(date_s)
+            self._fill(time_s)
         else:
             self._gone.add(number)
         return self._told
@@ -93,8 +93,8 @@ class FirstFit(MachinePlanner):
         """See `MachinePlanner`."""
         return self._alive
 
-    def _happen(self, date_s: float) -> None:
-        while self._ends and self._ends[0][0] <= date_s:
+    def _happen(self, time_s: float) -> None:
+        while self._ends and self._ends[0][0] <= time_s:
             end_s, machine, number = heapq.heappop(self._ends)
             # a kill or an early end leaves its event behind
             if number in self._running and self._machine[number] == machine and self._end_s[number] == end_s:
@@ -125,7 +125,7 @@ class FirstFit(MachinePlanner):
     def _wait(self, job: MachineJob) -> None:
         heapq.heappush(self._waiting.setdefault(job.cores, []), (job.release_s, job.number))
 
-    def _fill(self, date_s: float) -> None:
+    def _fill(self, time_s: float) -> None:
         """Start what waits and fits."""
         while True:
             most = max((self._free[m] for m in self._alive), default=0)
@@ -135,16 +135,16 @@ class FirstFit(MachinePlanner):
             job = self._jobs[first[1]]
             heapq.heappop(self._waiting[job.cores])
             if job.number not in self._gone:
-                self._start(job, date_s)
+                self._start(job, time_s)
 
-    def _start(self, job: MachineJob, date_s: float) -> None:
+    def _start(self, job: MachineJob, time_s: float) -> None:
         """Start a job on the first machine that has room for it; there is one."""
         free = self._free
         machine = next(m for m in self._looked_at if free[m] >= job.cores)
         free[machine] -= job.cores
         number = job.number
         self._machine[number] = machine
-        self._end_s[number] = end_s = date_s + job.run_s
+        self._end_s[number] = end_s = time_s + job.run_s
         self._running.add(number)
         heapq.heappush(self._ends, (end_s, machine, number))
         self._told.append(number)

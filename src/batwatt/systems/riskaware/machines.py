@@ -1,4 +1,4 @@
-"""What a scheduler of machines keeps books of: the machines, and the jobs that are or were on them."""
+"""What a scheduler of machines tracks: the machines, and the jobs that are or were on them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from batwatt.scheduling.base import Job
-from batwatt.scheduling.machine_stock import grouped
+from batwatt.scheduling.machine_groups import grouped
 from batwatt.systems.riskaware.strategy import MachineJob
 
 
 @dataclass(slots=True)
-class Work:
+class ManagedJob:
     """A job from its submission to its end, whatever it is called each time that it runs."""
 
     plan: MachineJob
@@ -41,10 +41,10 @@ class Machine:
         self.on = self.wanted = True
         self.changing = False
         self.arrived = 0
-        self.queue: deque[Work] = deque()
+        self.queue: deque[ManagedJob] = deque()
 
 
-def take_stock(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[Machine], int | None, int]:
+def build_machines(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[Machine], int | None, int]:
     """The machines, and the p-states of sleep and of work, as `grouped` has them."""
     members, off_state, on_state = grouped(hosts, switch)
     return [Machine(sum(1 << number for number in numbers)) for numbers in members], off_state, on_state

@@ -2,8 +2,8 @@
 
 A machine is all hosts with the same property `machine`, or a host if there is none. How many machines are alive is a
 series that the scheduler follows step by step. A subclass gives the planner; the base hands it the jobs and the steps
-at their nominal dates, starts and kills jobs, submits killed ones again (from zero), and switches machines off and on.
-It never acts on part of a message, and runs unchanged on the embedded engine and on a real Batsim, whose dates lag
+at their nominal times, starts and kills jobs, submits killed ones again (from zero), and switches machines off and on.
+It never acts on part of a message, and runs unchanged on the embedded engine and on a real Batsim, whose times lag
 behind the nominal ones by a few microseconds: a start waits for the ends and switches that it depends on.
 """
 
@@ -21,7 +21,7 @@ from batwatt.model.hostset import HostSet
 from batwatt.model.workload import RELEASE, REMAINDER
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler
-from batwatt.systems.riskaware.machines import Machine, Work, take_stock
+from batwatt.systems.riskaware.machines import Machine, ManagedJob, build_machines
 from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner
 from batwatt.units import LAG_S
 
@@ -42,8 +42,8 @@ class MachineScheduler(CapacityScheduler):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        self._works: dict[str, Work] = {}
-        self._by_number: list[Work] = []
+        self._works: dict[str, ManagedJob] = {}
+        self._by_number: list[ManagedJob] = []
         self._arrived: list[_Arrival] = []
         self._ended: list[tuple[int, float]] = []
         self._live = 0
@@ -67,7 +67,7 @@ class MachineScheduler(CapacityScheduler):
         """Take stock of the machines."""
         super().onSimulationBegins()
         hosts = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
-        self.machines, self._off_state, self._on_state = take_stock(hosts, self.settings.switch)
+        self.machines, self._off_state, self._on_state = build_machines(hosts, self.settings.switch)
         self.cores = self.machines[0].hosts.bit_count()
         checked_capacity(self.capacity, len(self.machines), self.capacity.source)
         self._machine_of_host = {
@@ -112,7 +112,7 @@ class MachineScheduler(CapacityScheduler):
         self._live -= 1
         self._ended.append((work.plan.number, self.bs.time()))
 
-    def _submit_again(self, work: Work) -> None:
+    def _submit_again(self, work: ManagedJob) -> None:
         """Register the job anew, whole."""
         old = work.job
         new_id = f"{work.first_name}#{work.runs}"
@@ -148,24 +148,25 @@ class MachineScheduler(CapacityScheduler):
         if remark:
             self.logger.warning("%s", remark)
 
-    def _over(self) -> bool:
+    def finished(self) -> bool:
+        """See `CapacityScheduler`."""
         return not (self._more_jobs or self._live or any(work.hosts for work in self._works.values()))
 
     # the planner ------------------------------------------------------------------------------------------------
 
-    def _go_on(self, now_s: float) -> None:
-        """Hand over, date by date, the steps and the jobs of this message, after the ends before them."""
-        told: list[int] = []
+    def process_events(self, now_s: float) -> None:
+        """Hand over, time by time, the steps and the jobs of this message, after the ends before them."""
+        decisions: list[int] = []
         dropped: list[int] = []
         until_s = 0.0
-        for number, date_s in self._ended:
+        for number, time_s in self._ended:
             end_s = self.planner.end_s(number)
-            if end_s > date_s + LAG_S:
-                told += self.planner.ended(number, date_s)
+            if end_s > time_s + LAG_S:
+                decisions += self.planner.ended(number, time_s)
             else:
                 until_s = max(until_s, end_s)
         if until_s > 0.0:
-            told += self.planner.advance(until_s)
+            decisions += self.planner.advance(until_s)
         self._ended.clear()
         arrived = sorted(self._arrived, key=lambda arrival: (arrival.submit_s, arrival.release_s, arrival.tie))
         self._arrived.clear()
@@ -173,19 +174,19 @@ class MachineScheduler(CapacityScheduler):
         while True:
             step_s = self._step_s()
             submit_s = arrived[position].submit_s if position < len(arrived) else math.inf
-            date_s = min(step_s, submit_s)
-            if date_s > now_s + LAG_S:
+            time_s = min(step_s, submit_s)
+            if time_s > now_s + LAG_S:
                 break
-            alive = self._step() if step_s == date_s else None
+            alive = self._step() if step_s == time_s else None
             batch: list[MachineJob] = []
-            while position < len(arrived) and arrived[position].submit_s == date_s:
+            while position < len(arrived) and arrived[position].submit_s == time_s:
                 batch.append(self._take(arrived[position]))
                 position += 1
-            told += self.planner.advance(max(date_s, until_s), alive, batch)
+            decisions += self.planner.advance(max(time_s, until_s), alive, batch)
             dropped += self.planner.dropped()
             if alive is not None:
-                self._want_alive()
-        self._hear(told)
+                self._update_wanted()
+        self._receive(decisions)
         self._drop(dropped)
 
     def _drop(self, dropped: list[int]) -> None:
@@ -201,16 +202,16 @@ class MachineScheduler(CapacityScheduler):
     def _take(self, arrival: _Arrival) -> MachineJob:
         release_s, _, job, length_s, run_s, _ = arrival
         plan = MachineJob(len(self._by_number), release_s, length_s, run_s, job.requested_resources)
-        work = self._works[job.id] = Work(plan, job, first_name=job.id, early=run_s < length_s)
+        work = self._works[job.id] = ManagedJob(plan, job, first_name=job.id, early=run_s < length_s)
         self._by_number.append(work)
         self._live += 1
         return plan
 
-    def _hear(self, told: list[int]) -> None:
+    def _receive(self, decisions: list[int]) -> None:
         """What is told in one message, in order: a job may start, be killed and start again elsewhere."""
         kills: list[Job] = []
         works = self._by_number
-        for number in told:
+        for number in decisions:
             if number >= 0:
                 works[number].wanted = True
                 continue
@@ -219,7 +220,7 @@ class MachineScheduler(CapacityScheduler):
             if work.hosts and not work.dying:
                 work.dying = True
                 kills.append(work.job)
-        for number in dict.fromkeys(told):
+        for number in dict.fromkeys(decisions):
             if number >= 0 and works[number].wanted:
                 place = self.planner.machine_of(number)
                 self.machines[place].queue.append(works[number])
@@ -227,7 +228,7 @@ class MachineScheduler(CapacityScheduler):
         if kills:
             self.bs.kill_jobs(kills)
 
-    def _want_alive(self) -> None:
+    def _update_wanted(self) -> None:
         alive = set(self.planner.machines_alive())
         for number, machine in enumerate(self.machines):
             machine.wanted = number in alive
@@ -236,7 +237,7 @@ class MachineScheduler(CapacityScheduler):
 
     # carrying out -----------------------------------------------------------------------------------------------
 
-    def _carry_out(self) -> None:
+    def apply(self) -> None:
         """Switch what can be switched, then start what can start."""
         self._switch()
         for number in sorted(self._due):
@@ -266,7 +267,7 @@ class MachineScheduler(CapacityScheduler):
 
     def _start(self, number: int, machine: Machine) -> None:
         """Start the jobs that are due on a machine, as far as they are here and their cores are free."""
-        left: deque[Work] = deque()
+        left: deque[ManagedJob] = deque()
         for work in machine.queue:
             if not work.wanted or self.planner.machine_of(work.plan.number) != number:
                 continue  # killed, and perhaps due elsewhere
@@ -284,7 +285,8 @@ class MachineScheduler(CapacityScheduler):
 
     # giving up --------------------------------------------------------------------------------------------------
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """See `CapacityScheduler`."""
         running = [work for work in self._works.values() if work.hosts and not work.dying]
         for work in running:
             work.dying = True
@@ -293,7 +295,8 @@ class MachineScheduler(CapacityScheduler):
         if running:
             self.bs.kill_jobs([work.job for work in running])
 
-    def _hopeless(self) -> tuple[list[Job], str]:
+    def unrunnable(self) -> tuple[list[Job], str]:
+        """See `CapacityScheduler`."""
         if self.planner.machines_alive():
             return [], ""
         waiting = self._leave_waiting()

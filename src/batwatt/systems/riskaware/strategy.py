@@ -26,17 +26,17 @@ class MachineJob:
 class MachinePlanner(ABC):
     """Plans jobs of exactly known lengths on `machines` machines of `cores` cores.
 
-    Its dates are nominal, in s, and never go back: a job that it starts at s ends at s + `run_s`. At one date it looks
+    Its times are nominal, in s, and never go back: a job that it starts at s ends at s + `run_s`. At one time it looks
     at the jobs that start, then at those that end, then at a change of the machines, then at arrivals. What it tells
     is a sequence in which number n stands for the start of job n on `machine_of(n)`, and -1 - n for its kill.
     """
 
     @abstractmethod
-    def advance(self, date_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
-        """Go on to a date; `alive`: so many machines from then on (None: as before). Arrivals by release date."""
+    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
+        """Go on to a time; `alive`: so many machines from then on (None: as before). Arrivals by release time."""
 
     @abstractmethod
-    def ended(self, number: int, date_s: float) -> Sequence[int]:
+    def ended(self, number: int, time_s: float) -> Sequence[int]:
         """A job ended before it was planned to, or though it was killed (then it waits for nothing any more)."""
 
     def dropped(self) -> Sequence[int]:
@@ -60,5 +60,5 @@ class MachinePlanner(ABC):
         return ""
 
     def tie(self, name: str) -> Any:
-        """Which of the jobs that are released at one date comes first; `name` is the id within the workload."""
+        """Which of the jobs that are released at one time comes first; `name` is the id within the workload."""
         return name

@@ -1,6 +1,6 @@
 """What the target strategies of the riskaware paper do, compiled; docs/riskaware.md has the rules.
 
-At one date starts come first, then ends, then a change of the number of machines, then arrivals. Sections 4.3 to 4.5.
+At one time starts come first, then ends, then a change of the number of machines, then arrivals. Sections 4.3 to 4.5.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from batwatt.systems.riskaware.target_tables import (
     ALIVE,
     ALWAYS,
     CORES,
+    DECISIONS,
     DISTANCE,
     DROP,
     EMPTY,
@@ -29,7 +30,6 @@ from batwatt.systems.riskaware.target_tables import (
     RESTATED,
     RUNNING,
     START,
-    TOLD,
     USABLE,
     WORST,
     Tables,
@@ -173,39 +173,39 @@ def _map(tables: Tables, job: int, target: int, distance: int, now_s: float, dro
 
 @inlined
 def _tell(tables: Tables, what: int) -> None:
-    tables.told[tables.counts[TOLD]] = what
-    tables.counts[TOLD] += 1
+    tables.decisions[tables.counts[DECISIONS]] = what
+    tables.counts[DECISIONS] += 1
 
 
 @inlined
 def _happen(tables: Tables, until_s: float) -> None:
-    """Starts and ends that are planned until a date."""
+    """Starts and ends that are planned until a time."""
     counts = tables.counts
     machines = len(tables.first)
     while counts[EVENTS] and tables.when[0] <= until_s:
-        date_s, job = tables.when[0], tables.what[0] & (1 << JOB_BITS) - 1
+        time_s, job = tables.when[0], tables.what[0] & (1 << JOB_BITS) - 1
         kind, m = divmod(tables.what[0] >> JOB_BITS, machines)
         pop(tables)
         state = tables.state[job]
         if tables.machine[job] != m:
             continue
-        if kind == START and state != RUNNING and state != OVER and tables.start_s[job] == date_s:
+        if kind == START and state != RUNNING and state != OVER and tables.start_s[job] == time_s:
             if state == PLANNED:
                 _tell(tables, job)
             tables.state[job] = RUNNING
             tables.waiting[m] -= 1
-        elif kind == END and state == RUNNING and tables.end_s[job] == date_s:
+        elif kind == END and state == RUNNING and tables.end_s[job] == time_s:
             tables.state[job] = OVER
-            _stretched(tables, job, date_s)
+            _stretched(tables, job, time_s)
         else:
             continue
-        trim(tables, m, date_s)
+        trim(tables, m, time_s)
         _adapt(tables)
 
 
 @inlined
 def _change(tables: Tables, alive: int, jobs: int, now_s: float) -> None:
-    """So many machines are alive from now on: kill what runs on others, map all that waits anew, by release date.
+    """So many machines are alive from now on: kill what runs on others, map all that waits anew, by release time.
 
     With `PAPER` nothing happens if there are more, unless all were usable and U is above the threshold.
     """
@@ -252,7 +252,7 @@ def advance(tables: Tables, until_s: float, change: int, known: int, jobs: int) 
     running since: it goes to the first machine that has room for it. With `DROP` it is over if it cannot start now.
     """
     counts = tables.counts
-    counts[TOLD] = 0
+    counts[DECISIONS] = 0
     _happen(tables, until_s)
     while counts[LOWEST] < known and tables.state[counts[LOWEST]] == OVER:
         counts[LOWEST] += 1
@@ -273,14 +273,14 @@ def advance(tables: Tables, until_s: float, change: int, known: int, jobs: int) 
 def end_early(tables: Tables, job: int, jobs: int, now_s: float) -> None:
     """A job ended before it was planned to: what waits on its machine is planned anew there, by planned start."""
     counts = tables.counts
-    counts[TOLD] = 0
+    counts[DECISIONS] = 0
     m = tables.machine[job]
     tables.state[job] = OVER
     _stretched(tables, job, now_s)
     if m < 0:
         return
     # what waits there, by start and then number; nothing is told yet, so there is room for it
-    order, count = tables.told, 0
+    order, count = tables.decisions, 0
     for other in range(counts[LOWEST], jobs):
         if tables.machine[other] == m and tables.state[other] == PLANNED:
             i = count

@@ -4,7 +4,7 @@ A *profile* is the number of cores of a machine that are in use, as a step funct
 `since[base[m] + k]` on, for k from `first[m]` to `last[m]`, where the last is 0 for ever. Profiles have room for
 `size[m]` steps, one behind the other in half of a store: one that is full moves behind the last, and when the half is
 full all move to the other one. So the store is as large as all jobs that are not over need together. Planned starts and
-ends are events, ordered by date, starts before ends, machine and job.
+ends are events, ordered by time, starts before ends, machine and job.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FAR = 32
 """So many steps of a profile may be over before it is moved."""
 PLANNED, RUNNING, RESTATED, OVER = 0, 1, 2, 3
 """States of a job: planned; running; running, to be announced again after a re-mapping; over."""
-ALIVE, USABLE, EVENTS, TOLD, LOWEST, STORED = range(6)
+ALIVE, USABLE, EVENTS, DECISIONS, LOWEST, STORED = range(6)
 """Counts: machines alive, machines usable (M_use), events in the heap, what there is to tell, first job not over, steps
 of the store up to the end of the last profile."""
 WORST, LOW, HIGH, LIMIT = range(4)
@@ -70,10 +70,10 @@ class Tables(NamedTuple):
     state: np.ndarray
     """(J,)."""
     when: np.ndarray
-    """(E,), dates of the heap's events."""
+    """(E,), times of the heap's events."""
     what: np.ndarray
     """(E,), of the events: (kind times machines plus machine), and the job in the lower `JOB_BITS`."""
-    told: np.ndarray
+    decisions: np.ndarray
     """(3 J,), what came of a step, in order: job j started (j) or was killed (-1 - j)."""
     counts: np.ndarray
     reals: np.ndarray
@@ -84,11 +84,11 @@ class Tables(NamedTuple):
 
 
 @inlined
-def add(tables: Tables, date_s: float, kind: int, machine: int, job: int) -> None:
+def add(tables: Tables, time_s: float, kind: int, machine: int, job: int) -> None:
     """Note an event without putting it in its place."""
     i = tables.counts[EVENTS]
     tables.counts[EVENTS] = i + 1
-    tables.when[i] = date_s
+    tables.when[i] = time_s
     tables.what[i] = (kind * len(tables.first) + machine) << JOB_BITS | job
 
 
@@ -96,21 +96,21 @@ def add(tables: Tables, date_s: float, kind: int, machine: int, job: int) -> Non
 def rise(tables: Tables, i: int) -> None:
     """Move event i up to its place."""
     when, what = tables.when, tables.what
-    date_s, code = when[i], what[i]
+    time_s, code = when[i], what[i]
     while i > 0:
         parent = (i - 1) // 2
-        if when[parent] < date_s or (when[parent] == date_s and what[parent] < code):
+        if when[parent] < time_s or (when[parent] == time_s and what[parent] < code):
             break
         when[i], what[i] = when[parent], what[parent]
         i = parent
-    when[i], what[i] = date_s, code
+    when[i], what[i] = time_s, code
 
 
 @inlined
 def sink(tables: Tables, i: int) -> None:
     """Move event i down to its place."""
     when, what, count = tables.when, tables.what, tables.counts[EVENTS]
-    date_s, code = when[i], what[i]
+    time_s, code = when[i], what[i]
     while True:
         child = 2 * i + 1
         if child >= count:
@@ -118,11 +118,11 @@ def sink(tables: Tables, i: int) -> None:
         right = child + 1
         if right < count and (when[right] < when[child] or (when[right] == when[child] and what[right] < what[child])):
             child = right
-        if date_s < when[child] or (date_s == when[child] and code < what[child]):
+        if time_s < when[child] or (time_s == when[child] and code < what[child]):
             break
         when[i], what[i] = when[child], what[child]
         i = child
-    when[i], what[i] = date_s, code
+    when[i], what[i] = time_s, code
 
 
 @inlined

@@ -70,7 +70,7 @@ class Targets(MachinePlanner):
         """Start and end of a job as planned now."""
         return float(self._tables.start_s[number]), float(self._tables.end_s[number])
 
-    def advance(self, date_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
+    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
         """See `MachinePlanner`."""
         if alive is not None and not self._begun:
             self._begin(alive)
@@ -89,15 +89,15 @@ class Targets(MachinePlanner):
             self._area_by_category += float(areas @ tables.category[known:jobs])
             self._known = jobs
         changed = alive is not None and alive != tables.counts[at.ALIVE]
-        advance(tables, date_s, alive if changed else -1, known, jobs)
-        return tables.told[: tables.counts[at.TOLD]].tolist()
+        advance(tables, time_s, alive if changed else -1, known, jobs)
+        return tables.decisions[: tables.counts[at.DECISIONS]].tolist()
 
-    def ended(self, number: int, date_s: float) -> Sequence[int]:
+    def ended(self, number: int, time_s: float) -> Sequence[int]:
         """See `MachinePlanner`."""
         self._reserve(self._known)
         tables = self._tables
-        end_early(tables, number, self._known, date_s)
-        return tables.told[: tables.counts[at.TOLD]].tolist()
+        end_early(tables, number, self._known, time_s)
+        return tables.decisions[: tables.counts[at.DECISIONS]].tolist()
 
     def dropped(self) -> Sequence[int]:
         """See `MachinePlanner`."""
@@ -144,7 +144,7 @@ class Targets(MachinePlanner):
         steps = at.store_of(len(tables.first), live)
         if jobs > len(tables.state):
             tables = _grown(tables, _JOBS, 2 * jobs)
-        if 3 * jobs + 3 > len(tables.told):
+        if 3 * jobs + 3 > len(tables.decisions):
             tables = _grown(tables, ("told",), 6 * jobs)
         if int(tables.counts[at.EVENTS]) + 2 * live + 4 > len(tables.when):
             tables = _grown(tables, _EVENTS, 2 * (int(tables.counts[at.EVENTS]) + 2 * live + 4))
@@ -183,7 +183,7 @@ def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int) -> T
         state=np.zeros(jobs, whole),
         when=np.zeros(4 * jobs, real),
         what=np.zeros(4 * jobs, whole),
-        told=np.zeros(4 * jobs, whole),
+        decisions=np.zeros(4 * jobs, whole),
         counts=np.zeros(6, whole),
         reals=np.zeros(4, real),
         settings=np.zeros(7, whole),

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from batwatt.errors import InputError
-from batwatt.scheduling.fleet import Task
+from batwatt.scheduling.fleet import JobState
 
 
-class WaitingFor:
-    """Who waits for whom. Names are full ids of the workload, such as `w0!17`."""
+class Dependencies:
+    """Which jobs wait for which. Names are full ids of the workload, such as `w0!17`."""
 
     def __init__(self) -> None:
         self._open: set[str] = set()
         self._done: set[str] = set()
         self._lost: set[str] = set()
-        self._held: dict[str, list[Task]] = {}
+        self._held: dict[str, list[JobState]] = {}
 
-    def submitted(self, task: Task, depends: object) -> bool:
+    def submitted(self, task: JobState, depends: object) -> bool:
         """A job arrived, `depends` being the ids that it names; False if one of them was lost.
 
         `task.missing` says how many it waits for. Raises InputError if `depends` is no list of ids.
@@ -35,7 +35,7 @@ class WaitingFor:
                 self._held.setdefault(name, []).append(task)
         return True
 
-    def ended(self, task: Task, success: bool) -> list[Task]:
+    def ended(self, task: JobState, success: bool) -> list[JobState]:
         """A job is over: those that waited for it, to go on (if they miss nothing more), or to be refused."""
         self._open.discard(task.name)
         (self._done if success else self._lost).add(task.name)
@@ -44,7 +44,7 @@ class WaitingFor:
             other.missing -= 1
         return [other for other in waited if not (success and other.missing)]
 
-    def no_more(self) -> tuple[list[str], list[Task]]:
+    def no_more(self) -> tuple[list[str], list[JobState]]:
         """No job comes any more: the names that never came, and the jobs that miss nothing but those."""
         unknown = [name for name in self._held if name not in self._open]
         ready = []
@@ -55,13 +55,13 @@ class WaitingFor:
                     ready.append(task)
         return unknown, ready
 
-    def leave(self) -> list[Task]:
+    def leave(self) -> list[JobState]:
         """Take out all that wait for others, in the order of their arrival."""
         held = self.held()
         self._held.clear()
         return held
 
-    def held(self) -> list[Task]:
+    def held(self) -> list[JobState]:
         """All that wait for others, in the order of their arrival."""
         held = {task.number: task for tasks in self._held.values() for task in tasks if not task.refused}
         return [held[number] for number in sorted(held)]

@@ -5,60 +5,60 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from batwatt.scheduling.fleet import Task
-from batwatt.scheduling.foresight import Forecast
-from batwatt.systems.varcap.queues import Buckets, Line, Range
+from batwatt.scheduling.fleet import JobState
+from batwatt.scheduling.foresight import CapacityForecast
+from batwatt.systems.varcap.queues import BucketQueue, Range, WaitingQueue
 from batwatt.systems.varcap.terminations import Termination
 
-MakeLine = Callable[[], Line]
+MakeQueue = Callable[[], WaitingQueue]
 
 
-class Scheme:
+class MappingPolicy:
     """Lines of waiting jobs, each with its machines; those below `stable` are never terminated."""
 
-    lines: list[Line]
+    queues: list[WaitingQueue]
     ranges: list[Range]
     stable = 0
 
-    def line_of(self, task: Task) -> int:
+    def queue_of(self, task: JobState) -> int:
         """Which line a task waits in."""
         return 0
 
     def follow(self, capacity: int) -> None:
         """So many machines are in service from now on."""
 
-    def most_machines(self, line: int, capacity: int) -> int:
+    def most_machines(self, queue: int, capacity: int) -> int:
         """How many machines of a line can be in service under a capacity."""
-        return min(capacity, self.ranges[line].high)
+        return min(capacity, self.ranges[queue].high)
 
 
-class Base(Scheme):
+class Base(MappingPolicy):
     """One line, from the safest machine."""
 
-    def __init__(self, machines: int, make_line: MakeLine) -> None:
-        self.lines = [make_line()]
+    def __init__(self, machines: int, make_queue: MakeQueue) -> None:
+        self.queues = [make_queue()]
         self.ranges = [Range(0, machines)]
 
 
-class LongShort(Scheme):
+class LongShort(MappingPolicy):
     """Long jobs on the stable machines only, short ones from the least safe machine on."""
 
-    def __init__(self, machines: int, make_line: MakeLine, stable: int) -> None:
+    def __init__(self, machines: int, make_queue: MakeQueue, stable: int) -> None:
         self.stable = stable
-        self.lines = [make_line(), make_line()]
+        self.queues = [make_queue(), make_queue()]
         self.ranges = [Range(0, stable), Range(0, machines, upwards=False)]
 
-    def line_of(self, task: Task) -> int:
-        """See `Scheme`."""
+    def queue_of(self, task: JobState) -> int:
+        """See `MappingPolicy`."""
         return 0 if task.long else 1
 
 
-class JobSizeOrder(Scheme):
+class JobSizeOrder(MappingPolicy):
     """The longest job first, from the safest machine."""
 
     def __init__(self, machines: int) -> None:
-        self._line = Buckets(lambda task: -task.assumed_s)
-        self.lines = [self._line]
+        self._queue = BucketQueue(lambda task: -task.assumed_s)
+        self.queues = [self._queue]
         self.ranges = [Range(0, machines)]
 
 
@@ -71,17 +71,17 @@ class TwoMode(JobSizeOrder):
         self._middle = (low + high) / 2.0
 
     def follow(self, capacity: int) -> None:
-        """See `Scheme`."""
+        """See `MappingPolicy`."""
         rising = capacity <= self._middle
-        self._line.turn(forwards=rising)
+        self._queue.turn(forwards=rising)
         self.ranges = [Range(0, self._machines, upwards=rising)]
 
 
 @dataclass(frozen=True)
-class Parts:
+class Components:
     """What a scheduler is made of: one without a forecast knows no future, one that `migrates` moves jobs first."""
 
-    scheme: Scheme
+    mapping: MappingPolicy
     termination: Termination
-    forecast: Forecast | None = None
+    forecast: CapacityForecast | None = None
     migrates: bool = False

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from batwatt.scheduling.fleet import Fleet, Places, Task
+from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.systems.varcap.terminations import Termination
 
 
 @dataclass
-class Moves:
+class Migrations:
     """What becomes of the tasks of the machines that leave: moved, or killed."""
 
-    moved: list[Task] = field(default_factory=list)
-    killed: list[Task] = field(default_factory=list)
+    moved: list[JobState] = field(default_factory=list)
+    killed: list[JobState] = field(default_factory=list)
 
 
 def leaving(fleet: Fleet, count: int) -> Places:
@@ -26,14 +26,14 @@ def leaving(fleet: Fleet, count: int) -> Places:
     return serving[order][:count]
 
 
-def move(fleet: Fleet, displaced: Iterable[Task], now_s: float, termination: Termination) -> Moves:
-    """Find a place for each task whose machines have left the service: its books are changed, its part begins now.
+def move(fleet: Fleet, displaced: Iterable[JobState], now_s: float, termination: Termination) -> Migrations:
+    """Find a place for each task whose machines have left the service: the fleet is changed, its part begins now.
 
     The tasks with the most work done come first. Where there is no room, the running task that the termination puts
     first (least wasted work in the text) is killed, again and again.
     """
-    moves = Moves()
-    # dates differ by rounding
+    moves = Migrations()
+    # times differ by rounding
     queue = sorted(displaced, key=lambda task: (-round(task.work(now_s), 6), task.number))
     everyone = sorted(fleet.tasks.values(), key=lambda task: task.number)
     figure = {task.number: termination.figure(task, now_s) for task in everyone}

@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from batwatt.scheduling.fleet import Fleet, Places, Task
+from batwatt.scheduling.fleet import Fleet, JobState, Places
 
-Start = Callable[[Task, Places], None]
-Key = Callable[[Task], float]
+Start = Callable[[JobState, Places], None]
+Key = Callable[[JobState], float]
 Backfill = Literal["greedy", "none", "easy"]
 
 
@@ -30,19 +30,19 @@ class Range:
     upwards: bool = True
 
 
-class Line(ABC):
+class WaitingQueue(ABC):
     """Tasks that wait for one range of machines."""
 
     @abstractmethod
-    def add(self, task: Task) -> None:
+    def add(self, task: JobState) -> None:
         """A task waits (again)."""
 
     @abstractmethod
-    def tasks(self) -> Iterator[Task]:
+    def tasks(self) -> Iterator[JobState]:
         """All that wait."""
 
     @abstractmethod
-    def drop(self, unwanted: Callable[[Task], bool]) -> list[Task]:
+    def drop(self, unwanted: Callable[[JobState], bool]) -> list[JobState]:
         """Take out the tasks that are unwanted, in the order of their arrival."""
 
     @abstractmethod
@@ -50,7 +50,7 @@ class Line(ABC):
         """Start what can start; `freed`: more than arrivals may have changed since the last time."""
 
 
-class Buckets(Line):
+class BucketQueue(WaitingQueue):
     """A fixed order, in which tasks that do not fit are passed over; sorted by what they need, so that this is cheap.
 
     The order is by `key`, then by rank and arrival.
@@ -60,25 +60,25 @@ class Buckets(Line):
         self._key = key
         self._sign = 1.0
         # by (cores, machines): entries (key, rank, number, task), sorted
-        self._waiting: dict[tuple[int, int], list[tuple[float, float, int, Task]]] = {}
-        self._fresh: list[Task] = []
+        self._waiting: dict[tuple[int, int], list[tuple[float, float, int, JobState]]] = {}
+        self._fresh: list[JobState] = []
 
-    def add(self, task: Task) -> None:
-        """See `Line`."""
+    def add(self, task: JobState) -> None:
+        """See `WaitingQueue`."""
         insort(self._waiting.setdefault(_need(task), []), self._entry(task))
         self._fresh.append(task)
 
-    def tasks(self) -> Iterator[Task]:
-        """See `Line`."""
-        return (entry[3] for line in self._waiting.values() for entry in line)
+    def tasks(self) -> Iterator[JobState]:
+        """See `WaitingQueue`."""
+        return (entry[3] for queue in self._waiting.values() for entry in queue)
 
-    def drop(self, unwanted: Callable[[Task], bool]) -> list[Task]:
-        """See `Line`."""
+    def drop(self, unwanted: Callable[[JobState], bool]) -> list[JobState]:
+        """See `WaitingQueue`."""
         gone = sorted((task for task in self.tasks() if unwanted(task)), key=lambda task: task.number)
         out = {task.number for task in gone}
         if out:
             self._waiting = {
-                need: [entry for entry in line if entry[2] not in out] for need, line in self._waiting.items()
+                need: [entry for entry in queue if entry[2] not in out] for need, queue in self._waiting.items()
             }
             self._fresh = [task for task in self._fresh if task.number not in out]
         return gone
@@ -89,11 +89,11 @@ class Buckets(Line):
         if sign != self._sign:
             self._sign = sign
             self._waiting = {
-                need: sorted(self._entry(entry[3]) for entry in line) for need, line in self._waiting.items()
+                need: sorted(self._entry(entry[3]) for entry in queue) for need, queue in self._waiting.items()
             }
 
     def fill(self, fleet: Fleet, now_s: float, where: Range, start: Start, freed: bool) -> None:
-        """See `Line`."""
+        """See `WaitingQueue`."""
         fresh, self._fresh = self._fresh, []
         if freed:
             self._pass(fleet, now_s, where, start)
@@ -103,18 +103,18 @@ class Buckets(Line):
             task = entry[3]
             places = fleet.place(task, now_s, where.low, where.high, where.upwards)
             if places is not None:
-                line = self._waiting[_need(task)]
-                del line[bisect_left(line, entry)]
+                queue = self._waiting[_need(task)]
+                del queue[bisect_left(queue, entry)]
                 start(task, places)
 
-    def _entry(self, task: Task) -> tuple[float, float, int, Task]:
+    def _entry(self, task: JobState) -> tuple[float, float, int, JobState]:
         return (self._sign * self._key(task), task.rank, task.number, task)
 
     def _pass(self, fleet: Fleet, now_s: float, where: Range, start: Start) -> None:
         """Start, again and again, the first task that fits, each bucket being gone through once."""
-        at = {need: 0 for need, line in self._waiting.items() if line}
+        at = {need: 0 for need, queue in self._waiting.items() if queue}
         # room only shrinks in a pass: what needs no less memory and time than one that did not fit does not fit
-        blind = not len(fleet.outlook.dates_s)
+        blind = not len(fleet.foresight.times_s)
         refused: dict[tuple[int, int], tuple[float, float]] = {}
         most = fleet.most_free(where.low, where.high)
         while at:
@@ -128,52 +128,54 @@ class Buckets(Line):
                     best, chosen = entry, need
             if best is None:
                 return
-            task, line, index = best[3], self._waiting[chosen], at[chosen]
+            task, queue, index = best[3], self._waiting[chosen], at[chosen]
             places = fleet.place(task, now_s, where.low, where.high, where.upwards)
             if places is not None:
-                del line[index]
+                del queue[index]
                 start(task, places)
                 most = fleet.most_free(where.low, where.high)
             else:
                 refused[chosen] = (task.memory, -1.0 if blind else task.assumed_s)
             if chosen in refused:
                 memory, assumed_s = refused[chosen]
-                while index < len(line) and line[index][3].memory >= memory and line[index][3].assumed_s >= assumed_s:
+                while (
+                    index < len(queue) and queue[index][3].memory >= memory and queue[index][3].assumed_s >= assumed_s
+                ):
                     index += 1
                 at[chosen] = index
-            if index >= len(line):
+            if index >= len(queue):
                 del at[chosen]
 
 
-def _need(task: Task) -> tuple[int, int]:
+def _need(task: JobState) -> tuple[int, int]:
     """Cores on a machine that it shares, and machines that it has to itself."""
     return (0, task.machines) if task.machines else (task.cpus, 0)
 
 
-class Ordered(Line):
+class SortedQueue(WaitingQueue):
     """An order that is worked out at each pass; a task that does not fit is passed over, blocks, or reserves."""
 
-    def __init__(self, order: Callable[[list[Task], float], list[Task]], backfill: Backfill) -> None:
+    def __init__(self, order: Callable[[list[JobState], float], list[JobState]], backfill: Backfill) -> None:
         self._order = order
         self._backfill = backfill
-        self._waiting: list[Task] = []
+        self._waiting: list[JobState] = []
 
-    def add(self, task: Task) -> None:
-        """See `Line`."""
+    def add(self, task: JobState) -> None:
+        """See `WaitingQueue`."""
         self._waiting.append(task)
 
-    def tasks(self) -> Iterator[Task]:
-        """See `Line`."""
+    def tasks(self) -> Iterator[JobState]:
+        """See `WaitingQueue`."""
         return iter(self._waiting)
 
-    def drop(self, unwanted: Callable[[Task], bool]) -> list[Task]:
-        """See `Line`."""
+    def drop(self, unwanted: Callable[[JobState], bool]) -> list[JobState]:
+        """See `WaitingQueue`."""
         gone = sorted((task for task in self._waiting if unwanted(task)), key=lambda task: task.number)
         self._waiting = [task for task in self._waiting if not unwanted(task)] if gone else self._waiting
         return gone
 
     def fill(self, fleet: Fleet, now_s: float, where: Range, start: Start, freed: bool) -> None:
-        """See `Line`."""
+        """See `WaitingQueue`."""
         if not self._waiting:
             return
         started: set[int] = set()
@@ -221,11 +223,11 @@ class _Room(NamedTuple):
         with fleet.hidden(hidden):
             return cls.of(fleet, where)
 
-    def may_hold(self, task: Task) -> bool:
+    def may_hold(self, task: JobState) -> bool:
         return task.machines <= self.whole if task.machines else task.cpus <= self.most
 
 
-def _place_beside(fleet: Fleet, task: Task, now_s: float, where: Range, hidden: Places | None) -> Places | None:
+def _place_beside(fleet: Fleet, task: JobState, now_s: float, where: Range, hidden: Places | None) -> Places | None:
     """The machines on which a task may start, but for some."""
     if hidden is None:
         return fleet.place(task, now_s, where.low, where.high, where.upwards)
@@ -233,7 +235,7 @@ def _place_beside(fleet: Fleet, task: Task, now_s: float, where: Range, hidden: 
         return fleet.place(task, now_s, where.low, where.high, where.upwards)
 
 
-def reservation(fleet: Fleet, task: Task, now_s: float, where: Range) -> tuple[float, Places] | None:
+def reservation(fleet: Fleet, task: JobState, now_s: float, where: Range) -> tuple[float, Places] | None:
     """The shadow time of a task that does not fit, in s, and its machines then; None if it never fits.
 
     Running tasks end when their estimates say, or at once when they are over them.
@@ -247,7 +249,7 @@ def reservation(fleet: Fleet, task: Task, now_s: float, where: Range) -> tuple[f
     whole = fleet.free_machines(where.low, where.high)
     if task.machines > whole + sum(other.width for _, _, other in running):
         return None
-    # on machines that jobs share: cores and memory that are free by then, beside those that are now
+    # on machines that jobs share: cores and memory that are free by then, besides those that are now
     more: dict[int, tuple[int, float]] = {}
     # foresight may have refused a machine that has room
     fits = not task.machines and fleet.has_room(task.cpus, task.memory, where.low, where.high)
@@ -269,7 +271,7 @@ def reservation(fleet: Fleet, task: Task, now_s: float, where: Range) -> tuple[f
 
 
 def _machines_then(
-    fleet: Fleet, task: Task, where: Range, more: dict[int, tuple[int, float]], ended: list[Task]
+    fleet: Fleet, task: JobState, where: Range, more: dict[int, tuple[int, float]], ended: list[JobState]
 ) -> Places:
     """The machines that a task gets when some have ended: the first that have room."""
     free, memory = fleet.free.copy(), fleet.memory.copy()
@@ -287,12 +289,12 @@ def _machines_then(
     return fits[: task.width] if where.upwards else fits[::-1][: task.width]
 
 
-def first_come(tasks: list[Task], now_s: float) -> list[Task]:
+def first_come(tasks: list[JobState], now_s: float) -> list[JobState]:
     """First come, first served."""
     return sorted(tasks, key=lambda task: (task.rank, task.number))
 
 
-def wfp(tasks: list[Task], now_s: float) -> list[Task]:
+def wfp(tasks: list[JobState], now_s: float) -> list[JobState]:
     """Greatest (waited / estimate)^3 x machines first: the utility WFP of Cobalt (Tang et al., IEEE Cluster 2009)."""
     count = len(tasks)
     waited = now_s - np.fromiter((task.submit_s for task in tasks), np.float64, count)

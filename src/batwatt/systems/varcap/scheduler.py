@@ -17,11 +17,11 @@ from batwatt.model.hostset import HostSet
 from batwatt.model.workload import DEPENDS, ESTIMATE, MEMORY, MIGRATED
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import number_in
-from batwatt.scheduling.fleet import Fleet, Places, Task
+from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.scheduling.fleet_scheduler import FleetScheduler
-from batwatt.scheduling.foresight import Outlook
-from batwatt.systems.varcap.dependencies import WaitingFor
-from batwatt.systems.varcap.mapping import Parts
+from batwatt.scheduling.foresight import Foresight
+from batwatt.systems.varcap.dependencies import Dependencies
+from batwatt.systems.varcap.mapping import Components
 from batwatt.systems.varcap.migration import leaving, move
 from batwatt.systems.varcap.terminations import Termination
 from batwatt.units import LAG_S
@@ -32,14 +32,14 @@ class VaryingScheduler(FleetScheduler):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        self._to_move: list[Task] = []
+        self._to_move: list[JobState] = []
         self._freed = True
         self._orphans: list[str] = []
-        self._waiting_for = WaitingFor()
+        self._waiting_for = Dependencies()
         self._checked = int(max(value for _, value in self._steps))
 
     @abstractmethod
-    def make_parts(self, machines: int) -> Parts:
+    def make_parts(self, machines: int) -> Components:
         """The parts for that many machines."""
 
     @abstractmethod
@@ -60,8 +60,8 @@ class VaryingScheduler(FleetScheduler):
         """See `FleetScheduler`; the parts are made for them, too."""
         self.parts = self.make_parts(machines)
         memory = self.settings.machine_memory
-        fleet = Fleet(machines, cores, np.inf if memory is None else memory, self.parts.scheme.stable)
-        fleet.outlook = Outlook(self.parts.forecast)
+        fleet = Fleet(machines, cores, np.inf if memory is None else memory, self.parts.mapping.stable)
+        fleet.foresight = Foresight(self.parts.forecast)
         return fleet
 
     def arrived(self, job: Job) -> None:
@@ -78,7 +78,7 @@ class VaryingScheduler(FleetScheduler):
         else:
             self._reject([task])
 
-    def _task(self, job: Job) -> Task:
+    def _task(self, job: Job) -> JobState:
         raw = job.json_dict or {}
         _, length_s, run_s = self._described(job)
         estimate_s = number_in(raw, ESTIMATE, length_s, job.id, zero=False)
@@ -88,7 +88,7 @@ class VaryingScheduler(FleetScheduler):
         assumed_s, long = self.know(length_s, estimate_s)
         submit_s = float(job.submit_time)
         self._count += 1
-        return Task(
+        return JobState(
             number=self._count,
             name=job.id,
             job=job,
@@ -119,7 +119,7 @@ class VaryingScheduler(FleetScheduler):
         self._freed = True
         self._done(task, success=job.job_state is Job.State.COMPLETED_SUCCESSFULLY)
 
-    def _again(self, task: Task) -> None:
+    def _again(self, task: JobState) -> None:
         """Submit a job anew, whole or, if it was moved, what is left of it."""
         new_id = f"{task.name}#{task.attempt}"
         task.attempt += 1
@@ -138,7 +138,7 @@ class VaryingScheduler(FleetScheduler):
             else:
                 self._reject([task])
 
-    def _done(self, task: Task, success: bool) -> None:
+    def _done(self, task: JobState, success: bool) -> None:
         self._live -= 1
         others = self._waiting_for.ended(task, success)
         if success:
@@ -173,7 +173,8 @@ class VaryingScheduler(FleetScheduler):
 
     # steps ------------------------------------------------------------------------------------------------------
 
-    def _go_on(self, now_s: float) -> None:
+    def process_events(self, now_s: float) -> None:
+        """See `CapacityScheduler`."""
         if self._pending and self.parts.migrates:
             return  # what moves has left one place and not come to the other
         self._start_moved()
@@ -182,19 +183,19 @@ class VaryingScheduler(FleetScheduler):
             alive = self._step()
         if alive is not None:
             self._change(alive, now_s)
-        if self.fleet.outlook.look(now_s, alive is not None, self.fleet.until_s):
+        if self.fleet.foresight.look(now_s, alive is not None, self.fleet.until_s):
             self._freed = True
 
     def _change(self, alive: int, now_s: float) -> None:
         """So many machines may be in service from now on."""
-        fleet, scheme = self.fleet, self.parts.scheme
+        fleet, mapping = self.fleet, self.parts.mapping
         self._freed = True
         if fleet.serving < alive:
             back = np.flatnonzero(~fleet.in_service)[: alive - fleet.serving]
             self._serve(back, True)
         elif fleet.serving > alive:
             termination = self.parts.termination
-            for lowest in (scheme.stable, 0):
+            for lowest in (mapping.stable, 0):
                 if self.parts.migrates or termination.idle_first:
                     self._leave(fleet.idle(True, lowest)[::-1][: fleet.serving - alive])
                 if fleet.serving > alive:
@@ -202,12 +203,12 @@ class VaryingScheduler(FleetScheduler):
                         self._migrate(fleet.serving - alive, now_s)
                     else:
                         self._terminate(termination, lowest, alive, now_s)
-        scheme.follow(alive)
+        mapping.follow(alive)
         most = self._most()
         if most < self._checked:
             # what arrives is checked when it does
             self._checked = most
-            unfit = (line.drop(lambda task: not self._can_ever_run(task, most)) for line in scheme.lines)
+            unfit = (queue.drop(lambda task: not self._can_ever_run(task, most)) for queue in mapping.queues)
             held = [task for task in self._waiting_for.held() if not self._can_ever_run(task, most)]
             self._reject([*(task for tasks in unfit for task in tasks), *held])
 
@@ -243,8 +244,8 @@ class VaryingScheduler(FleetScheduler):
             self.bs.set_job_metadata(task.job.id, MIGRATED)
         self._kill(moves.killed + moves.moved)
 
-    def _kill(self, tasks: list[Task]) -> None:
-        """Kill runs whose books are closed."""
+    def _kill(self, tasks: list[JobState]) -> None:
+        """Kill runs that the fleet tracks no more."""
         running = [task for task in tasks if not task.dying]
         for task in running:
             task.dying = True
@@ -256,14 +257,14 @@ class VaryingScheduler(FleetScheduler):
         if len(machines):
             self._serve(machines, False)
 
-    def _can_ever_run(self, task: Task, most: int) -> bool:
-        scheme, each = self.parts.scheme, self.fleet.memory_each
+    def _can_ever_run(self, task: JobState, most: int) -> bool:
+        mapping, each = self.parts.mapping, self.fleet.memory_each
         memory = task.memory / task.width
-        return memory <= each and task.width <= scheme.most_machines(scheme.line_of(task), most)
+        return memory <= each and task.width <= mapping.most_machines(mapping.queue_of(task), most)
 
     # carrying out -----------------------------------------------------------------------------------------------
 
-    def _carry_out(self) -> None:
+    def apply(self) -> None:
         """Switch, go on with what was moved, and start what can start."""
         if self._pending:
             return
@@ -271,15 +272,15 @@ class VaryingScheduler(FleetScheduler):
         for hosts, state in self.hosts.switches(self.fleet):
             self.bs.set_resource_state(HostSet(hosts), state)
         self._start_moved()
-        scheme = self.parts.scheme
+        mapping = self.parts.mapping
 
-        def start(task: Task, places: Places) -> None:
+        def start(task: JobState, places: Places) -> None:
             task.part_s = now_s
             self.fleet.add(task, places, now_s)
             self._execute(task)
 
-        for line, where in zip(scheme.lines, scheme.ranges, strict=True):
-            line.fill(self.fleet, now_s, where, start, self._freed)
+        for queue, where in zip(mapping.queues, mapping.ranges, strict=True):
+            queue.fill(self.fleet, now_s, where, start, self._freed)
         self._freed = False
 
     def _start_moved(self) -> None:
@@ -291,16 +292,16 @@ class VaryingScheduler(FleetScheduler):
             self._execute(task)
         self._to_move.clear()
 
-    def _execute(self, task: Task) -> None:
+    def _execute(self, task: JobState) -> None:
         task.job.allocation = HostSet(self.hosts.take(task, self.fleet))
         self.bs.execute_job(task.job)
 
     # waiting and giving up --------------------------------------------------------------------------------------
 
-    def _wait(self, task: Task) -> None:
-        self.parts.scheme.lines[self.parts.scheme.line_of(task)].add(task)
+    def _wait(self, task: JobState) -> None:
+        self.parts.mapping.queues[self.parts.mapping.queue_of(task)].add(task)
 
-    def _reject(self, unfit: list[Task], orphans: Sequence[Task] = ()) -> None:
+    def _reject(self, unfit: list[JobState], orphans: Sequence[JobState] = ()) -> None:
         """Refuse jobs that can never run, and those that wait for them or for others that did not complete."""
         never = {task.number for task in unfit}
         todo, refused = deque([*unfit, *orphans]), []
@@ -319,11 +320,12 @@ class VaryingScheduler(FleetScheduler):
         if refused:
             self.bs.reject_jobs([task.job for task in refused])
 
-    def _all_waiting(self) -> list[Task]:
-        lines = [task for line in self.parts.scheme.lines for task in line.drop(lambda task: True)]
-        return sorted([*lines, *self._waiting_for.leave()], key=lambda task: task.number)
+    def _all_waiting(self) -> list[JobState]:
+        queues = [task for queue in self.parts.mapping.queues for task in queue.drop(lambda task: True)]
+        return sorted([*queues, *self._waiting_for.leave()], key=lambda task: task.number)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """See `CapacityScheduler`."""
         waiting = [*self._all_waiting(), *(task for task in self._to_move if not task.dying)]
         running = [task for task in self.fleet.tasks.values() if not task.dying and not task.moving]
         for task in self._to_move:
@@ -337,7 +339,8 @@ class VaryingScheduler(FleetScheduler):
         self._live -= len(waiting)
         self._kill(running)
 
-    def _hopeless(self) -> tuple[list[Job], str]:
+    def unrunnable(self) -> tuple[list[Job], str]:
+        """See `CapacityScheduler`."""
         if self.fleet.tasks or self._pending or self._to_move or any(self._waiting()):
             return [], ""
         cyclic = self._waiting_for.leave()
@@ -346,5 +349,5 @@ class VaryingScheduler(FleetScheduler):
         self._live -= len(cyclic)
         return [task.job for task in cyclic], "they wait for each other in a circle"
 
-    def _waiting(self) -> Iterable[Task]:
-        return (task for line in self.parts.scheme.lines for task in line.tasks())
+    def _waiting(self) -> Iterable[JobState]:
+        return (task for queue in self.parts.mapping.queues for task in queue.tasks())

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.scheduling.fleet import Fleet, Task
+from batwatt.scheduling.fleet import Fleet, JobState
 
 Machines = NDArray[np.int64]
 
@@ -20,7 +20,7 @@ class Termination(ABC):
     """Whether machines without a task leave before any other."""
 
     @abstractmethod
-    def figure(self, task: Task, now_s: float) -> float:
+    def figure(self, task: JobState, now_s: float) -> float:
         """The task with the least is terminated first, where single tasks are chosen."""
 
     @abstractmethod
@@ -31,7 +31,7 @@ class Termination(ABC):
 class LeastSafe(Termination):
     """The least safe machine."""
 
-    def figure(self, task: Task, now_s: float) -> float:
+    def figure(self, task: JobState, now_s: float) -> float:
         """See `Termination`."""
         return -float(task.places.max())
 
@@ -50,7 +50,7 @@ class Random(Termination):
         self._rng = rng
         self.idle_first = foresight
 
-    def figure(self, task: Task, now_s: float) -> float:
+    def figure(self, task: JobState, now_s: float) -> float:
         """See `Termination`."""
         return float(self._rng.random())
 
@@ -62,12 +62,12 @@ class Random(Termination):
 class _LeastSum(Termination):
     """The machine with the least sum of a figure of its tasks; the least safe of equals."""
 
-    def __init__(self, figure: Callable[[Task, float], float]) -> None:
+    def __init__(self, figure: Callable[[JobState, float], float]) -> None:
         self._figure = figure
 
-    def figure(self, task: Task, now_s: float) -> float:
+    def figure(self, task: JobState, now_s: float) -> float:
         """See `Termination`."""
-        # dates differ by rounding
+        # times differ by rounding
         return round(self._figure(task, now_s), 6)
 
     def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:

@@ -35,7 +35,7 @@ CLASSES_S = (2.0 * HOUR_S, 12.0 * HOUR_S)
 """Where the next class of lengths begins: GAIA's short jobs, and two classes of long ones."""
 CDF_IN = 3.2
 CELL_IN, PANEL_GAP_IN, ACROSS = 0.46, 0.6, 3
-"""Height of a row of a grid, room between panels, and how many panels are beside each other."""
+"""Height of a row of a grid, room between panels, and how many panels are next to each other."""
 NEEDED = ("length_s", "saved_g", "saved_share", "carbon_base_g")
 KG = 1e3
 LOSS = "#f2c9a8"

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from batwatt.errors import InputError
 from batwatt.results.style import CAP, POWER, WIDE_IN, drawing, kind_of, new_figure, plain, save
-from batwatt.systems.carbon.fit import Fitted
+from batwatt.systems.carbon.fit import FittedModel
 from batwatt.systems.carbon.measurements import MeasuredRun
 
 HEIGHT_IN = 3.6
@@ -26,7 +26,7 @@ ROOM = 1.2
 """The axis of power ends this far above the highest sample, for the names of the phases."""
 
 
-def plot_fit(fitted: Fitted, runs: Sequence[MeasuredRun], path: Path | str, title: str = "") -> Path:
+def plot_fit(fitted: FittedModel, runs: Sequence[MeasuredRun], path: Path | str, title: str = "") -> Path:
     """Draw the model over the samples of its runs; returns the path (`.png`, `.svg` or `.pdf`). Raises InputError."""
     path = Path(path)
     kind_of(path)
@@ -36,7 +36,7 @@ def plot_fit(fitted: Fitted, runs: Sequence[MeasuredRun], path: Path | str, titl
         return save(fit_figure(fitted, runs, title), path)
 
 
-def fit_figure(fitted: Fitted, runs: Sequence[MeasuredRun], title: str) -> Figure:
+def fit_figure(fitted: FittedModel, runs: Sequence[MeasuredRun], title: str) -> Figure:
     """Power over time since the run began: samples as points, the model as a line, its start-up shaded."""
     figure = new_figure(WIDE_IN, HEIGHT_IN)
     axes = figure.add_axes((0.06, 0.125, 0.925, 0.76))
@@ -83,7 +83,7 @@ def _opacity(count: int) -> float:
     return float(np.clip(2500.0 / max(count, 1), 0.06, 0.8))
 
 
-def _phases(axes: Axes, fitted: Fitted) -> None:
+def _phases(axes: Axes, fitted: FittedModel) -> None:
     """A hairline where each phase begins, and its name at the top; a checkpoint's is bold."""
     phases = (*fitted.model.startup, *fitted.model.work)
     ends = np.cumsum([phase.duration_s for phase in phases])
@@ -100,7 +100,7 @@ def _phases(axes: Axes, fitted: Fitted) -> None:
         )  # fmt: skip
 
 
-def _title(fitted: Fitted) -> str:
+def _title(fitted: FittedModel) -> str:
     text = f"{fitted.model.energy_j / KJ:.2f} kJ in {fitted.model.length_s:.1f} s"
     power, energy = fitted.rmse_power_w, fitted.rmse_energy_j
     if power is None or energy is None:

@@ -21,7 +21,7 @@ from matplotlib.ticker import MaxNLocator
 
 from batwatt.errors import InputError
 from batwatt.model.phases import Phase
-from batwatt.model.signal_integral import Course
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.results.style import (
     CAP,
     FRAME,
@@ -81,7 +81,7 @@ def pieces(execution: Execution) -> Iterator[Piece]:
 
 def plot_gantt(
     executions: Sequence[Execution],
-    course: Course,
+    integral: SignalIntegral,
     path: Path | str,
     title: str = "",
     *,
@@ -99,14 +99,16 @@ def plot_gantt(
     deadlines = deadlines_s or {}
     with drawing():
         if len(executions) == 1:
-            return save(job_figure(executions[0], course, title, deadlines.get(executions[0].job.id), signal), path)
-        return save(jobs_figure(executions, course, title, deadlines, signal), path)
+            return save(job_figure(executions[0], integral, title, deadlines.get(executions[0].job.id), signal), path)
+        return save(jobs_figure(executions, integral, title, deadlines, signal), path)
 
 
-def job_figure(execution: Execution, course: Course, title: str, deadline_s: float | None, signal: str) -> Figure:
+def job_figure(
+    execution: Execution, integral: SignalIntegral, title: str, deadline_s: float | None, signal: str
+) -> Figure:
     """One job: its power by phase above, the signal below, shaded where the job runs."""
     until_s = execution.end_s if deadline_s is None else max(execution.end_s, deadline_s)
-    figure, (above, below), axis = _panels(POWER_IN, execution.job.arrival_s, until_s, course)
+    figure, (above, below), axis = _panels(POWER_IN, execution.job.arrival_s, until_s, integral)
     found = list(pieces(execution))
     names = list(dict.fromkeys(piece.name for piece in found if not piece.startup))
     colours = dict(zip(names, PALETTE[: NAMES - 1 if len(names) > NAMES else NAMES], strict=False))
@@ -121,25 +123,25 @@ def job_figure(execution: Execution, course: Course, title: str, deadline_s: flo
         handles.append(Patch(label=label, **look))
     above.set_ylim(0.0, 1.12 * max(top_w / scale, 1e-9))
     above.set_ylabel(f"power ({unit})")
-    _signal(below, course, axis, signal, execution)
-    dates: list[tuple[str, float, Any]] = [("arrival", execution.job.arrival_s, ":")]
-    dates += [] if deadline_s is None else [("deadline", deadline_s, "--")]
-    for word, date_s, dash in dates:
+    _signal(below, integral, axis, signal, execution)
+    times: list[tuple[str, float, Any]] = [("arrival", execution.job.arrival_s, ":")]
+    times += [] if deadline_s is None else [("deadline", deadline_s, "--")]
+    for word, time_s, dash in times:
         for axes in (above, below):
-            axes.axvline(date_s / axis.unit_s, color=CAP, linewidth=1.0, linestyle=dash, zorder=4)
+            axes.axvline(time_s / axis.unit_s, color=CAP, linewidth=1.0, linestyle=dash, zorder=4)
         handles.append(Line2D([], [], color=CAP, linewidth=1.0, linestyle=dash, label=word))
-    _head(figure, title or _told(execution, course), handles)
+    _head(figure, title or _told(execution, integral), handles)
     return figure
 
 
 def jobs_figure(
-    executions: Sequence[Execution], course: Course, title: str, deadlines_s: Mapping[str, float], signal: str
+    executions: Sequence[Execution], integral: SignalIntegral, title: str, deadlines_s: Mapping[str, float], signal: str
 ) -> Figure:
     """A row for each job, the first at the top: segments by power, start-ups apart, a hairline where it waits."""
     rows_in = min(MOST_IN, max(LEAST_IN, ROW_IN * len(executions)))
     from_s = min(execution.job.arrival_s for execution in executions)
     until_s = max(max(execution.end_s, deadlines_s.get(execution.job.id, 0.0)) for execution in executions)
-    figure, (above, below), axis = _panels(rows_in, from_s, until_s, course, left=_left(executions))
+    figure, (above, below), axis = _panels(rows_in, from_s, until_s, integral, left=_left(executions))
     drawn = [list(pieces(execution)) for execution in executions]
     top_w = max(piece.watts for row in drawn for piece in row)
     shades = ScalarMappable(Normalize(0.0, max(top_w, 1e-9)), colormaps["YlGnBu"].resampled(256))
@@ -165,7 +167,7 @@ def jobs_figure(
         above.plot(*zip(*due, strict=True), linestyle="", marker="|", color=CAP, markersize=6.0, zorder=3)
         handles.append(Line2D([], [], linestyle="", marker="|", color=CAP, markersize=6.0, label="deadline"))
     _rows(above, executions)
-    _signal(below, course, axis, signal)
+    _signal(below, integral, axis, signal)
     _power_bar(figure, above, shades)
     _head(figure, title or f"{len(executions)} jobs", handles)
     return figure
@@ -181,7 +183,7 @@ class _Axis:
 
 
 def _panels(
-    above_in: float, begin_s: float, end_s: float, course: Course, *, left: float = 0.075
+    above_in: float, begin_s: float, end_s: float, integral: SignalIntegral, *, left: float = 0.075
 ) -> tuple[Figure, tuple[Axes, Axes], _Axis]:
     """A figure of two panels on one axis of time, the lower one for the signal."""
     margin = 0.015 * (end_s - begin_s)
@@ -198,18 +200,18 @@ def _panels(
         plain(axes)
     above.tick_params(axis="x", length=0.0)
     above.set_xlim(axis.begin_s / unit_s, axis.end_s / unit_s)
-    since = f", since {course.begin}" if course.begin else ""
+    since = f", since {integral.begin}" if integral.begin else ""
     below.set_xlabel(f"time ({unit}{since})")
     below.xaxis.set_major_locator(MaxNLocator(nbins=14, steps=[1, 2, 3, 4, 6, 10]))
     return figure, (above, below), axis
 
 
-def _signal(axes: Axes, course: Course, axis: _Axis, label: str, execution: Execution | None = None) -> None:
+def _signal(axes: Axes, integral: SignalIntegral, axis: _Axis, label: str, execution: Execution | None = None) -> None:
     """The signal as steps, over shaded stretches in which the job runs."""
-    inside = np.concatenate([(axis.begin_s,), course.edges_in(axis.begin_s, axis.end_s), (axis.end_s,)])
-    edges = np.clip(inside, 0.0, course.end_s)
+    inside = np.concatenate([(axis.begin_s,), integral.edges_in(axis.begin_s, axis.end_s), (axis.end_s,)])
+    edges = np.clip(inside, 0.0, integral.end_s)
     edges = np.unique(edges)
-    values = course.at(edges[:-1])
+    values = integral.at(edges[:-1])
     axes.stairs(values, edges / axis.unit_s, baseline=None, color=INK, linewidth=1.1, zorder=3)
     for segment in execution.segments if execution else ():
         axes.axvspan(segment.begin_s / axis.unit_s, segment.end_s / axis.unit_s, color=RUNS_COLOUR, zorder=0.5)
@@ -277,9 +279,9 @@ def _head(figure: Figure, title: str, handles: Sequence[Any]) -> None:
     )  # fmt: skip
 
 
-def _told(execution: Execution, course: Course) -> str:
+def _told(execution: Execution, integral: SignalIntegral) -> str:
     count = len(execution.segments)
-    grams = execution.emitted(course)
+    grams = execution.emitted(integral)
     return f"{execution.job.id}: {grams:.4g} g in {count} segment{'s' if count > 1 else ''}"
 
 

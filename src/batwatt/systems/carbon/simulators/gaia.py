@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.systems.carbon.costs import Prices
+from batwatt.systems.carbon.costs import MachinePrices
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.outcome import ON_DEMAND, RESERVED, SEGMENT_COLUMNS, SPOT, Outcome
 from batwatt.systems.carbon.simulators import gaia_kernel
@@ -20,11 +20,11 @@ from batwatt.systems.carbon.simulators.gaia_rules import (
     SHORT,
     START_RULES,
     TICK_S,
+    GaiaJob,
     NoRoomError,
     Piece,
     Queues,
     StartRule,
-    Task,
     Trace,
     cheapest_pieces,
     threshold_pieces,
@@ -87,7 +87,7 @@ def simulate(
     wait_h: tuple[float, ...] = (6.0, 24.0),
     reserved: int = 0,
     carbon_policy: str = "oracle",
-    prices: Prices | None = None,
+    prices: MachinePrices | None = None,
 ) -> Outcome:
     """What GAIA does with these jobs under a signal by the hour (g/kWh), of which it takes the first 720 values.
 
@@ -108,7 +108,7 @@ def simulate(
     over = np.flatnonzero((begin != gaia_kernel.NEVER) & (begin + pieces.length >= len(trace)))
     if len(over):
         raise _beyond(jobs[pieces.task[over[0]]], trace)
-    return _outcome(policy, jobs, tasks, pieces, begin, machine, trace, reserved, prices or Prices())
+    return _outcome(policy, jobs, tasks, pieces, begin, machine, trace, reserved, prices or MachinePrices())
 
 
 def _policy(name: str, carbon_policy: str) -> _Policy:
@@ -152,7 +152,7 @@ def _cpus(reserved: int) -> int:
     return reserved
 
 
-def _tasks(jobs: Sequence[ShiftJob], lengths: npt.NDArray[np.float64], ticks: int) -> list[Task]:
+def _tasks(jobs: Sequence[ShiftJob], lengths: npt.NDArray[np.float64], ticks: int) -> list[GaiaJob]:
     """The jobs that GAIA takes in: nobody before whoever is above it in the file, nothing shorter than a tick."""
     found, submit = [], 0
     for index, (job, length) in enumerate(zip(jobs, lengths.tolist(), strict=True)):
@@ -161,11 +161,13 @@ def _tasks(jobs: Sequence[ShiftJob], lengths: npt.NDArray[np.float64], ticks: in
         if submit >= ticks:
             break
         if int(length) > 0:
-            found.append(Task(index, arrival, submit, int(length), job.cpus, length <= SHORT))
+            found.append(GaiaJob(index, arrival, submit, int(length), job.cpus, length <= SHORT))
     return found
 
 
-def _pieces(jobs: Sequence[ShiftJob], tasks: Sequence[Task], policy: _Policy, trace: Trace, queues: Queues) -> _Pieces:
+def _pieces(
+    jobs: Sequence[ShiftJob], tasks: Sequence[GaiaJob], policy: _Policy, trace: Trace, queues: Queues
+) -> _Pieces:
     rows: list[tuple[int, ...]] = []
     for task in tasks:
         try:
@@ -181,7 +183,7 @@ def _pieces(jobs: Sequence[ShiftJob], tasks: Sequence[Task], policy: _Policy, tr
     return _Pieces(*(np.ascontiguousarray(column) for column in table.T))
 
 
-def _parts(task: Task, policy: _Policy, trace: Trace, queues: Queues) -> list[Piece]:
+def _parts(task: GaiaJob, policy: _Policy, trace: Trace, queues: Queues) -> list[Piece]:
     """When the task runs; one piece unless it is suspended."""
     if isinstance(policy.rule, str):
         if policy.rule == _COST:
@@ -231,13 +233,13 @@ def _warn(jobs: Sequence[ShiftJob], lengths: npt.NDArray[np.float64], pieces: _P
 def _outcome(
     policy: str,
     jobs: Sequence[ShiftJob],
-    tasks: Sequence[Task],
+    tasks: Sequence[GaiaJob],
     pieces: _Pieces,
     begin: Ints,
     machine: Ints,
     trace: Trace,
     reserved: int,
-    prices: Prices,
+    prices: MachinePrices,
 ) -> Outcome:
     ran = np.flatnonzero(begin != gaia_kernel.NEVER)
     ran = ran[np.lexsort([begin[ran], pieces.task[ran]])]

@@ -80,7 +80,7 @@ class Queues:
 
 
 @dataclass(frozen=True)
-class Task:
+class GaiaJob:
     """A job in ticks; `spot_class` if its unrounded length is at most 2 h; `submit`: when GAIA takes it in."""
 
     index: int
@@ -93,36 +93,36 @@ class Task:
 
 Piece = tuple[int, int]
 """Begin and length in ticks."""
-StartRule = Callable[[Task, Trace, Queues], int]
+StartRule = Callable[[GaiaJob, Trace, Queues], int]
 
 
-def immediate(task: Task, trace: Trace, queues: Queues) -> int:
+def immediate(task: GaiaJob, trace: Trace, queues: Queues) -> int:
     """k = 0."""
     return 0
 
 
-def lowest(task: Task, trace: Trace, queues: Queues) -> int:
+def lowest(task: GaiaJob, trace: Trace, queues: Queues) -> int:
     """The first argmin over ticks k in 0..W of c(n + k)."""
     last = task.submit + queues.wait(task.length)
     return int(np.argmin(trace.ticks[task.submit : last + 1]))
 
 
-def oracle(task: Task, trace: Trace, queues: Queues) -> int:
+def oracle(task: GaiaJob, trace: Trace, queues: Queues) -> int:
     """The first argmin over k in {0, H, 2H, ...} up to W of C_k, the sum of c over [n + k, n + k + l)."""
     return _least(task, trace, queues, task.length)
 
 
-def waiting(task: Task, trace: Trace, queues: Queues) -> int:
+def waiting(task: GaiaJob, trace: Trace, queues: Queues) -> int:
     """As oracle, with the expected length e for l."""
     return _least(task, trace, queues, queues.expects(task.length))
 
 
-def cst_oracle(task: Task, trace: Trace, queues: Queues) -> int:
+def cst_oracle(task: GaiaJob, trace: Trace, queues: Queues) -> int:
     """The first argmax over the same k of (C_0 - C_k) / (k + l)."""
     return _most_per_time(task, trace, queues, task.length)
 
 
-def cst_average(task: Task, trace: Trace, queues: Queues) -> int:
+def cst_average(task: GaiaJob, trace: Trace, queues: Queues) -> int:
     """As cst_oracle, with the expected length e for l."""
     return _most_per_time(task, trace, queues, queues.expects(task.length))
 
@@ -138,7 +138,7 @@ START_RULES: dict[str, StartRule] = {
 """By name: by how many ticks k a job that arrives at n waits. Its length is l, it may wait W, c is the signal."""
 
 
-def cheapest_pieces(task: Task, trace: Trace, queues: Queues) -> list[Piece]:
+def cheapest_pieces(task: GaiaJob, trace: Trace, queues: Queues) -> list[Piece]:
     """The l cheapest ticks of [n, n + l + W), the earliest of equals."""
     parts = list(_hours(task, trace, queues))
     values = trace.hours[[begin // HOUR for begin, _ in parts]]
@@ -149,7 +149,7 @@ def cheapest_pieces(task: Task, trace: Trace, queues: Queues) -> list[Piece]:
     return _joined((begin, some) for (begin, _), some in zip(parts, taken, strict=True) if some)
 
 
-def threshold_pieces(task: Task, trace: Trace, queues: Queues) -> list[Piece]:
+def threshold_pieces(task: GaiaJob, trace: Trace, queues: Queues) -> list[Piece]:
     """A tick runs if c < q, or if W ticks have been waited; q: the 0.3-quantile of c over the 24 h from n."""
     q, left, patience = _quantile(trace, task.submit), task.length, queues.wait(task.length)
     pieces: list[Piece] = []
@@ -165,17 +165,17 @@ def threshold_pieces(task: Task, trace: Trace, queues: Queues) -> list[Piece]:
     return _joined(iter(pieces))
 
 
-def _least(task: Task, trace: Trace, queues: Queues, length: int) -> int:
+def _least(task: GaiaJob, trace: Trace, queues: Queues, length: int) -> int:
     return HOUR * int(np.argmin(_sums(task, trace, queues, length)))
 
 
-def _most_per_time(task: Task, trace: Trace, queues: Queues, length: int) -> int:
+def _most_per_time(task: GaiaJob, trace: Trace, queues: Queues, length: int) -> int:
     sums = _sums(task, trace, queues, length)
     offsets = HOUR * np.arange(len(sums))
     return HOUR * int(np.argmax((sums[0] - sums) / (offsets + length)))
 
 
-def _sums(task: Task, trace: Trace, queues: Queues, length: int) -> Array:
+def _sums(task: GaiaJob, trace: Trace, queues: Queues, length: int) -> Array:
     """C_k of all candidates k = 0, H, ... that end before the signal does; raises NoRoomError if there is none."""
     room = len(trace) - task.submit - length
     if room < 0:
@@ -184,7 +184,7 @@ def _sums(task: Task, trace: Trace, queues: Queues, length: int) -> Array:
     return np.array([trace.grams(begin, length, task.cpus) for begin in begins])
 
 
-def _hours(task: Task, trace: Trace, queues: Queues) -> Iterator[Piece]:
+def _hours(task: GaiaJob, trace: Trace, queues: Queues) -> Iterator[Piece]:
     """The hours of [n, n + l + W), those at its ends as far as they are in it; raises NoRoomError."""
     at, end = task.submit, task.submit + task.length + queues.wait(task.length)
     if end > len(trace):

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from batwatt.systems.checkpoint.instance import Phase
+from batwatt.systems.checkpoint.instance import JobPhase
 
 ROUNDS, LOOKS = 40, 10**9
 """How often an arrangement is tried again with what did not fit put first; less often if it takes so many looks."""
 SAME = 1e-9
-"""Dates that differ by less than this, relatively, are one: they are sums."""
+"""Times that differ by less than this, relatively, are one: they are sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A job is on `processors` processors without a break; its phases follow each other, in absolute dates."""
+    """A job is on `processors` processors without a break; its phases follow each other, in absolute times."""
 
     job: str
     processors: int
-    phases: tuple[Phase, ...]
+    phases: tuple[JobPhase, ...]
 
     @property
     def begin_s(self) -> float:
@@ -52,9 +52,9 @@ class Placed:
     bands: tuple[tuple[int, int], ...]
 
 
-def stays(job: str, processors: int, phases: Iterable[Phase]) -> list[Stay]:
+def stays(job: str, processors: int, phases: Iterable[JobPhase]) -> list[Stay]:
     """What a job does, cut where it is on no processors."""
-    groups: list[list[Phase]] = []
+    groups: list[list[JobPhase]] = []
     for phase in sorted(phases, key=lambda phase: phase.begin_s):
         if groups and phase.begin_s - groups[-1][-1].end_s <= SAME * max(1.0, phase.begin_s):
             groups[-1].append(phase)
@@ -67,7 +67,7 @@ def arrange(stretches: Sequence[Stretch], given: Sequence[Stay]) -> list[Placed]
     """Processors for each stay: the same ones as long as it lasts, and neighbours, as far as that can be had.
 
     First fit, the ones that last longest first; what had to be taken apart is put first and all is tried again. A stay
-    that fits nowhere for its whole time is cut at the dates at which another one comes or goes. Raises ValueError if
+    that fits nowhere for its whole time is cut at the times at which another one comes or goes. Raises ValueError if
     more processors are wanted than there are.
     """
     grid = _Grid(stretches, given)
@@ -89,14 +89,14 @@ def arrange(stretches: Sequence[Stretch], given: Sequence[Stay]) -> list[Placed]
 
 
 class _Grid:
-    """Which processors are there between one date and the next."""
+    """Which processors are there between one time and the next."""
 
     def __init__(self, stretches: Sequence[Stretch], given: Sequence[Stay]) -> None:
         both: tuple[Stretch | Stay, ...] = (*stretches, *given)
-        dates = np.unique([date for each in both for date in (each.begin_s, each.end_s)])
-        self._same_s = SAME * max(1.0, float(dates[-1]))
-        self._dates = dates[np.diff(dates, prepend=-np.inf) > self._same_s]
-        self._away = np.zeros((len(self._dates) - 1, max(each.processors for each in stretches)), dtype=bool)
+        times = np.unique([time for each in both for time in (each.begin_s, each.end_s)])
+        self._same_s = SAME * max(1.0, float(times[-1]))
+        self._times = times[np.diff(times, prepend=-np.inf) > self._same_s]
+        self._away = np.zeros((len(self._times) - 1, max(each.processors for each in stretches)), dtype=bool)
         for each in stretches:
             self._away[self._cells(each), each.processors :] = True
 
@@ -104,7 +104,7 @@ class _Grid:
         self.rounds = max(1, min(ROUNDS, LOOKS // max(1, looks)))
 
     def _cells(self, each: Stretch | Stay) -> slice:
-        begin, end = np.searchsorted(self._dates, (each.begin_s - self._same_s, each.end_s - self._same_s))
+        begin, end = np.searchsorted(self._times, (each.begin_s - self._same_s, each.end_s - self._same_s))
         return slice(int(begin), int(end))
 
     def place(self, queue: Sequence[Stay]) -> tuple[list[Placed], list[Stay]]:
@@ -134,12 +134,12 @@ class _Grid:
              if neighbours(~taken[cells.start : cell].any(axis=0), stay.processors)),
             cells.start + 1,
         )  # fmt: skip
-        return [piece for part in _cut(stay, float(self._dates[latest])) for piece in self._pieces(taken, part)]
+        return [piece for part in _cut(stay, float(self._times[latest])) for piece in self._pieces(taken, part)]
 
 
-def _cut(stay: Stay, date_s: float) -> tuple[Stay, Stay]:
-    before = tuple(replace(p, end_s=min(p.end_s, date_s)) for p in stay.phases if p.begin_s < date_s)
-    after = tuple(replace(p, begin_s=max(p.begin_s, date_s)) for p in stay.phases if p.end_s > date_s)
+def _cut(stay: Stay, time_s: float) -> tuple[Stay, Stay]:
+    before = tuple(replace(p, end_s=min(p.end_s, time_s)) for p in stay.phases if p.begin_s < time_s)
+    after = tuple(replace(p, begin_s=max(p.begin_s, time_s)) for p in stay.phases if p.end_s > time_s)
     return replace(stay, phases=before), replace(stay, phases=after)
 
 

@@ -30,7 +30,7 @@ from batwatt.results.style import (
     save,
 )
 from batwatt.systems.checkpoint.figures.bands import Placed, Stay, Stretch, arrange, stays
-from batwatt.systems.checkpoint.instance import Kind, Phase, Plan
+from batwatt.systems.checkpoint.instance import JobPhase, Kind, PeriodPlan
 from batwatt.systems.checkpoint.sequence import Followed
 
 HEIGHT_IN, FRONT_IN = 4.2, 3.4
@@ -50,7 +50,7 @@ _WORDS: dict[Kind, str] = {"work": "work", "checkpoint": "checkpoint", "recovery
 _IDLE, _ABSENT = "#d4d8dc", "#eef0f2"
 
 
-def plot_plan(plan: Plan, path: Path | str, title: str = "") -> Path:
+def plot_plan(plan: PeriodPlan, path: Path | str, title: str = "") -> Path:
     """Draw a plan; returns the path, which ends in `.png`, `.svg` or `.pdf`. Raises InputError."""
     instance = plan.instance
     stretch = Stretch(0.0, instance.period_s, instance.processors)
@@ -68,8 +68,8 @@ def plot_followed(followed: Followed, path: Path | str, title: str = "") -> Path
 
 def shown(followed: Followed) -> tuple[list[Stretch], list[Stay]]:
     """The periods of a course, and who is on processors when."""
-    course = followed.course
-    phases: dict[str, list[Phase]] = {job.id: [] for job in course.jobs}
+    sequence = followed.sequence
+    phases: dict[str, list[JobPhase]] = {job.id: [] for job in sequence.jobs}
     for each in followed.periods:
         for act in each.acts:
             phases[act.job.id] += [
@@ -77,10 +77,10 @@ def shown(followed: Followed) -> tuple[list[Stretch], list[Stay]]:
                 for phase in act.phases
             ]
     stretches = [
-        Stretch(each.begin_s, each.begin_s + course.period_s, each.plan.instance.processors)
+        Stretch(each.begin_s, each.begin_s + sequence.period_s, each.plan.instance.processors)
         for each in followed.periods
     ]
-    return stretches, [stay for job in course.jobs for stay in stays(job.id, job.processors, phases[job.id])]
+    return stretches, [stay for job in sequence.jobs for stay in stays(job.id, job.processors, phases[job.id])]
 
 
 def plot_periods(
@@ -201,7 +201,7 @@ def _legend(placed: Sequence[Placed], away: bool) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class FrontMark:
+class ParetoMark:
     """A point of a front: asked for `target`, got `min_yield` at `goodput`."""
 
     target: float
@@ -209,7 +209,7 @@ class FrontMark:
     goodput: float
 
 
-def plot_front(marks: Sequence[FrontMark], path: Path | str, title: str = "") -> Path:
+def plot_front(marks: Sequence[ParetoMark], path: Path | str, title: str = "") -> Path:
     """Draw goodput against least yield; returns the path. Raises InputError."""
     path = Path(path)
     kind_of(path)
@@ -219,8 +219,8 @@ def plot_front(marks: Sequence[FrontMark], path: Path | str, title: str = "") ->
         return save(front_figure(marks, title or "goodput against the least yield"), path)
 
 
-def front_figure(marks: Sequence[FrontMark], title: str) -> Figure:
-    """Goodput over the least yield of all jobs, with the target beside each point; a line joins the best ones."""
+def front_figure(marks: Sequence[ParetoMark], title: str) -> Figure:
+    """Goodput over the least yield of all jobs, with the target next to each point; a line joins the best ones."""
     figure = new_figure(WIDTH_IN * 0.72, FRONT_IN)
     axes = figure.add_axes((0.12, 0.14, 0.84, 0.74))
     end = 1.15 * max(0.1, *(mark.min_yield for mark in marks))
@@ -251,11 +251,11 @@ def front_figure(marks: Sequence[FrontMark], title: str) -> Figure:
     return figure
 
 
-def _beats(one: FrontMark, other: FrontMark) -> bool:
+def _beats(one: ParetoMark, other: ParetoMark) -> bool:
     """Whether a point is better in one figure and no worse in the other."""
     no_worse = one.min_yield >= other.min_yield and one.goodput >= other.goodput
     return no_worse and (one.min_yield, one.goodput) != (other.min_yield, other.goodput)
 
 
-def _places(marks: Sequence[FrontMark]) -> tuple[list[float], list[float]]:
+def _places(marks: Sequence[ParetoMark]) -> tuple[list[float], list[float]]:
     return [mark.min_yield for mark in marks], [mark.goodput for mark in marks]

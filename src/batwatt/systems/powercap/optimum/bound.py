@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.model.platform import NOISE_W
-from batwatt.systems.powercap.optimum.prices import Floats, Ints, ModeTable, Prices, mode_tables
-from batwatt.systems.powercap.optimum.problem import TICKS_PER_S, Problem, Task
+from batwatt.systems.powercap.optimum.prices import Floats, Ints, ModeTable, PowerPrices, mode_tables
+from batwatt.systems.powercap.optimum.problem import TICKS_PER_S, OptimumJob, Problem
 
 WINDOW = 24
 """Steps after the submission that are looked at first; four times as many each time that the least may lie beyond."""
@@ -28,7 +28,7 @@ class Bound:
     """The best bound of the mean slowdown so far, and the prices that gave it (by slots)."""
 
     value: float
-    prices: Prices
+    prices: PowerPrices
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,16 @@ class Relaxation:
         # what a price is worth is measured by the capacity, but not by a tiny one
         self.scale = np.maximum(self.capacity, 0.2 * self.capacity.mean(axis=1, keepdims=True))
         self.price = np.zeros_like(self.capacity)
-        self.best = Bound(1.0, Prices(self.begins, self.price[0], self.price[1:]))
+        self.best = Bound(1.0, PowerPrices(self.begins, self.price[0], self.price[1:]))
         self._runs = [
             self.runs(task, *extremes, problem.step_of(task.submit) + WINDOW)
             for task, extremes in zip(problem.tasks, self._extremes, strict=True)
         ]
 
-    def by_step(self, prices: Prices) -> Prices:
+    def by_step(self, prices: PowerPrices) -> PowerPrices:
         """Prices of slots as prices of steps: their means."""
         rates = prices.rates[:, :-1].reshape(len(self.capacity), -1, self.parts).mean(axis=2)
-        return Prices(self.steps, rates[0], rates[1:])
+        return PowerPrices(self.steps, rates[0], rates[1:])
 
     def improve(self, upper: float, iterations: int, go_on: Callable[[], bool] = lambda: True) -> Bound:
         """Raise the bound by a subgradient method; `upper` is the mean slowdown of a schedule."""
@@ -91,7 +91,7 @@ class Relaxation:
         for _ in range(iterations):
             if not go_on() or ceiling - best <= 1e-9:
                 break
-            prices = Prices(self.begins, price[0], price[1:])
+            prices = PowerPrices(self.begins, price[0], price[1:])
             value, used = self.evaluate(prices)
             stale = 0 if value > best + 0.1 * hope else stale + 1
             if value > best:
@@ -113,7 +113,7 @@ class Relaxation:
         self.price = best_price
         return self.best
 
-    def evaluate(self, prices: Prices) -> tuple[float, Floats]:
+    def evaluate(self, prices: PowerPrices) -> tuple[float, Floats]:
         """The bound on the sum of wait / Et at some prices, and what the cheapest runs use of every slot."""
         used = np.zeros_like(self.capacity)
         total = 0.0
@@ -126,7 +126,7 @@ class Relaxation:
         )
         return total - paid, used
 
-    def least(self, j: int, prices: Prices) -> tuple[float, int]:
+    def least(self, j: int, prices: PowerPrices) -> tuple[float, int]:
         """Cost of a task's cheapest run, and which of its runs that is."""
         task, (table, partners) = self.problem.tasks[j], self._extremes[j]
         longest_s = float(table.run_s.max())
@@ -141,11 +141,11 @@ class Relaxation:
             low = self.problem.step_of(task.submit)
             self._runs[j] = self.runs(task, table, partners, low + 4 * (runs.high - low))
 
-    def runs(self, task: Task, table: ModeTable, partners: Ints, high: int) -> Runs:
+    def runs(self, task: OptimumJob, table: ModeTable, partners: Ints, high: int) -> Runs:
         """The runs that start before a step, or at its beginning, and that the caps allow if nothing else runs.
 
         Cost and permission change where a run begins or ends at the edge of a slot, begins at the submission, or begins
-        when a server that wakes in the step is awake. Between these dates the cost is linear, and where a run is
+        when a server that wakes in the step is awake. Between these times the cost is linear, and where a run is
         allowed between two of them it is at both.
         """
         problem = self.problem
@@ -234,7 +234,7 @@ class Relaxation:
         return found
 
 
-def cost_of(runs: Runs, prices: Prices) -> Floats:
+def cost_of(runs: Runs, prices: PowerPrices) -> Floats:
     """wait_j / Et_j and the price of each run."""
     cost = runs.waits
     for row, amount in enumerate(runs.amounts):

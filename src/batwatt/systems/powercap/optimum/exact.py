@@ -33,7 +33,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SolverOutcome:
     """The best schedule found (None if none is better than known), a lower bound of the mean slowdown, if proven."""
 
     schedule: Schedule | None
@@ -47,7 +47,7 @@ def solve(
     relaxation: Relaxation,
     limits: Limits,
     report: Callable[[float, float], bool] = lambda value, bound: True,
-) -> Outcome:
+) -> SolverOutcome:
     """Find the optimum, given a feasible schedule and a relaxation with a good bound.
 
     `report(value, bound)` is called for each better schedule; False stops.
@@ -218,7 +218,7 @@ class _Model:
                 cp.add_hint(self.asleep[k][t], settled)
                 before = sum(inside)
 
-    def solve(self, limits: Limits, report: Callable[[float, float], bool]) -> Outcome:
+    def solve(self, limits: Limits, report: Callable[[float, float], bool]) -> SolverOutcome:
         """Run CP-SAT."""
         solver = cp_model.CpSolver()
         settings = solver.parameters
@@ -235,8 +235,8 @@ class _Model:
             raise RuntimeError(f"CP-SAT refuses the model: {self.cp.validate()}")
         bound = self.mean(solver.best_objective_bound)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return Outcome(None, 1.0 if status == cp_model.INFEASIBLE else bound, False)
-        return Outcome(self._read(solver), bound, status == cp_model.OPTIMAL)
+            return SolverOutcome(None, 1.0 if status == cp_model.INFEASIBLE else bound, False)
+        return SolverOutcome(self._read(solver), bound, status == cp_model.OPTIMAL)
 
     def mean(self, objective: float) -> float:
         """The mean slowdown that an objective of CP-SAT stands for, rounded down."""

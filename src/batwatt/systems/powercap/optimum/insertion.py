@@ -1,4 +1,4 @@
-"""Putting one job in: the start and mode of least wait_j / Et_j + price, among those that the books allow."""
+"""Putting one job in: the start and mode of least wait_j / Et_j + price, among those that servers and caps allow."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from bisect import bisect_left, bisect_right, insort
 
 import numpy as np
 
-from batwatt.systems.powercap.optimum.prices import ModeTable, Prices
+from batwatt.systems.powercap.optimum.prices import ModeTable, PowerPrices
 from batwatt.systems.powercap.optimum.problem import TICKS_PER_S, Problem
-from batwatt.systems.powercap.optimum.timeline import Run, Timeline
+from batwatt.systems.powercap.optimum.timeline import PowerTimeline, Run
 
 FIRST_WINDOW = 16
 """Steps that are looked at first; four times as many each time nothing good enough was found."""
@@ -19,24 +19,24 @@ TRIES = 60
 
 
 class Inserter:
-    """Puts jobs in a timeline and takes them out, with the dates at which others end at hand."""
+    """Puts jobs in a timeline and takes them out, with the times at which others end at hand."""
 
     def __init__(self, problem: Problem, tables: list[ModeTable]) -> None:
         self.problem = problem
         self.tables = tables
-        self.timeline = Timeline(problem)
+        self.timeline = PowerTimeline(problem)
         self.ends: list[int] = []
         begins = np.asarray(problem.begins, dtype=np.int64)
         self.begins = begins
         self.caps_w = np.asarray(self.timeline.caps_w)
         self.counts = np.array([kind.count for kind in problem.kinds], dtype=np.int64)
         self.spare_w = self.caps_w - sum(kind.count * kind.rest_w for kind in problem.kinds)
-        books = self.timeline.books
-        late = sorted({book.kind.on_ticks for book in books if book.sleeps and book.kind.on_ticks})
+        uses = self.timeline.uses
+        late = sorted({use.kind.on_ticks for use in uses if use.sleeps and use.kind.on_ticks})
         offsets = np.array([0, *late], dtype=np.int64)
         self.anchors = (begins[:-1, None] + offsets[None, :]).ravel()
         self.per_step = len(offsets)
-        self.stays = np.array([not book.sleeps for book in books])
+        self.stays = np.array([not use.sleeps for use in uses])
 
     def restore(self, job: int, run: Run) -> None:
         """Put a job back where it was."""
@@ -49,7 +49,7 @@ class Inserter:
         del self.ends[bisect_left(self.ends, run[1])]
         return run
 
-    def insert(self, job: int, prices: Prices) -> bool:
+    def insert(self, job: int, prices: PowerPrices) -> bool:
         """Put a job in where it is cheapest; False if it fits nowhere."""
         task, table = self.problem.tasks[job], self.tables[job]
         first = self.problem.step_of(task.submit)
@@ -75,7 +75,7 @@ class Inserter:
         return True
 
     def _cheapest(
-        self, job: int, table: ModeTable, prices: Prices, low: int, high: int, below: float
+        self, job: int, table: ModeTable, prices: PowerPrices, low: int, high: int, below: float
     ) -> tuple[float, int, int] | None:
         """Put it in where it costs least, and less than `below`, from the steps [low, high[ on: (cost, start, mode)."""
         timeline, task, begins = self.timeline, self.problem.tasks[job], self.begins
@@ -132,7 +132,7 @@ class Inserter:
         return None
 
     def _starts(self, submit: int, low: int, high: int) -> np.ndarray:
-        """Dates worth trying: the submission, steps' beginnings, when woken servers are awake, when other jobs end."""
+        """Times worth trying: the submission, steps' beginnings, when woken servers are awake, when other jobs end."""
         since, until = max(submit, self.problem.begins[low]), self.problem.begins[high]
         anchors = self.anchors[low * self.per_step : high * self.per_step]
         ended = self.ends[bisect_left(self.ends, since) : bisect_right(self.ends, until - 1)]

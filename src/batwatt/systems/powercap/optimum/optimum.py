@@ -12,11 +12,11 @@ from batwatt.errors import InputError
 from batwatt.systems.powercap.optimum import exact
 from batwatt.systems.powercap.optimum.bound import Relaxation
 from batwatt.systems.powercap.optimum.insertion import Inserter
-from batwatt.systems.powercap.optimum.prices import Prices, mode_tables
+from batwatt.systems.powercap.optimum.prices import PowerPrices, mode_tables
 from batwatt.systems.powercap.optimum.problem import Problem
 from batwatt.systems.powercap.optimum.schedule import Schedule, check, of_timeline
 from batwatt.systems.powercap.optimum.search import Search
-from batwatt.systems.powercap.optimum.timeline import Run, Timeline
+from batwatt.systems.powercap.optimum.timeline import PowerTimeline, Run
 
 EXACT_JOBS = 24
 """Up to so many jobs CP-SAT is asked for a proof."""
@@ -31,7 +31,7 @@ FIRST_ROUNDS, BOUND_ROUNDS, SEARCH_ROUNDS, EXACT_TIME = 24, 4, 200, 1.0
 
 
 @dataclass(frozen=True)
-class Budget:
+class SearchBudget:
     """Wall clock in s, or an effort (the same result everywhere); seed, and the cores of CP-SAT within a time limit."""
 
     time_limit_s: float | None = None
@@ -74,7 +74,7 @@ Report = Callable[[Stand], None]
 
 def optimise(
     problem: Problem,
-    budget: Budget,
+    budget: SearchBudget,
     orders: Iterable[Sequence[int]] = (),
     report: Report = lambda _: None,
 ) -> Solution:
@@ -82,11 +82,11 @@ def optimise(
 
     InputError if a job can never run. An interrupt ends the work early, once there is a schedule.
     """
-    return _Work(problem, budget, report).run(orders)
+    return _Search(problem, budget, report).run(orders)
 
 
-class _Work:
-    def __init__(self, problem: Problem, budget: Budget, report: Report) -> None:
+class _Search:
+    def __init__(self, problem: Problem, budget: SearchBudget, report: Report) -> None:
         self.problem = problem
         self.budget = budget
         self.report = report
@@ -136,7 +136,7 @@ class _Work:
         assert self.value is not None
         return self.value - self.bound <= AGREE * self.value
 
-    def _alone(self, free: Prices) -> None:
+    def _alone(self, free: PowerPrices) -> None:
         """InputError if a job cannot run even alone."""
         problem = self.problem
         inserter = Inserter(problem, mode_tables(problem))
@@ -145,11 +145,11 @@ class _Work:
                 if not problem.short_transitions:
                     text = f"leaves job {task.id} no power if servers stay awake, as when a transition outlasts a step"
                     raise InputError("--envelope", text, "give longer steps")
-                text = f"asks for {task.hosts} hosts, and the caps leave it the power at no date, even alone"
+                text = f"asks for {task.hosts} hosts, and the caps leave it the power at no time, even alone"
                 raise InputError(f"job {task.id}", text, "it can never run within its walltime")
             inserter.take(job)
 
-    def _begin(self, orders: Iterable[Sequence[int]], free: Prices) -> Search:
+    def _begin(self, orders: Iterable[Sequence[int]], free: PowerPrices) -> Search:
         """A first schedule: the best of some orders."""
         problem, tasks = self.problem, self.problem.tasks
         inserter = Inserter(problem, mode_tables(problem, all_modes=len(tasks) <= EXACT_JOBS))
@@ -187,7 +187,7 @@ class _Work:
         search.improve(rounds, go_on, done if limit_s is not None else None)
 
     def _schedule(self, runs: dict[int, Run]) -> Schedule:
-        timeline = Timeline(self.problem)
+        timeline = PowerTimeline(self.problem)
         for job, run in runs.items():
             timeline.restore(job, run)
         return of_timeline(timeline)

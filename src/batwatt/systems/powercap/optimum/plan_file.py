@@ -25,11 +25,11 @@ Hosts = Annotated[str, AfterValidator(_hosts)]
 Date = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
-class _Row(BaseModel):
+class _StartRow(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PlannedState(_Row):
+class PlannedState(_StartRow):
     """From `time_s` on, the beginning of a step, these servers go to a p-state (computation or sleep)."""
 
     time_s: Date
@@ -37,7 +37,7 @@ class PlannedState(_Row):
     pstate: int = Field(ge=0)
 
 
-class PlannedJob(_Row):
+class PlannedJob(_StartRow):
     """A job starts at `start_s` on `hosts` and runs for `run_s`; `pstates` are those of its servers until it ends."""
 
     id: str
@@ -47,7 +47,7 @@ class PlannedJob(_Row):
     pstates: dict[Hosts, int]
 
 
-class Plan(_Row):
+class SchedulePlan(_StartRow):
     """All changes of states and all starts, each in order of time."""
 
     format: int = FORMAT
@@ -55,7 +55,7 @@ class Plan(_Row):
     jobs: tuple[PlannedJob, ...]
 
 
-def write_plan(path: Path, plan: Plan) -> None:
+def write_plan(path: Path, plan: SchedulePlan) -> None:
     """Write a plan, whole or not at all: a row of the file per row of the plan. Raises InputError."""
     with whole_file(path) as out:
         out.write(f'{{\n"format": {FORMAT},\n')
@@ -65,10 +65,10 @@ def write_plan(path: Path, plan: Plan) -> None:
         out.write("}\n")
 
 
-def read_plan(path: Path | str) -> Plan:
+def read_plan(path: Path | str) -> SchedulePlan:
     """Read a plan; InputError names the file and the place."""
     try:
-        plan = Plan.model_validate(load_json(read_text(path), path))
+        plan = SchedulePlan.model_validate(load_json(read_text(path), path))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = "".join(f"[{each}]" if isinstance(each, int) else f" {each}" for each in first["loc"])

@@ -63,7 +63,7 @@ def mode_tables(problem: Problem, all_modes: bool = True) -> list[ModeTable]:
     return tables
 
 
-class Prices:
+class PowerPrices:
     """Prices per J above sleep and per server-second of each kind, in every step; integrals of them over time.
 
     Both are per tick: `watts[t]` of one W for a tick, `servers[k, t]` of one server for a tick.
@@ -74,16 +74,16 @@ class Prices:
         lengths = np.diff(begins).astype(np.float64)
         total = np.cumsum(self.rates * lengths, axis=1)
         self.sums = np.hstack([np.zeros((len(self.rates), 1)), total])
-        # a date at the very end of the last step has a rate, too
+        # a time at the very end of the last step has a rate, too
         self.rates = np.hstack([self.rates, np.zeros((len(self.rates), 1))])
         self.begins = begins
 
-    def scaled(self, factor: float) -> Prices:
+    def scaled(self, factor: float) -> PowerPrices:
         """The same prices times a factor."""
-        other = object.__new__(Prices)
+        other = object.__new__(PowerPrices)
         other.rates, other.sums, other.begins = self.rates * factor, self.sums * factor, self.begins
         return other
 
     def until(self, row: int, ticks: Any, steps: Any) -> Any:
-        """Integral of a row (0: watts, 1 + k: servers of kind k) from 0 to some dates that lie in `steps`."""
+        """Integral of a row (0: watts, 1 + k: servers of kind k) from 0 to some times that lie in `steps`."""
         return self.sums[row][steps] + self.rates[row][steps] * (ticks - self.begins[steps])

@@ -15,7 +15,7 @@ from batwatt.model.series import Series
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
 
 TICKS_PER_S = 1000
-"""Dates and durations are whole milliseconds."""
+"""Times and durations are whole milliseconds."""
 NOISE_TICKS = 1e-4
 """A duration over a whole number of ticks by less than this is that number: 189.00000000000003 s are 189 s."""
 MAX_STEPS = 100_000
@@ -23,7 +23,7 @@ MAX_STEPS = 100_000
 
 
 def ticks_up(duration_s: float) -> int:
-    """A date or duration in s as ticks, rounded up."""
+    """A time or duration in s as ticks, rounded up."""
     return math.ceil(duration_s * TICKS_PER_S - NOISE_TICKS)
 
 
@@ -67,7 +67,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Mode:
+class ServerMode:
     """How a job can run: servers of each kind, their state (-1 where none), run time `run_s` (Et_j) and in ticks."""
 
     counts: tuple[int, ...]
@@ -82,14 +82,14 @@ class Mode:
 
 
 @dataclass(frozen=True)
-class Task:
+class OptimumJob:
     """A job with its modes."""
 
     id: str
     submit_s: float
     submit: int
     hosts: int
-    modes: tuple[Mode, ...]
+    modes: tuple[ServerMode, ...]
 
     def slowdown(self, mode: int, start: int) -> float:
         """(wait + Et) / Et of Eq. 6."""
@@ -106,7 +106,7 @@ class Problem:
     """
 
     kinds: tuple[Kind, ...]
-    tasks: tuple[Task, ...]
+    tasks: tuple[OptimumJob, ...]
     begins: tuple[int, ...]
     caps_w: tuple[float, ...]
     envelope_steps: int
@@ -118,7 +118,7 @@ class Problem:
         return len(self.caps_w)
 
     def step_of(self, tick: int) -> int:
-        """The step that a date lies in."""
+        """The step that a time lies in."""
         return bisect_right(self.begins, tick) - 1
 
     @cached_property
@@ -142,7 +142,8 @@ def make_problem(platform: Platform, workload: Workload, envelope: Series) -> Pr
     kinds = tuple(_kinds(platform))
     modes = _Modes(kinds, workload)
     tasks = tuple(
-        Task(job.id, job.submit_time_s, ticks_up(job.submit_time_s), job.hosts, modes.of(job)) for job in workload.jobs
+        OptimumJob(job.id, job.submit_time_s, ticks_up(job.submit_time_s), job.hosts, modes.of(job))
+        for job in workload.jobs
     )
     begins, values = _steps(envelope, tasks, kinds)
     floor_w = _floor(kinds, begins)
@@ -193,14 +194,14 @@ class _Modes:
         self._kinds = kinds
         self._workload = workload
 
-    def of(self, job: Job) -> tuple[Mode, ...]:
+    def of(self, job: Job) -> tuple[ServerMode, ...]:
         """Every mode within the walltime, fastest first; InputError if there is none."""
         kinds, where = self._kinds, f"{self._workload.source}: job {job.id}"
         total = sum(kind.count for kind in kinds)
         if job.hosts > total:
             raise InputError(where, f"asks for {job.hosts} hosts but the platform has {total}", "it can never run")
         work = self._work(self._workload.profiles[job.profile], job, where)
-        found: dict[tuple[tuple[int, ...], tuple[int, ...]], Mode] = {}
+        found: dict[tuple[tuple[int, ...], tuple[int, ...]], ServerMode] = {}
         shortest_s = math.inf
         for counts in _splits(job.hosts, [kind.count for kind in kinds]):
             used = [k for k, n in enumerate(counts) if n]
@@ -216,7 +217,7 @@ class _Modes:
                 shortest_s = min(shortest_s, run_s)
                 if job.walltime_s is not None and _too_long(run_s, job.walltime_s, work):
                     continue
-                found[counts, chosen] = Mode(counts, chosen, run_s, ticks_up(run_s))
+                found[counts, chosen] = ServerMode(counts, chosen, run_s, ticks_up(run_s))
         if not found:
             limit = f"{job.walltime_s:g} s" if job.walltime_s is not None else "none"
             problem = f"needs {shortest_s:g} s at the fastest speed but its walltime is {limit}"
@@ -249,7 +250,7 @@ def _too_long(run_s: float, walltime_s: float, work: _Work) -> bool:
 
 
 def _splits(width: int, counts: list[int]) -> Iterator[tuple[int, ...]]:
-    """The ways to take `width` servers of kinds of so many."""
+    """The ways to take `width` servers of kinds with these counts."""
     for head in itertools.product(*(range(min(width, count) + 1) for count in counts[:-1])):
         rest = width - sum(head)
         if 0 <= rest <= counts[-1]:
@@ -263,7 +264,7 @@ def _slowest(kind: Kind, speed_flops: float) -> int | None:
 
 
 def _steps(
-    envelope: Series, tasks: tuple[Task, ...], kinds: tuple[Kind, ...]
+    envelope: Series, tasks: tuple[OptimumJob, ...], kinds: tuple[Kind, ...]
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """First ticks of the steps, with the end of the last, and their values.
 
@@ -284,7 +285,7 @@ def _steps(
         at_s = envelope.step_after(at_s)
         tick = round(at_s * TICKS_PER_S)
         if abs(tick - at_s * TICKS_PER_S) > NOISE_TICKS or tick <= begins[-1]:
-            raise InputError(envelope.source, f"{at_s!r} s is not a whole number of ms", "round the dates of the rows")
+            raise InputError(envelope.source, f"{at_s!r} s is not a whole number of ms", "round the times of the rows")
         begins.append(tick)
     return tuple(begins), tuple(values)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W
-from batwatt.systems.powercap.optimum.plan_file import Plan, PlannedJob, PlannedState
+from batwatt.systems.powercap.optimum.plan_file import PlannedJob, PlannedState, SchedulePlan
 from batwatt.systems.powercap.optimum.problem import TICKS_PER_S, Kind, Problem
-from batwatt.systems.powercap.optimum.timeline import Timeline
+from batwatt.systems.powercap.optimum.timeline import PowerTimeline
 
 Counts = tuple[tuple[int, ...], ...]
 """Per step, servers by state."""
@@ -35,18 +35,18 @@ class BrokenScheduleError(Exception):
     """A schedule does not keep the rules of the model: an error of the planner."""
 
 
-def of_timeline(timeline: Timeline) -> Schedule:
+def of_timeline(timeline: PowerTimeline) -> Schedule:
     """The schedule that a timeline holds, until its last job ends."""
     steps = 1 + max(int(timeline.step_of(end - 1)) for _, end, _ in timeline.runs.values())
     kinds = []
-    for book in timeline.books:
+    for use in timeline.uses:
         inside, waking = [], []
-        before = book.kind.count
+        before = use.kind.count
         for step in range(steps):
-            on, wakes = book.wakers(book.peaks[step], book.early[step], before, book.awake[step])
+            on, wakes = use.wakers(use.peaks[step], use.early[step], before, use.awake[step])
             inside.append(tuple(on))
             waking.append(tuple(wakes))
-            before = book.awake[step]
+            before = use.awake[step]
         kinds.append(KindCounts(tuple(inside), tuple(waking)))
     return Schedule({job: (start, mode) for job, (start, _, mode) in timeline.runs.items()}, tuple(kinds))
 
@@ -114,12 +114,12 @@ def _kind_powers(problem: Problem, kind: Kind, counts: KindCounts) -> list[float
 
 
 def _check_room(problem: Problem, kind: Kind, counts: KindCounts, state: int, runs: list[tuple[int, int, int]]) -> None:
-    """At any date the running jobs in a state need at most the servers in it that are awake."""
+    """At any time the running jobs in a state need at most the servers in it that are awake."""
     begins = problem.begins
-    dates = {start for start, _, _ in runs}
+    times = {start for start, _, _ in runs}
     for step in range(len(counts.inside)):
         begin, end = begins[step], begins[step + 1]
-        for at in sorted({begin, *(date for date in dates if begin <= date < end)}):
+        for at in sorted({begin, *(time for time in times if begin <= time < end)}):
             still = 0
             for earlier in range(step, -1, -1):
                 if begins[earlier] + kind.on_ticks <= at:
@@ -130,7 +130,7 @@ def _check_room(problem: Problem, kind: Kind, counts: KindCounts, state: int, ru
                 raise BrokenScheduleError(f"at tick {at}: {needed} servers needed in state {state}")
 
 
-def name_servers(problem: Problem, schedule: Schedule) -> Plan:
+def name_servers(problem: Problem, schedule: Schedule) -> SchedulePlan:
     """Which server does what: the construction of docs/optimum.md, "Identical servers"."""
     used: dict[int, list[tuple[str, int]]] = {job: [] for job in schedule.starts}
     states: list[PlannedState] = []
@@ -149,7 +149,7 @@ def name_servers(problem: Problem, schedule: Schedule) -> Plan:
         jobs.append(PlannedJob(id=task.id, start_s=start_s, run_s=run_s, hosts=hosts, pstates=dict(used[job])))
     jobs.sort(key=lambda row: (row.start_s, row.id))
     states.sort(key=lambda row: (row.time_s, hostset.from_text(row.hosts)))
-    return Plan(jobs=tuple(jobs), states=tuple(states))
+    return SchedulePlan(jobs=tuple(jobs), states=tuple(states))
 
 
 def _name_kind(problem: Problem, schedule: Schedule, k: int) -> tuple[dict[int, int], list[PlannedState]]:

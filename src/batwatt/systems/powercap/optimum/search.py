@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from batwatt.systems.powercap.optimum.insertion import Inserter
-from batwatt.systems.powercap.optimum.prices import Prices
+from batwatt.systems.powercap.optimum.prices import PowerPrices
 from batwatt.systems.powercap.optimum.timeline import Run
 
 FACTORS = (0.02, 1.0, 4.0, 10.0)
@@ -15,7 +15,7 @@ FACTORS = (0.02, 1.0, 4.0, 10.0)
 HEAT = 0.005
 """By what share a schedule may be worse than the best one at first and still be gone on from."""
 MOST = 9
-"""How many jobs are taken out at most beside the one that waits."""
+"""How many jobs are taken out at most besides the one that waits."""
 CLOSE = 0.8
 """How often these are the nearest in time, else any that run near."""
 FIRST = 0.75
@@ -25,7 +25,7 @@ FIRST = 0.75
 class Search:
     """A complete schedule that gets better. `total` is its sum of wait / Et, `best` the best one's runs."""
 
-    def __init__(self, inserter: Inserter, prices: Prices, rng: np.random.Generator) -> None:
+    def __init__(self, inserter: Inserter, prices: PowerPrices, rng: np.random.Generator) -> None:
         self.inserter = inserter
         self.problem = inserter.problem
         self.rng = rng
@@ -41,7 +41,7 @@ class Search:
         """Mean slowdown of the best schedule."""
         return 1.0 + self.best_total / len(self.problem.tasks)
 
-    def set_prices(self, prices: Prices) -> None:
+    def set_prices(self, prices: PowerPrices) -> None:
         """The prices from now on."""
         self.prices = [prices.scaled(factor) for factor in FACTORS]
 

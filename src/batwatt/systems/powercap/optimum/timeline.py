@@ -1,4 +1,4 @@
-"""The machine's books over all steps while jobs are put in and taken out: servers needed, awake, and the power.
+"""The use of the machine over all steps while jobs are put in and taken out: servers needed, awake, and the power.
 
 Per step and kind: `peaks`, the servers needed in each state (the most that run at once in it); `early`, the same until
 a server that wakes in this step is awake; `awake`, the servers that are on, which is the most needed in this step or
@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from batwatt.model.platform import NOISE_W
-from batwatt.systems.powercap.optimum.problem import Kind, Mode, Problem
+from batwatt.systems.powercap.optimum.problem import Kind, Problem, ServerMode
 
 Run = tuple[int, int, int]
 """Start, end (ticks) and mode of a job."""
 
 
-class Books:
+class KindUse:
     """One kind of servers over all steps."""
 
     def __init__(self, kind: Kind, steps: int, sleeps: bool) -> None:
@@ -84,7 +84,7 @@ class Books:
         return power + falling * kind.off_w + (kind.count - awake - falling) * kind.sleep_w
 
 
-class Timeline:
+class PowerTimeline:
     """Jobs in place, and what the machine draws for them. `awake` and `power_w` are arrays for many looks at once."""
 
     def __init__(self, problem: Problem) -> None:
@@ -93,23 +93,23 @@ class Timeline:
         steps = problem.steps
         self.last = steps - 1
         able = problem.short_transitions
-        self.books = [Books(kind, steps, able and kind.sleep is not None) for kind in problem.kinds]
-        self.parts: list[dict[int, tuple[int, int, Mode]]] = [{} for _ in range(steps)]
+        self.uses = [KindUse(kind, steps, able and kind.sleep is not None) for kind in problem.kinds]
+        self.parts: list[dict[int, tuple[int, int, ServerMode]]] = [{} for _ in range(steps)]
         self.caps_w = [cap + NOISE_W for cap in problem.caps_w]
         self._caps_w = np.asarray(self.caps_w)
-        self.awake = np.array([book.awake for book in self.books], dtype=np.int64)
+        self.awake = np.array([use.awake for use in self.uses], dtype=np.int64)
         # by jobs that run through a step: servers of each kind, and their power above rest
         self.whole = np.zeros((len(problem.kinds), steps), dtype=np.int64)
         self.whole_w = np.zeros(steps)
         self.power_w = np.zeros(steps)
-        self.power_w[:] = np.sum([book.power_w for book in self.books], axis=0)
+        self.power_w[:] = np.sum([use.power_w for use in self.uses], axis=0)
         self.begins = problem.begins
         lengths = np.diff(np.asarray(problem.begins))
         self._uniform = int(lengths[0]) if np.all(lengths == lengths[0]) else 0
         self._begins = np.asarray(problem.begins, dtype=np.int64)
 
     def step_of(self, ticks: Any) -> Any:
-        """The steps that some dates (an array) lie in."""
+        """The steps that some times (an array) lie in."""
         return ticks // self._uniform if self._uniform else np.searchsorted(self._begins, ticks, side="right") - 1
 
     def put(self, job: int, start: int, mode: int) -> bool:
@@ -141,7 +141,7 @@ class Timeline:
         self._change(job, start, end, self.problem.tasks[job].modes[mode], -1)
         return start, end, mode
 
-    def plausible(self, start: int, mode: Mode) -> bool:
+    def plausible(self, start: int, mode: ServerMode) -> bool:
         """A quick look at the edges of a run: False if it will not fit, or hardly."""
         begins = self.begins
         end = start + mode.ticks
@@ -149,37 +149,37 @@ class Timeline:
         edges = {step for step in (first, final) if start > begins[step] or end < begins[step + 1]}
         more_w = dict.fromkeys((first - 1, first, final), 0.0)
         for k, state, count in mode.parts:
-            book = self.books[k]
-            kind = book.kind
+            use = self.uses[k]
+            kind = use.kind
             for step in edges:
-                peaks = book.peaks[step]
-                added = count - (peaks[state] - book.whole[step][state])
+                peaks = use.peaks[step]
+                added = count - (peaks[state] - use.whole[step][state])
                 if added <= 0:
                     continue
-                spare = book.awake[step] - sum(peaks)
+                spare = use.awake[step] - sum(peaks)
                 woken = max(0, added - spare)
-                if book.awake[step] + woken > kind.count:
+                if use.awake[step] + woken > kind.count:
                     return False
                 idle_w = kind.powers_w[kind.idle]
                 more_w[step] += added * (kind.powers_w[state] - idle_w) + woken * (idle_w - kind.off_w)
-            if first and book.sleeps and start < begins[first] + kind.on_ticks:
-                early = book.early[first]
-                sooner = sum(early) + max(0, book.whole[first][state] + count - early[state])
-                added = sooner - book.awake[first - 1]
+            if first and use.sleeps and start < begins[first] + kind.on_ticks:
+                early = use.early[first]
+                sooner = sum(early) + max(0, use.whole[first][state] + count - early[state])
+                added = sooner - use.awake[first - 1]
                 if added > 0:
                     if sooner > kind.count:
                         return False
-                    before = book.awake[first - 2] if first > 1 else kind.count
-                    falling = max(0, before - book.awake[first - 1])
+                    before = use.awake[first - 2] if first > 1 else kind.count
+                    falling = max(0, before - use.awake[first - 1])
                     stay = min(added, falling)
                     more_w[first - 1] += stay * (kind.powers_w[kind.idle] - kind.off_w)
                     more_w[first - 1] += (added - stay) * (kind.wake_w(kind.idle) - kind.sleep_w)
         return all(
-            more <= 0.0 or sum([book.power_w[step] for book in self.books]) + more <= self.caps_w[step]
+            more <= 0.0 or sum([use.power_w[step] for use in self.uses]) + more <= self.caps_w[step]
             for step, more in more_w.items()
         )
 
-    def _change(self, job: int, start: int, end: int, mode: Mode, sign: int) -> bool:
+    def _change(self, job: int, start: int, end: int, mode: ServerMode, sign: int) -> bool:
         begins, parts = self.begins, self.parts
         first, final = int(self.step_of(start)), int(self.step_of(end - 1))
         for step in {first, final}:
@@ -191,33 +191,33 @@ class Timeline:
         low, high = max(0, first - 1), min(self.last, final + 1)
         through = slice(first + (start > begins[first]), final + (end >= begins[final + 1]))
         for k, state, count in mode.parts:
-            book = self.books[k]
+            use = self.uses[k]
             delta = sign * count
             if through.start < through.stop:
                 self.whole[k, through] += delta
-                self.whole_w[through] += delta * (book.kind.powers_w[state] - book.kind.rest_w)
+                self.whole_w[through] += delta * (use.kind.powers_w[state] - use.kind.rest_w)
             for step in range(first, final + 1):
                 if start <= begins[step] and end >= begins[step + 1]:
-                    book.whole[step][state] += delta
-                    book.peaks[step] = _added(book.peaks[step], state, delta)
-                    book.early[step] = _added(book.early[step], state, delta)
+                    use.whole[step][state] += delta
+                    use.peaks[step] = _added(use.peaks[step], state, delta)
+                    use.early[step] = _added(use.early[step], state, delta)
                 else:
-                    self._sweep(book, k, state, step)
-            book.refresh(low, final)
-            self.awake[k, low : final + 1] = book.awake[low : final + 1]
-        powers = [sum(each) for each in zip(*[book.power_w[low : high + 1] for book in self.books], strict=True)]
+                    self._sweep(use, k, state, step)
+            use.refresh(low, final)
+            self.awake[k, low : final + 1] = use.awake[low : final + 1]
+        powers = [sum(each) for each in zip(*[use.power_w[low : high + 1] for use in self.uses], strict=True)]
         self.power_w[low : high + 1] = powers
         fine = all(map(le, powers, self.caps_w[low : high + 1]))
         return fine and all(
-            max(book.awake[low : final + 1]) <= book.kind.count
-            and (book.sleeps or all(sum(book.peaks[step]) <= book.kind.count for step in range(first, final + 1)))
-            for book in (self.books[k] for k, _, _ in mode.parts)
+            max(use.awake[low : final + 1]) <= use.kind.count
+            and (use.sleeps or all(sum(use.peaks[step]) <= use.kind.count for step in range(first, final + 1)))
+            for use in (self.uses[k] for k, _, _ in mode.parts)
         )
 
-    def _sweep(self, book: Books, k: int, state: int, step: int) -> None:
+    def _sweep(self, use: KindUse, k: int, state: int, step: int) -> None:
         """The most servers in a state at once in a step: jobs that run through, and those that begin or end in it."""
         begin = self.begins[step]
-        awake_from = begin + book.kind.on_ticks
+        awake_from = begin + use.kind.on_ticks
         some = [
             (max(start, begin), end, mode.counts[k])
             for start, end, mode in self.parts[step].values()
@@ -230,9 +230,9 @@ class Timeline:
                 peak = at_once
             if at_once > early and at < awake_from:
                 early = at_once
-        whole = book.whole[step][state]
-        book.peaks[step] = _with(book.peaks[step], state, whole + peak)
-        book.early[step] = _with(book.early[step], state, whole + early)
+        whole = use.whole[step][state]
+        use.peaks[step] = _with(use.peaks[step], state, whole + peak)
+        use.early[step] = _with(use.early[step], state, whole + early)
 
 
 def _added(values: tuple[int, ...], index: int, delta: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from batwatt.model.workload import Delay, Parallel, Workload
 
 
-def workload_in_flops(workload: Workload, speed_flops: float) -> Workload:
+def workload_with_flops(workload: Workload, speed_flops: float) -> Workload:
     """The same workload, its delays as flops that last as long on cores of `speed_flops` flop/s."""
     profiles = {
         name: Parallel(per_host_flops=_work(profile.duration_s, speed_flops), return_code=profile.return_code)
@@ -17,17 +17,17 @@ def workload_in_flops(workload: Workload, speed_flops: float) -> Workload:
         else profile
         for name, profile in workload.profiles.items()
     }
-    raw_profiles = {name: _in_flops(raw, speed_flops) for name, raw in workload.raw_profiles.items()}
+    raw_profiles = {name: _delays_to_flops(raw, speed_flops) for name, raw in workload.raw_profiles.items()}
     return replace(workload, profiles=profiles, raw_profiles=raw_profiles)
 
 
-def json_in_flops(data: Mapping[str, Any], speed_flops: float) -> dict[str, Any]:
+def json_with_flops(data: Mapping[str, Any], speed_flops: float) -> dict[str, Any]:
     """The same for the JSON data of a workload."""
-    profiles = {name: _in_flops(raw, speed_flops) for name, raw in data["profiles"].items()}
+    profiles = {name: _delays_to_flops(raw, speed_flops) for name, raw in data["profiles"].items()}
     return {**data, "profiles": profiles}
 
 
-def _in_flops(raw: Mapping[str, Any], speed_flops: float) -> Mapping[str, Any]:
+def _delays_to_flops(raw: Mapping[str, Any], speed_flops: float) -> Mapping[str, Any]:
     if raw.get("type") != "delay":
         return raw
     others = {name: value for name, value in raw.items() if name not in ("type", "delay")}

@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 
 from batwatt.report import data, interactive, pictures, pictures_compared
 from batwatt.report.grid import slug
-from batwatt.report.kept import envelope_of, platform_of
-from batwatt.report.outline import Outline, best_first
 from batwatt.report.papers.pmbs23 import GOODPUT, MEASURES, RANGE, Sweep
 from batwatt.report.pictures_boxes import READING, Boxes, boxes, boxes_figure
-from batwatt.report.table import COMPARED, INSTANCE, KILLS, SLOWDOWN, VIOLATIONS, WORK, Campaign, Measure
+from batwatt.report.report_plan import ReportPlan, best_first
+from batwatt.report.saved_runs import envelope_of, platform_of
+from batwatt.report.table import COMPARED, INSTANCE, KILLS, SLOWDOWN, VIOLATIONS, WORK, Measure, SavedCampaign
 from batwatt.results.gantt import gantt_figure
 from batwatt.results.power import power_series
 from batwatt.results.style import HOUR_S, Look, save
@@ -43,7 +43,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class ReportFigure:
     """A figure: `pictures` by file stem, `shown` on the page; without either, `caption` says why.
 
     With a `legend` what is shown stands side by side, where there is room, below one legend for all.
@@ -59,7 +59,7 @@ class Exhibit:
     legend: tuple[Entry, ...] = ()
 
 
-def exhibits(campaign: Campaign, outline: Outline) -> Iterator[Exhibit]:
+def figures(campaign: SavedCampaign, outline: ReportPlan) -> Iterator[ReportFigure]:
     """Every figure in turn, made when it is asked for."""
     looks = outline.looks(campaign.labels)
     yield _envelopes(campaign)
@@ -72,14 +72,14 @@ def exhibits(campaign: Campaign, outline: Outline) -> Iterator[Exhibit]:
     yield from _gantts(campaign, outline, zoom)
 
 
-def _envelopes(campaign: Campaign) -> Exhibit:
+def _envelopes(campaign: SavedCampaign) -> ReportFigure:
     title = "Figure 1: the power envelopes"
     envelopes = data.envelopes(campaign)
     if not envelopes:
-        return Exhibit("figure1", title, "No kept run tells of an envelope.")
+        return ReportFigure("figure1", title, "No kept run tells of an envelope.")
     names = ", ".join(name for name, _ in envelopes)
     days = max(series.times_s[-1] + series.last_step_s for _, series in envelopes) / (24.0 * HOUR_S)
-    return Exhibit(
+    return ReportFigure(
         "figure1",
         title,
         f"The power that is available, in kW, step by step over {days:.3g} days: {names}.",
@@ -88,12 +88,12 @@ def _envelopes(campaign: Campaign) -> Exhibit:
     )
 
 
-def _scores(campaign: Campaign, outline: Outline, looks: Mapping[str, Look]) -> Exhibit:
+def _scores(campaign: SavedCampaign, outline: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
     title = "Figure 2: slowdown, kills and violations of all algorithms"
     scores = data.scores(campaign, outline)
     count = len(scores.scores)
     if count < 2 or len(scores.measures) < len(COMPARED):
-        return Exhibit("figure2", title, "Needs two algorithms or more, with slowdown, kills and violations each.")
+        return ReportFigure("figure2", title, "Needs two algorithms or more, with slowdown, kills and violations each.")
     caption = (
         f"Means over study “{outline.main}” of {count} algorithms. Each axis runs from the worst of them (inside) to "
         "the best (outside), so a larger area is better. The table of colours has the means themselves, "
@@ -110,33 +110,33 @@ def _scores(campaign: Campaign, outline: Outline, looks: Mapping[str, Look]) -> 
         Shown("plot2", "Radar of three scores, one triangle per algorithm", interactive.radar_plot(scores, looks)),
         Shown("plot2table", "Three means per algorithm, coloured by score", interactive.heat_plot(scores)),
     )
-    return Exhibit("figure2", title, _with_remark(caption, outline, "figure2"), figures, shown)
+    return ReportFigure("figure2", title, _with_remark(caption, outline, "figure2"), figures, shown)
 
 
-def _zoom(zoom: data.Zoom | None, outline: Outline, looks: Mapping[str, Look]) -> Exhibit:
+def _zoom(zoom: data.Zoom | None, outline: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
     title = "Figure 3: a violation looked at closely"
     if zoom is None:
-        return Exhibit("figure3", title, "No kept run has a violation.")
+        return ReportFigure("figure3", title, "No kept run has a violation.")
     labels = ", ".join(label for label, _ in zoom.runs)
     caption = (
         f"Power and envelope on {zoom.instance}. In the step that begins at {zoom.step_s[0] / HOUR_S:.2f} h "
         f"{zoom.label} is up to {zoom.excess_w:.0f} W above the envelope (red)."
     )
-    shown = Shown("plot3", f"Power over time of {labels} beside the envelope", interactive.zoom_plot(zoom, looks))
-    return Exhibit(
+    shown = Shown("plot3", f"Power over time of {labels} with the envelope", interactive.zoom_plot(zoom, looks))
+    return ReportFigure(
         "figure3", title, _with_remark(caption, outline, "figure3"), {"figure3": pictures.zoom_figure(zoom)}, (shown,)
     )
 
 
 def _instances(
-    name: str, measures: Sequence[Measure], campaign: Campaign, outline: Outline, looks: Mapping[str, Look]
-) -> Exhibit:
+    name: str, measures: Sequence[Measure], campaign: SavedCampaign, outline: ReportPlan, looks: Mapping[str, Look]
+) -> ReportFigure:
     every = data.per_instance(campaign, outline.main, outline.ordered(campaign.labels), measures)
     measures = [measure for measure in measures if data.has(every, measure)]
     title = f"Figure {name[-1]}: {' and '.join(measure.title for measure in measures)} by instance"
     drawn = every[every["label"].isin(outline.shown)].reset_index(drop=True)
     if not measures or drawn.empty:
-        return Exhibit(name, title, "No run has these figures.")
+        return ReportFigure(name, title, "No run has these figures.")
     count = every["instance"].nunique()
     means = "; ".join(f"{m.title}{f' ({m.unit})' if m.unit else ''}: {m.meaning}" for m in measures)
     caption = (
@@ -149,28 +149,28 @@ def _instances(
         for number, measure in enumerate(measures)
     )  # fmt: skip
     picture = pictures_compared.instances_figure(drawn, measures, looks)
-    return Exhibit(name, title, _with_remark(caption, outline, name), {name: picture}, shown)
+    return ReportFigure(name, title, _with_remark(caption, outline, name), {name: picture}, shown)
 
 
-def _bars(campaign: Campaign, outline: Outline, looks: Mapping[str, Look]) -> Exhibit:
+def _bars(campaign: SavedCampaign, outline: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
     title = "Figure 6: the same work under each envelope"
     if outline.variants is None:
-        return Exhibit("figure6", title, "No study has several envelopes.")
+        return ReportFigure("figure6", title, "No study has several envelopes.")
     every = data.per_envelope(campaign, outline.variants, outline.ordered(campaign.labels))
     measures = [measure for measure in COMPARED if data.has(every, measure)]
     drawn = every[every["label"].isin(outline.shown)]
     if not measures or drawn.empty:
-        return Exhibit("figure6", title, "No run has these figures.")
+        return ReportFigure("figure6", title, "No run has these figures.")
     caption = (
         f"Means of study “{outline.variants}” by envelope. A bar far longer than the others is cut; it tells its value."
     )
     plot = interactive.bars_plot(every, measures, looks, outline.shown)
     shown = Shown("plot6", "Bars of slowdown, kills and violations by envelope and algorithm", plot)
     picture = pictures_compared.envelopes_bars_figure(drawn, measures, looks)
-    return Exhibit("figure6", title, _with_remark(caption, outline, "figure6"), {"figure6": picture}, (shown,))
+    return ReportFigure("figure6", title, _with_remark(caption, outline, "figure6"), {"figure6": picture}, (shown,))
 
 
-def _gantts(campaign: Campaign, outline: Outline, zoom: data.Zoom | None) -> Iterator[Exhibit]:
+def _gantts(campaign: SavedCampaign, outline: ReportPlan, zoom: data.Zoom | None) -> Iterator[ReportFigure]:
     """The best of the algorithms with kept runs, and the one that was looked at closely, on the same instance."""
     kept = campaign.kept
     usual = set(campaign.study(outline.main)["envelope"].unique().tolist())
@@ -196,15 +196,19 @@ def _gantts(campaign: Campaign, outline: Outline, zoom: data.Zoom | None) -> Ite
             f"{label} on {where}: a row per server, a box per job on neighbouring servers, coloured by the p-state "
             f"that the server is in at that time, over the power drawn. {killed} jobs are killed (crosses)."
         )
-        yield Exhibit(f"gantt{drawn + 1}", f"Servers of one run: {label}", caption, {f"gantt-{slug(label)}": picture})
+        yield ReportFigure(
+            f"gantt{drawn + 1}", f"Servers of one run: {label}", caption, {f"gantt-{slug(label)}": picture}
+        )
         drawn += 1
         if drawn == GANTTS:
             return
     if not drawn:
-        yield Exhibit("gantt1", "Servers of one run", "No kept run has its platform file still there and the same.")
+        yield ReportFigure(
+            "gantt1", "Servers of one run", "No kept run has its platform file still there and the same."
+        )
 
 
-def box_exhibits(swept: Sequence[Sweep], labels: Sequence[str], looks: Mapping[str, Look]) -> Iterator[Exhibit]:
+def box_figures(swept: Sequence[Sweep], labels: Sequence[str], looks: Mapping[str, Look]) -> Iterator[ReportFigure]:
     """The figures of the riskaware paper, as far as anything varies: goodput by type of workload, and other metrics."""
     for sweep in swept:
         parameter, first = sweep.parameter, sweep.panels[0]
@@ -232,7 +236,7 @@ def _boxes(
     labels: Sequence[str],
     looks: Mapping[str, Look],
     x_axis: str,
-) -> Exhibit:
+) -> ReportFigure:
     panels = [panel for panel in drawn if panel is not None]
     counts = {count for panel in panels for count in panel.stats["count"].tolist()}
     instances = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{min(counts)}"
@@ -248,18 +252,18 @@ def _boxes(
     )
     picture = boxes_figure(panels, labels, looks, x_axis)
     legend = tuple(Entry(label, looks[label].colour, label) for label in labels)
-    return Exhibit(name, title, caption, {name: picture}, shown, ("png", "svg", "pdf"), legend)
+    return ReportFigure(name, title, caption, {name: picture}, shown, ("png", "svg", "pdf"), legend)
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _with_remark(caption: str, outline: Outline, name: str) -> str:
+def _with_remark(caption: str, outline: ReportPlan, name: str) -> str:
     return f"{caption} {outline.remarks.get(name, '')}".strip()
 
 
-def write_pictures(exhibit: Exhibit, folder: Path) -> Iterator[Path]:
+def write_pictures(exhibit: ReportFigure, folder: Path) -> Iterator[Path]:
     """Write each picture in each of its formats; yields the paths."""
     for stem, figure in exhibit.pictures.items():
         for kind in exhibit.kinds:

@@ -31,7 +31,7 @@ class Need:
         return replace(self, first=self.first + slots)
 
 
-class Ledger:
+class ReservationCalendar:
     """The free machines and watts of each slot of `slot_s` s from 0 on.
 
     A slot has the least of the capacity and of the envelope within it, and who runs in a part of it holds all of it:

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.purchase import Bill, Budget, Stranded, bill, bought, bought_capacity, stranded_capacity
+from batwatt.inputs.series.energy_budget import (
+    Bill,
+    EnergyBudget,
+    Stranded,
+    bill,
+    bought,
+    bought_capacity,
+    stranded_capacity,
+)
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
 
@@ -21,29 +29,29 @@ def signal(*values: float, step_s: float = 3600.0) -> Signal:
 
 def test_a_constant_budget_by_hand():
     # mean 250, so an hour's budget is 0.7 x 250 = 175
-    found = bought_capacity(signal(100, 250, 400), Budget(headroom=2.0))
+    found = bought_capacity(signal(100, 250, 400), EnergyBudget(headroom=2.0))
     assert found.values == pytest.approx((1.75, 0.7, 0.4375))
     assert bought(found, signal(100, 250, 400)) == pytest.approx(3 * 175)
-    limited = bought_capacity(signal(100, 250, 400), Budget(headroom=1.0, floor=0.5))
+    limited = bought_capacity(signal(100, 250, 400), EnergyBudget(headroom=1.0, floor=0.5))
     assert limited.values == pytest.approx((1.0, 0.7, 0.5)) and limited.name == "fraction"
 
 
 def test_the_mean_is_that_over_time():
     # 100 for 3 h, 400 for 1 h: mean 175
     uneven = Signal(Series((0.0, 10800.0), (100.0, 400.0)), 14400.0)
-    assert bought_capacity(uneven, Budget(headroom=9.0)).values == pytest.approx((1.225, 0.30625))
+    assert bought_capacity(uneven, EnergyBudget(headroom=9.0)).values == pytest.approx((1.225, 0.30625))
 
 
 def test_prices_next_to_nothing_and_below():
-    found = bought_capacity(signal(-50, 0, 1e-300, 100, 150), Budget(headroom=1.2))
+    found = bought_capacity(signal(-50, 0, 1e-300, 100, 150), EnergyBudget(headroom=1.2))
     assert found.values == pytest.approx((1.2, 1.2, 1.2, 0.28, 0.7 * 40 / 150))
 
 
 def test_a_reference_in_place_of_the_mean():
-    assert bought_capacity(signal(100, 200), Budget(reference=100.0)).values == pytest.approx((0.7, 0.35))
-    assert bought_capacity(signal(-5, 100), Budget(reference=50.0)).values == pytest.approx((1.0, 0.35))
+    assert bought_capacity(signal(100, 200), EnergyBudget(reference=100.0)).values == pytest.approx((0.7, 0.35))
+    assert bought_capacity(signal(-5, 100), EnergyBudget(reference=50.0)).values == pytest.approx((1.0, 0.35))
     with pytest.raises(InputError, match="the mean of 'price' must be > 0 to reckon a budget, got -5"):
-        bought_capacity(signal(-20, 10), Budget())
+        bought_capacity(signal(-20, 10), EnergyBudget())
 
 
 def test_stranded_power():
@@ -65,7 +73,7 @@ def test_a_bill_by_hand():
 @given(st.lists(st.floats(1.0, 1000.0), min_size=1, max_size=40), st.floats(0.1, 1.0))
 def test_without_limits_all_is_spent_and_capacity_never_lost(values, budget):
     paid = signal(*values)
-    found = bill(bought_capacity(paid, Budget(budget, headroom=10.0)), paid, budget)
+    found = bill(bought_capacity(paid, EnergyBudget(budget, headroom=10.0)), paid, budget)
     if max(values) / min(values) < 10.0:
         assert found.amount == pytest.approx(found.amount_fixed)
         # the arithmetic mean is at least the harmonic one
@@ -76,10 +84,10 @@ def test_without_limits_all_is_spent_and_capacity_never_lost(values, budget):
 @pytest.mark.parametrize(
     "make,said",
     [
-        (lambda: Budget(budget=-1.0), "budget must be a finite number in [0, 10], got -1.0"),
-        (lambda: Budget(headroom=math.nan), "headroom must be a finite number in [0, 10], got nan"),
-        (lambda: Budget(headroom=0.5, floor=0.6), "floor must be <= headroom, got 0.6 and 0.5"),
-        (lambda: Budget(reference=0.0), "reference must be > 0, got 0.0"),
+        (lambda: EnergyBudget(budget=-1.0), "budget must be a finite number in [0, 10], got -1.0"),
+        (lambda: EnergyBudget(headroom=math.nan), "headroom must be a finite number in [0, 10], got nan"),
+        (lambda: EnergyBudget(headroom=0.5, floor=0.6), "floor must be <= headroom, got 0.6 and 0.5"),
+        (lambda: EnergyBudget(reference=0.0), "reference must be > 0, got 0.0"),
         (lambda: Stranded(math.inf), "threshold must be a finite number"),
         (lambda: Stranded(0.0, low=1.0, high=0.5), "low must be <= high"),
     ],

@@ -8,12 +8,12 @@ import pandas as pd
 
 from batwatt.errors import InputError
 from batwatt.report.charts import LEVEL, READING, Chart, Key, chart, counts_of, keys_of
-from batwatt.report.exhibits import Entry, Exhibit, Shown
+from batwatt.report.figures import Entry, ReportFigure, Shown
 from batwatt.report.interactive_charts import chart_plot
 from batwatt.report.papers.varcap_charts import CLASSES, LONG, SHORT, SYSTEMS, charts_of
-from batwatt.report.papers.varcap_plans import Plan, plans_of
+from batwatt.report.papers.varcap_plans import Plot, plans_of
 from batwatt.report.pictures_charts import charts_figure
-from batwatt.report.table import Campaign, Measure
+from batwatt.report.table import Measure, SavedCampaign
 from batwatt.results.read import table as read_table
 from batwatt.results.style import CAP, Look
 from batwatt.results.writers import file_of
@@ -23,11 +23,11 @@ FAIR = "fig6-4"
 FAIR_SHAPE = "walk 0.6"
 JOBS = "all jobs"
 SHARE = Measure("share_percent", "share of terminations", "%", "terminations of jobs of a class of run times / all of "
-                "them; beside it the share of jobs", decimals=1)  # fmt: skip
+                "them; next to it the share of jobs", decimals=1)  # fmt: skip
 DEPTHS = ("#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#084594")
 """Classes of run time, the longer the darker."""
 
-Drawn = list[tuple[Plan, list[Chart]]]
+Drawn = list[tuple[Plot, list[Chart]]]
 
 
 def drawn_of(frame: pd.DataFrame, looks: Mapping[str, Look]) -> Drawn:
@@ -36,7 +36,7 @@ def drawn_of(frame: pd.DataFrame, looks: Mapping[str, Look]) -> Drawn:
     return [(plan, panels) for plan, panels in found if panels]
 
 
-def chart_exhibits(drawn: Drawn, frame: pd.DataFrame, campaign: Campaign) -> Iterator[Exhibit]:
+def chart_exhibits(drawn: Drawn, frame: pd.DataFrame, campaign: SavedCampaign) -> Iterator[ReportFigure]:
     """The figures in the order of the text, with the one of the classes of jobs after the terminations."""
     for plan, panels in drawn:
         by_measure = [measure for measure in plan.measures if any(panel.measure is measure for panel in panels)]
@@ -50,7 +50,7 @@ def chart_exhibits(drawn: Drawn, frame: pd.DataFrame, campaign: Campaign) -> Ite
             fair = list(_fair(plan, frame, campaign))
             if fair:
                 caption = (
-                    "Terminations on a walk of range 0.6 by the run time of the job, beside the jobs of all run times."
+                    "Terminations on a walk of range 0.6 by the run time of the job, next to the jobs of all run times."
                 )
                 yield exhibit("fig6-6", "Figure 6.6: which jobs are terminated", caption, fair, min(3, len(fair)))
 
@@ -61,7 +61,7 @@ def _across(panels: int, measures: int) -> int:
     return min(3, each if each > 1 else panels)
 
 
-def exhibit(name: str, title: str, caption: str, panels: Sequence[Chart], across: int) -> Exhibit:
+def exhibit(name: str, title: str, caption: str, panels: Sequence[Chart], across: int) -> ReportFigure:
     """Panels as a figure of the report."""
     shown = tuple(
         Shown(f"plot-{name}-{number}", f"{panel.measure.title} by {panel.x_axis or 'case'} ({panel.title})",
@@ -72,14 +72,14 @@ def exhibit(name: str, title: str, caption: str, panels: Sequence[Chart], across
     if any(panel.level is not None for panel in panels):
         entries.append(Entry(LEVEL, CAP))
     kinds = ("png", "svg", "pdf")
-    return Exhibit(name, title, caption, {name: charts_figure(panels, across)}, shown, kinds, tuple(entries))
+    return ReportFigure(name, title, caption, {name: charts_figure(panels, across)}, shown, kinds, tuple(entries))
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _fair(plan: Plan, frame: pd.DataFrame, campaign: Campaign) -> Iterator[Chart]:
+def _fair(plan: Plot, frame: pd.DataFrame, campaign: SavedCampaign) -> Iterator[Chart]:
     """A panel per system: shares of the classes of kept runs, or else of short and long jobs."""
     for study in dict.fromkeys(study for study in frame["study"] if plan.holds(study)):
         rows = frame[(frame["study"] == study) & (frame["shape"] == FAIR_SHAPE)]
@@ -93,7 +93,7 @@ def _fair(plan: Plan, frame: pd.DataFrame, campaign: Campaign) -> Iterator[Chart
             yield panel
 
 
-def _shares(campaign: Campaign, key: str, label: str) -> pd.DataFrame | None:
+def _shares(campaign: SavedCampaign, key: str, label: str) -> pd.DataFrame | None:
     """The file of classes of a kept run, with its label; None without, or of a run without terminations."""
     prefix = campaign.prefix(key)
     if not file_of(prefix, "classes").is_file():

@@ -48,7 +48,7 @@ class _Loader(yaml.SafeLoader):
     """YAML as most people expect it (the core schema of YAML 1.2).
 
     So `no` and `on` are texts, `12:00:00` is no number of seconds, `1e5` is a number, and dates stay texts. A key that
-    is there twice is an error.
+    appears twice is an error.
     """
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 (the name is PyYAML's)
@@ -60,7 +60,7 @@ class _Loader(yaml.SafeLoader):
                 problem = "a key must be a text, not a list or a mapping"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} is there twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} appears twice", key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 

@@ -15,7 +15,7 @@ NULL_RUNTIME_S = 1e-5
 """Batsim writes this runtime for a job that ends the moment it starts."""
 
 
-class Journal:
+class Recorder:
     """Energy meter and record; `extra_w` is what running jobs draw beyond their hosts' idle power."""
 
     def __init__(self, machines: Machines, energy: bool) -> None:

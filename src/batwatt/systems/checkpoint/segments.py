@@ -27,7 +27,7 @@ from batwatt.model.workload import (
 )
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import number_in
-from batwatt.scheduling.fleet import Fleet, Places, Task
+from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.scheduling.fleet_scheduler import FleetScheduler
 from batwatt.systems.checkpoint.instance import PeriodJob
 from batwatt.units import LAG_S
@@ -37,11 +37,11 @@ Then = Literal["checkpoint", "leave", "lose"]
 """What comes after a kill: a checkpoint, leaving with all work saved, or leaving with what was saved before."""
 _ROUNDED = 6
 _LEAST_S = 10.0**-_ROUNDED
-"""Batsim tells dates and lengths to so many decimals."""
+"""Batsim tells times and lengths to so many decimals."""
 
 
 @dataclass(slots=True, eq=False)
-class Saved(Task):
+class CheckpointableJob(JobState):
     """A job that can be checkpointed; times in s.
 
     `work_s` is its useful work before the present span, of which `saved_s` is not lost if it is killed. `paused` is
@@ -78,15 +78,15 @@ class Saved(Task):
         return self.width * (self.done_s(now_s) - self.saved_s)
 
 
-class SpanScheduler(FleetScheduler):
-    """Keeps the books of jobs that work, checkpoint and recover; subclasses decide who does what."""
+class SegmentScheduler(FleetScheduler):
+    """Tracks jobs that work, checkpoint and recover; subclasses decide which job does what."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         rows = zip((0.0, *self.capacity.times_s[1:]), self.capacity.values, strict=True)
-        # the dates at which it may change are known, also where it does not
+        # the times at which it may change are known, also where it does not
         self._steps = list(rows)
-        self.waiting: dict[int, Saved] = {}
+        self.waiting: dict[int, CheckpointableJob] = {}
         """What does not run, by number, in the order of submission."""
         self.alive = 0
         """How many machines may be used."""
@@ -116,7 +116,7 @@ class SpanScheduler(FleetScheduler):
         self._live += 1
         self._wait(task)
 
-    def _task(self, job: Job) -> Saved:
+    def _task(self, job: Job) -> CheckpointableJob:
         profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
         if not isinstance(profile, Delay):
             problem = f"job {job.id} is no delay: what is left of it after a checkpoint cannot be told"
@@ -128,7 +128,7 @@ class SpanScheduler(FleetScheduler):
         _, length_s, run_s = self._described(job)
         checkpoint_s, recovery_s = self.usual_s()
         self._count += 1
-        return Saved(
+        return CheckpointableJob(
             number=self._count,
             name=job.id,
             job=job,
@@ -150,7 +150,7 @@ class SpanScheduler(FleetScheduler):
 
     def onJobCompletion(self, job: Job) -> None:
         """A span has ended."""
-        task: Saved = self._ended(job)
+        task: CheckpointableJob = self._ended(job)
         killed, task.dying = task.dying and job.job_state is Job.State.COMPLETED_KILLED, False
         now_s = self.bs.time()
         done_s, doing = task.done_s(now_s), task.doing
@@ -184,7 +184,7 @@ class SpanScheduler(FleetScheduler):
 
     # what subclasses let jobs do --------------------------------------------------------------------------------
 
-    def begin(self, task: Saved, places: Places) -> None:
+    def begin(self, task: CheckpointableJob, places: Places) -> None:
         """A job that waits comes to machines: it recovers first, unless it has never run."""
         now_s = self.bs.time()
         del self.waiting[task.number]
@@ -194,7 +194,7 @@ class SpanScheduler(FleetScheduler):
         else:
             self.work(task)
 
-    def work(self, task: Saved) -> None:
+    def work(self, task: CheckpointableJob) -> None:
         """Let a job that is in memory work, until it has ended if nothing happens."""
         if not task.begun:
             task.begun, task.waits_as = True, None
@@ -202,7 +202,7 @@ class SpanScheduler(FleetScheduler):
         else:
             self.launch(task, "work", task.rest_s(self.bs.time()))
 
-    def launch(self, task: Saved, doing: Doing, length_s: float) -> None:
+    def launch(self, task: CheckpointableJob, doing: Doing, length_s: float) -> None:
         """A new span on the machines that the job has."""
         task.job = self._submit(task, doing, length_s)
         self._by_id[task.job.id] = task
@@ -210,13 +210,13 @@ class SpanScheduler(FleetScheduler):
         if doing != "work":
             self.bs.set_job_metadata(task.job.id, CHECKPOINT if doing == "checkpoint" else RECOVERY)
 
-    def _submit(self, task: Saved, doing: Doing, length_s: float) -> Job:
+    def _submit(self, task: CheckpointableJob, doing: Doing, length_s: float) -> Job:
         name = f"{task.name}#{task.attempt}"
         task.attempt += 1
         profile = self._delay(task.name.partition("!")[0], max(round(length_s, _ROUNDED), _LEAST_S))
         return self.bs.register_job(name, task.cpus, self._walltime(task, doing), profile)
 
-    def kill(self, task: Saved, then: Then) -> None:
+    def kill(self, task: CheckpointableJob, then: Then) -> None:
         """End a span; `then` says what comes after that."""
         task.dying, task.then, task.checkpoint_at_s = True, then, None
         if task.doing == "work" and then != "lose":
@@ -224,14 +224,14 @@ class SpanScheduler(FleetScheduler):
         self._pending += 1
         self.bs.kill_jobs([task.job])
 
-    def leave(self, task: Saved) -> None:
+    def leave(self, task: CheckpointableJob) -> None:
         """A job that has no span leaves its machines, with what is saved, and waits."""
         task.work_s = task.saved_s
         task.leaves, task.checkpoint_at_s = False, None
         self.fleet.remove(task)
         self._wait(task)
 
-    def refuse(self, task: Saved) -> None:
+    def refuse(self, task: CheckpointableJob) -> None:
         """Forget a job that waits and can never run again."""
         del self.waiting[task.number]
         self._never.append(task.name)
@@ -243,7 +243,7 @@ class SpanScheduler(FleetScheduler):
         self.waiting.clear()
         return [self._given_up(task) for task in waiting]
 
-    def _given_up(self, task: Saved) -> Job:
+    def _given_up(self, task: CheckpointableJob) -> Job:
         """What stands for a job that waits and is forgotten: itself, or what was left of it when it had to leave."""
         self._live -= 1
         if not task.begun:
@@ -254,25 +254,25 @@ class SpanScheduler(FleetScheduler):
             self._refused_again.add(job.id)
         return job
 
-    def tasks(self) -> Iterable[Saved]:
+    def tasks(self) -> Iterable[CheckpointableJob]:
         """What is on machines."""
-        return cast(Iterable[Saved], self.fleet.tasks.values())
+        return cast(Iterable[CheckpointableJob], self.fleet.tasks.values())
 
-    def _walltime(self, task: Saved, doing: Doing) -> float:
+    def _walltime(self, task: CheckpointableJob, doing: Doing) -> float:
         given = task.walltime_s
         return NO_WALLTIME if doing != "work" or given is None else max(given - task.work_s, LAG_S)
 
-    def _execute(self, task: Saved, doing: Doing) -> None:
+    def _execute(self, task: CheckpointableJob, doing: Doing) -> None:
         task.doing, task.part_s = doing, self.bs.time()
         task.job.allocation = HostSet(self.hosts.take(task, self.fleet))
         self.bs.execute_job(task.job)
 
-    def _wait(self, task: Saved) -> None:
+    def _wait(self, task: CheckpointableJob) -> None:
         task.doing = "waiting"
         self.waiting[task.number] = task
         self.came()
 
-    def _end(self, task: Saved) -> None:
+    def _end(self, task: CheckpointableJob) -> None:
         self._live -= 1
         self.fleet.remove(task)
         self.came()

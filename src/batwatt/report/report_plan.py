@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from batwatt.report.table import COMPARED, INSTANCE, Campaign, Measure
+from batwatt.report.table import COMPARED, INSTANCE, Measure, SavedCampaign
 from batwatt.results.style import PALETTE, Look
 
 DRAWN = 8
@@ -16,7 +16,7 @@ DRAWN = 8
 
 @dataclass(frozen=True)
 class Printed:
-    """Tables printed elsewhere, to be shown beside ours."""
+    """Tables printed elsewhere, to be shown next to ours."""
 
     source: str
     distances: Mapping[str, tuple[float, ...]]
@@ -26,7 +26,7 @@ class Printed:
 
 
 @dataclass(frozen=True)
-class Outline:
+class ReportPlan:
     """The plan of a report."""
 
     title: str
@@ -44,7 +44,7 @@ class Outline:
     zoomed: str | None = None
     """The algorithm whose violation is looked at closely."""
     companions: tuple[str, ...] = ()
-    """Those that are shown beside it."""
+    """Those that are shown next to it."""
     groups: Mapping[str, str] = field(default_factory=dict)
     """Label -> name of the family it belongs to."""
     members: Mapping[str, str] = field(default_factory=dict)
@@ -106,13 +106,13 @@ def best_first(frame: pd.DataFrame, labels: Sequence[str]) -> list[str]:
     return sorted(labels, key=lambda label: (float(mean.get(label, 1.0)), label))
 
 
-def widest(campaign: Campaign) -> str:
+def widest(campaign: SavedCampaign) -> str:
     """The study with the most instances; of equals, the first."""
     count = {study: len(campaign.study(study)[list(INSTANCE)].drop_duplicates()) for study in campaign.studies}
     return max(campaign.studies, key=lambda study: count[study])
 
 
-def families(campaign: Campaign) -> tuple[dict[str, str], dict[str, str]]:
+def families(campaign: SavedCampaign) -> tuple[dict[str, str], dict[str, str]]:
     """Label -> its response, or the scheduler if it has none; label -> its placement and order, or itself."""
     rows = campaign.frame.drop_duplicates("label").set_index("label")
     groups = rows["response"].where(rows["response"] != "", rows["scheduler"])
@@ -123,7 +123,7 @@ def families(campaign: Campaign) -> tuple[dict[str, str], dict[str, str]]:
     }
 
 
-def general_outline(campaign: Campaign) -> Outline:
+def general_plan(campaign: SavedCampaign) -> ReportPlan:
     """The plan for a campaign about which nothing more is known: all algorithms, or the best if they are many."""
     main = widest(campaign)
     labels = [label for label in campaign.labels if label != campaign.reference]
@@ -131,7 +131,7 @@ def general_outline(campaign: Campaign) -> Outline:
     drawn = tuple(label for label in labels if label in best)
     several = [name for name in campaign.studies if campaign.study(name)["envelope"].nunique() > 1]
     groups, members = families(campaign)
-    return Outline(
+    return ReportPlan(
         title=f"Campaign {campaign.name}",
         main=main,
         highlighted=drawn,

@@ -1,4 +1,4 @@
-"""What became of each run of a window: what it was good for, how long its job is, how long that waited.
+"""What became of each run of a window: whether its work counts, how long its job is, how long that waited.
 
 Runs may come in parts: see `parts`.
 """
@@ -35,17 +35,17 @@ class Window:
             raise ValueError(f"end_s must be >= begin_s ({self.begin_s!r} s) and finite, got {self.end_s!r}")
 
     def after(self, times_s: Floats) -> Mask:
-        """Which dates are after the window; not those that are missing (NaN)."""
+        """Which times are after the window; not those that are missing (NaN)."""
         return times_s > self.end_s + LAG_S
 
     def holds(self, times_s: Floats) -> Mask:
-        """Which dates are in ]begin, end]; not those that are missing (NaN)."""
+        """Which times are in ]begin, end]; not those that are missing (NaN)."""
         return (times_s > self.begin_s) & (times_s <= self.end_s + LAG_S)
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """What the workload says of its jobs, in its order: dates and lengths in s, NaN where it is silent.
+class JobFacts:
+    """What the workload says of its jobs, in its order: times and lengths in s, NaN where it is silent.
 
     `length_s` is that of the whole job, `left_s` that of its first run, shorter if it was released before the window.
     """
@@ -58,7 +58,7 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class Ledger:
+class RunTable:
     """The rows of `jobs.csv` (and the jobs of the workload) under a window.
 
     `completed`, `killed` and `migrated` are the runs that ended so in the window, `going` those that went on at its
@@ -82,7 +82,7 @@ class Ledger:
     aborted: Mask
     lasted_s: Floats
     cores: Floats
-    declared: Declared
+    declared: JobFacts
     due: Mask
     out: Mask
     completed_s: Floats
@@ -158,7 +158,7 @@ def unfinished(jobs: pd.DataFrame, window: Window | None) -> tuple[Mask, Mask]:
     return beyond & ~window.after(jobs["submission_time"].to_numpy()), beyond
 
 
-def declared_of(workload: Workload) -> Declared:
+def job_facts_of(workload: Workload) -> JobFacts:
     """What the workload says. Raises InputError if a job has a `release_s` or a `length_s` that is none."""
     jobs = workload.jobs
     durations = {name: p.duration_s for name, p in workload.profiles.items() if isinstance(p, Delay)}
@@ -168,10 +168,10 @@ def declared_of(workload: Workload) -> Declared:
         for index in [index for index, job in enumerate(jobs) if name in job.raw]:
             values[index] = _field(workload, jobs[index], name)
     submit, cores = ([getattr(job, name) for job in jobs] for name in ("submit_time_s", "hosts"))
-    return Declared(np.array(submit, dtype=np.float64), np.array(cores, dtype=np.float64), release, length, left)
+    return JobFacts(np.array(submit, dtype=np.float64), np.array(cores, dtype=np.float64), release, length, left)
 
 
-def ledger_of(
+def run_table_of(
     jobs: pd.DataFrame,
     origins: Origins,
     kinds: Kinds,
@@ -179,8 +179,8 @@ def ledger_of(
     workload: Workload,
     window: Window | None,
     slowed: bool = False,
-) -> Ledger:
-    """What became of the rows of `jobs.csv`, whose origins, kinds and chains are given; `slowed`: see `Ledger`.
+) -> RunTable:
+    """What became of the rows of `jobs.csv`, whose origins, kinds and chains are given; `slowed`: see `RunTable`.
 
     Without a window it is from 0 to the end of the last job, and every job of the workload counts as submitted by then.
     Raises InputError if a job of the workload has a `release_s` or a `length_s` that is none.
@@ -199,14 +199,14 @@ def ledger_of(
     lives = (completed | beyond | kinds.saved)[chains.last]
     neither = (inside & ~completed & ~stopped & ~saved)[chains.last]
     lasted_s = np.minimum(finish, span.end_s) - np.maximum(start, span.begin_s)
-    declared = declared_of(workload)
+    declared = job_facts_of(workload)
     completed_s = np.full(len(workload.jobs), math.nan)
     rows = np.flatnonzero(whole & origins.known)
     np.fmax.at(completed_s, origins.job[rows], finish[rows])
     failed = run & ~beyond & np.where(rejected, origins.itself, ~succeeded & ~stopped)
     out = np.zeros(len(workload.jobs), dtype=np.bool_)
     out[origins.job[failed & origins.known]] = True
-    return Ledger(
+    return RunTable(
         window=span,
         origins=origins,
         kinds=kinds,
@@ -230,7 +230,7 @@ def ledger_of(
 
 
 def _field(workload: Workload, job: Job, name: str) -> float:
-    """The field of a job, a date in s >= 0 or a length in s > 0; InputError otherwise."""
+    """The field of a job, a time in s >= 0 or a length in s > 0; InputError otherwise."""
     value = job.raw[name]
     number = isinstance(value, int | float) and not isinstance(value, bool) and value < math.inf
     if not (number and (value > 0 or (value == 0 and name == RELEASE))):

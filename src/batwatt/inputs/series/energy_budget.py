@@ -16,7 +16,7 @@ _WHERE = "capacity"
 
 
 @dataclass(frozen=True)
-class Budget:
+class EnergyBudget:
     """A constant budget of money or carbon per time.
 
     It is the one that buys the fraction `budget` at the mean of the signal, so that in total as much could be spent as
@@ -57,7 +57,7 @@ class Stranded:
             raise InputError(_WHERE, f"low must be <= high, got {self.low!r} and {self.high!r}", "correct one of them")
 
 
-def bought_capacity(signal: Signal, budget: Budget) -> Series:
+def bought_capacity(signal: Signal, budget: EnergyBudget) -> Series:
     """Capacity_t = budget x mean(x) / x_t within [floor, headroom], as fractions; x_t <= 0 gives the headroom.
 
     What is left of the budget where the headroom limits is not spent later. Sections 5.4.1 (price) and 5.4.2 (carbon)
@@ -85,7 +85,7 @@ def stranded_capacity(signal: Signal, stranded: Stranded) -> Series:
 
 @dataclass(frozen=True)
 class Bill:
-    """What a series of fractions costs or emits beside a fixed one.
+    """What a series of fractions costs or emits relative to a fixed one.
 
     Amounts are in the signal's unit x h for a full data centre of 1: with g/kWh, g for each kW that it draws when full.
     """
@@ -113,7 +113,7 @@ def bought(fractions: Series, signal: Signal) -> float:
 
 
 def bill(fractions: Series, signal: Signal, fixed: float = 0.7) -> Bill:
-    """What `fractions` cost beside a constant `fixed`, over [0, signal.end_s[ (section 6.3 of the dissertation)."""
+    """Cost of `fractions` relative to a constant `fixed`, over [0, signal.end_s[ (section 6.3 of the dissertation)."""
     hours, shares, prices = _together(fractions, signal)
     return Bill(
         amount=float(np.sum(hours * shares * prices)),

@@ -13,8 +13,8 @@ from batwatt.campaign.files import InputFile
 from batwatt.campaign.spec import Capacities, canonical, filled, points_of
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import number_text
-from batwatt.inputs.series.capacity_spec import KINDS, CapacitySpec, Purchased, Traced, Varied, parse_capacity
-from batwatt.inputs.series.purchase import Budget, bill
+from batwatt.inputs.series.capacity_spec import KINDS, CapacitySpec, Traced, UnderBudget, Varied, parse_capacity
+from batwatt.inputs.series.energy_budget import EnergyBudget, bill
 from batwatt.inputs.series.variation import Variation
 from batwatt.results.goodput import Window
 
@@ -25,7 +25,7 @@ SEED = "seed"
 class MadeCapacity:
     """A capacity before it is known for how many machines: its name in the table, its text read, the files it needs.
 
-    Its digest is that of what the text says, and of the files' content. `told` are options for schedulers that have
+    Its digest is that of what the text says, and of the files' content. `given_options` are for schedulers that have
     them, `platforms` the names of those that it is for, None: of all.
     """
 
@@ -36,7 +36,7 @@ class MadeCapacity:
     platforms: tuple[str, ...] | None = None
 
     @property
-    def told(self) -> tuple[tuple[str, int], ...]:
+    def given_options(self) -> tuple[tuple[str, int], ...]:
         """Options for schedulers that have them: its seed, so that repetitions draw numbers of their own."""
         return () if self.seed is None else ((SEED, self.seed),)
 
@@ -67,15 +67,15 @@ class MadeCapacity:
                 traits["cap_period_s"] = variation.period_s
             if kind == "walk":
                 traits["cap_step"] = variation.step_fraction
-        elif isinstance(source, Purchased | Traced):
+        elif isinstance(source, UnderBudget | Traced):
             traits["cap_period_s"] = source.file.period_s
-            if isinstance(source, Purchased) and isinstance(source.rule, Budget):
+            if isinstance(source, UnderBudget) and isinstance(source.rule, EnergyBudget):
                 traits |= {"cap_mean": source.rule.budget, "cap_headroom": source.rule.headroom}
                 traits |= _bill_of(source, source.rule)
         return traits
 
 
-def _bill_of(source: Purchased, budget: Budget) -> dict[str, float | None]:
+def _bill_of(source: UnderBudget, budget: EnergyBudget) -> dict[str, float | None]:
     """By which share it costs or emits less than the fixed capacity of its budget, and is larger on average."""
     try:
         signal = source.signal()
@@ -118,7 +118,7 @@ def _found(
 ) -> tuple[CapacitySpec, tuple[InputFile, ...]]:
     """The spec with its file where it is, and the file."""
     source = spec.source
-    if not isinstance(source, Purchased | Traced):
+    if not isinstance(source, UnderBudget | Traced):
         return spec, ()
     path = source.file.path
     there = file(str(path.relative_to(base) if path.is_relative_to(base) else path), where)
