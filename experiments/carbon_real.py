@@ -56,12 +56,12 @@ PERCENT = 100.0
 def tables() -> dict[str, str]:
     """All tables of real jobs. Raises InputError."""
     jobs = read_phase_jobs(JOBS)
-    course = read_integral(SignalFile(SIGNAL), DAYS * DAY_S)
+    integral = read_integral(SignalFile(SIGNAL), DAYS * DAY_S)
     started = [_started_job(job) for job in jobs]
     return {
-        "real": markdown(*_real(jobs, course)),
-        "real-startups": markdown(*_startups(started, course)),
-        "cluster": markdown(*_clusters(started, course)),
+        "real": markdown(*_real(jobs, integral)),
+        "real-startups": markdown(*_startups(started, integral)),
+        "cluster": markdown(*_clusters(started, integral)),
     }
 
 
@@ -73,11 +73,11 @@ def _started_job(job: ShiftJob) -> ShiftJob:
     return replace(job, arrival_s=SLOT_S * math.ceil(job.arrival_s / SLOT_S), model=model)
 
 
-def _real(jobs: Sequence[ShiftJob], course: SignalIntegral) -> tuple[list[str], list[list[str]]]:
+def _real(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> tuple[list[str], list[list[str]]]:
     """GAIA by its own rules compared with the same policies in continuous time."""
     options = ShiftOptions(wait_h=WAIT_H)
-    hourly = course.values.tolist()
-    found = [(gaia.simulate(jobs, hourly, policy=name, wait_h=WAIT_H), simulate(jobs, course, name, options))
+    hourly = integral.values.tolist()
+    found = [(gaia.simulate(jobs, hourly, policy=name, wait_h=WAIT_H), simulate(jobs, integral, name, options))
              for name in BOTH]  # fmt: skip
     rows = []
     for name, (theirs, ours) in zip(BOTH, found, strict=True):
@@ -94,10 +94,10 @@ def _saved(outcome: Outcome, base: Outcome) -> list[str]:
     return [f"{share:.2f}", f"{found['mean_wait_s'] / HOUR_S:.2f}", f"{found['segments']}"]
 
 
-def _startups(jobs: Sequence[ShiftJob], course: SignalIntegral) -> tuple[list[str], list[list[str]]]:
+def _startups(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> tuple[list[str], list[list[str]]]:
     """The same jobs with a start-up, which only some policies know of."""
     options = ShiftOptions(wait_h=WAIT_H)
-    found = [simulate(jobs, course, name, options) for name in STARTED]
+    found = [simulate(jobs, integral, name, options) for name in STARTED]
     rows = []
     for outcome in found:
         metrics = outcome.metrics()
@@ -107,11 +107,11 @@ def _startups(jobs: Sequence[ShiftJob], course: SignalIntegral) -> tuple[list[st
     return ["policy", "carbon, g", "saved, %", "wait, h", "pieces", "more energy, %", "late jobs"], rows
 
 
-def _clusters(jobs: Sequence[ShiftJob], course: SignalIntegral) -> tuple[list[str], list[list[str]]]:
+def _clusters(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> tuple[list[str], list[list[str]]]:
     """The scheduler `carbon` on fewer and fewer machines: what is saved against starting at once on as many."""
     rows = []
     for machines in MACHINES:
-        runs = dict(_runs(jobs, course, machines))
+        runs = dict(_runs(jobs, integral, machines))
         base = runs["immediate"][0]
         row = [f"{machines}", f"{base.carbon_g:.1f}"]
         for name, (run, late) in runs.items():
@@ -125,17 +125,17 @@ def _clusters(jobs: Sequence[ShiftJob], course: SignalIntegral) -> tuple[list[st
 
 
 def _runs(
-    jobs: Sequence[ShiftJob], course: SignalIntegral, machines: int
+    jobs: Sequence[ShiftJob], integral: SignalIntegral, machines: int
 ) -> Iterator[tuple[str, tuple[RunCarbon, int]]]:
     """Name, carbon and number of late jobs of a run with each policy on the embedded engine."""
     owner, content = phase_workload(jobs, machines)
     workload = parse_workload(content, "w0", str(JOBS))
     for name in SHARED:
         engine = Engine(machines_platform(owner), [workload], EngineConfig(dynamic_jobs=True, profile_reuse=True))
-        scheduler = Carbon({"signal": course, "policy": name, "wait_h": list(WAIT_H), "slot_s": SLOT_S})
+        scheduler = Carbon({"signal": integral, "policy": name, "wait_h": list(WAIT_H), "slot_s": SLOT_S})
         with tempfile.TemporaryDirectory() as folder:
             write_record(play(engine, scheduler), Path(folder) / "x")
-            run = account(Path(folder) / "x", course, workload)
+            run = account(Path(folder) / "x", integral, workload)
         yield name, (run, _late(run, jobs))
 
 

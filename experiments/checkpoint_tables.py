@@ -1,7 +1,7 @@
 """Make the tables of docs/checkpoint-results.md from the results of checkpoint-part.yaml and checkpoint-small.yaml.
 
 python experiments/checkpoint_tables.py results/checkpoint-part results/checkpoint-small
-    reports the first campaign, plans the courses of experiments/periods, writes docs/checkpoint, with the rows of the
+    reports the first campaign, plans the sequences of experiments/periods, writes docs/checkpoint, with the rows of the
     second campaign, and puts the tables on the page
 python experiments/checkpoint_tables.py --check
     needs no results, and exits 1 if the page has other tables than docs/checkpoint
@@ -26,7 +26,7 @@ from batwatt.report.papers.pmbs23 import written
 from batwatt.report.table import read_campaign
 from batwatt.results.style import drawing
 from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_followed, plot_front
-from batwatt.systems.checkpoint.files import read_integral
+from batwatt.systems.checkpoint.files import read_sequence
 from batwatt.systems.checkpoint.sequence import Followed, follow
 
 HERE = Path(__file__).resolve().parent
@@ -35,7 +35,7 @@ PAGES = ("checkpoint-results.md",)
 FOLDER = "checkpoint"
 FIGURE1, STARVING = "figure1", "starving"
 FAIR = 0.2
-"""The least yield that is asked for where the course of Figure 1 is as in the paper."""
+"""The least yield that is asked for where the capacity sequence of Figure 1 is as in the paper."""
 YIELDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 FRONT, ALIGNMENT = "front", "alignment"
 REPORTED = ("claims", "table-break-even")
@@ -98,11 +98,11 @@ def _value(value: float) -> str:
 
 
 def figure1_table(results: Path) -> str:
-    """What `follow` plans for the course of Figure 1, and what the engine makes of the same jobs, new to it."""
+    """What `follow` plans for the sequence of Figure 1, and what the engine makes of the same jobs, new to it."""
     frame = rows_of(results)
     rows = []
     for name in (FIGURE1, f"{FIGURE1}-new"):
-        given = read_integral(HERE / "periods" / f"{name}.json")
+        given = read_sequence(HERE / "periods" / f"{name}.json")
         for asked in (0.0, FAIR):
             found = follow(given.sequence, min_yield=asked)
             engine = frame[(frame["study"] == FIGURE1) & (frame["asked_yield"] == asked)]["goodput"]
@@ -111,12 +111,12 @@ def figure1_table(results: Path) -> str:
             rows.append(
                 (f"{name}.json", f"{asked:g}", *periods, f"{found.goodput:.4%}", told, f"{found.min_yield:.2f}")
             )
-    heads = ("course", "least yield asked for", "19", "16", "22", "goodput", "on the engine", "least yield")
+    heads = ("capacity sequence", "least yield asked for", "19", "16", "22", "goodput", "on the engine", "least yield")
     return markdown(heads, rows)
 
 
 def front_table() -> str:
-    """What fairness costs over all periods of the starving course: `batwatt checkpoint front`."""
+    """What fairness costs over all periods of the starving sequence: `batwatt checkpoint front`."""
     rows = [
         (f"{asked:g}", f"{found.goodput:.2%}", f"{found.min_yield:.3f}", f"{fmean(found.yields.values()):.3f}")
         for asked, found in _front()
@@ -125,7 +125,7 @@ def front_table() -> str:
 
 
 def _front() -> list[tuple[float, Followed]]:
-    given = read_integral(HERE / "periods" / f"{STARVING}.json")
+    given = read_sequence(HERE / "periods" / f"{STARVING}.json")
     return [(asked, follow(given.sequence, min_yield=asked)) for asked in YIELDS]
 
 
@@ -177,7 +177,7 @@ def make(part: Path, small: Path, docs: Path) -> int:
 
 
 def _draw(folder: Path) -> None:
-    given = read_integral(HERE / "periods" / f"{FIGURE1}.json")
+    given = read_sequence(HERE / "periods" / f"{FIGURE1}.json")
     with drawing():
         plot_followed(follow(given.sequence, min_yield=FAIR), folder / f"{FIGURE1}.png")
         marks = [ParetoMark(asked, found.min_yield, found.goodput) for asked, found in _front()]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from report.tables_of_tests import paper, row, save
+from tables_of_tests import paper, row, save
 
 from batwatt.campaign.campaign import Backend, campaign_in, carry_out
 from batwatt.report.grid import NOTHING

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from cli.conftest import SMALL, Done, House, house  # noqa: F401 (a fixture)
+from builders import TWO
+from cli_house import SMALL, Done, House, house  # noqa: F401 (a fixture)
 
 # two jobs of all four hosts, 10 s each, both there at 0: slowdowns 1 and (10 + 10) / 10, the second ends at 20 s
-TWO = [{"id": str(n), "subtime": 0, "res": 4, "walltime": 60, "profile": "nap"} for n in (1, 2)]
 SLOW = """
 import os, signal, time
 from pathlib import Path

@@ -7,11 +7,11 @@ from importlib import import_module
 
 import pandas as pd
 import pytest
-from cli.conftest import ROOT
+from cli_house import ROOT
 
 from batwatt.campaign.campaign import campaign_in
 from batwatt.campaign.spec import read_campaign
-from batwatt.systems.checkpoint.files import read_integral
+from batwatt.systems.checkpoint.files import read_sequence
 from batwatt.systems.checkpoint.sequence import follow
 
 EXPERIMENTS = ROOT / "experiments"
@@ -50,9 +50,11 @@ def test_checkpoint_small_and_its_tables(small, script, monkeypatch):
     assert rows.loc[rows["label"] == "Random", "terminations"].sum() > 0
     # the engine does what is planned for jobs that are new
     engine = rows[rows["study"] == "figure1"].set_index("label")["goodput"]
-    given = read_integral(PERIODS / "figure1-new.json")
+    given = read_sequence(PERIODS / "figure1-new.json")
     for asked in (0.0, 0.2):
-        assert engine[f"min_yield {asked:g}"] == pytest.approx(follow(given.course, min_yield=asked).goodput, abs=1e-6)
+        assert engine[f"min_yield {asked:g}"] == pytest.approx(
+            follow(given.sequence, min_yield=asked).goodput, abs=1e-6
+        )
     _tables_made_and_checked(small, script)
     found = script.small_rows(small.out)
     expected = pd.read_csv(script.DOCS / script.FOLDER / script.SMALL, keep_default_na=False, na_values=[""])

@@ -9,7 +9,7 @@ import sys
 import threading
 
 import pytest
-from cli.conftest import wait_for
+from cli_house import wait_for
 
 from batwatt.campaign import pools
 from batwatt.campaign.pools import job_queue_cluster
@@ -104,7 +104,7 @@ def test_the_scheduler_vanishes(small, monkeypatch):
     file = small.folder / "scheduler.json"
     options = ("--port", 0, "--no-dashboard", "--scheduler-file", file)
     process = small.house.start(*options, program=("-c", scheduler))
-    wait_for(file.exists)
+    wait_for(lambda: file.exists() and file.read_text())
     look = pools._without_workers
 
     def vanish(client):

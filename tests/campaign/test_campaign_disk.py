@@ -11,7 +11,7 @@ import subprocess
 from contextlib import contextmanager
 
 import pytest
-from cli.conftest import ROOT
+from cli_house import ROOT
 
 from batwatt import files
 from batwatt.campaign import store

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.conftest import alive, children, wait_for
+from cli_house import alive, children, wait_for
 
 GRID = {"order": ["fcfs", "asc", "desc", "lcfs", "asc_size", "desc_size"]}
 

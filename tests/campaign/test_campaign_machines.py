@@ -7,7 +7,7 @@ import shutil
 from typing import Any
 
 import pytest
-from cli.conftest import ROOT
+from cli_house import ROOT
 
 from batwatt.campaign import cells
 from batwatt.campaign.campaign import CampaignFolder, campaign_in

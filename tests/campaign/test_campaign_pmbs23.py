@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import yaml
-from cli.conftest import ROOT
+from cli_house import ROOT
 
 from batwatt.campaign.campaign import campaign_in
 from batwatt.campaign.spec import read_campaign

@@ -4,8 +4,8 @@ import fcntl
 import json
 
 import pytest
-from cli.conftest import SMALL
-from conftest import TWO
+from builders import TWO
+from cli_house import SMALL
 
 from batwatt.run.optimum import HEURISTICS
 from batwatt.run.run import run

@@ -238,7 +238,7 @@ def test_what_one_study_has_another_may_lack(small):
 
 def test_the_declared_experiments(small):
     """The grid of the powercap paper: 20 workloads x (2 x 4 x 6 algorithms + ours + optimum), then 3 profiles."""
-    from cli.conftest import ROOT
+    from cli_house import ROOT
 
     for name in ("igsc22", "igsc22-small"):
         declared = campaign_in(ROOT / "experiments" / f"{name}.yaml", small.results)

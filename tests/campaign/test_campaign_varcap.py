@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from cli.conftest import ROOT
+from cli_house import ROOT
 
 from batwatt.campaign.campaign import CampaignFolder, campaign_in
 from batwatt.campaign.execute import task_of

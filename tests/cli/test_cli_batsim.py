@@ -6,7 +6,7 @@ import csv
 import json
 
 import pytest
-from conftest import SMALL
+from cli_house import SMALL
 
 NONE = ("-o", '{"response": "none"}')
 PROFILES = {"d": {"type": "delay", "delay": 10}, "h": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import JOBS, SMALL
+from cli_house import JOBS, SMALL
 
 from batwatt.errors import InputError
 from batwatt.files import refuse_device

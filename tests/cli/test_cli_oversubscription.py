@@ -7,7 +7,7 @@ import json
 import shutil
 
 import pytest
-from conftest import Done, House
+from cli_house import Done, House
 
 from batwatt.inputs.platforms.machines import SpeedMachineSpec, machines_xml
 

@@ -7,7 +7,7 @@ import json
 import shutil
 
 import pytest
-from conftest import ROOT, SMALL
+from cli_house import ROOT, SMALL
 
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.results.goodput import Window

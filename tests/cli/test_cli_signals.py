@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from conftest import JOBS, SMALL, wait_for
+from cli_house import JOBS, SMALL, wait_for
 
 from batwatt.cli import exits as cli_ends
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import zmq
-from conftest import JOBS, SMALL, alive, children, wait_for
+from cli_house import JOBS, SMALL, alive, children, wait_for
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 NONE = ("-o", '{"response": "none"}')

@@ -9,7 +9,7 @@ import textwrap
 import warnings
 
 import pytest
-from conftest import JOBS, SMALL
+from cli_house import JOBS, SMALL
 
 from batwatt.cli.exits import exit_code_of
 from batwatt.cli.inputs import write_output

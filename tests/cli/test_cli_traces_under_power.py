@@ -6,7 +6,7 @@ import gzip
 import json
 
 import pytest
-from cli.conftest import House
+from cli_house import House
 
 # 40 Gf at 200 W and 20 Gf at 100 W, 60 W idle
 STATES = '<prop id="wattage_per_state" value="60:200, 60:100, 5:5, 60:60, 100:100"/>'

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import CSV, ROOT, SMALL
+from cli_house import CSV, ROOT, SMALL
 
 OPTIONS = {
     "paper": {"order": "slowdown", "placement": "easy", "response": "hfld"},

@@ -7,7 +7,7 @@ import json
 from itertools import product
 
 import pytest
-from conftest import ROOT, SMALL, Done, House
+from cli_house import ROOT, SMALL, Done, House
 
 from batwatt.inputs.platforms.machines import MachineSpec, machines_xml
 from batwatt.inputs.series.capacity import read_capacity

@@ -21,8 +21,8 @@ from batwatt.systems.checkpoint.files import (
     is_course,
     plan_json,
     read_instance,
-    read_integral,
     read_running,
+    read_sequence,
 )
 from batwatt.systems.checkpoint.instance import PeriodPlan
 from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError, subset_sum
@@ -39,7 +39,7 @@ checkpoint = typer.Typer(
     rich_markup_mode="rich",
 )
 InstanceFile = Annotated[Path, typer.Argument(metavar="INSTANCE", help="A period and its jobs (JSON).")]
-CourseFile = Annotated[Path, typer.Argument(metavar="COURSE", help="Periods and the jobs of all of them (JSON).")]
+SequenceFile = Annotated[Path, typer.Argument(metavar="SEQUENCE", help="Periods and the jobs of all of them (JSON).")]
 MethodName = Annotated[
     str, typer.Option("--method", help="dp: the most goodput; subset-sum: the most processors, whatever it costs.")
 ]
@@ -130,7 +130,7 @@ def prepare_command(
 
 @checkpoint.command("follow")
 def follow_command(
-    sequence: CourseFile,
+    sequence: SequenceFile,
     method: MethodName = "dp",
     prepare: Prepare = None,
     cover: Covers = "k",
@@ -150,7 +150,7 @@ def follow_command(
     _check_yield(min_yield, chosen)
     objective, covered = _preparing(prepare, cover)
     drawable(picture)
-    given = read_integral(sequence)
+    given = read_sequence(sequence)
     with _blaming(sequence, chosen):
         found = follow(
             given.sequence, method=chosen, objective=objective, min_yield=min_yield, cover=covered, refill=refill
@@ -162,12 +162,12 @@ def follow_command(
 
 @checkpoint.command("front")
 def front_command(
-    sequence: Annotated[Path, typer.Argument(metavar="FILE", help="An instance or a course (JSON).")],
+    sequence: Annotated[Path, typer.Argument(metavar="FILE", help="An instance or a capacity sequence (JSON).")],
     min_yields: Annotated[
         str | None,
         typer.Option(
             "--min-yields",
-            help="Of a course: least yields to ask for, from 0 to 1, with commas.",
+            help="Of a capacity sequence: least yields to ask for, from 0 to 1, with commas.",
             show_default=SOME_YIELDS,
         ),
     ] = None,
@@ -178,7 +178,8 @@ def front_command(
 ) -> None:
     """Show what fairness costs: goodput and least yield.
 
-    Of a course over all periods, for each yield that is asked for; of an instance plans of which none has more of both.
+    Of a capacity sequence over all periods, for each yield that is asked for; of an instance plans of which none has
+    more of both.
 
     [bold]Example:[/] batwatt checkpoint front experiments/periods/starving.json --min-yields 0,0.25,0.5
     """
@@ -190,7 +191,7 @@ def front_command(
             raise InputError(sequence, "is one period: its whole front is shown", "leave --min-yields, --prepare out")
         _show_front(sequence, as_json, picture)
         return
-    given = read_integral(sequence)
+    given = read_sequence(sequence)
     with _blaming(sequence):
         found = [
             (target, follow(given.sequence, objective=objective, min_yield=target, cover=covered)) for target in targets

@@ -28,7 +28,7 @@ class SignalIntegral:
 
     @classmethod
     def of(cls, signal: Signal) -> SignalIntegral:
-        """The course of a signal."""
+        """The integral of a signal."""
         edges = np.array((*signal.series.times_s, signal.end_s))
         return cls(edges, np.array(signal.series.values), signal.begin, signal.series.source)
 

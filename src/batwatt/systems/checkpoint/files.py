@@ -1,4 +1,4 @@
-"""Instances and courses as JSON: read strictly, and plans as JSON (docs/formats.md has the keys)."""
+"""Instances and capacity sequences as JSON: read strictly, and plans as JSON (docs/formats.md has the keys)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from batwatt.systems.checkpoint.sequence import CapacitySequence, Followed
 MOST_S = 1e12
 """Longer times (more than 30,000 years) are refused: a mistake, and sums of them would lose the seconds."""
 NEW: Final = "new"
-"""State of a job of a course that has never run."""
+"""State of a job of a capacity sequence that has never run."""
 HINT = "see docs/formats.md"
 JobName = str | int
 """The id of a job as the file has it."""
@@ -48,7 +48,7 @@ class _JobRow(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class _JobOfCourse(_JobRow):
+class _JobOfSequence(_JobRow):
     id: _Id
     processors: _Count
     checkpoint_s: _Cost
@@ -63,7 +63,7 @@ class _JobOfCourse(_JobRow):
         return PeriodJob(str(self.id), self.processors, self.checkpoint_s, self.recovery_s, state, **left)
 
 
-class _Job(_JobOfCourse):
+class _Job(_JobOfSequence):
     state: State = Field(description=f"one of {', '.join(STATES)}")
     recovering_s: _Cost = 0.0
     worked_s: _Cost = 0.0
@@ -86,10 +86,10 @@ class _InstanceFile(_JobRow):
     processors_before: _Count | None = Field(None, description=f"a whole number from 1 to {MOST_PROCESSORS}")
 
 
-class _CourseFile(_JobRow):
+class _SequenceFile(_JobRow):
     period_s: _Time
     capacities: list[_Count] = Field(min_length=1, description="a list of one or more whole numbers of processors")
-    jobs: list[_JobOfCourse] = Field(min_length=1, description=_JOBS)
+    jobs: list[_JobOfSequence] = Field(min_length=1, description=_JOBS)
     k: _Change | None = Field(None, description="a whole number from 0 to the largest of `capacities`")
     platform: _Count | None = Field(None, description=f"a whole number from 1 to {MOST_PROCESSORS}")
 
@@ -119,8 +119,8 @@ class GivenInstance:
 
 
 @dataclass(frozen=True)
-class GivenCourse:
-    """What a course's file says. `names`: the jobs' ids as they are there."""
+class GivenSequence:
+    """What a capacity sequence's file says. `names`: the jobs' ids as they are there."""
 
     sequence: CapacitySequence
     names: Mapping[str, JobName]
@@ -177,16 +177,16 @@ def _instance(path: Path | str, found: _InstanceFile) -> Instance:
         raise InputError(path, str(error), "checkpoint more of them before, or kill some") from None
 
 
-def _fit_before(path: Path | str, jobs: Sequence[_JobOfCourse], before: int, told: str) -> None:
+def _fit_before(path: Path | str, jobs: Sequence[_JobOfSequence], before: int, told: str) -> None:
     held = sum(job.processors for job in jobs if job.state not in ("stopped", NEW))
     if held > before:
         problem = f"the jobs that ran before need {held} processors, {told}"
         raise InputError(path, problem, "correct that, or the states of the jobs")
 
 
-def read_integral(path: Path | str) -> GivenCourse:
-    """The course of a JSON file. InputError names the file, the job, the key, the value and what it must be."""
-    found = _read(path, _CourseFile)
+def read_sequence(path: Path | str) -> GivenSequence:
+    """The sequence of a JSON file. InputError names the file, the job, the key, the value and what it must be."""
+    found = _read(path, _SequenceFile)
     counts = found.capacities
     names = _names(path, found.jobs, _most(path, found.platform, max(counts), "the largest of capacities"))
     changes = (abs(after - before) for before, after in pairwise(counts))
@@ -195,7 +195,7 @@ def read_integral(path: Path | str) -> GivenCourse:
     try:
         jobs = tuple(job.job() for job in found.jobs)
         new = frozenset(str(job.id) for job in found.jobs if job.state == NEW)
-        return GivenCourse(CapacitySequence(found.period_s, tuple(counts), k, jobs, found.platform, new), names)
+        return GivenSequence(CapacitySequence(found.period_s, tuple(counts), k, jobs, found.platform, new), names)
     except ValueError as error:
         raise InputError(path, str(error), "correct k, or capacities") from None
 
@@ -209,7 +209,7 @@ def _most(path: Path | str, platform: int | None, processors: int, what: str) ->
     return platform
 
 
-def _names(path: Path | str, jobs: Sequence[_JobOfCourse], most: int) -> dict[str, JobName]:
+def _names(path: Path | str, jobs: Sequence[_JobOfSequence], most: int) -> dict[str, JobName]:
     """The ids as they are in the file; InputError if one appears twice or a job is wider than `most` processors."""
     names: dict[str, JobName] = {}
     for job in jobs:
@@ -255,7 +255,7 @@ def _told(path: Path | str, model: type[_JobRow], data: dict[str, Any], error: d
         if not inner:
             return InputError(place, f"must be an object, got {shown(raw)}", HINT)
         key = inner[0]
-        fields = (_Job if model is _InstanceFile else _JobOfCourse).model_fields
+        fields = (_Job if model is _InstanceFile else _JobOfSequence).model_fields
     elif rest and isinstance(rest[0], int):
         place = f"{path}: {key}: number {rest[0] + 1}"
     if error["type"] == "extra_forbidden":
@@ -295,7 +295,7 @@ def front_json(points: Sequence[ParetoPoint], names: Mapping[str, JobName]) -> d
 
 
 def followed_json(followed: Followed, names: Mapping[str, JobName]) -> dict[str, Any]:
-    """A course, period by period, as JSON. Times count from the beginning of the course."""
+    """A capacity sequence, period by period, as JSON. Times count from the beginning of the capacity sequence."""
     return {
         "goodput": followed.goodput,
         "min_yield": followed.min_yield,

@@ -22,7 +22,7 @@ class CapacitySequence:
     """Periods of `period_s` s with `capacities` processors, which change by up to `k`. Raises ValueError.
 
     `jobs` are as before the first period; the stopped ones among them whose ids are in `new` have never run, and need
-    no recovery until they have. `platform`: the most processors that there can be (the most of the course).
+    no recovery until they have. `platform`: the most processors that there can be (the most of the capacity sequence).
     """
 
     period_s: float
@@ -44,9 +44,9 @@ class CapacitySequence:
 
 @dataclass(frozen=True)
 class Period:
-    """A period of a course: its plan, the jobs that were `prepared` for the next change, and what that leaves.
+    """A period of a sequence: its plan, the jobs that were `prepared` for the next change, and what that leaves.
 
-    `begin_s` counts from the beginning of the course, times in `acts` from the beginning of the period.
+    `begin_s` counts from the beginning of the capacity sequence, times in `acts` from the beginning of the period.
     """
 
     begin_s: float
@@ -67,7 +67,7 @@ class Period:
 
 @dataclass(frozen=True)
 class Followed:
-    """A course, period by period."""
+    """A capacity sequence, period by period."""
 
     sequence: CapacitySequence
     periods: tuple[Period, ...]
@@ -99,7 +99,7 @@ def follow(
     cover: Cover = "k",
     refill: bool = False,
 ) -> Followed:
-    """Plan the periods of a course one after another, knowing of each change only that it is at most k.
+    """Plan the periods of a capacity sequence one after another, knowing of each change only that it is at most k.
 
     `objective` is how checkpoints before a change are chosen: by default the cheapest, for subset sum all. `min_yield`
     is the target of `fairness.fair` (of no meaning for subset sum). Raises ValueError, NoPlanError.

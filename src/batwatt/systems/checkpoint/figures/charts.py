@@ -61,13 +61,13 @@ def plot_plan(plan: PeriodPlan, path: Path | str, title: str = "") -> Path:
 
 
 def plot_followed(followed: Followed, path: Path | str, title: str = "") -> Path:
-    """Draw the periods of a course one after another; returns the path. Raises InputError."""
+    """Draw the periods of a capacity sequence one after another; returns the path. Raises InputError."""
     title = title or f"goodput {followed.goodput:.4f}, least yield {followed.min_yield:.4f}"
     return plot_periods(*shown(followed), path, title)
 
 
 def shown(followed: Followed) -> tuple[list[Stretch], list[Stay]]:
-    """The periods of a course, and who is on processors when."""
+    """The periods of a capacity sequence, and who is on processors when."""
     sequence = followed.sequence
     phases: dict[str, list[JobPhase]] = {job.id: [] for job in sequence.jobs}
     for each in followed.periods:

@@ -12,7 +12,7 @@ from batwatt.schedulers.oversubscribed import Oversubscribed
 from builders import workload_of
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from test_laws import ThroughText
+from links import ThroughText
 from varcap_talk import capacity_of, series_of
 
 from batwatt.engine.config import EngineConfig

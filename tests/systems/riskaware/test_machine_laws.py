@@ -9,7 +9,7 @@ from batwatt.schedulers.riskaware import Riskaware
 from builders import job, workload_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_laws import ThroughText
+from links import ThroughText
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine

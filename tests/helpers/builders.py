@@ -31,6 +31,8 @@ SLOW = (
     PState(0.025, 60.0, 60.0, 60.0),
 )
 ASLEEP_FAST, ASLEEP_SLOW = 3, 2
+TWO = [{"id": str(n), "subtime": 0, "res": 4, "walltime": 60, "profile": "nap"} for n in (1, 2)]
+"""Jobs in Batsim's JSON."""
 
 
 def machine(fast: int = 2, slow: int = 0) -> Platform:

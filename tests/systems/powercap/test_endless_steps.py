@@ -16,7 +16,7 @@ from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap import scheduler as envelope
 from batwatt.systems.powercap.responses import HighestFlopsLowestDeadline, IdleDegradation
 
-SMALL = Path(__file__).resolve().parents[2] / "platforms" / "small.xml"
+SMALL = Path(__file__).resolve().parents[3] / "platforms" / "small.xml"
 FILES = ("jobs.csv", "schedule.csv", "machine_states.csv", "pstate_changes.csv", "consumed_energy.csv", "metrics.json")
 FAST_FLOPS = 40e9
 

@@ -10,7 +10,7 @@ import pytest
 from batwatt.schedulers.carbon import Carbon
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_laws import ThroughText
+from links import ThroughText
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob
 from batwatt.systems.checkpoint.period_plan import plan
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT / "experiments"))
 import checkpoint_alignment  # noqa: E402
 from checkpoint_grid import schedules  # noqa: E402

@@ -128,9 +128,9 @@ def courses(draw):
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(courses(), st.sampled_from((0.0, 0.6)))
-def test_laws(course, target):
+def test_laws(sequence, target):
     """Of whatever is planned: a picture shows every job on its processors, on none twice, and all of its work."""
-    found = follow(course, min_yield=target)
+    found = follow(sequence, min_yield=target)
     stretches, given = period_chart.shown(found)
     check(stretches, given)
     assert spent("work", given) == pytest.approx(sum(period.work_processor_s for period in found.periods))
@@ -151,10 +151,10 @@ def test_same_plan_same_bytes(tmp_path, kind):
 
 
 def test_pictures_of_a_course_and_of_a_front(tmp_path):
-    course = CapacitySequence(20_000.0, (8, 7, 9), 2, JOBS)
-    first = plot_followed(follow(course), tmp_path / "a.svg").read_bytes()
-    assert first == plot_followed(follow(course), tmp_path / "b.svg").read_bytes()
-    assert first != plot_followed(follow(course, method="subset-sum"), tmp_path / "c.svg").read_bytes()
+    sequence = CapacitySequence(20_000.0, (8, 7, 9), 2, JOBS)
+    first = plot_followed(follow(sequence), tmp_path / "a.svg").read_bytes()
+    assert first == plot_followed(follow(sequence), tmp_path / "b.svg").read_bytes()
+    assert first != plot_followed(follow(sequence, method="subset-sum"), tmp_path / "c.svg").read_bytes()
     marks = [ParetoMark(0.0, 0.0, 0.9), ParetoMark(0.5, 0.4, 0.8), ParetoMark(1.0, 0.4, 0.8), ParetoMark(0.7, 0.3, 0.7)]
     assert plot_front(marks, tmp_path / "f.png").read_bytes().startswith(MAGIC["png"])
 

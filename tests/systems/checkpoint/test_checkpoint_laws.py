@@ -9,8 +9,7 @@ import pytest
 from checkpoint_talk import END, ID, META, STATE, play, row_of, series_of, spans_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_laws import ThroughText
-from test_machine_races import Race
+from links import Race, ThroughText
 
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, RECOVERY, WINDOW_OVER

@@ -14,7 +14,7 @@ from batwatt.model.phases import Phase, PhaseModel, Steps
 from batwatt.systems.carbon.fit import beside, drawn_w, fit_runs, model_json, predicted_j
 from batwatt.systems.carbon.measurements import MeasuredRun, read_run, read_runs, read_samples
 
-SHIPPED = Path(__file__).resolve().parents[2] / "power_profiles" / "measured"
+SHIPPED = Path(__file__).resolve().parents[3] / "power_profiles" / "measured"
 
 MODEL = PhaseModel(
     (Phase("start", 2.0, 10.0),),

@@ -10,8 +10,8 @@ import pytest
 from builders import workload_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from links import ThroughText
 from plain_varcap import PlainJob
-from test_laws import ThroughText
 from test_varcap_twice import KNOWS
 from varcap_talk import HOSTS, ID, META, STATE, play, row_of, runs_of
 

@@ -8,7 +8,7 @@ import pytest
 from checkpoint_talk import META, play, row_of, series_of, spans_of, told
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from test_laws import ThroughText
+from links import ThroughText
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from batwatt.schedulers.riskaware import Riskaware
 from builders import job, workload_of
+from links import Race
 
 from batwatt.compiling import sources_digest
 from batwatt.engine.config import EngineConfig
@@ -15,30 +16,6 @@ from batwatt.engine.embedded import simulate
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.systems.riskaware import target_kernel
-
-
-class Race:
-    """Between engine and scheduler: every kill comes too late."""
-
-    def __init__(self, engine):
-        self.engine = engine
-        self.asked: list[str] = []
-
-    def message(self):
-        message = self.engine.message()
-        events = []
-        for event in message["events"]:
-            data = event["data"]
-            if event["type"] == "JOB_COMPLETED" and data["job_state"] == "COMPLETED_KILLED":
-                event = event | {"data": data | {"job_state": "COMPLETED_SUCCESSFULLY", "return_code": 0}}
-            if event["type"] == "JOB_KILLED":
-                event = event | {"data": data | {"job_progress": {}}}
-            events.append(event)
-        return message | {"events": events}
-
-    def reply(self, answer):
-        self.asked += [event["type"] for event in answer["events"]]
-        self.engine.reply(answer)
 
 
 @pytest.mark.parametrize("strategy", ["first-fit-aware", "target-asap"])

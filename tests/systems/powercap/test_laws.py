@@ -13,11 +13,11 @@ import pytest
 from builders import envelope, job, machine, workload_of
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from links import ThroughText
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.engine.wire import check_answer, check_message, decode, encode
 from batwatt.inputs.workloads.events import envelope_events, read_events
 from batwatt.model.hostset import from_text
 from batwatt.results.writers import write_record
@@ -65,22 +65,6 @@ class Witness(EnvelopeScheduler):
                 self.checked.append(f"at {self.bs.time()} the cap is exceeded with servers {awake} awake, for nothing")
         self.promises.append((self.bs.time(), self.injector.cap_w, plan.power_w))
         return super()._respond(change, forecast_w)
-
-
-class ThroughText:
-    """A link that sends everything through Batsim's JSON, as the wire does."""
-
-    def __init__(self, engine):
-        self.engine = engine
-
-    def message(self):
-        return check_message(decode(encode(self.engine.message())))
-
-    def reply(self, answer):
-        for event in answer["events"]:
-            if "alloc" in event["data"]:
-                event["data"]["alloc"] = str(event["data"]["alloc"])
-        self.engine.reply(check_answer(decode(encode(answer))))
 
 
 def told(caps, folder):

@@ -10,7 +10,7 @@ import math
 
 import pytest
 from builders import ASLEEP_FAST, ASLEEP_SLOW, envelope, job, machine, simulated
-from test_response_rules import Job, cluster_of
+from clusters import Job, cluster_of
 
 from batwatt.errors import InputError
 from batwatt.systems.powercap.forecast import EnvelopeForecast

@@ -19,7 +19,7 @@ from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.simulators import gaia, gaia_kernel
 
 GOLDEN = Path(__file__).parent / "golden"
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 PAI, GERMAN = SHARED / "jobs" / "pai_1k.csv", SHARED / "carbon" / "DE-2024-hourly.csv"
 GAIA_GERMAN = SHARED / "carbon" / "DE-2024-02-gaia.csv"
 needs_pai = pytest.mark.skipif(not PAI.exists() or not GERMAN.exists(), reason="no pai_1k or series in ../shared/data")
@@ -99,7 +99,7 @@ def test_the_totals_of_the_docs_belong_to_this_file(policy, grams, tmp_path):
     done = CliRunner().invoke(app, [*words, "--compat", "gaia", "--wait", "6x24", "-e", str(tmp_path / "x")])
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert [row[:2] for row in rows[1:3]] == [["immediate", "1493.909125"], [policy, grams]]
-    page = (Path(__file__).parents[2] / "docs" / "carbon-peers.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "carbon-peers.md").read_text()
     block = page[page.index(f"`../shared/data/carbon/{GAIA_GERMAN.name}`") :].split("```")[0]
     assert "1493.909125 g" in block and f"{grams} g" in block
 

@@ -18,7 +18,7 @@ from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.simulators import lwa
 from batwatt.systems.carbon.simulators.lwa_jobs import ml_jobs
 
-FRENCH = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "carbon" / "FR-2020-30min.csv"
+FRENCH = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "carbon" / "FR-2020-30min.csv"
 MONDAY = datetime(2020, 6, 1)
 
 

@@ -26,7 +26,7 @@ from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.optimum.optimum import SearchBudget, Stand, optimise
 from batwatt.systems.powercap.optimum.problem import make_problem
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 SMALL = ROOT / "platforms" / "small.xml"
 GRID = ROOT / "platforms" / "grid5000.xml"
 

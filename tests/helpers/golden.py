@@ -24,7 +24,7 @@ from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads.batsim_json import read_workload
 from batwatt.inputs.workloads.events import read_events
 
-ARCHIVE = Path(__file__).parent / "data" / "dialogues.tar.xz"
+ARCHIVE = Path(__file__).parents[1] / "data" / "dialogues.tar.xz"
 
 
 @cache

@@ -17,7 +17,7 @@ from batwatt.systems.riskaware.reference import BORG_WEEK, Categories, read_refe
 from batwatt.systems.riskaware.strategy import MachineJob
 from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 BORG = DATA / "borg"
 KINDS = {"packed": (1.0, 5), "asap": (1.0, 1), "stretch": (0.0, 1)}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from builders import job, machine, simulated, starts
-from test_response_rules import Job
+from clusters import Job
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
@@ -31,7 +31,7 @@ from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.systems.powercap.server_plan import Plan
 from batwatt.systems.powercap.ties import at_least, merged
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 GRID5000 = ROOT / "platforms" / "grid5000.xml"
 
 
