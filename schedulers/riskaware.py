@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from batwatt.scheduling.capacity import MachineOptions
-from batwatt.systems.riskaware.first_fit import FirstFitStrategy
-from batwatt.systems.riskaware.reference import BORG_WEEK, Categories, read_reference
+from batwatt.scheduling.registry import find
+from batwatt.systems.riskaware import strategies  # noqa: F401  (registers its parts)
 from batwatt.systems.riskaware.scheduler import MachineScheduler
-from batwatt.systems.riskaware.strategy import MachinePlanner
+from batwatt.systems.riskaware.strategy import MachinePlanner, Site
 
 MANY = 1_000_000
 """More machines than this are a typing error."""
@@ -22,9 +21,7 @@ MANY = 1_000_000
 class RiskawareOptions(MachineOptions):
     """Options of the scheduler `riskaware`; the defaults are those of the authors' experiments (docs/riskaware.md)."""
 
-    strategy: Literal["first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap"] = (
-        Field("packed-target-asap", description="where jobs go, and which machines are switched off first")
-    )
+    strategy: str = Field("packed-target-asap", description="where jobs go, and which machines are switched off first")
     seed: int = Field(0, ge=0, description="seed of first-fit-unaware's choice of machines, a whole number >= 0")
     always: int | None = Field(
         None, ge=0, le=MANY, description="machines that are always alive (M-); by default the least of the capacity"
@@ -77,6 +74,11 @@ class Riskaware(MachineScheduler):
 
     Options: ClassVar[type[RiskawareOptions]] = RiskawareOptions
 
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        # a wrong name is an error before anything runs
+        find("strategy", self.settings.strategy)
+
     @property
     def remainder_only(self) -> bool:
         """As published it does."""
@@ -84,28 +86,6 @@ class Riskaware(MachineScheduler):
 
     def make_planner(self, machines: int, cores: int) -> MachinePlanner:
         """The planner of the chosen strategy."""
-        chosen = self.settings
-        if chosen.strategy.startswith("first-fit"):
-            rng = np.random.default_rng(chosen.seed) if chosen.strategy == "first-fit-unaware" else None
-            return FirstFitStrategy(machines, cores, rng, as_published=chosen.as_published)
-        # compiled code takes a moment to load, and first fit does without it
-        from batwatt.systems.riskaware.targets import Targets, TargetSettings
-
-        reference = read_reference(chosen.reference or BORG_WEEK, chosen.longest_s)
-        limit = chosen.limit if chosen.limit is not None else float(chosen.strategy != "target-stretch")
-        distance = math.ceil(round(chosen.distance_share * machines, 9)) if chosen.distance is None else chosen.distance
-        settings = TargetSettings(
-            always=int(min(self.capacity.values)) if chosen.always is None else chosen.always,
-            distance=min(distance, machines),
-            limit=limit,
-            pack=chosen.pack if chosen.strategy == "packed-target-asap" else 1,
-            low=chosen.low,
-            high=chosen.high,
-            usable=chosen.usable,
-            take_empty=chosen.take_empty,
-            drop=chosen.as_published,
-            paper=not chosen.as_published,
-        )
-        third = chosen.as_published if chosen.longest_as_shortest is None else chosen.longest_as_shortest
-        quantiles = (1000 if chosen.as_published else 0) if chosen.quantiles is None else chosen.quantiles
-        return Targets(machines, cores, settings, Categories(reference, quantiles, third))
+        strategy = find("strategy", self.settings.strategy)
+        planner: MachinePlanner = strategy.for_site(Site(machines, cores, self.capacity, self.settings))
+        return planner

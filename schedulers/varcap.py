@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -12,10 +13,13 @@ from batwatt.errors import InputError
 from batwatt.model.workload import LONG_S
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.foresight import CapacityForecast, ForecastError
+from batwatt.scheduling.options import PartChoice
+from batwatt.scheduling.orders import Fcfs, Order, Wfp
+from batwatt.scheduling.registry import make
 from batwatt.systems.varcap.mapping import Base, Components, JobSizeOrder, LongShort, MappingPolicy, TwoMode
-from batwatt.systems.varcap.queues import BucketQueue, SortedQueue, WaitingQueue, first_come, wfp
+from batwatt.systems.varcap.queues import BucketQueue, SortedQueue, WaitingQueue
 from batwatt.systems.varcap.scheduler import VaryingScheduler
-from batwatt.systems.varcap.terminations import TERMINATIONS
+from batwatt.systems.varcap.terminations import Termination
 from batwatt.units import HOUR_S
 
 Knowledge = Literal["none", "class", "exact", "estimate"]
@@ -37,13 +41,11 @@ class VarcapOptions(VaryingOptions):
     scheduler: Literal["base", "longshort", "jobsize-order", "twomode", "migration"] = Field(
         "base", description="which job goes where (section 7.2)"
     )
-    termination: Literal["random", "lww", "lfd", "order"] | None = Field(
+    termination: PartChoice | None = Field(
         None,
         description="who is terminated: by default `random` for base, `lww` for migration, else `order`",
     )
-    order: Literal["fcfs", "wfp"] | None = Field(
-        None, description="queue of base, longshort and migration; default fcfs"
-    )
+    order: PartChoice | None = Field(None, description="queue order of base, longshort and migration; default fcfs")
     backfill: Literal["greedy", "none", "easy"] | None = Field(
         None, description="what a job that does not fit does to later ones; by default greedy, for wfp easy"
     )
@@ -93,12 +95,19 @@ class Varcap(VaryingScheduler):
 
     Options: ClassVar[type[VarcapOptions]] = VarcapOptions
 
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        # a wrong name is an error before anything runs
+        for kind in ("order", "termination"):
+            if (choice := getattr(self.settings, kind)) is not None:
+                make(kind, choice)
+
     def make_parts(self, machines: int) -> Components:
         """The chosen scheduler, termination and forecast."""
         chosen: VarcapOptions = self.settings
         usual = {"base": "random", "migration": "lww"}.get(chosen.scheduler, "order")
-        made = TERMINATIONS[chosen.termination or usual]
-        termination = made(np.random.default_rng(chosen.seed), chosen.foresight_h > 0.0)
+        termination: Termination = make("termination", chosen.termination or usual)
+        termination.begin(np.random.default_rng(chosen.seed), chosen.foresight_h > 0.0)
         forecast = None
         if chosen.foresight_h > 0.0:
             error = ForecastError(
@@ -143,11 +152,11 @@ class Varcap(VaryingScheduler):
 
     def _queue(self) -> WaitingQueue:
         chosen: VarcapOptions = self.settings
-        order = chosen.order or "fcfs"
-        backfill = chosen.backfill or ("easy" if order == "wfp" else "greedy")
-        if order == "fcfs" and backfill == "greedy":
+        order: Order = make("order", chosen.order or "fcfs")
+        backfill = chosen.backfill or ("easy" if isinstance(order, Wfp) else "greedy")
+        if isinstance(order, Fcfs) and backfill == "greedy":
             return BucketQueue(lambda task: 0.0)
-        return SortedQueue(wfp if order == "wfp" else first_come, backfill)
+        return SortedQueue(order, backfill)
 
     @property
     def knowledge(self) -> Knowledge:

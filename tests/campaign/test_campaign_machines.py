@@ -232,15 +232,15 @@ def test_the_data_of_the_package_count(monkeypatch, tmp_path):
     place = tmp_path / "copy"
     shutil.copytree(ROOT / "src" / "batwatt", place, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(cells.batwatt, "__file__", str(place / "__init__.py"))
-    cells.code_digest.cache_clear()
+    cells._code_digest.cache_clear()
     try:
         before = cells.code_digest()
         with (place / "policy" / BORG_WEEK.name).open("a") as out:
             out.write("604801,1\n")
-        cells.code_digest.cache_clear()
+        cells._code_digest.cache_clear()
         assert cells.code_digest() != before
     finally:
-        cells.code_digest.cache_clear()
+        cells._code_digest.cache_clear()
 
 
 def test_a_point_that_two_sweeps_share_is_run_once(risky):

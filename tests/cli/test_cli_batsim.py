@@ -144,7 +144,7 @@ def test_no_envelope_is_no_cap(house):
 
 ORDER = """
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
-from batwatt.systems.powercap.orders import Order
+from batwatt.scheduling.orders import Order
 from batwatt.scheduling.registry import register
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from builders import machine
 
+from batwatt.scheduling.orders import Fcfs
 from batwatt.systems.powercap.cluster import Cluster
-from batwatt.systems.powercap.orders import Fcfs
 from batwatt.systems.powercap.queue import Queue
 
 

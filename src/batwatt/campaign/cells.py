@@ -22,7 +22,7 @@ from batwatt.campaign.generated import MadeCapacity
 from batwatt.campaign.sources import CapacityFile, MadePlatform, MissingFileError, PlatformFile, Sources, WorkloadFile
 from batwatt.campaign.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.run.find_scheduler import scheduler_class
+from batwatt.run.find_scheduler import loaded_plugins, scheduler_class
 from batwatt.run.spec import EngineName
 from batwatt.scheduling.base import Scheduler
 
@@ -122,13 +122,18 @@ class Cell:
         }
 
 
-@cache
 def code_digest(optimum: bool = False) -> str:
     """SHA-256 of the version, of the sources that determine a run's figures and of the packages that do so, too."""
+    return _code_digest(optimum, loaded_plugins())
+
+
+@cache
+def _code_digest(optimum: bool, plugins: tuple[Path, ...]) -> str:
     sources = sources_of(CODE_OF_OPTIMUM if optimum else CODE)
     # the folder lies outside src/ in a checkout
     schedulers = Path(next(iter(importlib.import_module("batwatt.schedulers").__path__)))
     sources.update((f"schedulers/{file.name}", file) for file in schedulers.glob("*.py"))
+    sources.update((f"plugin {file.name}", file) for file in plugins)
     return digest_of_sources(sources, PACKAGES_OF_OPTIMUM if optimum else PACKAGES)
 
 

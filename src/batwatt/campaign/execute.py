@@ -23,6 +23,7 @@ from batwatt.campaign.sources import MadePlatform
 from batwatt.campaign.spec import OPTIMUM
 from batwatt.errors import BatwattError, message
 from batwatt.results.metrics import Metrics
+from batwatt.run.find_scheduler import load_plugins, loaded_plugins
 from batwatt.run.repeats import Repeats
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -81,6 +82,7 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
         window=cell.workload.window,
         length_unit=cell.workload.length_unit,
         hosts=cell.platform.hosts,
+        plugins=loaded_plugins(),
     )
     files = cell.inputs
     return CellTask(
@@ -100,6 +102,7 @@ def _path_of(file: InputFile | None) -> Path | None:
 
 def execute(task: CellTask) -> CellOutcome:
     """Run a cell in a temporary folder. Nothing that goes wrong is raised, so that it arrives from anywhere."""
+    load_plugins(task.spec.plugins)
     if code_digest(task.spec.scheduler == OPTIMUM) != task.code:
         hint = "give the workers the same batwatt (and ortools) and start again"
         problem = f"a worker on {python_platform.node()} has other code than the campaign began with"

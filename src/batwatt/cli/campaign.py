@@ -25,6 +25,7 @@ from batwatt.campaign.campaign import (
     carry_out,
 )
 from batwatt.campaign.pools import WORKERLESS_S
+from batwatt.cli.options import Plugins
 from batwatt.cli.results import report
 from batwatt.errors import InputError, message, printable
 from batwatt.inputs.workloads.batsim_json import read_text
@@ -154,6 +155,7 @@ def run_command(
     dask_jobqueue: JobQueueFile = None,
     worker_timeout: WorkerTimeout = None,
     only: Only = None,
+    plugin: Plugins = None,
 ) -> int:
     """Run what is not done yet of a declared campaign, and write its table; failed runs are tried again.
 
@@ -172,6 +174,7 @@ def resume_command(
     dask_jobqueue: JobQueueFile = None,
     worker_timeout: WorkerTimeout = None,
     only: Only = None,
+    plugin: Plugins = None,
 ) -> int:
     """Complete a campaign that was interrupted: a folder as it was declared then, a YAML file as it is now.
 
@@ -188,7 +191,7 @@ def resume_command(
 
 
 @campaign.command("status")
-def status_command(known: Known, name: Name = None, results: Results = RESULTS) -> None:
+def status_command(known: Known, name: Name = None, results: Results = RESULTS, plugin: Plugins = None) -> None:
     """Count the runs that are done, failed and missing.
 
     [bold]Example:[/] batwatt campaign status results/igsc22

@@ -40,7 +40,7 @@ from batwatt.cli.carbon_options import (
     Zone,
 )
 from batwatt.cli.inputs import write_output
-from batwatt.cli.options import Prefix
+from batwatt.cli.options import Plugins, Prefix
 from batwatt.cli.shared import drawable, show_table
 from batwatt.errors import InputError, printable
 from batwatt.results.writers import file_of
@@ -62,6 +62,7 @@ def run_command(
     export: Prefix = Path("out/carbon"),
     length_unit: JobsUnit = "seconds",
     watts: Watts = None,
+    plugin: Plugins = None,
     compat: Compat = None,
     carbon_policy: CarbonPolicy = None,
     wait: Wait = None,
@@ -130,6 +131,7 @@ def compare_command(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write all figures as CSV, too.")] = None,
     length_unit: JobsUnit = "seconds",
     watts: Watts = None,
+    plugin: Plugins = None,
     compat: Compat = None,
     carbon_policy: CarbonPolicy = None,
     wait: Wait = None,
@@ -208,7 +210,7 @@ def _deadlines(outcome: Outcome) -> dict[str, float]:
     return dict(zip(known["job"], known["deadline_s"], strict=True))
 
 
-def policies_command(compat: Compat = None) -> None:
+def policies_command(compat: Compat = None, plugin: Plugins = None) -> None:
     """List the policies.
 
     [bold]Example:[/] batwatt carbon policies --compat gaia

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -37,10 +36,13 @@ from batwatt.cli.options import (
     OptionalPlatform,
     OptionsJson,
     PlatformFile,
+    Plugins,
     Prefix,
     SchedulerName,
     Timeout,
     WindowText,
+    at_most,
+    patience_of,
 )
 from batwatt.cli.results import (
     capacity_of_words,
@@ -113,12 +115,6 @@ def _common(
     logging.getLogger("matplotlib").setLevel(logging.WARNING)
 
 
-def _patience(timeout_s: float) -> float | None:
-    if not 0.0 <= timeout_s < math.inf:
-        raise InputError("--timeout", f"{timeout_s:g} is not a number of seconds >= 0", "0 waits for ever")
-    return timeout_s or None
-
-
 @contextmanager
 def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
     """A bar per run on stderr; silent where stderr is not a terminal. Yields `report(label) -> progress function`."""
@@ -147,6 +143,7 @@ def run_command(
     platform: OptionalPlatform = None,
     scheduler: SchedulerName = "powercap",
     options: OptionsJson = "{}",
+    plugin: Plugins = None,
     envelope: EnvelopeFile = None,
     export: Prefix = Path("out/run"),
     events: EventsFile = None,
@@ -199,13 +196,14 @@ def run_command(
         config=switches.config,
         batsim=batsim,
         batsim_args=tuple(batsim_arg or ()),
-        patience_s=_patience(timeout),
+        patience_s=patience_of(timeout),
         capacity=capacity_of_words(capacity),
         window=window_of(window),
         length_unit=unit_of(length_unit),
         long_s=long_of(long),
         more_workloads=tuple(workload[1:]),
         hosts=switches.hosts,
+        plugins=tuple(plugin or ()),
     )
     _run_all([(_label(spec), spec)])
 
@@ -252,6 +250,7 @@ def compare_command(
         list[str], typer.Option("-c", "--case", help="LABEL=OPTIONS (JSON): one run of the comparison; repeatable.")
     ],
     scheduler: SchedulerName = "powercap",
+    plugin: Plugins = None,
     export: Prefix = Path("out/compare"),
 ) -> None:
     """Run several settings of a scheduler side by side: one table, and a picture of power against the envelope.
@@ -273,7 +272,9 @@ def compare_command(
             raise InputError("--case", problem, "choose another label")
         chosen = read_options(options, f"--case {label.strip()}")
         spec = RunSpec(platform, workload[0], scheduler, chosen, prefix, envelope)
-        specs.append((label.strip(), replace(spec, more_workloads=tuple(workload[1:]), hosts=switches.hosts)))
+        more = tuple(workload[1:])
+        spec = replace(spec, more_workloads=more, hosts=switches.hosts, plugins=tuple(plugin or ()))
+        specs.append((label.strip(), spec))
     for _, spec in specs:
         # what is wrong with a later case is said before the first one runs
         make_scheduler(scheduler, spec.scheduler_options())
@@ -296,6 +297,7 @@ def serve_command(
     switches: Switches,
     scheduler: SchedulerName = "powercap",
     options: OptionsJson = "{}",
+    plugin: Plugins = None,
     platform: Annotated[
         Path | None, typer.Option("-p", "--platform", help="The platform file that Batsim runs.")
     ] = None,
@@ -320,13 +322,13 @@ def serve_command(
         chosen.setdefault("envelope", str(envelope))
     if capacity is not None:
         chosen.setdefault("capacity", _served_capacity(capacity, platform, switches.hosts))
-    patience_s = _patience(timeout)
+    patience_s = patience_of(timeout)
 
     with nullcontext() if ready_file is None else living_file(ready_file, READY) as make:
 
         def ready(endpoint: str) -> None:
             print(
-                f"listening on {endpoint}; waiting for Batsim to connect, {_at_most(patience_s)}",
+                f"listening on {endpoint}; waiting for Batsim to connect, {at_most(patience_s)}",
                 file=sys.stderr,
                 flush=True,
             )
@@ -373,16 +375,12 @@ def engine_command(
         prefix=export,
         events=events,
         config=switches.config,
-        patience_s=_patience(timeout),
+        patience_s=patience_of(timeout),
         more_workloads=tuple(workload[1:]),
         hosts=switches.hosts,
     )
-    waiting = f"asking the scheduler at {printable(socket)}; waiting for its answer {_at_most(spec.patience_s)}"
+    waiting = f"asking the scheduler at {printable(socket)}; waiting for its answer {at_most(spec.patience_s)}"
     run_engine(spec, socket, lambda: print(waiting, file=sys.stderr, flush=True))
-
-
-def _at_most(patience_s: float | None) -> str:
-    return f"for {patience_s:g} s at most" if patience_s else "for ever (--timeout)"
 
 
 inputs_commands(app)

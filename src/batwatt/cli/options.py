@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from batwatt.errors import InputError
 from batwatt.model.workload import LONG_S
+from batwatt.run.find_scheduler import load_plugins
 
 ENGINE = "Engine"
 PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
@@ -74,6 +77,14 @@ SchedulerName = Annotated[
         "-s", "--scheduler", help="A name of `batwatt policies`, one of pybatsim's, or the path of a .py file."
     ),
 ]
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        callback=lambda given: load_plugins(given or ()),
+        help="A .py file with parts of your own (docs/parts.md); repeatable.",
+    ),
+]
 OptionsJson = Annotated[
     str,
     typer.Option(
@@ -89,3 +100,15 @@ Timeout = Annotated[
         rich_help_panel=ENGINE,
     ),
 ]
+
+
+def patience_of(timeout_s: float) -> float | None:
+    """How long somebody is waited for, in s; None for ever. Raises InputError."""
+    if not 0.0 <= timeout_s < math.inf:
+        raise InputError("--timeout", f"{timeout_s:g} is not a number of seconds >= 0", "0 waits for ever")
+    return timeout_s or None
+
+
+def at_most(patience_s: float | None) -> str:
+    """How long somebody is waited for, in words."""
+    return f"for {patience_s:g} s at most" if patience_s else "for ever (--timeout)"

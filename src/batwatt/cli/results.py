@@ -22,6 +22,7 @@ from batwatt.cli.options import (
     LongS,
     MachineCount,
     OptionalPlatform,
+    Plugins,
     WindowText,
 )
 from batwatt.errors import InputError, UnknownNameError, printable
@@ -44,6 +45,8 @@ from batwatt.units import finite
 
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
 """What `--length-unit` may be."""
+PLURALS = {"strategy": "strategies (riskaware)", "policy": "policies (carbon)", "termination": "terminations (varcap)"}
+"""Headings of lists of parts."""
 
 
 def print_summary(rows: Sequence[tuple[str, Metrics]]) -> None:
@@ -102,8 +105,9 @@ def policies(
         str | None,
         typer.Argument(help="One of our schedulers: list its options instead; or a .py file: what it defines."),
     ] = None,
+    plugin: Plugins = None,
 ) -> None:
-    """List every scheduler, order, placement and response, the options of a scheduler, or the parts of a file.
+    """List every scheduler and part, the options of a scheduler, or the parts of a file.
 
     [bold]Example:[/] batwatt policies riskaware
     """
@@ -127,7 +131,7 @@ def policies(
 def _print_sections(console: Console, width: int, sections: Mapping[str, Sequence[tuple[str, str]]]) -> None:
     longest = max(len(name) for rows in sections.values() for name, _ in rows)
     for kind, rows in sections.items():
-        console.print(f"{kind}s", style="bold")
+        console.print(PLURALS.get(kind, f"{kind}s"), style="bold")
         for name, line in rows:
             margin = " " * (longest + 4)
             begin = f"  {name:<{longest}}  "

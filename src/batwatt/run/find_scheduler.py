@@ -10,7 +10,7 @@ import pkgutil
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -96,6 +96,23 @@ def scheduler_class(name: str) -> type[Any]:
 def is_file_name(name: str) -> bool:
     """Whether a scheduler is named by its file."""
     return "/" in name or name.endswith(".py")
+
+
+_plugins: dict[Path, ModuleType] = {}
+
+
+def load_plugins(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Import files that register parts, each once in this process; returns their full paths. Raises InputError."""
+    given = tuple(path.resolve() for path in paths)
+    for path in given:
+        if path not in _plugins:
+            _plugins[path] = _module_of(path)
+    return given
+
+
+def loaded_plugins() -> tuple[Path, ...]:
+    """The files that `load_plugins` has imported in this process."""
+    return tuple(_plugins)
 
 
 def _module_of(path: Path) -> ModuleType:

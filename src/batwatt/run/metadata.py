@@ -36,6 +36,7 @@ def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s:
         # a scheduler of somebody else may mean something else by it
         if isinstance(given, str | Path) and given != EVENTS and Path(given).is_file():
             inputs[name] = Path(given)
+    inputs |= {f"plugin {path.name}": path for path in spec.plugins}
     if spec.scheduler.endswith(".py"):
         inputs["scheduler"] = Path(spec.scheduler)
     metadata = {

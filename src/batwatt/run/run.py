@@ -31,7 +31,7 @@ from batwatt.results.metrics import Metrics, measured, write_metrics
 from batwatt.results.power import power_series, write_power
 from batwatt.results.unfinished import why_none_finished
 from batwatt.results.writers import file_of, write_record
-from batwatt.run.find_scheduler import blaming, make_scheduler, scheduler_class
+from batwatt.run.find_scheduler import blaming, load_plugins, make_scheduler, scheduler_class
 from batwatt.run.inputs import RunInputs, capacity_named, load_inputs, with_files, write_capacity
 from batwatt.run.metadata import write_metadata
 from batwatt.run.spec import RunSpec
@@ -87,6 +87,7 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
 
 def _run(spec: RunSpec, progress: Progress | None, durable: bool) -> RunResult:
     began = time.perf_counter()
+    load_plugins(spec.plugins)
     found = scheduler_class(spec.scheduler)
     spec = _with_speeds(_with_one_capacity(_with_one_length(spec, found), found), found)
     given = spec.envelope or spec.options.get("envelope")

@@ -27,7 +27,7 @@ class RunSpec:
     A workload that is not JSON is a trace of jobs, its times in `length_unit` if it is CSV, cut to the window if there
     is one. A capacity is a file, or made when the run starts. Jobs of more than `long_s` s are long; unless told apart,
     for the scheduler as for the figures. With `more_workloads` they are called w0, w1, ..., as in Batsim.
-    `hosts` chooses among those of a platform file.
+    `hosts` chooses among those of a platform file; `plugins` are files that register parts.
 
     With `delays_to_flops` delays run as flops that last as long at the nominal speed, that of the first host as it
     begins; without, as delays. None: those of a trace run as flops that last as long at the platform's fastest speed if
@@ -53,6 +53,7 @@ class RunSpec:
     delays_to_flops: bool | None = None
     more_workloads: tuple[Path, ...] = ()
     hosts: HostChoice = field(default_factory=HostChoice)
+    plugins: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0.0 < self.long_s < math.inf:

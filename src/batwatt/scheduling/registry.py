@@ -1,27 +1,44 @@
-"""The registered parts by kind and name: what options name and `batwatt policies` lists."""
+"""The registered parts by kind and name: what options name and `batwatt policies` lists.
+
+A part is a class with the methods of its kind (or, of a carbon policy, a plain function), made known by `@register`.
+Parts of other distributions come by the entry point group `batwatt.parts`: modules that register theirs when they are
+imported.
+"""
 
 from __future__ import annotations
 
+import importlib.metadata
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, TypeVar
 
 from batwatt.errors import InputError, UnknownNameError
 
-_METHODS = {"order": "key", "placement": "place", "response": "respond"}
+_METHODS = {
+    "order": "key",
+    "placement": "place",
+    "response": "respond",
+    "termination": "figure",
+    "strategy": "advance",
+    "policy": "choose",
+}
 KINDS = tuple(_METHODS)
-Part = TypeVar("Part", bound=type)
+"""Kinds of parts; the options that choose them have these names, too."""
+GROUP = "batwatt.parts"
+"""Entry points of distributions that bring parts."""
+Part = TypeVar("Part")
 
-_parts: dict[str, dict[str, type]] = {kind: {} for kind in KINDS}
+_parts: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
 _aliases: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
 
 
 def register(kind: str, name: str, *aliases: str) -> Callable[[Part], Part]:
-    """Class decorator: make a part known under `name` (and aliases); its docstring's first line describes it."""
+    """Decorator: make a part known under `name` (and aliases); its docstring's first line describes it."""
 
     def remember(part: Part) -> Part:
         taken = _parts[kind].get(name)
-        if taken is not None and taken.__qualname__ != part.__qualname__:
+        if taken is not None and taken.__qualname__ != part.__qualname__:  # type: ignore[attr-defined]
             raise ValueError(f"{kind} {name!r} is already {taken.__qualname__}")
         _parts[kind][name] = part
         _aliases[kind].update(dict.fromkeys(aliases, name))
@@ -29,6 +46,18 @@ def register(kind: str, name: str, *aliases: str) -> Callable[[Part], Part]:
         return part
 
     return remember
+
+
+def find(kind: str, name: str) -> Any:
+    """The part of that name or alias, as it was registered. Raises InputError."""
+    known = _parts[kind]
+    plain = name.lower()
+    if _aliases[kind].get(plain, plain) not in known:
+        load_distributed()
+    part = known.get(_aliases[kind].get(plain, plain))
+    if part is None:
+        raise UnknownNameError(f"option {kind!r}", kind, name, known, "See `batwatt policies`.")
+    return part
 
 
 def make(kind: str, choice: object) -> Any:
@@ -41,14 +70,22 @@ def make(kind: str, choice: object) -> Any:
         if callable(getattr(choice, _METHODS[kind], None)):
             return choice  # a part itself, registered or not
         raise InputError(f"option {kind!r}", f"{choice!r} is not a name", "see `batwatt policies`")
-    known = _parts[kind]
-    part = known.get(_aliases[kind].get(choice.lower(), choice.lower()))
-    if part is None:
-        raise UnknownNameError(f"option {kind!r}", kind, choice, known, "See `batwatt policies`.")
+    part = find(kind, choice)
     try:
         return part(**parameters)
     except (TypeError, ValueError) as error:
         raise InputError(f"option {kind!r}", f"{choice}: {error}") from None
+
+
+@cache
+def load_distributed() -> None:
+    """Import the parts that installed distributions bring. Raises InputError if one cannot be loaded."""
+    for entry in importlib.metadata.entry_points(group=GROUP):
+        try:
+            entry.load()
+        except Exception as error:
+            problem = f"{entry.value} cannot be loaded: {type(error).__name__}: {error}"
+            raise InputError(f"parts of {entry.dist.name if entry.dist else entry.name}", problem, "mend it") from error
 
 
 def names(kind: str) -> list[str]:
@@ -56,8 +93,8 @@ def names(kind: str) -> list[str]:
     return sorted(_parts[kind])
 
 
-def parts_of(kind: str) -> list[tuple[str, type]]:
-    """(name, class) of every registered part of a kind, sorted by name."""
+def parts_of(kind: str) -> list[tuple[str, Any]]:
+    """(name, part) of every registered part of a kind, sorted by name."""
     return sorted(_parts[kind].items())
 
 
@@ -68,6 +105,7 @@ def kind_of(thing: type) -> str | None:
 
 def describe() -> Iterator[tuple[str, str, str, str]]:
     """(kind, name, aliases, first line of the docstring) of every part."""
+    load_distributed()
     for kind in KINDS:
         for name in names(kind):
             aliases = ", ".join(sorted(alias for alias, target in _aliases[kind].items() if target == name))

@@ -22,10 +22,10 @@ from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads.batsim_json import parse_workload, read_text
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.results.writers import write_record
+from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.cluster import Cluster
 from batwatt.systems.powercap.frugal import Frugal
-from batwatt.systems.powercap.orders import Fcfs
 from batwatt.systems.powercap.queue import Queue
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.systems.powercap.server_plan import Plan

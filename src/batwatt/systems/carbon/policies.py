@@ -15,6 +15,7 @@ import numpy as np
 from batwatt.errors import UnknownNameError
 from batwatt.model.phases import Array, Steps, constant
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.scheduling.registry import load_distributed, register
 from batwatt.systems.carbon.execution import Interval, ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import plan
 from batwatt.systems.carbon.starts import NOISE, ahead, candidates, emitted, first_least, quantile_in_time
@@ -70,7 +71,10 @@ POLICIES: dict[str, ShiftPolicy] = {}
 
 def policy_named(name: str) -> ShiftPolicy:
     """The policy of a name, hyphens and underscores alike. Raises InputError."""
-    found = POLICIES.get(name.lower().replace("_", "-"))
+    plain = name.lower().replace("_", "-")
+    if plain not in POLICIES:
+        load_distributed()
+    found = POLICIES.get(plain)
     if found is None:
         raise UnknownNameError("option policy", "policy", name, POLICIES, "See `batwatt carbon policies`.")
     return found
@@ -81,10 +85,12 @@ def needed_s(job: ShiftJob, window: StartWindow, known: Known) -> float:
     return window.latest_s + max(job.length_s, known.expected_length_s or 0.0)
 
 
-def _policy(name: str, **properties: bool) -> Callable[[Choose], Choose]:
+def carbon_policy(name: str, **properties: bool) -> Callable[[Choose], Choose]:
+    """Decorator: make a function known as the policy `name`; `properties` as in `ShiftPolicy`."""
+
     def remember(choose: Choose) -> Choose:
         POLICIES[name] = ShiftPolicy(name, choose, **properties)
-        return choose
+        return register("policy", name)(choose)
 
     return remember
 
@@ -97,19 +103,19 @@ def _after(window: StartWindow, pieces: list[Interval]) -> tuple[Interval, ...]:
     return tuple((window.arrival_s + begin, window.arrival_s + end) for begin, end in pieces)
 
 
-@_policy("immediate")
+@carbon_policy("immediate")
 def immediate(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Start on arrival: s = n."""
     return _run(job, window.arrival_s)
 
 
-@_policy("latest")
+@carbon_policy("latest")
 def latest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Start as late as allowed: s = n + W."""
     return _run(job, window.latest_s)
 
 
-@_policy("lowest")
+@carbon_policy("lowest")
 def lowest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Start when the signal is lowest: s = first argmin of c(t) for t in [n, n + W], whatever the job does then."""
     part = ahead(integral, window.arrival_s, needed_s(job, window, known), job.id)
@@ -117,7 +123,7 @@ def lowest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: 
     return _run(job, window.arrival_s + float(part.edges_s[np.argmin(part.values[reached])]))
 
 
-@_policy("oracle")
+@carbon_policy("oracle")
 def oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Start when one uninterrupted run emits least: s = first argmin of C(s), s in [n, n + W], on the true power curve.
 
@@ -127,7 +133,7 @@ def oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: 
     return _least(job, window, integral, known, job.model.steps)
 
 
-@_policy("waiting")
+@carbon_policy("waiting")
 def waiting(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Start when a job of mean length e emits least: s = first argmin of the integral of c over [s, s + e[.
 
@@ -136,7 +142,7 @@ def waiting(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known:
     return _least(job, window, integral, known, _usual(job, known))
 
 
-@_policy("cst-oracle")
+@carbon_policy("cst-oracle")
 def cst_oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Save most per time until completion: s = n + k, k = first argmax of (C(n) - C(n + k)) / (k + l), k in [0, W].
 
@@ -145,13 +151,13 @@ def cst_oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, kno
     return _most_per_time(job, window, integral, known, job.model.steps)
 
 
-@_policy("cst-average")
+@carbon_policy("cst-average")
 def cst_average(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Save most per time, for a job of the mean length e of its class at constant power: as cst-oracle with e for l."""
     return _most_per_time(job, window, integral, known, _usual(job, known))
 
 
-@_policy("suspend-resume", interrupting=True)
+@carbon_policy("suspend-resume", interrupting=True)
 def suspend_resume(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Run in the cheapest l seconds of [n, n + l + W[, the earliest first among equals; knows no start-up.
 
@@ -170,7 +176,7 @@ def suspend_resume(job: ShiftJob, window: StartWindow, integral: SignalIntegral,
     return _after(window, sorted(pieces))
 
 
-@_policy("suspend-resume-threshold", interrupting=True)
+@carbon_policy("suspend-resume-threshold", interrupting=True)
 def suspend_resume_threshold(
     job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known
 ) -> tuple[Interval, ...]:
@@ -193,7 +199,7 @@ def suspend_resume_threshold(
     return _after(window, pieces)
 
 
-@_policy("wait-awhile")
+@carbon_policy("wait-awhile")
 def wait_awhile(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Start after k steps, where the mean of c over the run is least: s = n + k d, first argmin for k d <= W.
 
@@ -206,7 +212,7 @@ def wait_awhile(job: ShiftJob, window: StartWindow, integral: SignalIntegral, kn
     return _run(job, window.arrival_s + float(offsets[first_least(sums)]))
 
 
-@_policy("wait-awhile-interrupting", interrupting=True)
+@carbon_policy("wait-awhile-interrupting", interrupting=True)
 def wait_awhile_interrupting(
     job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known
 ) -> tuple[Interval, ...]:
@@ -227,7 +233,7 @@ def wait_awhile_interrupting(
     return _after(window, [(float(edges[i]), float(edges[i + 1])) for i in chosen])
 
 
-@_policy("phase-aware", interrupting=True, exact=True)
+@carbon_policy("phase-aware", interrupting=True, exact=True)
 def phase_aware(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
     """Run and suspend so that least is emitted with every start-up counted: the exact optimum (dynamic programming).
 
@@ -242,7 +248,7 @@ def phase_aware(job: ShiftJob, window: StartWindow, integral: SignalIntegral, kn
     return _optimum(job, window, integral, known, False)
 
 
-@_policy("phase-aware-checkpoints", interrupting=True, checkpoints=True, exact=True)
+@carbon_policy("phase-aware-checkpoints", interrupting=True, checkpoints=True, exact=True)
 def phase_aware_checkpoints(
     job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known
 ) -> tuple[Interval, ...]:

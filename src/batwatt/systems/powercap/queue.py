@@ -10,35 +10,18 @@ import math
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from batwatt.scheduling.orders import Columns, Order
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 LONG = 48
 """From this many waiting jobs on, vectors beat a loop."""
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """What an order sees when it is asked for all jobs: vectors in s, s and hosts. No walltime: infinite."""
-
-    submit_s: Any
-    walltime_s: Any
-    hosts: Any
-
-
-class OrderLike(Protocol):
-    """What the queue needs of an order."""
-
-    time_invariant: bool
-
-    def key(self, jobs: Any, now_s: float) -> Any:
-        """Smallest first; `jobs` is one `Waiting` or the `Columns` of all."""
 
 
 class Waiting:
@@ -64,7 +47,7 @@ class Queue:
     `time_invariant` tells whether the order of two jobs never changes.
     """
 
-    def __init__(self, order: OrderLike) -> None:
+    def __init__(self, order: Order) -> None:
         self._order = order
         self.time_invariant = order.time_invariant
         self._serial = 0

@@ -22,13 +22,13 @@ from batwatt.model.series import Series
 from batwatt.model.workload import Parallel
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.options import EnvelopeOptions
+from batwatt.scheduling.orders import Fcfs, Order
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap import frugal  # noqa: F401  (registers its response)
 from batwatt.systems.powercap.backfilling import EasyBackfilling, Placement
 from batwatt.systems.powercap.cluster import Cluster, Running
 from batwatt.systems.powercap.envelope import EventInjector, FileInjector, Injector
 from batwatt.systems.powercap.forecast import EnvelopeForecast
-from batwatt.systems.powercap.orders import Fcfs, Order
 from batwatt.systems.powercap.queue import Queue
 from batwatt.systems.powercap.responses import NoConfiguration, Response
 from batwatt.systems.powercap.server_plan import Kill, Plan, SetPState

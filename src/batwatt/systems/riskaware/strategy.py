@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+from batwatt.model.series import Series
 
 
 @dataclass(slots=True)
@@ -23,6 +25,16 @@ class MachineJob:
     cores: int
 
 
+@dataclass(frozen=True)
+class Site:
+    """What a strategy is made for: machines and their cores, the capacity in machines, the options of the scheduler."""
+
+    machines: int
+    cores: int
+    capacity: Series
+    options: Any
+
+
 class MachinePlanner(ABC):
     """Plans jobs of exactly known lengths on `machines` machines of `cores` cores.
 
@@ -30,6 +42,13 @@ class MachinePlanner(ABC):
     at the jobs that start, then at those that end, then at a change of the machines, then at arrivals. What it tells
     is a sequence in which number n stands for the start of job n on `machine_of(n)`, and -1 - n for its kill.
     """
+
+    name: ClassVar[str] = ""
+
+    @classmethod
+    def for_site(cls, site: Site) -> MachinePlanner:
+        """The planner of a registered strategy; by default made of the numbers of machines and cores."""
+        return cls(site.machines, site.cores)  # type: ignore[call-arg]
 
     @abstractmethod
     def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from batwatt.scheduling.fleet import Fleet, JobState, Places
+from batwatt.scheduling.orders import Columns, Fcfs, Order
 
 Start = Callable[[JobState, Places], None]
 Key = Callable[[JobState], float]
@@ -155,7 +157,7 @@ def _need(task: JobState) -> tuple[int, int]:
 class SortedQueue(WaitingQueue):
     """An order that is worked out at each pass; a task that does not fit is passed over, blocks, or reserves."""
 
-    def __init__(self, order: Callable[[list[JobState], float], list[JobState]], backfill: Backfill) -> None:
+    def __init__(self, order: Order, backfill: Backfill) -> None:
         self._order = order
         self._backfill = backfill
         self._waiting: list[JobState] = []
@@ -182,7 +184,7 @@ class SortedQueue(WaitingQueue):
         reserved: Places | None = None
         shadow_s = np.inf
         room = within = _Room.of(fleet, where)
-        for task in self._order(self._waiting, now_s):
+        for task in ordered(self._order, self._waiting, now_s):
             if within.most <= 0:
                 break
             places: Places | None = None
@@ -289,18 +291,17 @@ def _machines_then(
     return fits[: task.width] if where.upwards else fits[::-1][: task.width]
 
 
-def first_come(tasks: list[JobState], now_s: float) -> list[JobState]:
-    """First come, first served."""
-    return sorted(tasks, key=lambda task: (task.rank, task.number))
+def ordered(order: Order, tasks: list[JobState], now_s: float) -> list[JobState]:
+    """Tasks by the key of an order, with the user's estimate for the walltime and machines for hosts; ties by rank.
 
-
-def wfp(tasks: list[JobState], now_s: float) -> list[JobState]:
-    """Greatest (waited / estimate)^3 x machines first: the utility WFP of Cobalt (Tang et al., IEEE Cluster 2009)."""
+    The rank says who came first, which is all that `fcfs` asks for.
+    """
     count = len(tasks)
-    waited = now_s - np.fromiter((task.submit_s for task in tasks), np.float64, count)
-    estimate = np.fromiter((task.estimate_s for task in tasks), np.float64, count)
-    width = np.fromiter((task.width for task in tasks), np.float64, count)
-    rank = np.fromiter((task.rank for task in tasks), np.float64, count)
-    number = np.fromiter((task.number for task in tasks), np.int64, count)
-    score = (waited / estimate) ** 3 * width
-    return [tasks[i] for i in np.lexsort((number, rank, -score))]
+
+    def column(name: str) -> NDArray[np.float64]:
+        return np.fromiter((getattr(task, name) for task in tasks), np.float64, count)
+
+    if isinstance(order, Fcfs):
+        return sorted(tasks, key=lambda task: (task.rank, task.number))
+    key = order.key(Columns(column("submit_s"), column("estimate_s"), column("width")), now_s)
+    return [tasks[i] for i in np.lexsort((column("number"), column("rank"), key))]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.scheduling.fleet import Fleet, JobState
+from batwatt.scheduling.registry import register
 
 Machines = NDArray[np.int64]
 
@@ -16,8 +17,12 @@ Machines = NDArray[np.int64]
 class Termination(ABC):
     """Orders machines in service: the first leaves, or its tasks are terminated, first."""
 
+    name: ClassVar[str] = ""
     idle_first = True
     """Whether machines without a task leave before any other."""
+
+    def begin(self, rng: np.random.Generator, foresight: bool) -> None:  # noqa: B027  (most need neither)
+        """Before the first decision: the generator of the scheduler's seed, and whether changes are known ahead."""
 
     @abstractmethod
     def figure(self, task: JobState, now_s: float) -> float:
@@ -28,6 +33,7 @@ class Termination(ABC):
         """The machines (ascending numbers), first victim first; all of them have tasks if it `idle_first`."""
 
 
+@register("termination", "order")
 class LeastSafe(Termination):
     """The least safe machine."""
 
@@ -40,13 +46,15 @@ class LeastSafe(Termination):
         return machines[::-1]
 
 
+@register("termination", "random")
 class Random(Termination):
     """Any machine in service, all equally likely, whether it has tasks or not (section 7.2).
 
-    With `foresight` those without a task go first: the scheduler has seen to it that there are some.
+    With foresight those without a task go first: the scheduler has seen to it that there are some.
     """
 
-    def __init__(self, rng: np.random.Generator, foresight: bool) -> None:
+    def begin(self, rng: np.random.Generator, foresight: bool) -> None:
+        """See `Termination`."""
         self._rng = rng
         self.idle_first = foresight
 
@@ -59,20 +67,21 @@ class Random(Termination):
         return self._rng.permutation(machines)
 
 
-class _LeastSum(Termination):
-    """The machine with the least sum of a figure of its tasks; the least safe of equals."""
+class LeastSum(Termination):
+    """The machine with the least sum of a figure of its tasks, which subclasses give; the least safe of equals."""
 
-    def __init__(self, figure: Callable[[JobState, float], float]) -> None:
-        self._figure = figure
+    @abstractmethod
+    def exact_figure(self, task: JobState, now_s: float) -> float:
+        """The figure of a task, before it is rounded."""
 
     def figure(self, task: JobState, now_s: float) -> float:
         """See `Termination`."""
         # times differ by rounding
-        return round(self._figure(task, now_s), 6)
+        return round(self.exact_figure(task, now_s), 6)
 
     def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
         """See `Termination`."""
-        figure = self._figure
+        figure = self.figure
         sums = np.zeros(len(fleet))
         for task in fleet.tasks.values():
             sums[task.places] += figure(task, now_s)
@@ -80,20 +89,19 @@ class _LeastSum(Termination):
         return machines[np.lexsort((-machines, np.round(sums[machines], 6)))]
 
 
-def least_wasted_work() -> Termination:
+@register("termination", "lww")
+class LeastWastedWork(LeastSum):
     """LWW: least cores x time run (in core seconds)."""
-    return _LeastSum(lambda task, now_s: task.work(now_s))
+
+    def exact_figure(self, task: JobState, now_s: float) -> float:
+        """See `LeastSum`."""
+        return task.work(now_s)
 
 
-def least_fraction_done() -> Termination:
+@register("termination", "lfd")
+class LeastFractionDone(LeastSum):
     """LFD: least time run / run time, the user's estimate of it where there is one."""
-    return _LeastSum(lambda task, now_s: task.done_s(now_s) / task.estimate_s)
 
-
-TERMINATIONS: dict[str, Callable[[np.random.Generator, bool], Termination]] = {
-    "random": Random,
-    "lww": lambda rng, foresight: least_wasted_work(),
-    "lfd": lambda rng, foresight: least_fraction_done(),
-    "order": lambda rng, foresight: LeastSafe(),
-}
-"""By name, each made with the generator that the scheduler's seed gives, and whether there is foresight."""
+    def exact_figure(self, task: JobState, now_s: float) -> float:
+        """See `LeastSum`."""
+        return task.done_s(now_s) / task.estimate_s

@@ -1,4 +1,4 @@
-"""Queue orders: which waiting job has priority (powercap paper, section V-B).
+"""Queue orders: which waiting job has priority (powercap paper, section V-B; WFP of Tang et al. 2009).
 
 An order is one formula over submission time (s), walltime (s) and number of hosts; the smallest key goes first, ties
 go to the earlier submission. Jobs may be numbers or vectors: write formulas that work for both. Formulas take times as
@@ -8,14 +8,25 @@ whole microseconds, which are exact, so that equal keys are equal floats.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from batwatt.scheduling.registry import register
-from batwatt.systems.powercap.queue import Columns, Waiting
 
-Jobs = Columns | Waiting
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What an order sees when it is asked for all jobs: vectors in s, s and hosts. No walltime: infinite."""
+
+    submit_s: Any
+    walltime_s: Any
+    hosts: Any
+
+
+Jobs = Any
+"""`Columns`, or one job with the same three attributes."""
 
 
 def _walltime(jobs: Jobs) -> Any:
@@ -116,3 +127,14 @@ class Widest(Order):
     def key(self, jobs: Jobs, now_s: float) -> Any:
         """Minus the number of hosts."""
         return -jobs.hosts
+
+
+@register("order", "wfp")
+class Wfp(Order):
+    """Greatest (wait / walltime)^3 x width first: the utility WFP of Cobalt (Tang et al., IEEE Cluster 2009)."""
+
+    time_invariant = False
+
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Minus the utility; 0 without walltime."""
+        return -(((now_s - jobs.submit_s) / jobs.walltime_s) ** 3 * jobs.hosts)

@@ -1,0 +1,83 @@
+"""The five strategies of the riskaware paper, by name (sections 4.1 to 4.5)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from batwatt.scheduling.registry import register
+from batwatt.systems.riskaware.first_fit import FirstFitStrategy
+from batwatt.systems.riskaware.reference import BORG_WEEK, Categories, read_reference
+from batwatt.systems.riskaware.strategy import MachinePlanner, Site
+
+
+@register("strategy", "first-fit-aware")
+class FirstFitAware(FirstFitStrategy):
+    """First fit; the machines with the highest indices go first (section 4.1)."""
+
+    @classmethod
+    def for_site(cls, site: Site) -> MachinePlanner:
+        """See `MachinePlanner`."""
+        return cls(site.machines, site.cores, None, site.options.as_published)
+
+
+@register("strategy", "first-fit-unaware")
+class FirstFitUnaware(FirstFitStrategy):
+    """First fit that knows nothing of risk: random machines go (section 4.2)."""
+
+    @classmethod
+    def for_site(cls, site: Site) -> MachinePlanner:
+        """See `MachinePlanner`."""
+        return cls(site.machines, site.cores, np.random.default_rng(site.options.seed), site.options.as_published)
+
+
+class TargetStrategy:
+    """Maps each job to a machine that is safe enough for its length; strategies differ in `limit` and `packed`."""
+
+    limit = 1.0
+    packed = False
+
+    @classmethod
+    def for_site(cls, site: Site) -> MachinePlanner:
+        """See `MachinePlanner`."""
+        # compiled code takes a moment to load, and first fit does without it
+        from batwatt.systems.riskaware.targets import Targets, TargetSettings
+
+        chosen, machines = site.options, site.machines
+        reference = read_reference(chosen.reference or BORG_WEEK, chosen.longest_s)
+        distance = math.ceil(round(chosen.distance_share * machines, 9)) if chosen.distance is None else chosen.distance
+        settings = TargetSettings(
+            always=int(min(site.capacity.values)) if chosen.always is None else chosen.always,
+            distance=min(distance, machines),
+            limit=cls.limit if chosen.limit is None else chosen.limit,
+            pack=chosen.pack if cls.packed else 1,
+            low=chosen.low,
+            high=chosen.high,
+            usable=chosen.usable,
+            take_empty=chosen.take_empty,
+            drop=chosen.as_published,
+            paper=not chosen.as_published,
+        )
+        third = chosen.as_published if chosen.longest_as_shortest is None else chosen.longest_as_shortest
+        quantiles = (1000 if chosen.as_published else 0) if chosen.quantiles is None else chosen.quantiles
+        return Targets(machines, site.cores, settings, Categories(reference, quantiles, third))
+
+
+@register("strategy", "target-stretch")
+class TargetStretch(TargetStrategy):
+    """TargetStretch: the target, or a machine near it, within the greatest stretch so far (section 4.3)."""
+
+    limit = 0.0
+
+
+@register("strategy", "target-asap")
+class TargetAsap(TargetStrategy):
+    """TargetASAP: a machine near the target on which the job starts at once (section 4.4)."""
+
+
+@register("strategy", "packed-target-asap")
+class PackedTargetAsap(TargetStrategy):
+    """PackedTargetASAP: as target-asap, with packs of machines for targets (section 4.5)."""
+
+    packed = True

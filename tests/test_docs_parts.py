@@ -1,0 +1,63 @@
+"""docs/parts.md: each example is a file that works as printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from cli_house import JOBS, ROOT, SMALL, House, house  # noqa: F401  (a fixture)
+
+PAGE = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.S))
+POWER = ("-p", SMALL, "-w", JOBS)
+RISK = ("-w", ROOT / "workloads/risk-small.txt", "--window", "86400:172800", "--machines", 152, "--cores", 8)
+RISK += ("--capacity", ROOT / "power_profiles/walk-small.csv")
+CARBON = ROOT / "power_profiles" / "carbon" / "carbon-hourly.csv"
+RUNS = {
+    "order.py": (*POWER, "-o", '{"order": {"name": "patience", "limit_s": 60}}'),
+    "backfilling.py": (*POWER, "-o", '{"placement": "strict"}'),
+    "response.py": (*POWER, "-o", '{"response": "sleep-idle"}'),
+    "termination.py": (*RISK, "-s", "varcap", "-o", '{"termination": "fewest-cores"}'),
+    "strategy.py": (*RISK, "-s", "riskaware", "-o", '{"strategy": "last-fit"}'),
+}
+
+
+def written(folder: Path, name: str) -> Path:
+    path = folder / name
+    path.write_text(FILES[name], encoding="utf-8")
+    return path
+
+
+def test_there_is_an_example_of_each_kind():
+    assert FILES.keys() == {*RUNS, "policy.py"}
+    assert max(text.count("\n") for text in FILES.values()) <= 40
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_part_runs(house: House, name):  # noqa: F811
+    words = RUNS[name]
+    if name == "response.py":
+        words += ("--envelope", house.envelope)
+    done = house.batwatt("run", "--plugin", written(house.folder, name), *words, "-e", house.out / "x")
+    assert done.code == 0, done.err
+    assert house.metrics()["jobs_finished"] > 0
+    # without the plugin nobody knows the name: in a process of its own, as parts stay registered
+    alone = house.end(house.start("run", *words, "-e", house.out / "y"))
+    assert alone.code == 2 and "See `batwatt policies`" in alone.err
+
+
+def test_a_carbon_policy_runs(house: House):  # noqa: F811
+    plugin = written(house.folder, "policy.py")
+    jobs = ROOT / "workloads" / "carbon" / "jobs.csv"
+    words = ("--jobs", jobs, "--signal", CARBON, "--policy", "half-way", "--wait", "10", "-e", house.out / "x")
+    done = house.batwatt("carbon", "run", "--plugin", plugin, *words)
+    assert done.code == 0, done.err
+
+
+def test_all_parts_of_one_file_are_listed(house: House):  # noqa: F811
+    path = house.folder / "all.py"
+    path.write_text("".join(FILES.values()), encoding="utf-8")
+    listed = house.batwatt("policies", "--plugin", path).out
+    for name in ("patience", "strict", "sleep-idle", "fewest-cores", "last-fit", "half-way"):
+        assert re.search(rf"^  {name} ", listed, re.M), name
