@@ -8,7 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from scripted import Scripted
 
@@ -108,7 +109,7 @@ jobs_of = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(200, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=jobs_of, data=st.data())
 def test_energy_is_the_models_on_any_hosts(rows, data):
     jobs = [

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.inputs.series.capacity_spec import parse_capacity
@@ -55,7 +56,7 @@ def test_on_and_off():
     assert characterise(of(*[1.0] * 30, *[0.0] * 30, *[0.5] * 30)).structure == "walk"
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     structure=st.sampled_from(["walk", "uniform"]),
     range_=st.floats(0.1, 0.9),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
@@ -90,7 +91,7 @@ NUMBERS = st.sampled_from(["0", "1", "2.5", "3.1415926535", "1e3", " 4", "100000
 CELLS = st.one_of(*[NUMBERS] * 8, st.sampled_from(["-1", "nan", "inf", "x", "1_0", "-0"]))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     rows=st.lists(st.tuples(CELLS, CELLS), max_size=5),
     order=st.permutations(["checkpoint_s", "recovery_s", "cpus"]),

@@ -8,7 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
@@ -96,7 +97,7 @@ def test_widths_follow_the_given_weights() -> None:
     assert {job["res"] for job in workload["jobs"]} == {3}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     mean=st.floats(61.0, 21599.0),
     sigma=st.floats(0.01, 5.0),

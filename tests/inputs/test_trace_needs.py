@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
@@ -164,7 +165,7 @@ ODD = st.sampled_from(["-1", "", "nan", "1_0", "inf", "x", "1e300", "1,1"])
 CELLS = st.one_of(*[NUMBERS] * 12, ODD)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     rows=st.lists(st.tuples(CELLS, CELLS, CELLS, CELLS, st.sampled_from(["", "1", "1 2", "2;x"])), max_size=6),
     needs=st.permutations(["memory", "depends_on"]),
@@ -205,7 +206,7 @@ TIMES = st.floats(0, 1000).map(lambda x: round(x, 6)) | st.integers(0, 20).map(l
 ROWS = st.tuples(TIMES, TIMES.filter(lambda x: x > 1e-5), st.integers(1, 9), st.floats(0, 9).map(lambda x: round(x, 6)))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     rows=st.lists(ROWS, min_size=1, max_size=30),
     depends=st.dictionaries(st.integers(0, 29), st.lists(st.integers(1, 31).map(str), max_size=3), max_size=5),

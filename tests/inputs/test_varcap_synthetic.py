@@ -7,7 +7,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
@@ -182,7 +183,7 @@ def test_fitted_by_hand():
         fitted_values((1.0, 3.0), 2.0, 5.0)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.floats(0.2, 0.6), st.floats(0.3, 1.5), st.floats(0.1, 1000.0))
 def test_law_of_fits(place, relative, scale):
     low, high = 0.01 * scale, 100.0 * scale

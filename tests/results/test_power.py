@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -193,7 +194,7 @@ def test_steps_are_those_of_the_series(envelope, end_s, shares):
     assert count == 0 or count - 1 in kept
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(series, st.lists(st.tuples(st.floats(0.5, 2e4), numbers), min_size=1, max_size=5))
 def test_whole_steps_together_count_as_one_by_one(envelope, spans):
     ends = np.cumsum([span for span, _ in spans])

@@ -6,7 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
@@ -144,7 +145,7 @@ phases = st.builds(Phase, st.just("p"), st.integers(1, 400).map(lambda i: i / 8)
 models = st.builds(PhaseModel, st.lists(phases).map(tuple), st.lists(phases, min_size=1).map(tuple))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.tuples(st.integers(0, 800), models, st.integers(1, 2)), min_size=1, max_size=5),
     st.lists(st.integers(1, 900), min_size=40, max_size=40),

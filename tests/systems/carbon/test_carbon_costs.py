@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
@@ -99,7 +100,7 @@ def by_ticks(requests: list[Request], reserved: int) -> list[Given | None]:
     return found
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.lists(REQUESTS, max_size=10), st.integers(0, 5))
 def test_as_second_by_second(requests, reserved):
     assert assign(requests, reserved) == by_ticks(requests, reserved)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -172,7 +173,7 @@ def pieces(draw):
     return np.array(rows, dtype=np.int64)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(table=pieces(), reserved=st.integers(0, 9), ticks=st.sampled_from([8, 50, 140]))
 def test_dispatch_is_that_of_every_tick(table, reserved, ticks):
     columns = [np.ascontiguousarray(column) for column in table.T]

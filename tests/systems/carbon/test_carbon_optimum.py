@@ -7,7 +7,8 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from examples import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from plain_optimum import least
 
@@ -51,7 +52,7 @@ def cases(draw: st.DrawFn, low: int = 0, longest: int = 10):
 
 
 class TestEverySchedule:
-    @settings(max_examples=400, deadline=None, derandomize=True)
+    @examples(400, derandomize=True)
     @given(cases(), st.one_of(st.none(), st.integers(1, 4)))
     def test_no_schedule_is_better(self, case, starts):
         signal, startup, work = case
@@ -60,7 +61,7 @@ class TestEverySchedule:
         assert starts is None or len(found.segments) <= starts
         assert not found.rounded
 
-    @settings(max_examples=200, deadline=None, derandomize=True)
+    @examples(200, derandomize=True)
     @given(cases(), st.frozensets(st.integers(1, 5)))
     def test_no_schedule_that_suspends_at_checkpoints_is_better(self, case, marks):
         signal, startup, work = case
@@ -69,7 +70,7 @@ class TestEverySchedule:
         assert in_slots(found.carbon) == pytest.approx(least(signal, startup, work, marks=marks), rel=1e-12, abs=1e-9)
         assert {round(segment.to_s / SLOT_S) for segment in found.segments} <= {*marks, len(work)}
 
-    @settings(max_examples=200, deadline=None, derandomize=True)
+    @examples(200, derandomize=True)
     @given(cases(), st.frozensets(st.integers(0, 9), max_size=4))
     def test_slots_that_are_blocked_stay_free(self, case, barred):
         signal, startup, work = case
@@ -86,7 +87,7 @@ class TestEverySchedule:
             slots = range(round(segment.begin_s / SLOT_S), round(segment.end_s / SLOT_S))
             assert not barred & set(slots)
 
-    @settings(max_examples=200, deadline=None, derandomize=True)
+    @examples(200, derandomize=True)
     @given(cases(low=-20))
     def test_a_signal_below_zero(self, case):
         """Prices may be; a start-up is never paid for its own sake, but may be for the date that it gives."""
@@ -94,7 +95,7 @@ class TestEverySchedule:
         found = plan(model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S)
         assert in_slots(found.carbon) == pytest.approx(least(signal, startup, work), rel=1e-12, abs=1e-9)
 
-    @settings(max_examples=100, deadline=None, derandomize=True)
+    @examples(100, derandomize=True)
     @given(cases(longest=7))
     def test_finer_slots_are_not_better(self, case):
         """Where all changes at ends of slots, an optimum has its dates there, too (docs/carbon-model.md)."""
@@ -102,7 +103,7 @@ class TestEverySchedule:
         args = (model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S)
         assert plan(*args, slot_s=SLOT_S / 3).carbon == pytest.approx(plan(*args, slot_s=SLOT_S).carbon, rel=1e-11)
 
-    @settings(max_examples=200, deadline=None, derandomize=True)
+    @examples(200, derandomize=True)
     @given(cases())
     def test_carried_out_it_emits_what_was_claimed(self, case):
         signal, startup, work = case
@@ -225,7 +226,7 @@ class TestByHand:
 
 
 class TestInTheJobsOwnTimes:
-    @settings(max_examples=200, deadline=None, derandomize=True)
+    @examples(200, derandomize=True)
     @given(st.data())
     def test_whatever_the_slots_the_plan_can_be_carried_out(self, data):
         length = st.floats(0.1, 4.0)

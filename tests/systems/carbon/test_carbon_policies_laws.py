@@ -7,7 +7,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.model.phases import Phase, PhaseModel, Steps
@@ -59,7 +60,7 @@ def breakpoints(steps: Steps, integral: SignalIntegral, window: StartWindow) -> 
     return sorted({begin, end} | {date for date in meetings if begin < date < end})
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(cases(startup=True))
 def test_oracle_is_the_first_least_of_all_breakpoints(case):
     job, window, integral = case
@@ -71,7 +72,7 @@ def test_oracle_is_the_first_least_of_all_breakpoints(case):
     assert Fraction(begin_s) == min(date for date, carbon in every.items() if carbon == least)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases(startup=True), st.integers(1, 200))
 def test_nothing_between_breakpoints_is_better(case, parts):
     job, window, integral = case
@@ -80,7 +81,7 @@ def test_nothing_between_breakpoints_is_better(case, parts):
     assert execution.emitted(integral) <= job.cpus * anywhere.min() + 1e-15
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(cases(startup=True), st.integers(1, 20) | st.none())
 def test_carbon_saved_per_time_is_the_first_most_of_all_breakpoints(case, usual):
     job, window, integral = case
@@ -101,7 +102,7 @@ def test_carbon_saved_per_time_is_the_first_most_of_all_breakpoints(case, usual)
     assert Fraction(begin_s) == min(date for date, gain in gains.items() if gain == most)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(cases(startup=True))
 def test_both_ways_to_sum_agree(case):
     job, window, integral = case
@@ -113,7 +114,7 @@ def seconds_of(intervals: tuple[tuple[float, float], ...]) -> list[int]:
     return [second for begin, end in intervals for second in range(int(begin), int(end))]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(cases())
 def test_suspend_resume_takes_the_first_cheapest_seconds(case):
     job, window, integral = case
@@ -123,7 +124,7 @@ def test_suspend_resume_takes_the_first_cheapest_seconds(case):
     assert seconds_of(found) == sorted(order[: int(job.length_s)])
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(cases())
 def test_suspend_resume_below_a_threshold_second_by_second(case):
     job, window, integral = case
@@ -144,7 +145,7 @@ def test_suspend_resume_below_a_threshold_second_by_second(case):
     assert seconds_of(found) == ran
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(cases(least_w=1), st.integers(1, 5))
 def test_wait_awhile_interrupting_takes_the_first_cheapest_steps(case, step):
     job, window, integral = case
@@ -158,7 +159,7 @@ def test_wait_awhile_interrupting_takes_the_first_cheapest_steps(case, step):
     assert seconds_of(found) == sorted(second for slot in taken for second in slot)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases(startup=True))
 def test_who_knows_more_emits_less(case):
     job, window, integral = case
@@ -175,7 +176,7 @@ def test_who_knows_more_emits_less(case):
     assert carbon("phase-aware", max_starts=1) == pytest.approx(oracle, abs=1e-15)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases(), st.integers(0, 20))
 def test_more_time_is_never_worse(case, more):
     job, window, integral = case
@@ -188,7 +189,7 @@ def test_more_time_is_never_worse(case, more):
         assert carbon[1] <= carbon[0] + 1e-12 * carbon[0] + 1e-15
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases(startup=True), st.sampled_from(list(POLICIES)))
 def test_all_work_is_done_in_the_window(case, name):
     job, window, integral = case
@@ -206,7 +207,7 @@ def test_all_work_is_done_in_the_window(case, name):
         assert outcome.metrics()["energy_j"] == pytest.approx(job.cpus * job.model.energy_j)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases(startup=True), st.integers(1, 50), st.sampled_from(SIMPLE))
 def test_what_is_added_to_the_whole_signal_changes_no_choice(case, added, name):
     job, window, integral = case

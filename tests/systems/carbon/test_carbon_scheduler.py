@@ -8,7 +8,8 @@ import shutil
 import numpy as np
 import pytest
 from batwatt.schedulers.carbon import Carbon
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from links import ThroughText
 
@@ -133,7 +134,7 @@ def crowds(draw):
     ]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(crowds(), st.sampled_from(POLICIES), st.integers(2, 4), st.sampled_from([0.0, 1.5, 6.0]), st.booleans())
 def test_a_run_is_its_plans(tmp_path, jobs, policy, machines, wait_h, text):
     wrap = ThroughText if text else lambda link: link
@@ -152,7 +153,7 @@ def test_a_run_is_its_plans(tmp_path, jobs, policy, machines, wait_h, text):
         assert together <= machines
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(crowds(), st.sampled_from(POLICIES), st.lists(st.integers(2, 4), min_size=48, max_size=48))
 def test_a_capacity_that_varies(tmp_path, jobs, policy, hourly):
     capacity = Series(tuple(np.arange(48) * 3600.0), tuple(map(float, hourly)))

@@ -7,7 +7,8 @@ import shutil
 
 import pytest
 from checkpoint_talk import END, ID, META, STATE, play, row_of, series_of, spans_of
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from links import Race, ThroughText
 
@@ -39,7 +40,7 @@ options_of = st.fixed_dictionaries(
         "until_s": st.integers(1, 60).map(lambda tens: 10.0 * tens),
     },
 )
-relaxed = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+relaxed = examples(200, suppress_health_check=[HealthCheck.too_slow])
 
 
 def load(rows):
@@ -142,7 +143,7 @@ def test_no_work_is_lost_with_a_warning_and_a_true_k(rows, values, step_s, optio
     assert not lost
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(60, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=jobs_of, values=values_of, step_s=steps, options=options_of)
 def test_the_text_of_the_wire_changes_nothing(rows, values, step_s, options):
     record = run(rows, values, step_s, options)
@@ -191,7 +192,7 @@ def test_files_of_the_wire_and_of_a_real_batsim(tmp_path):
                 assert value is None or theirs[name] == pytest.approx(value, rel=1e-4, abs=1e-3), name
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(100, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=jobs_of, values=values_of, step_s=steps, options=options_of)
 def test_jobs_that_end_before_they_can_be_killed(rows, values, step_s, options):
     record = run(rows, values, step_s, options, between=Race)

@@ -6,7 +6,8 @@ import math
 
 import pytest
 from checkpoint_talk import META, play, row_of, series_of, spans_of, told
-from hypothesis import HealthCheck, assume, given, settings
+from examples import examples
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from links import ThroughText
 
@@ -216,7 +217,7 @@ sequences = st.integers(3, 14).flatmap(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@examples(150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(sequences)
 def test_the_engine_gives_what_plans_claim(drawn):
     machines, capacities = drawn["machines"], [drawn["first"]]

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
@@ -126,7 +127,7 @@ def courses(draw):
     return CapacitySequence(draw(st.sampled_from((3.0, 3.3, 10.0))), tuple(capacities), k, tuple(jobs))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300, derandomize=True)
 @given(courses(), st.sampled_from((0.0, 0.6)))
 def test_laws(sequence, target):
     """Of whatever is planned: a picture shows every job on its processors, on none twice, and all of its work."""

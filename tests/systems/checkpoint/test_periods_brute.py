@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pytest
 from draw_periods import instances
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_periods import all_dates, brute, largest_subset, total, worked
 
@@ -25,31 +26,31 @@ def is_as_it_says(chosen: PeriodPlan) -> Fraction:
     return work
 
 
-@settings(max_examples=4000, deadline=None)
+@examples(4000)
 @given(instances())
 def test_as_good_as_the_best_of_every_plan(instance):
     assert is_as_it_says(plan(instance)) == brute(instance)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(instances(jobs=4, longest=12, fractions=False), st.booleans())
 def test_other_dates_of_the_end_of_checkpoints_are_not_better(instance, refill):
     assert brute(instance, refill, dates=all_dates(instance, 2)) == brute(instance, refill)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(instances(jobs=4, longest=12, ends=True), st.booleans())
 def test_jobs_with_an_end(instance, refill):
     assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill, dates=all_dates(instance, 4))
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(instances(jobs=5, times=[1, 2, 5], longest=30), st.booleans())
 def test_short_checkpoints_in_a_long_period(instance, refill):
     assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill)
 
 
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @given(
     instances(jobs=4, longest=12, ends=True), st.lists(st.sampled_from([0, 0, 1, 2, 4, 8]), max_size=4), st.booleans()
 )
@@ -66,20 +67,20 @@ def test_least_work_of_some_jobs(instance, asked, refill):
     assert all(act.work_s >= wanted for act, wanted in zip(chosen.acts, asked, strict=True))
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(instances())
 def test_refill_is_never_worse(instance):
     assert is_as_it_says(plan(instance, refill=True)) >= is_as_it_says(plan(instance))
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(instances(), st.integers(1, 4))
 def test_more_processors_never_lower_the_useful_work(instance, more):
     wider = Instance(instance.period_s, instance.processors + more, instance.jobs)
     assert plan(wider).work_processor_s >= plan(instance).work_processor_s
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(instances(ends=True))
 def test_subset_sum_is_never_better(instance):
     try:
@@ -91,7 +92,7 @@ def test_subset_sum_is_never_better(instance):
     assert is_as_it_says(chosen) <= is_as_it_says(plan(instance))
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(instances(times=[0]))
 def test_subset_sum_is_the_best_if_checkpoints_and_recoveries_take_no_time(instance):
     fill = largest_subset(instance.processors, [job.processors for job in instance.jobs])
@@ -99,7 +100,7 @@ def test_subset_sum_is_the_best_if_checkpoints_and_recoveries_take_no_time(insta
     assert is_as_it_says(subset_sum(instance)) == most == is_as_it_says(plan(instance))
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(instances(times=[0, 1, 2], longest=3, fractions=False))
 def test_subset_sum_fills_the_processors_first_with_those_that_run_already(drawn):
     # long enough for everything that is chosen to work
@@ -174,7 +175,7 @@ def alike_with_an_end(draw):
     return Instance(float(period), there, (runs, *waits, *alike))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(alike_with_an_end(), st.booleans())
 def test_jobs_that_are_alike(instance, refill):
     assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill, dates=all_dates(instance, 1))

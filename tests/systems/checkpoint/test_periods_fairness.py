@@ -8,7 +8,8 @@ from fractions import Fraction
 import plain_periods
 import pytest
 from draw_periods import instances
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.systems.checkpoint.fairness import Past, fair, most_yield, pareto_front, plan_with_yield, yields
@@ -40,7 +41,7 @@ def works_of(chosen):
     return works
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(histories(ends=True))
 def test_yields(history):
     instance, past = history
@@ -49,7 +50,7 @@ def test_yields(history):
     assert list(yields(chosen, pasts(past)).values()) == [float(one) for one in expected]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(histories(jobs=4, longest=12, ends=True, fractions=False), st.sampled_from([1, 1, 1, 2, 3, 4]), st.booleans())
 def test_a_plan_with_a_least_yield_has_the_most_goodput_at_any_date(history, quarters, refill):
     instance, past = history
@@ -64,7 +65,7 @@ def test_a_plan_with_a_least_yield_has_the_most_goodput_at_any_date(history, qua
     assert plain_periods.total(instance, works) == best
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(histories(jobs=3, longest=10, ends=True, fractions=False), st.booleans())
 def test_the_front(history, refill):
     instance, past = history
@@ -87,7 +88,7 @@ def test_the_front(history, refill):
     assert yields(most_yield(instance, pasts(past), refill=refill), pasts(past)) == yields(points[-1].plan, pasts(past))
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(histories(ends=True), st.sampled_from([0, 1, 2, 3, 4]))
 def test_due_jobs_work(history, quarters):
     instance, past = history
@@ -98,7 +99,7 @@ def test_due_jobs_work(history, quarters):
     assert plain_periods.total(instance, works_of(chosen)) == work
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(histories())
 def test_no_target_is_pure_goodput(history):
     instance, past = history

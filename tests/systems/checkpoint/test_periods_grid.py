@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from draw_periods import instances
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob
 from batwatt.systems.checkpoint.period_plan import plan
@@ -18,14 +19,14 @@ import checkpoint_alignment  # noqa: E402
 from checkpoint_grid import schedules  # noqa: E402
 
 
-@settings(max_examples=800, deadline=None)
+@examples(800)
 @given(instances(jobs=4, processors=8, longest=8, fractions=False, constant=True))
 def test_no_schedule_is_better_if_all_checkpoints_take_the_same_time(instance):
     best = schedules(instance)
     assert plan(instance).work_processor_s == plan(instance, refill=True).work_processor_s == best
 
 
-@settings(max_examples=1200, deadline=None)
+@examples(1200)
 @given(instances(jobs=6, processors=12, longest=14, fractions=False, constant=True))
 def test_no_schedule_is_better_for_more_jobs(instance):
     # fails if the plan claims more than there is, too
@@ -33,7 +34,7 @@ def test_no_schedule_is_better_for_more_jobs(instance):
     assert work == plan(instance, refill=True).work_processor_s == schedules(instance, known=int(work))
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 @given(instances(jobs=4, processors=8, longest=10, fractions=False, constant=False))
 def test_with_different_checkpoints_a_plan_is_one_of_the_schedules(instance):
     aligned, refilled = plan(instance).work_processor_s, plan(instance, refill=True).work_processor_s

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_periods import Preparing
 
@@ -39,7 +40,7 @@ def prepared(plain: Preparing, **how):
     return prepare(plain.running, plain.others, plain.period_s, plain.before, plain.k, **how)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(changes(jobs=6), covers)
 def test_the_cheapest(change, cover):
     plain, platform = change
@@ -53,7 +54,7 @@ def test_the_cheapest(change, cover):
     assert (found.exact, found.cost_processor_s) == (True, plain.cost(found.ids))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(changes(), covers)
 def test_the_best_of_the_worst(change, cover):
     plain, platform = change
@@ -70,7 +71,7 @@ def test_the_best_of_the_worst(change, cover):
     assert (found.exact, found.cost_processor_s) == (True, plain.cost(found.ids))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(changes(), covers, st.none() | st.lists(st.integers(0, 3), min_size=7, max_size=7))
 def test_the_largest_mean(change, cover, shares):
     plain, platform = change
@@ -91,7 +92,7 @@ def test_the_largest_mean(change, cover, shares):
     assert float(max(map(mean, plain.sets(cover))) - mean(found.ids)) <= 1e-12
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(changes())
 def test_all_is_what_subset_sum_asks_for(change):
     plain, _ = change
@@ -100,7 +101,7 @@ def test_all_is_what_subset_sum_asks_for(change):
     assert found.cost_processor_s == plain.cost(found.ids)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(changes(), covers)
 def test_what_is_not_saved_fits_whatever_comes(change, cover):
     plain, platform = change

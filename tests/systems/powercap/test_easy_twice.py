@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from builders import job, machine, simulated
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.scheduling.registry import make
@@ -58,7 +59,7 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(rows=rows, order=st.sampled_from(["fcfs", "slowdown", "asc", "desc", "lcfs"]))
 def test_both_implementations_start_the_same_jobs_at_the_same_time(rows, order):
     jobs = [job(i, at, hosts, run, round(run * factor) + 1) for i, (at, hosts, run, factor) in enumerate(rows)]

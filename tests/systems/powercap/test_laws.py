@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from builders import envelope, job, machine, workload_of
-from hypothesis import HealthCheck, assume, given, settings
+from examples import examples
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from links import ThroughText
 
@@ -140,7 +141,7 @@ def check_power(record, scheduler):
 
 
 @pytest.mark.parametrize("combination", COMBINATIONS, ids="-".join)
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(6, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=jobs_of, caps=powers)
 def test_laws(combination, rows, caps):
     record, scheduler = run(combination, rows, caps)
@@ -150,7 +151,7 @@ def test_laws(combination, rows, caps):
     check_power(record, scheduler)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     combination=st.sampled_from(COMBINATIONS), rows=jobs_of, caps=powers, on_kill=st.sampled_from(["drop", "resubmit"])
 )
@@ -160,7 +161,7 @@ def test_the_text_of_the_wire_changes_nothing(combination, rows, caps, on_kill):
     assert text == direct
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(combination=st.sampled_from([c for c in COMBINATIONS if c[2] != "none"]), rows=jobs_of, caps=powers)
 def test_an_envelope_told_by_events_gives_the_same_result(combination, rows, caps):
     # without work to do, whether a step at the very time of Batsim's last words acts depends on how it splits messages
@@ -175,7 +176,7 @@ def test_an_envelope_told_by_events_gives_the_same_result(combination, rows, cap
     assert by_events == by_file
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     combination=st.sampled_from(COMBINATIONS), rows=jobs_of, caps=st.lists(st.floats(250, 700), min_size=1, max_size=8)
 )

@@ -7,7 +7,8 @@ import itertools
 import pytest
 from batwatt.schedulers.riskaware import Riskaware
 from builders import job, workload_of
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from links import ThroughText
 
@@ -225,7 +226,7 @@ def check_dates(record, witness, rows):
                 assert row[END] == pytest.approx(witness.end_s(number), abs=LAG_S)
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(250, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=jobs_of, values=counts, step_s=steps, options=options_of)
 def test_laws(rows, values, step_s, options):
     rows, capacity = rows, capacity_of(rows, values, step_s)
@@ -239,7 +240,7 @@ def test_laws(rows, values, step_s, options):
     assert not safe or all(alive == frozenset(range(len(alive))) for _, alive in witness.alive)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(60, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=jobs_of, values=counts, step_s=steps, options=options_of)
 def test_laws_on_machines_that_take_time_to_boot(rows, values, step_s, options):
     rows, capacity = rows, capacity_of(rows, values, step_s)
@@ -249,7 +250,7 @@ def test_laws_on_machines_that_take_time_to_boot(rows, values, step_s, options):
     check_switched_on(record)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(60, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=jobs_of, values=counts, step_s=steps, options=options_of, boots=st.booleans())
 def test_the_text_of_the_wire_changes_nothing(rows, values, step_s, options, boots):
     rows, capacity = rows, capacity_of(rows, values, step_s)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from examples import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from machine_talk import ByHand
 from plain_targets import OVER, RUNS, PlainTargets
@@ -105,7 +106,7 @@ def compare(machines, cores, rules, first, steps):
     assert all(job.state == OVER for job in both.plain.jobs)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(instances())
 def test_a_plain_second_implementation_does_the_same(instance):
     compare(*instance)

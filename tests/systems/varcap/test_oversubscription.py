@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from batwatt.schedulers.oversubscribed import Oversubscribed
 from builders import workload_of
-from hypothesis import HealthCheck, example, given, settings
+from examples import examples
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from links import ThroughText
 from varcap_talk import capacity_of, series_of
@@ -239,7 +240,7 @@ counts = st.lists(st.integers(0, MACHINES), min_size=1, max_size=12)
 options_of = st.fixed_dictionaries(
     {"oversubscription": st.sampled_from([1.0, 1.25, 2.0])}, optional={"interval_s": st.sampled_from([30.0, 77.7])}
 )
-slow_checks = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+slow_checks = examples(150, suppress_health_check=[HealthCheck.too_slow])
 
 
 def lines_of(rows):
@@ -313,7 +314,7 @@ def test_nobody_is_slowed_down_while_there_is_enough(rows, values):
     assert len(record.pstate_changes) == 1
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(25, suppress_health_check=list(HealthCheck))
 @given(rows=jobs_of, values=counts)
 def test_same_bytes_again_and_over_the_wire(tmp_path, rows, values):
     folders = []

@@ -8,7 +8,8 @@ import shutil
 
 import pytest
 from builders import workload_of
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from links import ThroughText
 from plain_varcap import PlainJob
@@ -183,7 +184,7 @@ def check_hopeless(job, capacity, options, rejected):
     assert width > last or heavy or rejected.intersection(job.depends_on)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(300, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=jobs_of, values=counts, step_s=steps, options=options_of)
 def test_laws(rows, values, step_s, options):
     jobs, capacity, chosen = load(rows), capacity_of(values, step_s), fitting(options)
@@ -194,14 +195,14 @@ def test_laws(rows, values, step_s, options):
     check_jobs(record, runs, jobs, capacity, chosen)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(60, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=jobs_of, values=counts, step_s=steps, options=options_of)
 def test_the_text_of_the_wire_changes_nothing(rows, values, step_s, options):
     jobs, capacity, chosen = load(rows), capacity_of(values, step_s), fitting(options)
     assert run(jobs, capacity, chosen, between=ThroughText) == run(jobs, capacity, chosen)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(100, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=jobs_of, values=counts, step_s=steps, options=options_of)
 def test_longshort_never_kills_long_jobs(rows, values, step_s, options):
     jobs, capacity = load(rows), capacity_of(values, step_s)
@@ -214,7 +215,7 @@ def test_longshort_never_kills_long_jobs(rows, values, step_s, options):
     assert not [one for one in runs_of(run(jobs, capacity, chosen), CORES) if one.how == "killed" and one.id in long]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(200, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=jobs_of, values=counts, step_s=steps, options=options_of)
 def test_nothing_fails_that_is_foreseen(rows, values, step_s, options):
     # no job is longer than 300 s; the stable group of longshort stays in service though nobody uses it

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from plain_varcap import PlainJob, Rules, plain_runs
 from varcap_talk import in_words, play, runs_of
@@ -79,7 +80,7 @@ def compare(jobs, capacity, machines, cores, options):
     assert ours == plain
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(300, suppress_health_check=[HealthCheck.too_slow])
 @given(instances())
 def test_a_plain_second_implementation_does_the_same(instance):
     compare(*instance)

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import envelope, job, machine, workload_of
-from hypothesis import HealthCheck, assume, given, settings
+from examples import examples
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from batwatt.engine.config import EngineConfig
@@ -54,7 +55,7 @@ def replay(problem, schedule: Schedule, platform, workload, series):
         return measure(Path(folder) / "x", workload, series, platform.fastest_flops)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@examples(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(jobs_of, powers, st.integers(0, 2**16))
 def test_the_replay_gives_what_the_search_claims(rows, watts, seed):
     platform = machine(FAST, SLOW)
