@@ -145,7 +145,7 @@ class Targets(MachinePlanner):
         if jobs > len(tables.state):
             tables = _grown(tables, _JOBS, 2 * jobs)
         if 3 * jobs + 3 > len(tables.decisions):
-            tables = _grown(tables, ("told",), 6 * jobs)
+            tables = _grown(tables, ("decisions",), 6 * jobs)
         if int(tables.counts[at.EVENTS]) + 2 * live + 4 > len(tables.when):
             tables = _grown(tables, _EVENTS, 2 * (int(tables.counts[at.EVENTS]) + 2 * live + 4))
         if steps > len(tables.since):
