@@ -51,7 +51,8 @@ def check_command(line: str) -> None:
             assert index < len(words), f"{word} lacks its value in: {line}"
             index += 1
     arguments = [param for param in command.params if param.param_type_name == "argument"]
-    assert positional == len(arguments), f"{len(arguments)} arguments wanted, {positional} given in: {line}"
+    fewest = sum(param.required for param in arguments)
+    assert fewest <= positional <= len(arguments), f"{len(arguments)} arguments wanted, {positional} given in: {line}"
     missing = [p.name for p in command.params if p.required and p not in arguments and p.name not in given]
     assert not missing, f"{missing} missing in: {line}"
 

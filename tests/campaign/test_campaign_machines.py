@@ -235,7 +235,7 @@ def test_the_data_of_the_package_count(monkeypatch, tmp_path):
     cells._code_digest.cache_clear()
     try:
         before = cells.code_digest()
-        with (place / "policy" / BORG_WEEK.name).open("a") as out:
+        with (place / "systems" / "riskaware" / BORG_WEEK.name).open("a") as out:
             out.write("604801,1\n")
         cells._code_digest.cache_clear()
         assert cells.code_digest() != before

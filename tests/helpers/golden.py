@@ -43,7 +43,8 @@ def scenarios(*kinds: str) -> list[Path]:
 
 def unpack(folder: Path) -> None:
     with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
+        # the filter is not there before Python 3.11.4
+        archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
 
 
 def pack(folder: Path) -> None:

@@ -200,7 +200,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], problem: str) -> Non
 
 
 def test_wrong_jobs_are_refused() -> None:
-    with pytest.raises(InputError, match="there twice"):
+    with pytest.raises(InputError, match="appears twice"):
         to_batsim([TraceJob("a", 0, 10, 1), TraceJob("a", 1, 10, 1)])
     with pytest.raises(InputError, match="without '!'"):
         to_batsim([TraceJob("w0!a", 0, 10, 1)])

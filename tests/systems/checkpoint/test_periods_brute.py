@@ -35,13 +35,13 @@ def test_as_good_as_the_best_of_every_plan(instance):
 @examples(300)
 @given(instances(jobs=4, longest=12, fractions=False), st.booleans())
 def test_other_dates_of_the_end_of_checkpoints_are_not_better(instance, refill):
-    assert brute(instance, refill, dates=all_dates(instance, 2)) == brute(instance, refill)
+    assert brute(instance, refill, times=all_dates(instance, 2)) == brute(instance, refill)
 
 
 @examples(400)
 @given(instances(jobs=4, longest=12, ends=True), st.booleans())
 def test_jobs_with_an_end(instance, refill):
-    assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill, dates=all_dates(instance, 4))
+    assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill, times=all_dates(instance, 4))
 
 
 @examples(1000)
@@ -178,7 +178,7 @@ def alike_with_an_end(draw):
 @examples(150)
 @given(alike_with_an_end(), st.booleans())
 def test_jobs_that_are_alike(instance, refill):
-    assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill, dates=all_dates(instance, 1))
+    assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill, times=all_dates(instance, 1))
 
 
 @pytest.mark.parametrize(
