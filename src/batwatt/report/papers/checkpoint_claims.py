@@ -1,4 +1,4 @@
-"""What is said of checkpoints, and the numbers of a campaign compared with it; up to which C they are worth it."""
+"""Claims on checkpoints, and the numbers of a campaign next to them; up to which C checkpoints are worth it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from batwatt.report.papers.varcap_claims import HELD, Claim
 from batwatt.report.papers.varcap_claims import claims as claims_of
 
 BREAK_EVEN = "single"
-"""The study in which C varies compared with all that kill."""
+"""The study in which C varies, next to all that kill."""
 _DP, _SUBSET = {"label": PLANNED}, {"label": SUBSET}
 _RIGID = ("ranges", "costs", "steps", "frequency", BREAK_EVEN)
 

@@ -1,4 +1,4 @@
-"""What the riskaware paper claims in section 6, and the numbers of a campaign compared with it."""
+"""What the riskaware paper claims in section 6, and the numbers of a campaign next to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the varcap dissertation claims in chapters 5 to 7, and the numbers of a campaign compared with it."""
+"""What the varcap dissertation claims in chapters 5 to 7, and the numbers of a campaign next to it."""
 
 from __future__ import annotations
 

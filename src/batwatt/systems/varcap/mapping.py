@@ -14,26 +14,26 @@ MakeQueue = Callable[[], WaitingQueue]
 
 
 class MappingPolicy:
-    """Lines of waiting jobs, each with its machines; those below `stable` are never terminated."""
+    """Queues of waiting jobs, each with its machines; those below `stable` are never terminated."""
 
     queues: list[WaitingQueue]
     ranges: list[Range]
     stable = 0
 
     def queue_of(self, task: JobState) -> int:
-        """Which line a task waits in."""
+        """Which queue a task waits in."""
         return 0
 
     def follow(self, capacity: int) -> None:
         """So many machines are in service from now on."""
 
     def most_machines(self, queue: int, capacity: int) -> int:
-        """How many machines of a line can be in service under a capacity."""
+        """How many machines of a queue can be in service under a capacity."""
         return min(capacity, self.ranges[queue].high)
 
 
 class Base(MappingPolicy):
-    """One line, from the safest machine."""
+    """One queue, from the safest machine."""
 
     def __init__(self, machines: int, make_queue: MakeQueue) -> None:
         self.queues = [make_queue()]
