@@ -26,7 +26,14 @@ from multiprocessing import get_context
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-RENAMED: dict[str, str] = {}
+RENAMED: dict[str, str] = {
+    "Savings relative to the fixed capacity, and the work done, by": "What is saved beside the fixed capacity, "
+    "and the work done, by",
+    "relative to fixed": "beside fixed",
+    "relative to the fixed": "beside the fixed",
+    "Frugal forecast": "Frugal foretold",
+    "frugal-forecast": "frugal-foretold",
+}
 """New text -> the text that it replaced, applied to outputs before they are hashed."""
 _VARIES = [
     re.compile(rb'"(elapsed_s|wall_s|seconds|batwatt|python)": [^,}\n]+'),
