@@ -58,13 +58,13 @@ class Carbon(ShiftingScheduler):
     def make_plans(self, machines: int) -> None:
         """Read the signals, and what machines and power there are."""
         chosen: CarbonOptions = self.settings
-        carbon = self._course("signal", chosen.signal, chosen.begin)
+        carbon = self._integral("signal", chosen.signal, chosen.begin)
         if not chosen.carbon_weight + chosen.price_weight > 0.0:
             raise InputError("options", "carbon_weight and price_weight are both 0", "give one of them")
         if chosen.deadline_h is not None and chosen.constraint is not None:
             raise InputError("options", "have both deadline_h and constraint", "give one of them")
         if chosen.price is not None:
-            price = self._course("price", chosen.price, carbon.begin or chosen.begin)
+            price = self._integral("price", chosen.price, carbon.begin or chosen.begin)
             carbon = carbon.plus(price, chosen.carbon_weight, chosen.price_weight)
         elif chosen.price_weight > 0.0:
             raise InputError("option 'price_weight'", "there is no price", "give the option price")
@@ -72,8 +72,8 @@ class Carbon(ShiftingScheduler):
         capacity = Series((0.0,), (float(machines),)) if given is None else self._capacity(given, machines)
         envelope = chosen.envelope
         watts = envelope if isinstance(envelope, Series) or envelope is None else read_series(envelope)
-        ledger = ReservationCalendar(chosen.slot_s, capacity, watts)
-        self.cluster = SharedCluster(carbon, ledger, policy_named(chosen.policy))
+        calendar = ReservationCalendar(chosen.slot_s, capacity, watts)
+        self.cluster = SharedCluster(carbon, calendar, policy_named(chosen.policy))
         self._lengths: dict[bool, list[float]] = {True: [], False: []}
 
     def plan(self, job: ShiftJob) -> Execution | None:
@@ -91,7 +91,7 @@ class Carbon(ShiftingScheduler):
             return by_constraint(job, chosen.constraint, self.cluster.integral)
         return by_class(job, chosen.wait_h)
 
-    def _course(self, name: str, given: str | Path | SignalIntegral | None, begin: str | None) -> SignalIntegral:
+    def _integral(self, name: str, given: str | Path | SignalIntegral | None, begin: str | None) -> SignalIntegral:
         if given is None or given == "":
             raise InputError(f"option {name!r}", "the scheduler needs it", "give a CSV file")
         if isinstance(given, SignalIntegral):

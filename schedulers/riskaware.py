@@ -77,7 +77,7 @@ class Riskaware(MachineScheduler):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         # a wrong name is an error before anything runs
-        find("strategy", self.settings.strategy)
+        self._strategy = find("strategy", self.settings.strategy)
 
     @property
     def remainder_only(self) -> bool:
@@ -86,6 +86,5 @@ class Riskaware(MachineScheduler):
 
     def make_planner(self, machines: int, cores: int) -> MachinePlanner:
         """The planner of the chosen strategy."""
-        strategy = find("strategy", self.settings.strategy)
-        planner: MachinePlanner = strategy.for_site(Site(machines, cores, self.capacity, self.settings))
+        planner: MachinePlanner = self._strategy.for_site(Site(machines, cores, self.capacity, self.settings))
         return planner

@@ -98,16 +98,15 @@ class Varcap(VaryingScheduler):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         # a wrong name is an error before anything runs
-        for kind in ("order", "termination"):
-            if (choice := getattr(self.settings, kind)) is not None:
-                make(kind, choice)
+        chosen: VarcapOptions = self.settings
+        usual = {"base": "random", "migration": "lww"}.get(chosen.scheduler, "order")
+        self._order: Order = make("order", chosen.order or "fcfs")
+        self._termination: Termination = make("termination", chosen.termination or usual)
 
     def make_parts(self, machines: int) -> Components:
         """The chosen scheduler, termination and forecast."""
         chosen: VarcapOptions = self.settings
-        usual = {"base": "random", "migration": "lww"}.get(chosen.scheduler, "order")
-        termination: Termination = make("termination", chosen.termination or usual)
-        termination.begin(np.random.default_rng(chosen.seed), chosen.foresight_h > 0.0)
+        self._termination.begin(np.random.default_rng(chosen.seed), chosen.foresight_h > 0.0)
         forecast = None
         if chosen.foresight_h > 0.0:
             error = ForecastError(
@@ -118,7 +117,8 @@ class Varcap(VaryingScheduler):
                 chosen.seed,
             )
             forecast = CapacityForecast(self._steps, machines, chosen.foresight_h * HOUR_S, error)
-        return Components(self._mapping(machines), termination, forecast, migrates=chosen.scheduler == "migration")
+        migrates = chosen.scheduler == "migration"
+        return Components(self._mapping(machines), self._termination, forecast, migrates)
 
     def _check(self) -> None:
         """Options that contradict each other. Raises InputError."""
@@ -152,11 +152,10 @@ class Varcap(VaryingScheduler):
 
     def _queue(self) -> WaitingQueue:
         chosen: VarcapOptions = self.settings
-        order: Order = make("order", chosen.order or "fcfs")
-        backfill = chosen.backfill or ("easy" if isinstance(order, Wfp) else "greedy")
-        if isinstance(order, Fcfs) and backfill == "greedy":
+        backfill = chosen.backfill or ("easy" if isinstance(self._order, Wfp) else "greedy")
+        if isinstance(self._order, Fcfs) and backfill == "greedy":
             return BucketQueue(lambda task: 0.0)
-        return SortedQueue(order, backfill)
+        return SortedQueue(self._order, backfill)
 
     @property
     def knowledge(self) -> Knowledge:

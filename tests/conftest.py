@@ -2,6 +2,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
@@ -10,3 +11,21 @@ sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True)
+def forgotten_parts():
+    """What a file of a test's own registers is forgotten after it, as other tests go over all parts."""
+    yield
+    if finding := sys.modules.get("batwatt.run.find_scheduler"):
+        finding._plugins.clear()
+    tables = list(registry._parts.values()) if (registry := sys.modules.get("batwatt.scheduling.registry")) else []
+    if carbon := sys.modules.get("batwatt.systems.carbon.policies"):
+        tables.append(carbon.POLICIES)
+    for table in tables:
+        for name in [name for name, part in table.items() if _own(part)]:
+            del table[name]
+
+
+def _own(part) -> bool:
+    return getattr(part, "choose", part).__module__.startswith("batwatt_user_")

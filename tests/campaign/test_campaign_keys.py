@@ -114,6 +114,8 @@ def digest(optimum=False) -> str:
         ("systems/checkpoint/period_plan.py", True, True),
         ("scheduling/orders.py", True, True),
         ("results/metrics.py", True, True),
+        # the reference that a scheduler has by default is a file next to the code
+        ("systems/riskaware/borg_week.csv", True, True),
         ("run/run.py", True, True),
         ("systems/powercap/optimum/search.py", False, True),
         ("results/plots.py", False, False),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from typing import Any
 
 import pytest
 from cli_house import ROOT
 
-from batwatt.campaign import cells
 from batwatt.campaign.campaign import CampaignFolder, campaign_in
 from batwatt.campaign.execute import execute, task_of
 from batwatt.campaign.sources import Sources
@@ -22,7 +20,6 @@ from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.results.goodput import Window
 from batwatt.run import inputs as materials
 from batwatt.run.spec import RunSpec
-from batwatt.systems.riskaware.reference import BORG_WEEK
 
 STRATEGIES = ["first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap"]
 # two jobs as wide as a machine, 100 s each; the second machine goes after 50 s
@@ -225,22 +222,6 @@ def test_what_does_not(risky):
 )
 def test_what_is_generated_counts(risky, change):
     assert key(risky, **GENERATED | change) != key(risky, **GENERATED)
-
-
-def test_the_data_of_the_package_count(monkeypatch, tmp_path):
-    """The reference that a scheduler has by default is a file beside the code."""
-    place = tmp_path / "copy"
-    shutil.copytree(ROOT / "src" / "batwatt", place, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(cells.batwatt, "__file__", str(place / "__init__.py"))
-    cells._code_digest.cache_clear()
-    try:
-        before = cells.code_digest()
-        with (place / "systems" / "riskaware" / BORG_WEEK.name).open("a") as out:
-            out.write("604801,1\n")
-        cells._code_digest.cache_clear()
-        assert cells.code_digest() != before
-    finally:
-        cells._code_digest.cache_clear()
 
 
 def test_a_point_that_two_sweeps_share_is_run_once(risky):

@@ -148,14 +148,15 @@ def describe_file(path: Path) -> dict[str, list[tuple[str, str]]]:
     """
     module = _module_of(path)
     found: dict[str, list[tuple[str, str]]] = {}
-    registered = {part: name for kind in KINDS for name, part in parts_of(kind)}
+    registered = {id(part): (kind, name) for kind in KINDS for name, part in parts_of(kind)}
     for name, thing in vars(module).items():
-        if not isinstance(thing, type) or thing.__module__ != module.__name__:
+        kind, known = registered.get(id(thing), (None, name))
+        if getattr(thing, "__module__", None) != module.__name__ or not (kind or isinstance(thing, type)):
             continue
-        kind = "scheduler" if hasattr(thing, "onNoMoreEvents") else kind_of(thing)
+        kind = "scheduler" if hasattr(thing, "onNoMoreEvents") else kind or kind_of(thing)
         if kind is not None:
-            found.setdefault(kind, []).append((registered.get(thing, name), first_line(thing)))
-            if issubclass(thing, Scheduler):
+            found.setdefault(kind, []).append((known, first_line(thing)))
+            if isinstance(thing, type) and issubclass(thing, Scheduler):
                 found.setdefault("option", []).extend(_options_of(thing))
     if not found:
         raise InputError(path, "defines no scheduler, order, placement or response", "see docs/batsim.md")

@@ -25,9 +25,9 @@ class RunSpec:
     """Everything that determines a run. Paths are read when it starts; `options` are the scheduler's.
 
     A workload that is not JSON is a trace of jobs, its times in `length_unit` if it is CSV, cut to the window if there
-    is one. A capacity is a file, or made when the run starts. Jobs of more than `long_s` s are long; unless told apart,
-    for the scheduler as for the figures. With `more_workloads` they are called w0, w1, ..., as in Batsim.
-    `hosts` chooses among those of a platform file; `plugins` are files that register parts.
+    is one. A capacity is a file, or made when the run starts. Jobs of more than `long_s` s are long, for the figures
+    and for a scheduler whose options do not say otherwise. With `more_workloads` they are called w0, w1, ..., as in
+    Batsim. `hosts` chooses among those of a platform file; `plugins` are files that register parts.
 
     With `delays_to_flops` delays run as flops that last as long at the nominal speed, that of the first host as it
     begins; without, as delays. None: those of a trace run as flops that last as long at the platform's fastest speed if
@@ -83,6 +83,6 @@ class RunSpec:
         if self.config.energy is False and self.capacity is not None:
             options.setdefault("switch", False)
         if self.window is not None and self.capacity is not None:
-            # a little later, so that what was killed at the end is told from what went on
+            # a little later, so that what was killed at the end differs from what went on
             options.setdefault("until_s", self.window.end_s + 1.0)
         return options

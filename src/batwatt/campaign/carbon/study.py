@@ -88,10 +88,10 @@ class StudyDeclaration:
         signal = hashlib.sha256(integral.edges_s.tobytes() + integral.values.tobytes()).hexdigest()
         tasks = []
         for each in self.permutations:
-            dates = self._times(each.study)
-            identity = [FORMAT, code, signal, repr(each.model), each.wait_s, dates]
+            times_s = self._times(each.study)
+            identity = [FORMAT, code, signal, repr(each.model), each.wait_s, times_s]
             key = hashlib.sha256(canonical(identity).encode()).hexdigest()
-            tasks.append(PlanTask(key, each, dates, integral))
+            tasks.append(PlanTask(key, each, times_s, integral))
         return tasks
 
 

@@ -69,15 +69,19 @@ POLICIES: dict[str, ShiftPolicy] = {}
 """All policies by name, in the order in which users read of them."""
 
 
+def is_policy(plain: str) -> bool:
+    """Whether a name with hyphens is one of a policy, ours or of an installed distribution."""
+    if plain not in POLICIES:
+        load_distributed()
+    return plain in POLICIES
+
+
 def policy_named(name: str) -> ShiftPolicy:
     """The policy of a name, hyphens and underscores alike. Raises InputError."""
     plain = name.lower().replace("_", "-")
-    if plain not in POLICIES:
-        load_distributed()
-    found = POLICIES.get(plain)
-    if found is None:
+    if not is_policy(plain):
         raise UnknownNameError("option policy", "policy", name, POLICIES, "See `batwatt carbon policies`.")
-    return found
+    return POLICIES[plain]
 
 
 def needed_s(job: ShiftJob, window: StartWindow, known: Known) -> float:

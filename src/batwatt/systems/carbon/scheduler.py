@@ -217,4 +217,4 @@ class ShiftingScheduler(Scheduler):
 
 
 _SOON_S = LAG_S / 1e3
-"""Times are told to the microsecond."""
+"""Times are reported to the microsecond."""

@@ -13,11 +13,12 @@ import pandas as pd
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.scheduling.registry import load_distributed
 from batwatt.systems.carbon.costs import FREE, MachinePrices, Request, assign
 from batwatt.systems.carbon.execution import Execution, Interval, ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import NoPlanError
 from batwatt.systems.carbon.outcome import Outcome, rows_of
-from batwatt.systems.carbon.policies import POLICIES, Known, ShiftPolicy, policy_named
+from batwatt.systems.carbon.policies import POLICIES, Known, ShiftPolicy, is_policy, policy_named
 from batwatt.systems.carbon.windows import (
     StartWindow,
     by_class,
@@ -129,7 +130,7 @@ def rule_named(name: str, carbon_policy: str = "oracle") -> Rule:
     spot, plain = "-spot" in full, full.replace("-spot", "", 1)
     conserving = plain == "cost" or plain.endswith("-cost")
     base = "latest" if plain == "cost" else plain.removesuffix("-cost")
-    if base != "carbon" and base not in POLICIES:
+    if base != "carbon" and not is_policy(base):
         known = [*POLICIES, *(rule for rule in MACHINE_RULES if rule.islower())]
         raise UnknownNameError("option policy", "policy", name, known, "See `batwatt carbon policies`.")
     policy = policy_named(carbon_policy if base == "carbon" else base)
@@ -141,6 +142,7 @@ def rule_named(name: str, carbon_policy: str = "oracle") -> Rule:
 
 def described() -> Iterator[tuple[str, str]]:
     """Every name and what it means."""
+    load_distributed()
     yield from ((name, policy.first_line) for name, policy in POLICIES.items())
     yield from MACHINE_RULES.items()
 
