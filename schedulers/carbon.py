@@ -50,14 +50,14 @@ class CarbonOptions(SchedulerOptions):
     envelope: str | Path | Series | None = Field(None, description="CSV file of the power that there is, by time")
 
 
-class Carbon(ShiftingScheduler):
+class Carbon(ShiftingScheduler[CarbonOptions]):
     """Shifts, suspends and resumes jobs in phases under a carbon or price signal, on as many machines as there are."""
 
     Options: ClassVar[type[CarbonOptions]] = CarbonOptions
 
     def make_plans(self, machines: int) -> None:
         """Read the signals, and what machines and power there are."""
-        chosen: CarbonOptions = self.settings
+        chosen = self.settings
         carbon = self._integral("signal", chosen.signal, chosen.begin)
         if not chosen.carbon_weight + chosen.price_weight > 0.0:
             raise InputError("options", "carbon_weight and price_weight are both 0", "give one of them")
@@ -84,7 +84,7 @@ class Carbon(ShiftingScheduler):
         return self.cluster.place(job, self._window(job), Known(mean_s, max_starts=self.settings.max_starts))
 
     def _window(self, job: ShiftJob) -> StartWindow:
-        chosen: CarbonOptions = self.settings
+        chosen = self.settings
         if chosen.deadline_h is not None:
             return by_deadline(job, chosen.deadline_h)
         if chosen.constraint is not None:

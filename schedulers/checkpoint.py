@@ -49,7 +49,7 @@ class CheckpointOptions(MachineOptions):
     )
 
 
-class Checkpoint(CheckpointScheduler):
+class Checkpoint(CheckpointScheduler[CheckpointOptions]):
     """Checkpoints jobs before the number of machines changes, and plans the period after it."""
 
     Options: ClassVar[type[CheckpointOptions]] = CheckpointOptions
@@ -57,7 +57,7 @@ class Checkpoint(CheckpointScheduler):
     def onSimulationBegins(self) -> None:
         """Check options that go with others, or with the machines. Raises InputError."""
         super().onSimulationBegins()
-        chosen: CheckpointOptions = self.settings
+        chosen = self.settings
         if chosen.k is not None and chosen.k > len(self.fleet):
             problem = f"must be from 0 to {len(self.fleet)}, all machines, got {chosen.k}"
             raise InputError("option 'k'", problem, "leave it out: then it is the largest change of the capacity")
@@ -80,7 +80,7 @@ class Checkpoint(CheckpointScheduler):
         self, running: list[PeriodJob], others: Callable[[], list[PeriodJob]], period_s: float, processors: int
     ) -> Prepared:
         """The set by the chosen objective."""
-        chosen: CheckpointOptions = self.settings
+        chosen = self.settings
         objective = chosen.prepare or ("all" if chosen.method == "subset-sum" else "cheapest")
         looks_ahead = objective in ("worst", "expected")
         given = running, others() if looks_ahead else (), period_s, processors, min(self.most_change, processors)
@@ -93,13 +93,13 @@ class Checkpoint(CheckpointScheduler):
 
     def warning_s(self, tasks: Iterable[CheckpointableJob]) -> float:
         """The option, or the longest checkpoint."""
-        given: float | None = self.settings.warning_s
+        given = self.settings.warning_s
         return max((task.checkpoint_s for task in tasks), default=0.0) if given is None else given
 
     @property
     def most_change(self) -> int:
         """The option, or the largest change of the series."""
-        given: int | None = self.settings.k
+        given = self.settings.k
         return self.largest_change if given is None else given
 
     def usual_s(self) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from batwatt.model.workload import USE, Parallel
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.fleet import JobState
+from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.systems.varcap.mapping import Base, Components
 from batwatt.systems.varcap.oversubscription import Shares, speeds_of
 from batwatt.systems.varcap.queues import BucketQueue
@@ -39,7 +40,7 @@ class OversubscribedOptions(VaryingOptions):
     switch: bool = Field(False, description="not used: machines stay on")
 
 
-class Oversubscribed(VaryingScheduler):
+class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
     """Jobs that slow down when there are too few cores, and catch up later (varcap dissertation, section 5.1.4)."""
 
     Options: ClassVar[type[OversubscribedOptions]] = OversubscribedOptions
@@ -64,20 +65,16 @@ class Oversubscribed(VaryingScheduler):
         """Nothing is known of run times."""
         return math.inf, False
 
-    def _run_s(self, job: Job) -> float:
+    def nominal_s(self, job: Job) -> float:
         """How long a job runs at the nominal speed, in s."""
-        key = (job.id.partition("!")[0], job.profile)
-        known = self._lengths.get(key)
-        if known is None:
-            profile = parse_profile(job.profile_dict, f"profile {job.profile}")
-            flops = profile.per_host_flops if isinstance(profile, Parallel) else None
-            if flops is None:
-                problem = f"job {job.id}: no speed changes how long {job.profile_dict.get('type')!r} takes as it should"
-                raise InputError("workload", problem, "give it a delay, or parallel_homogeneous flops")
-            known = self._lengths[key] = flops / self._nominal_flops
-        return known
+        profile = parse_profile(job.profile_dict, f"profile {job.profile}")
+        flops = profile.per_host_flops if isinstance(profile, Parallel) else None
+        if flops is None:
+            problem = f"job {job.id}: no speed changes how long {job.profile_dict.get('type')!r} takes as it should"
+            raise InputError("workload", problem, "give it a delay, or parallel_homogeneous flops")
+        return flops / self._nominal_flops
 
-    def _most(self) -> int:
+    def most_machines(self) -> int:
         """All machines are always in service."""
         return len(self.fleet)
 
@@ -93,17 +90,18 @@ class Oversubscribed(VaryingScheduler):
         host = platform.hosts[0]
         self._nominal_flops = host.pstates[host.initial_pstate].speed_flops
         super().onSimulationBegins()
-        if self._steps[-1][1] == 0.0 and self.settings.until_s is None:
+        self.lengths = JobLengths(self.bs, self.nominal_s)
+        if self.steps[-1][1] == 0.0 and self.settings.until_s is None:
             problem = "ends with 0 machines, under which nothing that runs ever ends"
             raise InputError(self.capacity.source, problem, "let it end with more, or give --window")
         self.shares = Shares(speeds)
         self._everyone = span(0, self.bs.nb_compute_resources - 1)
         self._at[self.shares.nominal] = self._everyone
-        self._serve(np.arange(len(self.fleet)), True)
+        self.hosts.serve(self.fleet, np.arange(len(self.fleet)), True)
 
     def onJobCompletion(self, job: Job) -> None:
         """A job has ended: what it used is shared out with the next interval."""
-        number = self._by_id[job.id].number
+        number = self.lifecycle.states[job.id].number
         super().onJobCompletion(job)
         self.shares.remove(number)
         del self._masks[number]
@@ -114,15 +112,16 @@ class Oversubscribed(VaryingScheduler):
 
     # steps ------------------------------------------------------------------------------------------------------
 
-    def _task(self, job: Job) -> JobState:
+    def job_state(self, job: Job) -> JobState:
+        """See `VaryingScheduler`; and its use."""
         use = (job.json_dict or {}).get(USE, self.settings.use)
         if isinstance(use, bool) or not isinstance(use, int | float) or not 0.0 < use <= 1.0:
             raise InputError("workload", f"job {job.id}: {USE} must be in ]0, 1], got {use!r}", "correct it")
-        task = super()._task(job)
+        task = super().job_state(job)
         self._use[task.number] = float(use)
         return task
 
-    def _change(self, alive: int, now_s: float) -> None:
+    def change(self, alive: int, now_s: float) -> None:
         """There are as many cores as so many machines really have."""
         self.shares.capacity = alive * self.fleet.cores / self.settings.oversubscription
         self._due = True
@@ -152,7 +151,7 @@ class Oversubscribed(VaryingScheduler):
             self.bs.execute_job(task.job)
         self._starting.clear()
 
-    def _execute(self, task: JobState) -> None:
+    def execute(self, task: JobState) -> None:
         """Start a job once the speed of its cores is set."""
         mask = self._masks[task.number] = self.hosts.take(task, self.fleet)
         task.job.allocation = HostSet(mask)
@@ -181,9 +180,8 @@ class Oversubscribed(VaryingScheduler):
         self._at[level] = self._at.get(level, 0) | need
         self.bs.set_resource_state(HostSet(need), self._states[level])
 
-    def _call(self, now_s: float) -> None:
-        super()._call(now_s)
-        time_s = max(min(self._next_s, self.shares.even_s), now_s + EVEN_S)
-        if time_s < math.inf and time_s not in self._calls and not self.finished():
-            self._calls.add(time_s)
-            self.bs.wake_me_up_at(time_s)
+    def call(self, now_s: float) -> None:
+        """See `CapacityScheduler`; and at the next interval."""
+        super().call(now_s)
+        if not self.finished():
+            self.lifecycle.wake_at(max(min(self._next_s, self.shares.even_s), now_s + EVEN_S), now_s)

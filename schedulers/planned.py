@@ -35,14 +35,14 @@ class _Action:
     job_id: str = ""
 
 
-class Planned(EnvelopeScheduler):
+class Planned(EnvelopeScheduler[PlannedOptions]):
     """Carries out a plan file: states of servers and starts of jobs at their times, as soon as the servers allow it."""
 
     Options: ClassVar[type[EnvelopeOptions]] = PlannedOptions
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        given = getattr(self.settings, "plan", None)
+        given = self.settings.plan
         if given in (None, ""):
             raise InputError("option 'plan'", "the scheduler 'planned' needs one", "make one: batwatt optimum")
         if self.platform is None:
@@ -75,9 +75,8 @@ class Planned(EnvelopeScheduler):
             self._waiting[row.job.id] = row
         self.queue.new.clear()
         if job.id in self._waiting and job.id not in self._known:
-            self.logger.warning("job %s is not in the plan: rejected", job.id)
             self.queue.remove(self._waiting.pop(job.id))
-            self.bs.reject_jobs([job])
+            self.lifecycle.reject([job], "as they are not in the plan")
 
     def onNoMoreEvents(self) -> None:
         """Do what is due and possible; what is not waits, and so does all that needs the same servers."""

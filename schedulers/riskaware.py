@@ -69,7 +69,7 @@ class RiskawareOptions(MachineOptions):
     )
 
 
-class Riskaware(MachineScheduler):
+class Riskaware(MachineScheduler[RiskawareOptions]):
     """Risk-aware mapping of jobs to machines that come and go (riskaware paper, section 4)."""
 
     Options: ClassVar[type[RiskawareOptions]] = RiskawareOptions

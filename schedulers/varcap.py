@@ -90,7 +90,7 @@ class VarcapOptions(VaryingOptions):
     seed: int = Field(0, ge=0, description="seed of the random termination and of errors of foresight")
 
 
-class Varcap(VaryingScheduler):
+class Varcap(VaryingScheduler[VarcapOptions]):
     """Jobs on machines whose number varies: termination, foresight, preparation (varcap dissertation)."""
 
     Options: ClassVar[type[VarcapOptions]] = VarcapOptions
@@ -98,14 +98,14 @@ class Varcap(VaryingScheduler):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         # a wrong name is an error before anything runs
-        chosen: VarcapOptions = self.settings
+        chosen = self.settings
         usual = {"base": "random", "migration": "lww"}.get(chosen.scheduler, "order")
         self._order: Order = make("order", chosen.order or "fcfs")
         self._termination: Termination = make("termination", chosen.termination or usual)
 
     def make_parts(self, machines: int) -> Components:
         """The chosen scheduler, termination and forecast."""
-        chosen: VarcapOptions = self.settings
+        chosen = self.settings
         self._termination.begin(np.random.default_rng(chosen.seed), chosen.foresight_h > 0.0)
         forecast = None
         if chosen.foresight_h > 0.0:
@@ -116,13 +116,13 @@ class Varcap(VaryingScheduler):
                 chosen.foresight_missed,
                 chosen.seed,
             )
-            forecast = CapacityForecast(self._steps, machines, chosen.foresight_h * HOUR_S, error)
+            forecast = CapacityForecast(self.steps, machines, chosen.foresight_h * HOUR_S, error)
         migrates = chosen.scheduler == "migration"
         return Components(self._mapping(machines), self._termination, forecast, migrates)
 
     def _check(self) -> None:
         """Options that contradict each other. Raises InputError."""
-        chosen: VarcapOptions = self.settings
+        chosen = self.settings
         if chosen.low is not None and chosen.high is not None and not chosen.low <= chosen.high:
             problem = f"must be <= 'high' ({chosen.high:g}), got {chosen.low:g}"
             raise InputError("option 'low'", problem, "exchange them")
@@ -131,7 +131,7 @@ class Varcap(VaryingScheduler):
             raise InputError("option 'longest_s'", problem, "a long job is not shorter than a short one")
 
     def _mapping(self, machines: int) -> MappingPolicy:
-        chosen: VarcapOptions = self.settings
+        chosen = self.settings
         self._check()
         if self.knowledge not in NEEDS[chosen.scheduler]:
             raise _clash("knowledge", self.knowledge, f"{chosen.scheduler} must know more of run times")
@@ -151,7 +151,7 @@ class Varcap(VaryingScheduler):
         return Base(machines, self._queue)
 
     def _queue(self) -> WaitingQueue:
-        chosen: VarcapOptions = self.settings
+        chosen = self.settings
         backfill = chosen.backfill or ("easy" if isinstance(self._order, Wfp) else "greedy")
         if isinstance(self._order, Fcfs) and backfill == "greedy":
             return BucketQueue(lambda task: 0.0)
@@ -165,7 +165,7 @@ class Varcap(VaryingScheduler):
 
     def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
         """See `VaryingScheduler`."""
-        chosen: VarcapOptions = self.settings
+        chosen = self.settings
         known = estimate_s if self.knowledge == "estimate" else length_s
         long = known > chosen.long_s
         if self.knowledge == "none":

@@ -24,6 +24,8 @@ CHECKPOINT, RECOVERY = "checkpoint", "recovery"
 """Metadata of what runs for a job on its hosts and is no work of it: saving the job, and loading it again."""
 SUSPENDED, PIECE = "suspended", "piece"
 """Metadata of a run that was killed to be resumed later, and of each later piece of its job but the last."""
+OVERHEAD = re.compile(r"overhead_s=([0-9.e+]+)")
+"""What metadata say of a run that did no useful work for so many s: it recovered, or wrote a checkpoint."""
 REMAINDER = "remainder"
 """Metadata of a whole run that counts as no more work than was left of its job when the window began."""
 MEMORY, ESTIMATE, DEPENDS, USE = "memory", "estimate_s", "depends_on", "use"
@@ -33,6 +35,11 @@ CHECKPOINT_S, RECOVERY_S = "checkpoint_s", "recovery_s"
 """Fields of a job: how long a checkpoint of it takes, and a recovery from one, in s >= 0."""
 LONG_S = 3600.0
 """A job is long if it runs for more than so many s: one usual period of a capacity that changes."""
+
+
+def overhead(seconds: float) -> str:
+    """Metadata that tell of so many s without useful work, to be put behind other ones; empty for none."""
+    return f" overhead_s={seconds:.6f}" if seconds > 0.0 else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: 
     """The orders in which heuristics start the jobs; those that they kill come by their submission."""
     tasks = problem.tasks
     for parts in HEURISTICS:
-        scheduler = EnvelopeScheduler({**parts, "platform": platform, "envelope": envelope})
+        scheduler: EnvelopeScheduler[Any] = EnvelopeScheduler({**parts, "platform": platform, "envelope": envelope})
         # what a heuristic cannot do is no news for the user of the optimum
         scheduler.logger = logging.Logger("heuristic", logging.CRITICAL)
         record = simulate(Engine(platform, [workload], EngineConfig(energy=True)), scheduler)

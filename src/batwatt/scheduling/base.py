@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from batsim.batsim import BatsimScheduler, Job
 
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.model.platform import Platform
+from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.options import SchedulerOptions, parse_options
 
 __all__ = ["Job", "Scheduler"]
 
+Settings = TypeVar("Settings", bound=SchedulerOptions)
 
-class Scheduler(BatsimScheduler):
-    """A pybatsim scheduler with checked options; `Options` says which."""
+
+class Scheduler(BatsimScheduler, Generic[Settings]):
+    """A pybatsim scheduler with checked options; `Options` says which. Its dealings about jobs are in `lifecycle`."""
 
     Options: ClassVar[type[SchedulerOptions]] = SchedulerOptions
     needs_speeds: ClassVar[bool] = False
@@ -26,8 +29,9 @@ class Scheduler(BatsimScheduler):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(dict(options or {}))
         self.logger = logging.getLogger(f"batwatt.{type(self).__name__.lower()}")
-        self.settings: Any = parse_options(self.Options, self.options)
+        self.settings: Settings = parse_options(self.Options, self.options)  # type: ignore[assignment]
         self.platform = self._read_platform()
+        self.lifecycle: JobLifecycle[Any] = JobLifecycle()
 
     def _read_platform(self) -> Platform | None:
         given = self.settings.platform
@@ -41,7 +45,8 @@ class Scheduler(BatsimScheduler):
         return False
 
     def onSimulationBegins(self) -> None:
-        """Check that Batsim runs the platform that the options name."""
+        """Check that Batsim runs the platform that the options name, and can do what is needed."""
+        self.lifecycle.begin(self.bs, self.needs_dynamic_jobs)
         count = self.bs.nb_compute_resources
         platform = self.platform
         if platform is not None:
@@ -50,8 +55,17 @@ class Scheduler(BatsimScheduler):
                 problem = f"is not the platform that Batsim runs ({count} hosts, the first is {theirs[0]!r})"
                 raise InputError(platform.source, problem, "give both the same file")
 
+    def onNoMoreJobsInWorkloads(self) -> None:
+        """No job comes any more."""
+        self.lifecycle.more_jobs = False
+
+    def onSimulationEnds(self) -> None:
+        """Warn of jobs that could never run."""
+        self.lifecycle.report(self.logger)
+
     def onJobsKilled(self, jobs: list[Job]) -> None:
-        """Their completion was announced, too."""
+        """Their completion was reported before."""
+        self.lifecycle.killed(jobs)
 
     def onRequestedCall(self) -> None:
         """A step may begin; `onNoMoreEvents` looks at the time."""

@@ -7,23 +7,20 @@ are submitted again, from zero, under another id; at a given time all that runs 
 from __future__ import annotations
 
 import math
-import sys
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.series.capacity import read_capacity
-from batwatt.inputs.workloads.batsim_json import parse_profile, shown
 from batwatt.model.series import Series
-from batwatt.model.workload import ATTEMPT, LENGTH, RELEASE, WINDOW_OVER, Delay
 from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.options import SchedulerOptions
-from batwatt.units import LAG_S
 
 
 class MachineOptions(SchedulerOptions):
@@ -46,7 +43,10 @@ class VaryingOptions(MachineOptions):
     )
 
 
-class CapacityScheduler(Scheduler):
+Settings = TypeVar("Settings", bound=MachineOptions)
+
+
+class CapacityScheduler(Scheduler[Settings]):
     """Follows a capacity; subclasses say what happens at a step, and what still runs or waits."""
 
     Options: ClassVar[type[MachineOptions]] = MachineOptions
@@ -57,15 +57,12 @@ class CapacityScheduler(Scheduler):
         if given is None:
             raise InputError("option 'capacity'", "the scheduler needs one", "give a file: batwatt run --capacity FILE")
         self.capacity: Series = given if isinstance(given, Series) else read_capacity(given, None)
-        self._calls: set[float] = set()
-        self._steps = list(_changes(self.capacity))
-        self._next_step = 0
+        self.steps = list(_changes(self.capacity))
+        """(time in s, machines) of each change."""
+        self.next_step = 0
+        self.stopped = False
+        """Whether the window is over."""
         self._asked = -1
-        self._more_jobs = True
-        self._stopped = False
-        self._registration_over = False
-        self._lengths: dict[tuple[str, str], float] = {}
-        self._wholes: dict[tuple[str, float], str] = {}
 
     @property
     def needs_dynamic_jobs(self) -> bool:
@@ -73,12 +70,12 @@ class CapacityScheduler(Scheduler):
         return True
 
     @abstractmethod
-    def finished(self) -> bool:
-        """Whether nothing runs, waits or is to come."""
+    def arrived(self, job: Job) -> None:
+        """A job of the workload is submitted."""
 
     @abstractmethod
     def process_events(self, now_s: float) -> None:
-        """Act on what this message told, and on the steps that are due."""
+        """Act on what this message reports, and on the steps that are due."""
 
     @abstractmethod
     def apply(self) -> None:
@@ -90,39 +87,44 @@ class CapacityScheduler(Scheduler):
 
     @abstractmethod
     def unrunnable(self) -> tuple[list[Job], str]:
-        """The jobs that will wait for ever, when there is neither a step nor a job to come, and why."""
+        """Forget the jobs that will wait for ever when neither a step nor a job is to come; and why they will."""
+
+    def finished(self) -> bool:
+        """Whether nothing runs, waits or is to come."""
+        return self.lifecycle.finished
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """Check that killed jobs can be submitted again."""
+        """The lengths of jobs are known from now on."""
         super().onSimulationBegins()
-        if not self.bs.dynamic_job_registration_enabled:
-            problem = "killed jobs are submitted again, for which Batsim needs --enable-dynamic-jobs"
-            raise InputError("Batsim", problem, "start it so, with --enable-profile-reuse")
-        if not self.bs.batconf.get("profile-reuse-enabled", True):
-            raise InputError("Batsim", "jobs that are killed need their profiles again", "add --enable-profile-reuse")
+        self.lengths = JobLengths(self.bs)
+        self._most_after = list(accumulate((int(value) for _, value in reversed(self.steps)), max))[::-1]
 
-    def onNoMoreJobsInWorkloads(self) -> None:
-        """No job comes any more."""
-        self._more_jobs = False
+    def onJobSubmission(self, job: Job) -> None:
+        """A job of the workload, or one of our own that is acknowledged."""
+        if self.lifecycle.acknowledged(job):
+            return
+        self.lifecycle.check_id(job)
+        if self.stopped:
+            self.lifecycle.give_up([job])
+        else:
+            self.arrived(job)
 
     def onNoMoreEvents(self) -> None:
         """Go on to this time."""
         if not self.bs.running_simulation:
             return
         now_s = self.bs.time()
-        if not self._stopped:
+        if not self.stopped:
             self.process_events(now_s)
             if self.settings.until_s is not None and now_s >= self.settings.until_s:
-                self._stopped = True
+                self.stopped = True
                 self.stop()
             else:
                 self.apply()
-                self._call(now_s)
-        if not self._registration_over and self.finished():
-            self._registration_over = True
-            self.bs.notify_registration_finished()
+                self.call(now_s)
+        self.lifecycle.close(self.finished())
 
     def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
         """Refused."""
@@ -137,108 +139,36 @@ class CapacityScheduler(Scheduler):
 
     # steps ------------------------------------------------------------------------------------------------------
 
-    def _step_s(self) -> float:
+    @property
+    def step_s(self) -> float:
         """The time of the next step, infinite if there is none."""
-        return self._steps[self._next_step][0] if self._next_step < len(self._steps) else math.inf
+        return self.steps[self.next_step][0] if self.next_step < len(self.steps) else math.inf
 
-    def _step(self) -> int:
+    def step(self) -> int:
         """Go past the next step; returns how many machines are alive from there on."""
-        self._next_step += 1
-        return int(self._steps[self._next_step - 1][1])
+        self.next_step += 1
+        return int(self.steps[self.next_step - 1][1])
 
-    def _call(self, now_s: float) -> None:
+    def most_machines(self) -> int:
+        """The most machines alive from the present step on."""
+        return self._most_after[max(self.next_step - 1, 0)]
+
+    def call(self, now_s: float) -> None:
         """Ask to be woken at the next step and at the end, as long as there is something to wait for."""
-        if (self._asked == self._next_step and self._step_s() < math.inf) or self.finished():
+        if (self._asked == self.next_step and self.step_s < math.inf) or self.finished():
             return
-        if self._step_s() == math.inf and not self._more_jobs and self.settings.until_s is None:
+        until_s = self.settings.until_s
+        if self.step_s == math.inf and not self.lifecycle.more_jobs and until_s is None:
             waiting, why = self.unrunnable()
             if waiting:
-                self.logger.warning("%d jobs can never run, %s: rejected (first: %s)", len(waiting), why, waiting[0].id)
-                self.bs.reject_jobs(waiting)
+                self.lifecycle.reject(waiting, why)
                 return
-        end_s = self.settings.until_s
-        for time_s in sorted({self._step_s(), math.inf if end_s is None else end_s} - self._calls):
-            if now_s < time_s < math.inf:
-                self._calls.add(time_s)
-                self.bs.wake_me_up_at(time_s)
-        self._asked = self._next_step
-
-    # jobs -------------------------------------------------------------------------------------------------------
-
-    def _check_id(self, job: Job) -> None:
-        if ATTEMPT.search(job.id):
-            problem = f"the id {job.id!r} ends like those of jobs that are submitted again"
-            raise InputError("workload", problem, "let no id end in # and a number")
-
-    def _run_s(self, job: Job) -> float:
-        """How long a job runs, in s: the delay of its profile, else its walltime."""
-        key = (job.id.partition("!")[0], job.profile)
-        known = self._lengths.get(key)
-        if known is not None:
-            return known
-        profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
-        if isinstance(profile, Delay):
-            self._lengths[key] = profile.duration_s
-            return profile.duration_s
-        if job.requested_time is not None and job.requested_time > 0:
-            return float(job.requested_time)
-        problem = f"job {job.id} has neither a delay nor a walltime"
-        raise InputError("workload", problem, "plans need lengths: give it a walltime")
-
-    def _described(self, job: Job) -> tuple[float, float, float]:
-        """Release, whole length and what is left of it, in s."""
-        run_s = self._run_s(job)
-        raw = job.json_dict or {}
-        if RELEASE not in raw and LENGTH not in raw:
-            return float(job.submit_time), run_s, run_s
-        release_s, length_s = raw.get(RELEASE, job.submit_time), raw.get(LENGTH, run_s)
-        numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (release_s, length_s))
-        if not (numbers and 0.0 <= release_s <= job.submit_time and run_s - LAG_S <= length_s < math.inf):
-            problem = f"job {job.id}: {RELEASE} {release_s!r} and {LENGTH} {length_s!r} are no release and length"
-            raise InputError("workload", problem, "a release is <= subtime, a length >= what is left of it, both in s")
-        return float(release_s), float(length_s), run_s
-
-    def _register(self, new_id: str, old: Job, length_s: float | None) -> Job:
-        """Submit a job again, with its own profile or one that lasts `length_s`."""
-        profile = old.profile if length_s is None else self._delay(old.id.partition("!")[0], length_s)
-        return self.bs.register_job(new_id, old.requested_resources, old.requested_time, profile)
-
-    def _delay(self, workload: str, length_s: float) -> str:
-        """The name of a profile that lasts so long, registered if need be."""
-        name = self._wholes.get((workload, length_s))
-        if name is None:
-            name, whole = f"d{number_text(length_s)}", {"type": "delay", "delay": length_s}
-            known = self.bs.profiles[workload]
-            while name in known and (known[name]["type"], known[name].get("delay")) != ("delay", length_s):
-                name += "+"
-            if name not in known:
-                self.bs.register_profiles(workload, {name: whole})
-            self._lengths[workload, name] = length_s
-            self._wholes[workload, length_s] = name
-        return name
-
-    def _give_up(self, jobs: Iterable[Job]) -> None:
-        """Reject jobs that wait when the window is over."""
-        waiting = list(jobs)
-        for job in waiting:
-            self.bs.set_job_metadata(job.id, WINDOW_OVER)
-        if waiting:
-            self.bs.reject_jobs(waiting)
+        for time_s in sorted({self.step_s, math.inf if until_s is None else until_s}):
+            self.lifecycle.wake_at(time_s, now_s)
+        self._asked = self.next_step
 
 
 def _changes(series: Series) -> list[tuple[float, float]]:
     """The times in s at which the value changes, and the first, which counts from 0."""
     rows = list(zip((0.0, *series.times_s[1:]), series.values, strict=True))
     return [row for i, row in enumerate(rows) if i == 0 or row[1] != rows[i - 1][1]]
-
-
-def number_in(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str, *, zero: bool) -> float:
-    """A number > 0, or `zero`, among the fields of a job; InputError otherwise."""
-    value = raw.get(name)
-    if value is None:
-        return otherwise
-    good = isinstance(value, int | float) and not isinstance(value, bool) and (value > 0.0 or (zero and value == 0))
-    if not good or not value <= sys.float_info.max:
-        bound = ">= 0" if zero else "> 0"
-        raise InputError("workload", f"job {job_id}: {name} must be a number {bound}, got {shown(value)}", "correct it")
-    return float(value)

@@ -41,7 +41,6 @@ class JobState:
     long: bool
     left_s: float
     rank: float = 0.0
-    attempt: int = 1
     missing: int = 0
     part_s: float = 0.0
     places: Places = field(default_factory=lambda: NOWHERE)

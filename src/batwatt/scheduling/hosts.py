@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batwatt.inputs.series.capacity import checked_capacity
 from batwatt.model import hostset
+from batwatt.model.series import Series
 from batwatt.scheduling.fleet import Fleet, JobState
 from batwatt.scheduling.machine_groups import grouped
 
@@ -32,6 +34,13 @@ class Hosts:
         self._wanted = np.zeros(len(members), dtype=np.bool_)
         self._changing = np.zeros(len(members), dtype=np.bool_)
         self._arrived = np.zeros(len(members), dtype=np.int64)
+
+    @classmethod
+    def of(cls, bs: Any, switch: bool, capacity: Series) -> Hosts:
+        """The hosts that Batsim runs, as machines of which a capacity is alive. Raises InputError."""
+        hosts = cls([bs.compute_resources[host] for host in range(bs.nb_compute_resources)], switch)
+        checked_capacity(capacity, len(hosts), capacity.source)
+        return hosts
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -59,8 +68,9 @@ class Hosts:
 
     # switching --------------------------------------------------------------------------------------------------
 
-    def want(self, machines: Numbers, on: bool) -> None:
-        """Machines should be on, or off."""
+    def serve(self, fleet: Fleet, machines: Numbers, on: bool) -> None:
+        """Take machines into service, or out of it: then they should be off."""
+        fleet.serve(machines, on)
         self._wanted[machines] = on
 
     def switches(self, fleet: Fleet) -> Iterator[tuple[int, int]]:

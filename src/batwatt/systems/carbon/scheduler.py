@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, TypeVar
 
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.phase_workload import ARRIVAL, CPUS, machines_told, model_told
@@ -19,6 +19,8 @@ from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import NO_WALLTIME, PIECE, SUSPENDED
 from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.scheduling.options import SchedulerOptions
 from batwatt.systems.carbon.execution import Execution, Segment, ShiftJob
 from batwatt.units import LAG_S
 
@@ -34,8 +36,6 @@ class SuspendableJob:
     hosts: int = 0
     pieces: list[tuple[float, float]] = field(default_factory=list)
     """(s, W) of what is left of the segment, the next last."""
-    attempt: int = 0
-    name: str = ""
     dying: bool = False
 
     @property
@@ -49,23 +49,22 @@ class SuspendableJob:
         return self.segment == len(self.execution.segments) - 1
 
 
-class ShiftingScheduler(Scheduler):
+Settings = TypeVar("Settings", bound=SchedulerOptions)
+
+
+class ShiftingScheduler(Scheduler[Settings]):
     """Carries out plans; a subclass makes them."""
+
+    lifecycle: JobLifecycle[SuspendableJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         self.executions: dict[str, Execution] = {}
         """What was planned, by the job's id."""
-        self._by_id: dict[str, SuspendableJob] = {}
         self._starts: list[tuple[float, int, SuspendableJob]] = []
         self._stops: list[tuple[float, int, SuspendableJob]] = []
         self._free = 0
         self._count = 0
-        self._live = 0
-        self._more_jobs = True
-        self._registration_over = False
-        self._calls: set[float] = set()
-        self._never: list[str] = []
 
     @property
     def needs_dynamic_jobs(self) -> bool:
@@ -85,9 +84,6 @@ class ShiftingScheduler(Scheduler):
     def onSimulationBegins(self) -> None:
         """Take stock of the machines."""
         super().onSimulationBegins()
-        if not self.bs.dynamic_job_registration_enabled:
-            problem = "jobs that are resumed are submitted again, for which Batsim needs --enable-dynamic-jobs"
-            raise InputError("Batsim", problem, "start it so")
         described = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
         self.machines = machines_told(described)
         self._free = hostset.span(0, len(described) - 1)
@@ -95,19 +91,16 @@ class ShiftingScheduler(Scheduler):
 
     def onJobSubmission(self, job: Job) -> None:
         """Plan a job of the workload; a piece of our own that is acknowledged was started already."""
-        known = self._by_id.get(job.id)
-        if known is not None:
-            known.job = job
+        if self.lifecycle.acknowledged(job):
             return
         execution = self.plan(self._told(job))
         if execution is None:
-            self._never.append(job.id)
-            self.bs.reject_jobs([job])
+            self.lifecycle.reject([job], "for want of machines or watts")
             return
         self.executions[job.id] = execution
         self._count += 1
-        self._live += 1
-        shifted = SuspendableJob(self._count, job, execution, name=job.id)
+        self.lifecycle.live += 1
+        shifted = SuspendableJob(self._count, job, execution)
         heappush(self._starts, (execution.begin_s, shifted.number, shifted))
 
     def _told(self, job: Job) -> ShiftJob:
@@ -121,22 +114,17 @@ class ShiftingScheduler(Scheduler):
 
     def onJobCompletion(self, job: Job) -> None:
         """A piece has ended: the next one of its segment follows at once."""
-        shifted = self._by_id.pop(job.id)
-        suspended, shifted.dying = shifted.dying, False
-        if not suspended and shifted.pieces:
+        shifted, suspended = self.lifecycle.ended(job)
+        if shifted.pieces:
             self._run_piece(shifted)
             return
         self._free |= shifted.hosts
         # one that ends at the time of its suspension has not been suspended
-        if shifted.ends or (job.job_state is not Job.State.COMPLETED_KILLED and not shifted.attempt):
-            self._live -= 1
+        if shifted.ends or (shifted.segment == 0 and not suspended):
+            self.lifecycle.live -= 1
             return
         shifted.segment += 1
         heappush(self._starts, (shifted.next_segment.begin_s, shifted.number, shifted))
-
-    def onNoMoreJobsInWorkloads(self) -> None:
-        """No job comes any more."""
-        self._more_jobs = False
 
     def onNoMoreEvents(self) -> None:
         """Suspend and start what is due, and ask to be woken when something is."""
@@ -147,18 +135,9 @@ class ShiftingScheduler(Scheduler):
             self._suspend(heappop(self._stops)[2])
         self._start_due(now_s)
         for due in (self._stops, self._starts):
-            if due and due[0][0] > now_s + _SOON_S and due[0][0] not in self._calls:
-                self._calls.add(due[0][0])
-                self.bs.wake_me_up_at(due[0][0])
-        if not (self._registration_over or self._more_jobs or self._live):
-            self._registration_over = True
-            self.bs.notify_registration_finished()
-
-    def onSimulationEnds(self) -> None:
-        """Tell how many jobs could never run."""
-        if self._never:
-            text = "%d jobs could never run, for want of machines or watts: rejected (first: %s)"
-            self.logger.warning(text, len(self._never), self._never[0])
+            if due:
+                self.lifecycle.wake_at(due[0][0], now_s + _SOON_S)
+        self.lifecycle.close(self.lifecycle.finished)
 
     # carrying out -----------------------------------------------------------------------------------------------
 
@@ -193,27 +172,24 @@ class ShiftingScheduler(Scheduler):
 
     def _run_piece(self, shifted: SuspendableJob) -> None:
         length_s, power_w = shifted.pieces.pop()
-        shifted.attempt += 1
-        workload = shifted.name.partition("!")[0]
-        piece = f"{shifted.name}#{shifted.attempt}"
-        profile = piece.partition("!")[2]
+        workload, _, name = self.lifecycle.next_id(shifted.job).partition("!")
         cpus = shifted.execution.job.cpus
-        self.bs.register_profiles(workload, {profile: self.machines.profile(length_s, power_w, cpus)})
-        job = self.bs.register_job(piece, self.machines.hosts(cpus), NO_WALLTIME, profile)
+        # a piece and its profile have one name
+        self.bs.register_profiles(workload, {name: self.machines.profile(length_s, power_w, cpus)})
+        job = self.lifecycle.attempt(shifted.job, name, NO_WALLTIME)
         self._execute(shifted, job)
         if shifted.pieces or not shifted.ends:
-            self.bs.set_job_metadata(piece, PIECE)
+            self.bs.set_job_metadata(job.id, PIECE)
 
     def _execute(self, shifted: SuspendableJob, job: Job) -> None:
         shifted.job = job
-        self._by_id[job.id] = shifted
+        self.lifecycle.states[job.id] = shifted
         job.allocation = HostSet(shifted.hosts)
         self.bs.execute_job(job)
 
     def _suspend(self, shifted: SuspendableJob) -> None:
-        shifted.dying = True
         self.bs.set_job_metadata(shifted.job.id, SUSPENDED)
-        self.bs.kill_jobs([shifted.job])
+        self.lifecycle.kill([shifted])
 
 
 _SOON_S = LAG_S / 1e3

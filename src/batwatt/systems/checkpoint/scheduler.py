@@ -9,28 +9,40 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from batwatt.model.hostset import HostSet
 from batwatt.scheduling.base import Job
+from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
+from batwatt.scheduling.hosts import Hosts
+from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.systems.checkpoint.fairness import Past
-from batwatt.systems.checkpoint.instance import Decision, Instance, PeriodJob, PeriodPlan, State
+from batwatt.systems.checkpoint.instance import Decision, Instance, PeriodJob, PeriodPlan
 from batwatt.systems.checkpoint.prepare import Prepared
-from batwatt.systems.checkpoint.segments import CheckpointableJob, SegmentScheduler
+from batwatt.systems.checkpoint.segments import CheckpointableJob, Segments, in_order, period_job, waiting_job
 from batwatt.units import LAG_S
 
 FOREVER_S = 1e9
 """Length of a period without an end."""
 
 
-class CheckpointScheduler(SegmentScheduler):
+Settings = TypeVar("Settings", bound=MachineOptions)
+
+
+class CheckpointScheduler(CapacityScheduler[Settings]):
     """Checkpoints before a change, plans after it; subclasses choose by which rule."""
+
+    lifecycle: JobLifecycle[CheckpointableJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
+        # the times at which it may change are known, also where it does not
+        self.steps = list(zip((0.0, *self.capacity.times_s[1:]), self.capacity.values, strict=True))
+        self.alive = 0
+        """How many machines may be used."""
         self._announced = False
         self._counted_s = 0.0
-        values = [int(value) for _, value in self._steps]
+        values = [int(value) for _, value in self.steps]
         self.largest_change = max((abs(b - a) for a, b in pairwise(values)), default=0)
         """The most machines by which the capacity changes at once."""
         self._starts: list[CheckpointableJob] = []
@@ -62,37 +74,60 @@ class CheckpointScheduler(SegmentScheduler):
     def most_change(self) -> int:
         """k: the most machines by which the capacity may change at once, as far as is known."""
 
-    def came(self) -> None:
-        """See `SegmentScheduler`."""
+    @abstractmethod
+    def usual_s(self) -> tuple[float, float]:
+        """The checkpoint and recovery time in s of jobs that do not say."""
+
+    # what pybatsim calls ----------------------------------------------------------------------------------------
+
+    def onSimulationBegins(self) -> None:
+        """The machines are known."""
+        super().onSimulationBegins()
+        self.hosts = Hosts.of(self.bs, self.settings.switch, self.capacity)
+        self.segments = Segments(self.lifecycle, self.lengths, self.hosts, self.usual_s(), self._came)
+        self.fleet = self.segments.fleet
+
+    def arrived(self, job: Job) -> None:
+        """A job waits, unless it can never run."""
+        self.segments.arrived(job, self.most_machines())
+
+    def onJobCompletion(self, job: Job) -> None:
+        """A segment has ended."""
+        self.segments.ended(job, self.stopped)
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Hosts arrived in a p-state; a machine has when all of its hosts have."""
+        self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
+        self._came()
+
+    def _came(self) -> None:
         self._room = True
 
     # times ------------------------------------------------------------------------------------------------------
 
     def process_events(self, now_s: float) -> None:
         """See `CapacityScheduler`."""
-        step_s = self._step_s()
+        step_s = self.step_s
         if self._warned_s() <= now_s + LAG_S:
             self._announce(step_s, now_s)
         self._begin_checkpoints(now_s)
-        if now_s >= step_s - LAG_S and not self._pending and not self._nearly_saved(now_s):
-            alive = self._step()
-            while self._step_s() <= now_s + LAG_S:
-                alive = self._step()
+        if now_s >= step_s - LAG_S and not self.lifecycle.pending and not self._nearly_saved(now_s):
+            alive = self.step()
+            while self.step_s <= now_s + LAG_S:
+                alive = self.step()
             self._change(alive, now_s)
             self._begin_checkpoints(now_s)
 
     def _warned_s(self) -> float:
         """When it is told that a change comes; infinite if that is over, or none comes."""
-        step_s = self._step_s()
-        if self._announced or not self._next_step or step_s == math.inf:
+        step_s = self.step_s
+        if self._announced or not self.next_step or step_s == math.inf:
             return math.inf
-        return step_s - self.warning_s(self.tasks())
+        return step_s - self.warning_s(self.segments.tasks())
 
     def _wake(self, time_s: float, now_s: float) -> None:
-        # what is nearer is done now: Batsim's clock may be ahead of what it tells
-        if now_s + LAG_S < time_s < math.inf and time_s not in self._calls:
-            self._calls.add(time_s)
-            self.bs.wake_me_up_at(time_s)
+        # what is nearer is done now: Batsim's clock may be ahead of what it reports
+        self.lifecycle.wake_at(time_s, now_s + LAG_S)
 
     def _nearly_saved(self, now_s: float) -> bool:
         """Whether a checkpoint is to end just now, as those before a change do."""
@@ -108,11 +143,11 @@ class CheckpointScheduler(SegmentScheduler):
             task.checkpoint_at_s = None
             # what ends within the lag of times needs none
             if task.doing == "work" and task.rest_s(now_s) > LAG_S:
-                self.kill(task, "checkpoint" if task.checkpoint_s > 0.0 else "leave")
+                self.segments.kill(task, "checkpoint" if task.checkpoint_s > 0.0 else "leave")
 
     def _running(self) -> list[CheckpointableJob]:
         """What is on machines and is not being killed, in the order of submission."""
-        return _in_order(task for task in self.tasks() if not task.dying)
+        return in_order(task for task in self.segments.tasks() if not task.dying)
 
     # before a change --------------------------------------------------------------------------------------------
 
@@ -127,17 +162,17 @@ class CheckpointScheduler(SegmentScheduler):
                 continue  # gone by then
             works_s = self._works_s(task, now_s)
             if works_s >= step_s:
-                jobs.append(_job(task, "running", checkpoint_s=0.0))  # it loses nothing if it stops
+                jobs.append(period_job(task, "running", checkpoint_s=0.0))  # it loses nothing if it stops
             elif step_s - task.checkpoint_s < works_s - LAG_S:
                 unable += task.width
             else:
                 able[task.name] = task
-                jobs.append(_job(task, "running"))
+                jobs.append(period_job(task, "running"))
 
         def others() -> list[PeriodJob]:
-            return [_waiting_job(task) for task in _in_order(self.waiting.values())]
+            return [waiting_job(task) for task in in_order(self.segments.waiting.values())]
 
-        period_s = self._length_s(self._next_step + 1, step_s)
+        period_s = self._length_s(self.next_step + 1, step_s)
         for name in self.prepare(jobs, others, period_s, self.alive - unable).ids & able.keys():
             task = able[name]
             if task.checkpoint_s > 0.0:
@@ -158,12 +193,12 @@ class CheckpointScheduler(SegmentScheduler):
         free = alive - sum(task.width for task in self._running() if task.doing == "checkpoint")
         self._drop_unsaved(free, now_s)
         here = [task for task in self._running() if task.doing != "checkpoint"]
-        here += [task for task in self.waiting.values() if task.width <= free]
-        tasks = {task.name: task for task in _in_order(here)}
+        here += [task for task in self.segments.waiting.values() if task.width <= free]
+        tasks = {task.name: task for task in in_order(here)}
         jobs = [self._before(task, now_s) for task in tasks.values()]
         decisions: dict[str, Decision] = {job.id: "stop" for job in jobs}
         if free > 0 and jobs:
-            instance = Instance(self._length_s(self._next_step, now_s), free, tuple(jobs))
+            instance = Instance(self._length_s(self.next_step, now_s), free, tuple(jobs))
             found = self.plan(instance, lambda: self._past(tasks.values(), now_s))
             decisions = {act.job.id: act.decision for act in found.acts}
             self._later_s = now_s + found.checkpoints_end_s
@@ -178,26 +213,26 @@ class CheckpointScheduler(SegmentScheduler):
             if held <= free:
                 return
             held -= task.width
-            self.kill(task, "lose")
+            self.segments.kill(task, "lose")
 
     def _before(self, task: CheckpointableJob, now_s: float) -> PeriodJob:
         """A job as it is at a change."""
         if task.doing == "waiting":
-            return _waiting_job(task)
+            return waiting_job(task)
         if task.doing == "work" and task.checkpoint_s > 0.0:
-            return _job(task, "running")
+            return period_job(task, "running")
         rest_s = max(0.0, task.part_s + task.recovery_s - now_s) if task.doing == "recovery" else 0.0
-        return _job(task, "checkpointed", recovering_s=rest_s)
+        return period_job(task, "checkpointed", recovering_s=rest_s)
 
     def _obey(self, task: CheckpointableJob, decision: Decision, now_s: float) -> None:
         if decision == "run":
             if task.doing == "paused":
-                self.work(task)
+                self.segments.work(task)
         elif decision in ("stop", "recover-later"):
             if task.doing == "paused":
-                self.leave(task)
+                self.segments.leave(task)
             elif task.doing != "waiting":
-                self.kill(task, "leave")
+                self.segments.kill(task, "leave")
         elif decision == "checkpoint":
             task.leaves = True
             task.checkpoint_at_s = self._later_s - task.checkpoint_s
@@ -211,7 +246,7 @@ class CheckpointScheduler(SegmentScheduler):
 
     def apply(self) -> None:
         """Switch machines, let start what is to, and use what is free."""
-        if self._pending:
+        if self.lifecycle.pending:
             return
         now_s = self.bs.time()
         self._follow_alive()
@@ -229,7 +264,7 @@ class CheckpointScheduler(SegmentScheduler):
             self._fill(now_s)
         # for what has just been started, too
         if self._warned_s() <= now_s + LAG_S:
-            self._announce(self._step_s(), now_s)
+            self._announce(self.step_s, now_s)
             self._begin_checkpoints(now_s)
         else:
             self._wake(self._warned_s(), now_s)
@@ -238,15 +273,15 @@ class CheckpointScheduler(SegmentScheduler):
         """Let machines without a job leave the service, or take some into it."""
         fleet = self.fleet
         if fleet.serving > self.alive:
-            self._serve(fleet.idle(True)[::-1][: fleet.serving - self.alive], False)
+            self.hosts.serve(fleet, fleet.idle(True)[::-1][: fleet.serving - self.alive], False)
         elif fleet.serving < self.alive:
-            self._serve(fleet.idle(False)[: self.alive - fleet.serving], True)
+            self.hosts.serve(fleet, fleet.idle(False)[: self.alive - fleet.serving], True)
 
     def _start(self, task: CheckpointableJob) -> bool:
         places = self.fleet.place(task, self.bs.time(), 0, len(self.fleet), True, blind=True)
         if places is None:
             return False
-        self.begin(task, places)
+        self.segments.begin(task, places)
         return True
 
     def _fill(self, now_s: float) -> None:
@@ -256,33 +291,33 @@ class CheckpointScheduler(SegmentScheduler):
         """
         at_risk = sum(task.width for task in self._running() if self._at_risk(task, now_s))
         safe = max(0, self.alive - self.most_change) - at_risk
-        if self._step_s() == math.inf:
+        if self.step_s == math.inf:
             safe = self.alive
         for hurried in (False, True):
             free = self._free()
             room = min(free, safe) if hurried else free
             fitting = (task for task in self._idle() if task.width <= room)
-            self._begin(_in_order(task for task in fitting if self._at_risk(task, now_s) == hurried), room, now_s)
-        if self._step_s() < math.inf:
+            self._begin(in_order(task for task in fitting if self._at_risk(task, now_s) == hurried), room, now_s)
+        if self.step_s < math.inf:
             self._recover_on(now_s)
 
     def _idle(self) -> list[CheckpointableJob]:
         """What waits, and is not to come to machines soon."""
         taken = {task.number for task in (*self._starts, *self._later)}
-        return [task for task in self.waiting.values() if task.number not in taken]
+        return [task for task in self.segments.waiting.values() if task.number not in taken]
 
     def _recover_on(self, now_s: float) -> None:
         """Let jobs recover on what is still free though they will not have ended that at the next change."""
-        for task in _in_order(self._idle()):
-            if self._works_s(task, now_s) >= self._step_s() and task.width <= self._free():
+        for task in in_order(self._idle()):
+            if self._works_s(task, now_s) >= self.step_s and task.width <= self._free():
                 self._start(task)
 
     def _begin(self, waiting: list[CheckpointableJob], room: int, now_s: float) -> None:
         """Let some jobs begin on so many machines, as is best until the next change."""
         if not waiting:
             return
-        jobs = tuple(_waiting_job(task) for task in waiting)
-        instance = Instance(self._length_s(self._next_step, now_s), room, jobs)
+        jobs = tuple(waiting_job(task) for task in waiting)
+        instance = Instance(self._length_s(self.next_step, now_s), room, jobs)
         found = self.plan(instance, lambda: self._past(waiting, now_s))
         for task, act in zip(waiting, found.acts, strict=True):
             if act.decision == "recover":
@@ -298,7 +333,7 @@ class CheckpointScheduler(SegmentScheduler):
 
     def _at_risk(self, task: CheckpointableJob, now_s: float) -> bool:
         """Whether the next change would find a job, that runs or begins now, with work that is not saved."""
-        step_s = self._step_s()
+        step_s = self.step_s
         if step_s == math.inf or task.leaves or task.checkpoint_at_s is not None or task.doing == "checkpoint":
             return False
         works_s = self._works_s(task, now_s)
@@ -316,13 +351,13 @@ class CheckpointScheduler(SegmentScheduler):
 
     def _length_s(self, step: int, now_s: float) -> float:
         """How long it is to a step."""
-        if step < len(self._steps):
-            return self._steps[step][0] - now_s
+        if step < len(self.steps):
+            return self.steps[step][0] - now_s
         until_s = self.settings.until_s
         return FOREVER_S if until_s is None or until_s <= now_s else until_s - now_s
 
     def _count_alone(self, now_s: float) -> None:
-        for task in (*self.tasks(), *self.waiting.values()):
+        for task in (*self.segments.tasks(), *self.segments.waiting.values()):
             task.alone_s = self._alone_s(task, now_s)
         self._counted_s = now_s
 
@@ -338,47 +373,27 @@ class CheckpointScheduler(SegmentScheduler):
 
     def _refuse_too_wide(self) -> None:
         """Jobs that never fit again."""
-        for task in [task for task in self.waiting.values() if task.width > self._most()]:
-            self.refuse(task)
+        for task in [task for task in self.segments.waiting.values() if task.width > self.most_machines()]:
+            self.segments.refuse(task)
 
     def stop(self) -> None:
         """See `CapacityScheduler`."""
-        self._give_up(self._leave_waiting())
+        self.lifecycle.give_up(self.segments.leave_waiting())
         for task in self._running():
             if task.doing == "paused":
-                self._end(task)
+                self.segments.end(task)
             else:
-                self.kill(task, "lose")
+                self.segments.kill(task, "lose")
 
     def unrunnable(self) -> tuple[list[Job], str]:
         """See `CapacityScheduler`."""
         fleet = self.fleet
-        if fleet.tasks or self._pending or self._starts or self._later or bool((fleet.in_service & ~fleet.ready).any()):
+        if (
+            fleet.tasks
+            or self.lifecycle.pending
+            or self._starts
+            or self._later
+            or bool((fleet.in_service & ~fleet.ready).any())
+        ):
             return [], ""
-        return self._leave_waiting(), "no machines are left for them"
-
-
-def _in_order(tasks: Iterable[CheckpointableJob]) -> list[CheckpointableJob]:
-    """In the order of submission."""
-    return sorted(tasks, key=lambda task: task.number)
-
-
-def _job(
-    task: CheckpointableJob, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0
-) -> PeriodJob:
-    """A job as a plan sees it: without an end, since others get what it leaves free before the next change."""
-    return PeriodJob(
-        id=task.name,
-        processors=task.width,
-        checkpoint_s=task.checkpoint_s if checkpoint_s is None else checkpoint_s,
-        recovery_s=task.recovery_s if task.begun else 0.0,
-        state=state,
-        recovering_s=recovering_s,
-    )
-
-
-def _waiting_job(task: CheckpointableJob) -> PeriodJob:
-    """The same of one that waits; there are many, and most have waited before."""
-    if task.waits_as is None:
-        task.waits_as = _job(task, "stopped")
-    return task.waits_as
+        return self.segments.leave_waiting(), "no machines are left for them"

@@ -1,12 +1,11 @@
 """Jobs that are checkpointed and recover, on an engine that knows neither (docs/checkpoint.md, "The scheduler").
 
-Each stretch of work, each checkpoint and each recovery of a job is a job of its own for Batsim: a *span*.
+Each stretch of work, each checkpoint and each recovery of a job is a job of its own for Batsim: a *segment*.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -26,10 +25,11 @@ from batwatt.model.workload import (
     Delay,
 )
 from batwatt.scheduling.base import Job
-from batwatt.scheduling.capacity import number_in
 from batwatt.scheduling.fleet import Fleet, JobState, Places
-from batwatt.scheduling.fleet_scheduler import FleetScheduler
-from batwatt.systems.checkpoint.instance import PeriodJob
+from batwatt.scheduling.hosts import Hosts
+from batwatt.scheduling.job_lengths import JobLengths, number_in
+from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.systems.checkpoint.instance import PeriodJob, State
 from batwatt.units import LAG_S
 
 Doing = Literal["waiting", "paused", "work", "checkpoint", "recovery"]
@@ -44,8 +44,8 @@ _LEAST_S = 10.0**-_ROUNDED
 class CheckpointableJob(JobState):
     """A job that can be checkpointed; times in s.
 
-    `work_s` is its useful work before the present span, of which `saved_s` is not lost if it is killed. `paused` is
-    one that is in memory, on its machines, and has no span.
+    `work_s` is its useful work before the present segment, of which `saved_s` is not lost if it is killed. `paused` is
+    one that is in memory, on its machines, and has no segment.
     """
 
     checkpoint_s: float = 0.0
@@ -78,42 +78,43 @@ class CheckpointableJob(JobState):
         return self.width * (self.done_s(now_s) - self.saved_s)
 
 
-class SegmentScheduler(FleetScheduler):
-    """Tracks jobs that work, checkpoint and recover; subclasses decide which job does what."""
+UNFIT = "for want of machines"
 
-    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(options)
-        rows = zip((0.0, *self.capacity.times_s[1:]), self.capacity.values, strict=True)
-        # the times at which it may change are known, also where it does not
-        self._steps = list(rows)
+
+class Segments:
+    """Carries out what jobs that work, checkpoint and recover do; a scheduler decides which job does what.
+
+    `usual_s` are the checkpoint and the recovery time in s of jobs that do not say; `came` is called when jobs arrive,
+    end, leave or come back: there may be room.
+    """
+
+    def __init__(
+        self,
+        lifecycle: JobLifecycle[CheckpointableJob],
+        lengths: JobLengths,
+        hosts: Hosts,
+        usual_s: tuple[float, float],
+        came: Callable[[], None],
+    ) -> None:
+        self._bs = lifecycle.bs
+        self._lifecycle = lifecycle
+        self._lengths = lengths
+        self._hosts = hosts
+        self._usual_s = usual_s
+        self._came = came
+        self._count = 0
+        self.fleet = Fleet(len(hosts), hosts.cores, np.inf)
         self.waiting: dict[int, CheckpointableJob] = {}
         """What does not run, by number, in the order of submission."""
-        self.alive = 0
-        """How many machines may be used."""
 
-    @abstractmethod
-    def usual_s(self) -> tuple[float, float]:
-        """The checkpoint and recovery time in s of jobs that do not say."""
-
-    @abstractmethod
-    def came(self) -> None:
-        """Jobs arrived, ended, left or came back: there may be room."""
-
-    # jobs ---------------------------------------------------------------------------------------------------------
-
-    def make_fleet(self, machines: int, cores: int) -> Fleet:
-        """See `FleetScheduler`."""
-        return Fleet(machines, cores, np.inf)
-
-    def arrived(self, job: Job) -> None:
-        """A job waits, unless it can never run."""
+    def arrived(self, job: Job, most: int) -> None:
+        """A job waits, unless it is wider than the `most` machines that there can be."""
         task = self._task(job)
-        if task.width > self._most():
-            self._never.append(job.id)
-            self.bs.reject_jobs([job])
+        if task.width > most:
+            self._lifecycle.reject([job], UNFIT)
             return
-        self._by_id[job.id] = task
-        self._live += 1
+        self._lifecycle.states[job.id] = task
+        self._lifecycle.live += 1
         self._wait(task)
 
     def _task(self, job: Job) -> CheckpointableJob:
@@ -125,8 +126,8 @@ class SegmentScheduler(FleetScheduler):
         if raw.get(DEPENDS):
             problem = f"job {job.id} depends on others, which this scheduler does not know"
             raise InputError("workload", problem, f"take another scheduler, or leave {DEPENDS} out")
-        _, length_s, run_s = self._described(job)
-        checkpoint_s, recovery_s = self.usual_s()
+        _, length_s, run_s = self._lengths.described(job)
+        checkpoint_s, recovery_s = self._usual_s
         self._count += 1
         return CheckpointableJob(
             number=self._count,
@@ -148,14 +149,13 @@ class SegmentScheduler(FleetScheduler):
             walltime_s=job.requested_time if job.requested_time and job.requested_time > 0.0 else None,
         )
 
-    def onJobCompletion(self, job: Job) -> None:
-        """A span has ended."""
-        task: CheckpointableJob = self._ended(job)
-        killed, task.dying = task.dying and job.job_state is Job.State.COMPLETED_KILLED, False
-        now_s = self.bs.time()
+    def ended(self, job: Job, stopped: bool) -> None:
+        """A segment has ended; `stopped`: nothing follows any more."""
+        task, killed = self._lifecycle.ended(job)
+        now_s = self._bs.time()
         done_s, doing = task.done_s(now_s), task.doing
-        if self._stopped or (doing == "work" and not killed):
-            self._end(task)
+        if stopped or (doing == "work" and not killed):
+            self.end(task)
             return
         task.doing = "paused"
         if doing == "work":
@@ -171,22 +171,11 @@ class SegmentScheduler(FleetScheduler):
         elif doing == "recovery":
             self.work(task)
 
-    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """Hosts arrived in a p-state; a machine has when all of its hosts have."""
-        self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
-        self.came()
-
-    def onSimulationEnds(self) -> None:
-        """Tell how many jobs could never run."""
-        if self._never:
-            text = "%d jobs could never run, for want of machines: rejected (first: %s)"
-            self.logger.warning(text, len(self._never), self._never[0])
-
-    # what subclasses let jobs do --------------------------------------------------------------------------------
+    # what jobs are let do ---------------------------------------------------------------------------------------
 
     def begin(self, task: CheckpointableJob, places: Places) -> None:
         """A job that waits comes to machines: it recovers first, unless it has never run."""
-        now_s = self.bs.time()
+        now_s = self._bs.time()
         del self.waiting[task.number]
         self.fleet.add(task, places, now_s)
         if task.begun and task.recovery_s > 0.0:
@@ -200,32 +189,29 @@ class SegmentScheduler(FleetScheduler):
             task.begun, task.waits_as = True, None
             self._execute(task, "work")
         else:
-            self.launch(task, "work", task.rest_s(self.bs.time()))
+            self.launch(task, "work", task.rest_s(self._bs.time()))
 
     def launch(self, task: CheckpointableJob, doing: Doing, length_s: float) -> None:
         """A new span on the machines that the job has."""
         task.job = self._submit(task, doing, length_s)
-        self._by_id[task.job.id] = task
+        self._lifecycle.states[task.job.id] = task
         self._execute(task, doing)
         if doing != "work":
-            self.bs.set_job_metadata(task.job.id, CHECKPOINT if doing == "checkpoint" else RECOVERY)
+            self._bs.set_job_metadata(task.job.id, CHECKPOINT if doing == "checkpoint" else RECOVERY)
 
     def _submit(self, task: CheckpointableJob, doing: Doing, length_s: float) -> Job:
-        name = f"{task.name}#{task.attempt}"
-        task.attempt += 1
-        profile = self._delay(task.name.partition("!")[0], max(round(length_s, _ROUNDED), _LEAST_S))
-        return self.bs.register_job(name, task.cpus, self._walltime(task, doing), profile)
+        profile = self._lengths.delay(task.job, max(round(length_s, _ROUNDED), _LEAST_S))
+        return self._lifecycle.attempt(task.job, profile, self._walltime(task, doing))
 
     def kill(self, task: CheckpointableJob, then: Then) -> None:
         """End a span; `then` says what comes after that."""
-        task.dying, task.then, task.checkpoint_at_s = True, then, None
+        task.then, task.checkpoint_at_s = then, None
         if task.doing == "work" and then != "lose":
-            self.bs.set_job_metadata(task.job.id, CHECKPOINTED)
-        self._pending += 1
-        self.bs.kill_jobs([task.job])
+            self._bs.set_job_metadata(task.job.id, CHECKPOINTED)
+        self._lifecycle.kill([task])
 
     def leave(self, task: CheckpointableJob) -> None:
-        """A job that has no span leaves its machines, with what is saved, and waits."""
+        """A job that has no segment leaves its machines, with what is saved, and waits."""
         task.work_s = task.saved_s
         task.leaves, task.checkpoint_at_s = False, None
         self.fleet.remove(task)
@@ -234,10 +220,9 @@ class SegmentScheduler(FleetScheduler):
     def refuse(self, task: CheckpointableJob) -> None:
         """Forget a job that waits and can never run again."""
         del self.waiting[task.number]
-        self._never.append(task.name)
-        self.bs.reject_jobs([self._given_up(task)])
+        self._lifecycle.reject([self._given_up(task)], UNFIT)
 
-    def _leave_waiting(self) -> list[Job]:
+    def leave_waiting(self) -> list[Job]:
         """Forget the jobs that wait."""
         waiting = list(self.waiting.values())
         self.waiting.clear()
@@ -245,14 +230,11 @@ class SegmentScheduler(FleetScheduler):
 
     def _given_up(self, task: CheckpointableJob) -> Job:
         """What stands for a job that waits and is forgotten: itself, or what was left of it when it had to leave."""
-        self._live -= 1
+        self._lifecycle.live -= 1
         if not task.begun:
-            self._by_id.pop(task.job.id)
+            self._lifecycle.states.pop(task.job.id)
             return task.job
-        job = self._submit(task, "work", task.length_s - task.work_s)
-        if self.bs.ack_of_dynamic_jobs:
-            self._refused_again.add(job.id)
-        return job
+        return self._submit(task, "work", task.length_s - task.work_s)
 
     def tasks(self) -> Iterable[CheckpointableJob]:
         """What is on machines."""
@@ -263,19 +245,46 @@ class SegmentScheduler(FleetScheduler):
         return NO_WALLTIME if doing != "work" or given is None else max(given - task.work_s, LAG_S)
 
     def _execute(self, task: CheckpointableJob, doing: Doing) -> None:
-        task.doing, task.part_s = doing, self.bs.time()
-        task.job.allocation = HostSet(self.hosts.take(task, self.fleet))
-        self.bs.execute_job(task.job)
+        task.doing, task.part_s = doing, self._bs.time()
+        task.job.allocation = HostSet(self._hosts.take(task, self.fleet))
+        self._bs.execute_job(task.job)
 
     def _wait(self, task: CheckpointableJob) -> None:
         task.doing = "waiting"
         self.waiting[task.number] = task
-        self.came()
+        self._came()
 
-    def _end(self, task: CheckpointableJob) -> None:
-        self._live -= 1
+    def end(self, task: CheckpointableJob) -> None:
+        """A job is over, or given up."""
+        self._lifecycle.live -= 1
         self.fleet.remove(task)
-        self.came()
+        self._came()
+
+
+def in_order(tasks: Iterable[CheckpointableJob]) -> list[CheckpointableJob]:
+    """In the order of submission."""
+    return sorted(tasks, key=lambda task: task.number)
+
+
+def period_job(
+    task: CheckpointableJob, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0
+) -> PeriodJob:
+    """A job as a plan sees it: without an end, since others get what it leaves free before the next change."""
+    return PeriodJob(
+        id=task.name,
+        processors=task.width,
+        checkpoint_s=task.checkpoint_s if checkpoint_s is None else checkpoint_s,
+        recovery_s=task.recovery_s if task.begun else 0.0,
+        state=state,
+        recovering_s=recovering_s,
+    )
+
+
+def waiting_job(task: CheckpointableJob) -> PeriodJob:
+    """A job that waits as a plan sees it; there are many, and most have waited before."""
+    if task.waits_as is None:
+        task.waits_as = period_job(task, "stopped")
+    return task.waits_as
 
 
 def _cost_in(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str) -> float:

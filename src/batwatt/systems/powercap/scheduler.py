@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import read_series
@@ -38,7 +38,10 @@ MAX_IDLE_STEPS = 1_000_000
 """Of 5 minutes each, 9.5 years."""
 
 
-class EnvelopeScheduler(Scheduler):
+Settings = TypeVar("Settings", bound=EnvelopeOptions)
+
+
+class EnvelopeScheduler(Scheduler[Settings]):
     """Schedules a queue under an envelope; subclasses set `order`, `placement` and `response`."""
 
     order: ClassVar[Order] = Fcfs()
@@ -56,14 +59,10 @@ class EnvelopeScheduler(Scheduler):
         self.injector = self._make_injector()
         self.forecast = self._make_forecast()
         self._estimate = chosen.work_estimate or self.the_response.work_estimate
-        self._more_jobs = True
-        self._calls: set[float] = set()
         self._settled = self._paused = self._steady = False
         self._idle_steps = 0
         self._placed = -1
         self._resubmits = self.needs_dynamic_jobs
-        self._awaited = 0
-        self._registration_over = False
         self._to_sleep: dict[int, int] = {}
         self._killing: set[str] = set()
         self._delays = 0
@@ -116,21 +115,15 @@ class EnvelopeScheduler(Scheduler):
     def onSimulationBegins(self) -> None:
         """Take stock of the machine; the first step begins."""
         super().onSimulationBegins()
-        if self.needs_dynamic_jobs and not self.bs.dynamic_job_registration_enabled:
-            problem = "resubmit needs Batsim's --enable-dynamic-jobs and --enable-profile-reuse"
-            raise InputError("option 'on_kill'", problem, "start it so, or use on_kill: drop")
         self.queue = Queue(self.the_order)
         self.cluster = Cluster(self.bs.nb_compute_resources, self.queue, self.platform)
 
     def onJobSubmission(self, job: Job) -> None:
         """Queue a job; one wider than the platform can never run and is rejected."""
         if job.requested_resources > self.cluster.count:
-            text = "job %s asks for %d hosts but the platform has %d: rejected"
-            self.logger.warning(text, job.id, job.requested_resources, self.cluster.count)
-            self.bs.reject_jobs([job])
+            self.lifecycle.reject([job], f"as the platform has {self.cluster.count} hosts")
             return
-        if job.metadata is not None:
-            self._awaited -= 1  # one of our own, acknowledged
+        self.lifecycle.acknowledged(job)
         self.queue.add(job)
         self._changed()
 
@@ -147,11 +140,12 @@ class EnvelopeScheduler(Scheduler):
                 self._resubmit(job)
 
     def _resubmit(self, job: Job) -> None:
-        self.bs.resubmit_job(job)
-        if self.bs.ack_of_dynamic_jobs:
-            self._awaited += 1  # Batsim will announce it
-        else:
-            self.queue.add(next(reversed(self.bs.jobs.values())))
+        again = self.lifecycle.attempt(job)
+        # as pybatsim's resubmit_job has it
+        told = {"parent_job": self.lifecycle.name_of(job), "nb_resubmit": int(again.id.rpartition("#")[2])}
+        self.bs.set_job_metadata(again.id, told)
+        if not self.lifecycle.awaits:
+            self.queue.add(again)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state."""
@@ -160,17 +154,14 @@ class EnvelopeScheduler(Scheduler):
         self._changed()
 
     def onSimulationEnds(self) -> None:
-        """Tell how many jobs no change of speed could touch."""
+        """Warn of jobs that could never run, and of those that no change of speed could touch."""
+        super().onSimulationEnds()
         if self._delays:
             text = (
                 "the response %r met %d delays (first: %s): speeds do not slow them, they draw what idle servers do; "
                 "give them as parallel_homogeneous flops (docs/powercap.md)"
             )
             self.logger.warning(text, self.the_response.name, self._delays, self._first_delay)
-
-    def onNoMoreJobsInWorkloads(self) -> None:
-        """The queue is all there will be."""
-        self._more_jobs = False
 
     def onNoMoreExternalEvents(self) -> None:
         """The last value of the envelope holds from now on."""
@@ -218,13 +209,13 @@ class EnvelopeScheduler(Scheduler):
             if settled and self.the_response.between_steps:
                 acted = self._respond(self.the_response.adjust) or acted
             self._call_next_step(now_s, stepped and not acted)
-        if self._resubmits and self._done() and not self._registration_over:
-            self._registration_over = True
-            self.bs.notify_registration_finished()
+        if self._resubmits:
+            self.lifecycle.close(self._done())
 
     def _done(self) -> bool:
         """Whether all work is over: nothing waits, runs, is being killed, or is still to come."""
-        return not (self._more_jobs or len(self.queue) or self.cluster.running or self._killing or self._awaited)
+        jobs = self.lifecycle
+        return not (jobs.more_jobs or len(self.queue) or self.cluster.running or self._killing or jobs.awaits)
 
     # carrying out decisions ---------------------------------------------------------------------------------------
 
@@ -354,16 +345,15 @@ class EnvelopeScheduler(Scheduler):
             self._settled = at_rest or (self._steady and not waits)
             self._count_idle_step()
         hopeless = not cluster.unavailable or self.bs.no_more_external_events
-        if self._settled and at_rest and len(self.queue) and not self._more_jobs and hopeless:
+        if self._settled and at_rest and len(self.queue) and not self.lifecycle.more_jobs and hopeless:
             self._give_up()
         if self._settled or self._done():
             self._paused = not at_rest
             return
         self._paused = False
         call_s = injector.next_call_s(now_s)
-        if call_s is not None and call_s > now_s and call_s not in self._calls:
-            self._calls = {call for call in self._calls if call > now_s} | {call_s}
-            self.bs.wake_me_up_at(call_s)
+        if call_s is not None:
+            self.lifecycle.wake_at(call_s, now_s)
 
     def _count_idle_step(self) -> None:
         """Raise InputError if steps without end pass while nothing changes."""
@@ -376,10 +366,6 @@ class EnvelopeScheduler(Scheduler):
     def _give_up(self) -> None:
         assert self.injector is not None
         waiting = list(self.queue)
-        self.logger.warning(
-            "%d jobs can never run under the last cap of %s W: rejected (first: %s)",
-            len(waiting), self.injector.cap_w, waiting[0].job.id,
-        )  # fmt: skip
         for row in waiting:
             self.queue.remove(row)
-        self.bs.reject_jobs([row.job for row in waiting])
+        self.lifecycle.reject([row.job for row in waiting], f"as the last cap is {self.injector.cap_w} W")

@@ -12,7 +12,7 @@ from batwatt.scheduling.machine_groups import grouped
 from batwatt.systems.riskaware.strategy import MachineJob
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ManagedJob:
     """A job from its submission to its end, whatever it is called each time that it runs."""
 
@@ -23,10 +23,7 @@ class ManagedJob:
     hosts: int = 0
     """Where it runs; 0: it does not."""
     machine: int = -1
-    first_name: str = ""
-    """Its id when it was submitted first."""
     dying: bool = False
-    runs: int = 1
     early: bool = False
     """It had run before it was submitted."""
 

@@ -13,14 +13,15 @@ import math
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from batwatt.inputs.series.capacity import checked_capacity
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import RELEASE, REMAINDER
 from batwatt.scheduling.base import Job
-from batwatt.scheduling.capacity import CapacityScheduler
+from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
+from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.systems.riskaware.machines import Machine, ManagedJob, build_machines
 from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner
 from batwatt.units import LAG_S
@@ -37,19 +38,21 @@ class _Arrival(NamedTuple):
     submit_s: float
 
 
-class MachineScheduler(CapacityScheduler):
+Settings = TypeVar("Settings", bound=MachineOptions)
+
+
+class MachineScheduler(CapacityScheduler[Settings]):
     """Carries out what a planner says; subclasses make the planner."""
+
+    lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        self._works: dict[str, ManagedJob] = {}
         self._by_number: list[ManagedJob] = []
         self._arrived: list[_Arrival] = []
         self._ended: list[tuple[int, float]] = []
-        self._live = 0
         self._due: set[int] = set()
         self._switching: set[int] = set()
-        self._too_wide: list[str] = []
         self._dropped = 0
 
     @abstractmethod
@@ -75,54 +78,39 @@ class MachineScheduler(CapacityScheduler):
         }
         self.planner = self.make_planner(len(self.machines), self.cores)
 
-    def onJobSubmission(self, job: Job) -> None:
+    def arrived(self, job: Job) -> None:
         """Take note of a job; one that is wider than a machine can never run and is rejected."""
-        work = self._works.get(job.id)
-        if work is not None and work.runs > 1:
-            work.job = job  # one of our own, acknowledged
-            return
-        self._check_id(job)
-        if self._stopped:
-            self._give_up([job])
-            return
         if job.requested_resources > self.cores:
-            if not self._too_wide:
-                text = "job %s asks for %d cores but a machine has %d: rejected, like all that are wider"
-                self.logger.warning(text, job.id, job.requested_resources, self.cores)
-            self._too_wide.append(job.id)
-            self.bs.reject_jobs([job])
+            self.lifecycle.reject([job], f"as a machine has {self.cores} cores")
             return
-        release_s, length_s, run_s = self._described(job)
+        release_s, length_s, run_s = self.lengths.described(job)
         tie = self.planner.tie(job.id.partition("!")[2])
         self._arrived.append(_Arrival(release_s, tie, job, length_s, run_s, float(job.submit_time)))
 
     def onJobCompletion(self, job: Job) -> None:
         """Free its cores; submit it again if it was killed for its machine."""
-        work = self._works.pop(job.id)
+        work, killed = self.lifecycle.ended(job)
         machine = self.machines[work.machine]
         machine.free |= work.hosts
         work.hosts = 0
-        killed, work.dying = work.dying and job.job_state is Job.State.COMPLETED_KILLED, False
         if killed:
-            if not self._stopped:
+            if not self.stopped:
                 self._submit_again(work)
             return
         # also one that ended before it could be killed
         work.wanted = False
-        self._live -= 1
+        self.lifecycle.live -= 1
         self._ended.append((work.plan.number, self.bs.time()))
 
     def _submit_again(self, work: ManagedJob) -> None:
         """Register the job anew, whole."""
-        old = work.job
-        new_id = f"{work.first_name}#{work.runs}"
-        work.runs += 1
-        self._works[new_id] = work
         # what ran before it was submitted has a profile of what was left of it
-        before = RELEASE in (old.json_dict or {})
-        work.job = self._register(new_id, old, work.plan.length_s if before else None)
+        before = RELEASE in (work.job.json_dict or {})
+        profile = self.lengths.delay(work.job, work.plan.length_s) if before else None
+        work.job = self.lifecycle.attempt(work.job, profile)
+        self.lifecycle.states[work.job.id] = work
         if work.early and self.remainder_only:
-            self.bs.set_job_metadata(new_id, REMAINDER)
+            self.bs.set_job_metadata(work.job.id, REMAINDER)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state; a machine has when all of its hosts have."""
@@ -137,10 +125,8 @@ class MachineScheduler(CapacityScheduler):
             host = max(machine.hosts.bit_length(), host + 1)
 
     def onSimulationEnds(self) -> None:
-        """Tell how many jobs could never run, and what the planner noticed."""
-        if len(self._too_wide) > 1:
-            text = "%d jobs were wider than a machine (%d cores) and rejected"
-            self.logger.warning(text, len(self._too_wide), self.cores)
+        """Warn of jobs that could never run, and of what the planner noticed."""
+        super().onSimulationEnds()
         if self._dropped:
             text = "%d jobs from before the window found no room at its begin and were left out (as_published)"
             self.logger.warning(text, self._dropped)
@@ -150,7 +136,7 @@ class MachineScheduler(CapacityScheduler):
 
     def finished(self) -> bool:
         """See `CapacityScheduler`."""
-        return not (self._more_jobs or self._live or any(work.hosts for work in self._works.values()))
+        return self.lifecycle.finished and not any(work.hosts for work in self.lifecycle.states.values())
 
     # the planner ------------------------------------------------------------------------------------------------
 
@@ -172,12 +158,12 @@ class MachineScheduler(CapacityScheduler):
         self._arrived.clear()
         position = 0
         while True:
-            step_s = self._step_s()
+            step_s = self.step_s
             submit_s = arrived[position].submit_s if position < len(arrived) else math.inf
             time_s = min(step_s, submit_s)
             if time_s > now_s + LAG_S:
                 break
-            alive = self._step() if step_s == time_s else None
+            alive = self.step() if step_s == time_s else None
             batch: list[MachineJob] = []
             while position < len(arrived) and arrived[position].submit_s == time_s:
                 batch.append(self._take(arrived[position]))
@@ -193,8 +179,8 @@ class MachineScheduler(CapacityScheduler):
         """Reject what the planner will never start."""
         jobs = [self._by_number[number].job for number in dropped]
         for job in jobs:
-            del self._works[job.id]
-        self._live -= len(jobs)
+            del self.lifecycle.states[job.id]
+        self.lifecycle.live -= len(jobs)
         self._dropped += len(jobs)
         if jobs:
             self.bs.reject_jobs(jobs)
@@ -202,14 +188,14 @@ class MachineScheduler(CapacityScheduler):
     def _take(self, arrival: _Arrival) -> MachineJob:
         release_s, _, job, length_s, run_s, _ = arrival
         plan = MachineJob(len(self._by_number), release_s, length_s, run_s, job.requested_resources)
-        work = self._works[job.id] = ManagedJob(plan, job, first_name=job.id, early=run_s < length_s)
+        work = self.lifecycle.states[job.id] = ManagedJob(plan, job, early=run_s < length_s)
         self._by_number.append(work)
-        self._live += 1
+        self.lifecycle.live += 1
         return plan
 
     def _receive(self, decisions: list[int]) -> None:
         """What is told in one message, in order: a job may start, be killed and start again elsewhere."""
-        kills: list[Job] = []
+        kills: list[ManagedJob] = []
         works = self._by_number
         for number in decisions:
             if number >= 0:
@@ -217,16 +203,14 @@ class MachineScheduler(CapacityScheduler):
                 continue
             work = works[-1 - number]
             work.wanted = False
-            if work.hosts and not work.dying:
-                work.dying = True
-                kills.append(work.job)
+            if work.hosts:
+                kills.append(work)
         for number in dict.fromkeys(decisions):
             if number >= 0 and works[number].wanted:
                 place = self.planner.machine_of(number)
                 self.machines[place].queue.append(works[number])
                 self._due.add(place)
-        if kills:
-            self.bs.kill_jobs(kills)
+        self.lifecycle.kill(dict.fromkeys(kills))
 
     def _update_wanted(self) -> None:
         alive = set(self.planner.machines_alive())
@@ -287,24 +271,22 @@ class MachineScheduler(CapacityScheduler):
 
     def stop(self) -> None:
         """See `CapacityScheduler`."""
-        running = [work for work in self._works.values() if work.hosts and not work.dying]
-        for work in running:
-            work.dying = True
-        self._give_up(self._leave_waiting())
-        self._live = 0
-        if running:
-            self.bs.kill_jobs([work.job for work in running])
+        running = [work for work in self.lifecycle.states.values() if work.hosts]
+        self.lifecycle.give_up(self._leave_waiting())
+        self.lifecycle.live = 0
+        self.lifecycle.kill(running)
 
     def unrunnable(self) -> tuple[list[Job], str]:
         """See `CapacityScheduler`."""
         if self.planner.machines_alive():
             return [], ""
         waiting = self._leave_waiting()
-        self._live = len(self._works)
+        self.lifecycle.live = len(self.lifecycle.states)
         return waiting, "no machine is alive any more"
 
     def _leave_waiting(self) -> list[Job]:
         """Forget the jobs that wait."""
-        waiting = [work.job for work in self._works.values() if not work.hosts]
-        self._works = {name: work for name, work in self._works.items() if work.hosts}
+        states = self.lifecycle.states
+        waiting = [work.job for work in states.values() if not work.hosts]
+        self.lifecycle.states = {name: work for name, work in states.items() if work.hosts}
         return waiting

@@ -9,34 +9,42 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import DEPENDS, ESTIMATE, MEMORY, MIGRATED
 from batwatt.scheduling.base import Job
-from batwatt.scheduling.capacity import number_in
+from batwatt.scheduling.capacity import CapacityScheduler, VaryingOptions
 from batwatt.scheduling.fleet import Fleet, JobState, Places
-from batwatt.scheduling.fleet_scheduler import FleetScheduler
 from batwatt.scheduling.foresight import Foresight
+from batwatt.scheduling.hosts import Hosts
+from batwatt.scheduling.job_lengths import number_in
+from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.systems.varcap.dependencies import Dependencies
 from batwatt.systems.varcap.mapping import Components
 from batwatt.systems.varcap.migration import leaving, move
 from batwatt.systems.varcap.terminations import Termination
 from batwatt.units import LAG_S
 
+Settings = TypeVar("Settings", bound=VaryingOptions)
+UNFIT = "for want of machines or memory"
+ORPHANS = "as they depend on jobs that did not complete"
 
-class VaryingScheduler(FleetScheduler):
+
+class VaryingScheduler(CapacityScheduler[Settings]):
     """Starts, kills and moves jobs on machines that come and go; subclasses give the parts and what is known."""
+
+    lifecycle: JobLifecycle[JobState]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
+        self._count = 0
         self._to_move: list[JobState] = []
         self._freed = True
-        self._orphans: list[str] = []
         self._waiting_for = Dependencies()
-        self._checked = int(max(value for _, value in self._steps))
+        self._checked = int(max(value for _, value in self.steps))
 
     @abstractmethod
     def make_parts(self, machines: int) -> Components:
@@ -56,20 +64,22 @@ class VaryingScheduler(FleetScheduler):
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
-    def make_fleet(self, machines: int, cores: int) -> Fleet:
-        """See `FleetScheduler`; the parts are made for them, too."""
+    def onSimulationBegins(self) -> None:
+        """The machines are known, and the parts are made for them."""
+        super().onSimulationBegins()
+        self.hosts = Hosts.of(self.bs, self.settings.switch, self.capacity)
+        machines = len(self.hosts)
         self.parts = self.make_parts(machines)
         memory = self.settings.machine_memory
-        fleet = Fleet(machines, cores, np.inf if memory is None else memory, self.parts.mapping.stable)
-        fleet.foresight = Foresight(self.parts.forecast)
-        return fleet
+        self.fleet = Fleet(machines, self.hosts.cores, np.inf if memory is None else memory, self.parts.mapping.stable)
+        self.fleet.foresight = Foresight(self.parts.forecast)
 
     def arrived(self, job: Job) -> None:
         """A job waits, unless it can never run."""
-        task = self._task(job)
-        self._by_id[job.id] = task
-        self._live += 1
-        if self._can_ever_run(task, self._most()):
+        task = self.job_state(job)
+        self.lifecycle.states[job.id] = task
+        self.lifecycle.live += 1
+        if self._can_ever_run(task, self.most_machines()):
             depends = (job.json_dict or {}).get(DEPENDS) or ()
             if not self._waiting_for.submitted(task, depends):
                 self._reject([], [task])
@@ -78,9 +88,10 @@ class VaryingScheduler(FleetScheduler):
         else:
             self._reject([task])
 
-    def _task(self, job: Job) -> JobState:
+    def job_state(self, job: Job) -> JobState:
+        """What is tracked of a job that arrives. Raises InputError."""
         raw = job.json_dict or {}
-        _, length_s, run_s = self._described(job)
+        _, length_s, run_s = self.lengths.described(job)
         estimate_s = number_in(raw, ESTIMATE, length_s, job.id, zero=False)
         cpus = job.requested_resources
         machines = self.to_itself(cpus)
@@ -106,9 +117,8 @@ class VaryingScheduler(FleetScheduler):
 
     def onJobCompletion(self, job: Job) -> None:
         """A run has ended: the job is done, goes on elsewhere, or waits again."""
-        task = self._ended(job)
-        killed, task.dying = task.dying and job.job_state is Job.State.COMPLETED_KILLED, False
-        if killed and not self._stopped:
+        task, killed = self.lifecycle.ended(job)
+        if killed and not self.stopped:
             self._again(task)
             return
         if len(task.places):
@@ -121,25 +131,23 @@ class VaryingScheduler(FleetScheduler):
 
     def _again(self, task: JobState) -> None:
         """Submit a job anew, whole or, if it was moved, what is left of it."""
-        new_id = f"{task.name}#{task.attempt}"
-        task.attempt += 1
-        self._by_id[new_id] = task
         whole = task.left_s == task.length_s
         if not task.moving:
             task.left_s = task.length_s
         # its profile is that of what was left when the last part began
-        known = whole and task.length_s == self._run_s(task.job)
-        task.job = self._register(new_id, task.job, None if known else task.left_s)
+        known = whole and task.length_s == self.lengths.run_s(task.job)
+        task.job = self.lifecycle.attempt(task.job, None if known else self.lengths.delay(task.job, task.left_s))
+        self.lifecycle.states[task.job.id] = task
         if not task.moving:
             now_s = self.bs.time()
             task.rank = self.rank(task.submit_s, now_s, again=True)
-            if self._can_ever_run(task, self._most()):
+            if self._can_ever_run(task, self.most_machines()):
                 self._wait(task)
             else:
                 self._reject([task])
 
     def _done(self, task: JobState, success: bool) -> None:
-        self._live -= 1
+        self.lifecycle.live -= 1
         others = self._waiting_for.ended(task, success)
         if success:
             for other in others:
@@ -162,37 +170,28 @@ class VaryingScheduler(FleetScheduler):
         for task in ready:
             self._wait(task)
 
-    def onSimulationEnds(self) -> None:
-        """Tell how many jobs could never run."""
-        for names, why in (
-            (self._never, "could never run, for want of machines or memory"),
-            (self._orphans, "depend on jobs that did not complete"),
-        ):
-            if names:
-                self.logger.warning("%d jobs %s: rejected (first: %s)", len(names), why, names[0])
-
     # steps ------------------------------------------------------------------------------------------------------
 
     def process_events(self, now_s: float) -> None:
         """See `CapacityScheduler`."""
-        if self._pending and self.parts.migrates:
+        if self.lifecycle.pending and self.parts.migrates:
             return  # what moves has left one place and not come to the other
         self._start_moved()
         alive = None
-        while self._step_s() <= now_s + LAG_S:
-            alive = self._step()
+        while self.step_s <= now_s + LAG_S:
+            alive = self.step()
         if alive is not None:
-            self._change(alive, now_s)
+            self.change(alive, now_s)
         if self.fleet.foresight.look(now_s, alive is not None, self.fleet.until_s):
             self._freed = True
 
-    def _change(self, alive: int, now_s: float) -> None:
+    def change(self, alive: int, now_s: float) -> None:
         """So many machines may be in service from now on."""
         fleet, mapping = self.fleet, self.parts.mapping
         self._freed = True
         if fleet.serving < alive:
             back = np.flatnonzero(~fleet.in_service)[: alive - fleet.serving]
-            self._serve(back, True)
+            self.hosts.serve(fleet, back, True)
         elif fleet.serving > alive:
             termination = self.parts.termination
             for lowest in (mapping.stable, 0):
@@ -204,7 +203,7 @@ class VaryingScheduler(FleetScheduler):
                     else:
                         self._terminate(termination, lowest, alive, now_s)
         mapping.follow(alive)
-        most = self._most()
+        most = self.most_machines()
         if most < self._checked:
             # what arrives is checked when it does
             self._checked = most
@@ -229,7 +228,7 @@ class VaryingScheduler(FleetScheduler):
                 leaving = leaving[leaving >= lowest][: fleet.serving - alive]
             for task in victims:
                 fleet.remove(task)
-            self._kill(victims)
+            self.lifecycle.kill(victims)
             self._leave(leaving)
 
     def _migrate(self, excess: int, now_s: float) -> None:
@@ -242,20 +241,11 @@ class VaryingScheduler(FleetScheduler):
             task.moving = True
             self._to_move.append(task)
             self.bs.set_job_metadata(task.job.id, MIGRATED)
-        self._kill(moves.killed + moves.moved)
-
-    def _kill(self, tasks: list[JobState]) -> None:
-        """Kill runs that the fleet tracks no more."""
-        running = [task for task in tasks if not task.dying]
-        for task in running:
-            task.dying = True
-        self._pending += len(running)
-        if running:
-            self.bs.kill_jobs([task.job for task in running])
+        self.lifecycle.kill(moves.killed + moves.moved)
 
     def _leave(self, machines: Places) -> None:
         if len(machines):
-            self._serve(machines, False)
+            self.hosts.serve(self.fleet, machines, False)
 
     def _can_ever_run(self, task: JobState, most: int) -> bool:
         mapping, each = self.parts.mapping, self.fleet.memory_each
@@ -266,7 +256,7 @@ class VaryingScheduler(FleetScheduler):
 
     def apply(self) -> None:
         """Switch, go on with what was moved, and start what can start."""
-        if self._pending:
+        if self.lifecycle.pending:
             return
         now_s = self.bs.time()
         for hosts, state in self.hosts.switches(self.fleet):
@@ -277,7 +267,7 @@ class VaryingScheduler(FleetScheduler):
         def start(task: JobState, places: Places) -> None:
             task.part_s = now_s
             self.fleet.add(task, places, now_s)
-            self._execute(task)
+            self.execute(task)
 
         for queue, where in zip(mapping.queues, mapping.ranges, strict=True):
             queue.fill(self.fleet, now_s, where, start, self._freed)
@@ -285,14 +275,15 @@ class VaryingScheduler(FleetScheduler):
 
     def _start_moved(self) -> None:
         """Go on with what was moved, once all that was killed for it has ended."""
-        if self._pending:
+        if self.lifecycle.pending:
             return
         for task in self._to_move:
             task.moving = False
-            self._execute(task)
+            self.execute(task)
         self._to_move.clear()
 
-    def _execute(self, task: JobState) -> None:
+    def execute(self, task: JobState) -> None:
+        """Start a job on the machines that the fleet has for it."""
         task.job.allocation = HostSet(self.hosts.take(task, self.fleet))
         self.bs.execute_job(task.job)
 
@@ -304,21 +295,19 @@ class VaryingScheduler(FleetScheduler):
     def _reject(self, unfit: list[JobState], orphans: Sequence[JobState] = ()) -> None:
         """Refuse jobs that can never run, and those that wait for them or for others that did not complete."""
         never = {task.number for task in unfit}
-        todo, refused = deque([*unfit, *orphans]), []
+        todo = deque([*unfit, *orphans])
+        refused: list[JobState] = []
         while todo:
             task = todo.popleft()
             if task.refused:
                 continue
             task.refused = True
             refused.append(task)
-            (self._never if task.number in never else self._orphans).append(task.name)
-            del self._by_id[task.job.id]
-            if task.attempt > 1 and self.bs.ack_of_dynamic_jobs:
-                self._refused_again.add(task.job.id)
+            del self.lifecycle.states[task.job.id]
             todo.extend(self._waiting_for.ended(task, success=False))
-        self._live -= len(refused)
-        if refused:
-            self.bs.reject_jobs([task.job for task in refused])
+        self.lifecycle.live -= len(refused)
+        for task in refused:
+            self.lifecycle.reject([task.job], UNFIT if task.number in never else ORPHANS)
 
     def _all_waiting(self) -> list[JobState]:
         queues = [task for queue in self.parts.mapping.queues for task in queue.drop(lambda task: True)]
@@ -332,21 +321,21 @@ class VaryingScheduler(FleetScheduler):
             task.moving = False
         self._to_move.clear()
         for task in waiting:
-            del self._by_id[task.job.id]
+            del self.lifecycle.states[task.job.id]
             if len(task.places):
                 self.fleet.remove(task)
-        self._give_up(task.job for task in waiting)
-        self._live -= len(waiting)
-        self._kill(running)
+        self.lifecycle.give_up(task.job for task in waiting)
+        self.lifecycle.live -= len(waiting)
+        self.lifecycle.kill(running)
 
     def unrunnable(self) -> tuple[list[Job], str]:
         """See `CapacityScheduler`."""
-        if self.fleet.tasks or self._pending or self._to_move or any(self._waiting()):
+        if self.fleet.tasks or self.lifecycle.pending or self._to_move or any(self._waiting()):
             return [], ""
         cyclic = self._waiting_for.leave()
         for task in cyclic:
-            del self._by_id[task.job.id]
-        self._live -= len(cyclic)
+            del self.lifecycle.states[task.job.id]
+        self.lifecycle.live -= len(cyclic)
         return [task.job for task in cyclic], "they wait for each other in a circle"
 
     def _waiting(self) -> Iterable[JobState]:

@@ -1,0 +1,180 @@
+"""What schedulers have in common in their dealings with Batsim about jobs, however they decide.
+
+1. Attempts: what runs for job `w0!3` after its first run is registered as `w0!3#1`, `w0!3#2`, ...; no id of a workload
+   ends so.
+2. Acknowledgements: Batsim may submit such a job to the scheduler that registered it; that is no arrival.
+3. Kills: the end of a run that was killed comes later, and it may have ended by itself before.
+4. Wake-ups: a time is asked for once, and only while it is to come.
+5. End of registration: reported once, when no job is to come and none is left.
+6. Jobs that can never run are rejected, and reported by cause at the end: how many, and the first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from logging import Logger
+from typing import Any, Generic, Protocol, TypeVar
+
+from batsim.batsim import Job
+
+from batwatt.errors import InputError
+from batwatt.model.workload import ATTEMPT, WINDOW_OVER
+
+
+class Managed(Protocol):
+    """What a scheduler tracks of a job: what Batsim calls it now, and whether its run is being killed."""
+
+    job: Job
+    dying: bool
+
+
+State = TypeVar("State", bound=Managed)
+_MANY = 1000
+"""From so many wake-ups on, those that are over are forgotten."""
+
+
+class JobLifecycle(Generic[State]):
+    """The jobs of a simulation between Batsim and a scheduler.
+
+    `states`: what the scheduler tracks of them, by the id of the present run; `more_jobs`: the workload is not over;
+    `live`: how many jobs are neither over nor rejected, as the scheduler counts; `pending`: kills whose ends are to
+    come.
+    """
+
+    def __init__(self) -> None:
+        self.more_jobs = True
+        self.live = self.pending = 0
+        self.states: dict[str, State] = {}
+        self._calls: set[float] = set()
+        self._closed = False
+        self._names: dict[str, str] = {}
+        self._attempts: dict[str, int] = {}
+        self._awaited: set[str] = set()
+        self._unrunnable: dict[str, list[str]] = {}
+
+    def begin(self, bs: Any, needs_dynamic_jobs: bool) -> None:
+        """The simulation begins; InputError if jobs cannot be submitted again though they must be."""
+        self.bs = bs
+        if not needs_dynamic_jobs:
+            return
+        if not bs.dynamic_job_registration_enabled:
+            problem = "jobs are submitted again, for which Batsim needs --enable-dynamic-jobs"
+            raise InputError("Batsim", problem, "start it so, with --enable-profile-reuse")
+        if not bs.batconf.get("profile-reuse-enabled", True):
+            raise InputError("Batsim", "jobs that are killed need their profiles again", "add --enable-profile-reuse")
+
+    @property
+    def finished(self) -> bool:
+        """Whether no job is left or to come."""
+        return not (self.more_jobs or self.live)
+
+    # attempts ---------------------------------------------------------------------------------------------------
+
+    def name_of(self, job: Job) -> str:
+        """The id of a job when it was submitted first."""
+        return self._names.get(job.id, job.id)
+
+    def next_id(self, old: Job) -> str:
+        """The id that the next run of a job will have."""
+        name = self.name_of(old)
+        return f"{name}#{self._attempts.get(name, 0) + 1}"
+
+    def attempt(self, old: Job, profile: str | None = None, walltime_s: float | None = None) -> Job:
+        """Register the next run of a job, by default with the profile and the walltime of its last one."""
+        name, new_id = self.name_of(old), self.next_id(old)
+        self._attempts[name] = self._attempts.get(name, 0) + 1
+        walltime_s = old.requested_time if walltime_s is None else walltime_s
+        job = self.bs.register_job(new_id, old.requested_resources, walltime_s, profile or old.profile)
+        self._names[job.id] = name
+        if self.bs.ack_of_dynamic_jobs:
+            self._awaited.add(job.id)
+        return job
+
+    def acknowledged(self, job: Job) -> bool:
+        """Whether a submission is but the acknowledgement of an attempt."""
+        if job.id not in self._awaited:
+            return False
+        self._awaited.discard(job.id)
+        if job.id in self.states:
+            self.states[job.id].job = job
+        return True
+
+    @property
+    def awaits(self) -> bool:
+        """Whether an acknowledgement is to come."""
+        return bool(self._awaited)
+
+    @staticmethod
+    def check_id(job: Job) -> None:
+        """Raise InputError if a job of the workload is called like an attempt."""
+        if ATTEMPT.search(job.id):
+            problem = f"the id {job.id!r} ends like those of jobs that are submitted again"
+            raise InputError("workload", problem, "let no id end in # and a number")
+
+    # ends -------------------------------------------------------------------------------------------------------
+
+    def kill(self, states: Iterable[State]) -> None:
+        """Kill runs, but for those that are being killed."""
+        running = [state for state in states if not state.dying]
+        for state in running:
+            state.dying = True
+        self.pending += len(running)
+        if running:
+            self.bs.kill_jobs([state.job for state in running])
+
+    def ended(self, job: Job) -> tuple[State, bool]:
+        """The state of a run that has ended, and whether the scheduler killed it."""
+        state = self.states.pop(job.id)
+        killed = state.dying and job.job_state is Job.State.COMPLETED_KILLED
+        if state.dying:
+            self.pending -= 1
+            state.dying = False
+        else:
+            # nobody asks for it again, and a long simulation has many; a kill is reported once more
+            del self.bs.jobs[job.id]
+        return state, killed
+
+    def killed(self, jobs: Iterable[Job]) -> None:
+        """Their ends were reported before; now nobody asks for them again."""
+        for job in jobs:
+            if job.id not in self.states:
+                self.bs.jobs.pop(job.id, None)
+
+    # times ------------------------------------------------------------------------------------------------------
+
+    def wake_at(self, time_s: float, now_s: float) -> None:
+        """Be woken at a time, unless it is over or has been asked for."""
+        if now_s < time_s < math.inf and time_s not in self._calls:
+            if len(self._calls) >= _MANY:
+                self._calls = {call_s for call_s in self._calls if call_s > now_s}
+            self._calls.add(time_s)
+            self.bs.wake_me_up_at(time_s)
+
+    def close(self, finished: bool) -> None:
+        """Report the end of registration if all work is over."""
+        if finished and not self._closed:
+            self._closed = True
+            self.bs.notify_registration_finished()
+
+    # rejections -------------------------------------------------------------------------------------------------
+
+    def reject(self, jobs: Iterable[Job], why: str) -> None:
+        """Reject jobs that can never run; `why` completes the sentence "3 jobs can never run, ..."."""
+        refused = list(jobs)
+        if refused:
+            self._unrunnable.setdefault(why, []).extend(self.name_of(job) for job in refused)
+            self.bs.reject_jobs(refused)
+
+    def give_up(self, jobs: Iterable[Job]) -> None:
+        """Reject jobs that wait when the window is over."""
+        waiting = list(jobs)
+        for job in waiting:
+            self.bs.set_job_metadata(job.id, WINDOW_OVER)
+        if waiting:
+            self.bs.reject_jobs(waiting)
+
+    def report(self, logger: Logger) -> None:
+        """Warn of the jobs that could never run."""
+        for why, names in self._unrunnable.items():
+            logger.warning("%d jobs can never run, %s: rejected (first: %s)", len(names), why, names[0])

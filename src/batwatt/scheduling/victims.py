@@ -1,0 +1,136 @@
+"""What becomes of a job that is killed for power or for its machine: parts of the kind `victim` (docs/victims.md).
+
+A run that is killed has lasted `ran_s` s, the first `recovery_s` of which it recovered what was saved before. A rule says
+how much useful work is saved by then; the next run recovers for R s if anything is, and does the rest:
+
+    next run = R + length - saved       with saved > 0
+    next run = length                   without
+
+The cost C of writing a checkpoint is paid at the end of the run that is killed, so the scheduler is taken to know of a
+kill C s before it comes (as the grace time of a preemption in Slurm, or the notice before a spot machine goes): these
+s do no useful work. Neither do the R s. All lengths are in s at a job's nominal speed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from batwatt.model.workload import CHECKPOINTED, MIGRATED, overhead
+from batwatt.scheduling.registry import register
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A run that is killed; all in s.
+
+    `length_s` is the useful work of the whole job, `done_s` what it had done when this run began, of which
+    `recovery_s` were spent on recovering it; the run has lasted `ran_s` altogether.
+    """
+
+    length_s: float
+    done_s: float
+    recovery_s: float
+    ran_s: float
+
+    @property
+    def progress_s(self) -> float:
+        """Useful work so far, s."""
+        return min(self.length_s, self.done_s + max(0.0, self.ran_s - self.recovery_s))
+
+
+class VictimRule(ABC):
+    """Says how much of a victim's work is saved, and what that costs."""
+
+    name: ClassVar[str] = ""
+    tag: ClassVar[str] = CHECKPOINTED
+    """Metadata of a run whose work is saved."""
+    checkpoint_s: float = 0.0
+    """C: the last s of a killed run, in which it wrote what is saved."""
+    recovery_s: float = 0.0
+    """R: the first s of a run that goes on with what was saved."""
+
+    @abstractmethod
+    def saved_s(self, victim: Victim) -> float | None:
+        """Useful work in s that is not to be done again, 0 for none; None: the job is not submitted again."""
+
+
+@dataclass(frozen=True, slots=True)
+class NextRun:
+    """What becomes of a victim: the work that is saved and the recovery of the next run in s, and both runs' metadata."""
+
+    length_s: float
+    saved_s: float = 0.0
+    recovery_s: float = 0.0
+    killed: str = ""
+    again: str = ""
+
+    @property
+    def run_s(self) -> float:
+        """How long the next run takes, s."""
+        return self.recovery_s + self.length_s - self.saved_s
+
+
+def next_run(rule: VictimRule, victim: Victim) -> NextRun | None:
+    """The next run of a victim under a rule; None if there is none."""
+    saved_s = rule.saved_s(victim)
+    if saved_s is None:
+        return None
+    # Batsim reports times to the microsecond
+    saved_s = min(round(saved_s, 6), victim.length_s)
+    if saved_s <= 0.0:
+        return NextRun(victim.length_s)
+    lost_s = min(victim.ran_s, victim.recovery_s + rule.checkpoint_s)
+    killed = rule.tag + overhead(lost_s) if saved_s > victim.done_s else ""
+    return NextRun(victim.length_s, saved_s, rule.recovery_s, killed, overhead(rule.recovery_s).strip())
+
+
+@register("victim", "lose", "drop")
+class Lose(VictimRule):
+    """The job is lost: it is not submitted again."""
+
+    def saved_s(self, victim: Victim) -> float | None:
+        """None."""
+        return None
+
+
+@register("victim", "resubmit")
+class Resubmit(VictimRule):
+    """The job is submitted again, and begins from zero."""
+
+    def saved_s(self, victim: Victim) -> float | None:
+        """0."""
+        return 0.0
+
+
+@register("victim", "checkpoint")
+class Checkpoint(VictimRule):
+    """The job writes a checkpoint in its last C s, is submitted again, and recovers for R s."""
+
+    def __init__(self, checkpoint_s: float = 60.0, recovery_s: float = 60.0) -> None:
+        for name, value in (("checkpoint_s", checkpoint_s), ("recovery_s", recovery_s)):
+            if not 0.0 <= value <= 1e9:
+                raise ValueError(f"{name} must be from 0 to 1e9 s, got {value!r}")
+        self.checkpoint_s, self.recovery_s = float(checkpoint_s), float(recovery_s)
+
+    def saved_s(self, victim: Victim) -> float | None:
+        """All but the last C s; if the run was too short to write another one, what it began with."""
+        ran_s = victim.ran_s - victim.recovery_s
+        return victim.done_s if ran_s < self.checkpoint_s else victim.progress_s - self.checkpoint_s
+
+
+@register("victim", "migrate")
+class Migrate(VictimRule):
+    """The job keeps all that it has done, and goes on elsewhere after `cost_s` s, as soon as there is room."""
+
+    tag = MIGRATED
+
+    def __init__(self, cost_s: float = 0.0) -> None:
+        if not 0.0 <= cost_s <= 1e9:
+            raise ValueError(f"cost_s must be from 0 to 1e9 s, got {cost_s!r}")
+        self.recovery_s = float(cost_s)
+
+    def saved_s(self, victim: Victim) -> float | None:
+        """All of it."""
+        return victim.progress_s
