@@ -177,4 +177,5 @@ class JobLifecycle(Generic[State]):
     def report(self, logger: Logger) -> None:
         """Warn of the jobs that could never run."""
         for why, names in self._unrunnable.items():
-            logger.warning("%d jobs can never run, %s: rejected (first: %s)", len(names), why, names[0])
+            jobs = "1 job" if len(names) == 1 else f"{len(names)} jobs"
+            logger.warning("%s can never run, %s: rejected (first: %s)", jobs, why, names[0])

@@ -1,6 +1,6 @@
 """What becomes of a job that is killed for power or for its machine: parts of the kind `victim` (docs/victims.md).
 
-A run that is killed has lasted `ran_s` s, the first `recovery_s` of which it recovered what was saved before. A rule says
+A run that is killed has lasted `ran_s` s, the first `recovery_s` of them to recover what was saved before. A rule says
 how much useful work is saved by then; the next run recovers for R s if anything is, and does the rest:
 
     next run = R + length - saved       with saved > 0
@@ -58,7 +58,7 @@ class VictimRule(ABC):
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """What becomes of a victim: the work that is saved and the recovery of the next run in s, and both runs' metadata."""
+    """What becomes of a victim: work saved and recovery of the next run, in s, and the metadata of both runs."""
 
     length_s: float
     saved_s: float = 0.0

@@ -78,8 +78,8 @@ def test_a_circle_is_told_as_such(caplog):
 
 def test_orphans_are_told_apart(caplog):
     scheduler("a 0 10 9", "b 0 10 1 depends_on=a", machines=2)
-    assert "1 jobs can never run, for want of machines or memory: rejected (first: w0!a)" in caplog.text
-    assert "1 jobs can never run, as they depend on jobs that did not complete: rejected (first: w0!b)" in caplog.text
+    assert "1 job can never run, for want of machines or memory: rejected (first: w0!a)" in caplog.text
+    assert "1 job can never run, as they depend on jobs that did not complete: rejected (first: w0!b)" in caplog.text
 
 
 def test_migration_terminates_as_told():

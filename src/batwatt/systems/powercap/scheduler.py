@@ -121,7 +121,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
     def onJobSubmission(self, job: Job) -> None:
         """Queue a job; one wider than the platform can never run and is rejected."""
         if job.requested_resources > self.cluster.count:
-            self.lifecycle.reject([job], f"as the platform has {self.cluster.count} hosts")
+            self.lifecycle.reject([job], f"wider than the platform of {self.cluster.count} hosts")
             return
         self.lifecycle.acknowledged(job)
         self.queue.add(job)
@@ -368,4 +368,4 @@ class EnvelopeScheduler(Scheduler[Settings]):
         waiting = list(self.queue)
         for row in waiting:
             self.queue.remove(row)
-        self.lifecycle.reject([row.job for row in waiting], f"as the last cap is {self.injector.cap_w} W")
+        self.lifecycle.reject([row.job for row in waiting], f"under the last cap of {self.injector.cap_w} W")

@@ -81,7 +81,7 @@ class MachineScheduler(CapacityScheduler[Settings]):
     def arrived(self, job: Job) -> None:
         """Take note of a job; one that is wider than a machine can never run and is rejected."""
         if job.requested_resources > self.cores:
-            self.lifecycle.reject([job], f"as a machine has {self.cores} cores")
+            self.lifecycle.reject([job], f"wider than a machine of {self.cores} cores")
             return
         release_s, length_s, run_s = self.lengths.described(job)
         tie = self.planner.tie(job.id.partition("!")[2])
