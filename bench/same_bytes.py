@@ -70,8 +70,8 @@ def _powercap() -> Iterator[Command]:
     for order in ("asc", "asc_size", "asc_walltime", "desc", "desc_size", "desc_walltime", "fcfs", "lcfs"):
         yield _run(f"powercap {order}", *power, options={"order": order})
     for more in (
-        {"on_kill": "resubmit"},
-        {"response": "frugal", "forecast_steps": 4, "forecast_error": 0.2, "on_kill": "resubmit"},
+        {"victim": "resubmit"},
+        {"response": "frugal", "forecast_steps": 4, "forecast_error": 0.2, "victim": "resubmit"},
         {"work_estimate": "learned"},
         {"work_estimate": "exact"},
     ):

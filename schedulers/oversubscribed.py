@@ -65,15 +65,6 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         """Nothing is known of run times."""
         return math.inf, False
 
-    def nominal_s(self, job: Job) -> float:
-        """How long a job runs at the nominal speed, in s."""
-        profile = parse_profile(job.profile_dict, f"profile {job.profile}")
-        flops = profile.per_host_flops if isinstance(profile, Parallel) else None
-        if flops is None:
-            problem = f"job {job.id}: no speed changes how long {job.profile_dict.get('type')!r} takes as it should"
-            raise InputError("workload", problem, "give it a delay, or parallel_homogeneous flops")
-        return flops / self._nominal_flops
-
     def most_machines(self) -> int:
         """All machines are always in service."""
         return len(self.fleet)
@@ -90,7 +81,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         host = platform.hosts[0]
         self._nominal_flops = host.pstates[host.initial_pstate].speed_flops
         super().onSimulationBegins()
-        self.lengths = JobLengths(self.bs, self.nominal_s)
+        self.lengths = JobLengths(self.bs, self._nominal_flops)
         if self.steps[-1][1] == 0.0 and self.settings.until_s is None:
             problem = "ends with 0 machines, under which nothing that runs ever ends"
             raise InputError(self.capacity.source, problem, "let it end with more, or give --window")
@@ -117,6 +108,10 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         use = (job.json_dict or {}).get(USE, self.settings.use)
         if isinstance(use, bool) or not isinstance(use, int | float) or not 0.0 < use <= 1.0:
             raise InputError("workload", f"job {job.id}: {USE} must be in ]0, 1], got {use!r}", "correct it")
+        profile = parse_profile(job.profile_dict, f"profile {job.profile}")
+        if not (isinstance(profile, Parallel) and profile.per_host_flops is not None):
+            problem = f"job {job.id}: no speed changes how long {job.profile_dict.get('type')!r} takes as it should"
+            raise InputError("workload", problem, "give it a delay, or parallel_homogeneous flops")
         task = super().job_state(job)
         self._use[task.number] = float(use)
         return task

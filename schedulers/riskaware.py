@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from batwatt.scheduling.capacity import MachineOptions
-from batwatt.scheduling.registry import find
+from batwatt.scheduling.options import VICTIM, PartChoice
+from batwatt.scheduling.registry import find, make
 from batwatt.systems.riskaware import strategies  # noqa: F401  (registers its parts)
 from batwatt.systems.riskaware.scheduler import MachineScheduler
 from batwatt.systems.riskaware.strategy import MachinePlanner, Site
@@ -22,6 +23,7 @@ class RiskawareOptions(MachineOptions):
     """Options of the scheduler `riskaware`; the defaults are those of the authors' experiments (docs/riskaware.md)."""
 
     strategy: str = Field("packed-target-asap", description="where jobs go, and which machines are switched off first")
+    victim: PartChoice = Field("resubmit", description=VICTIM)
     seed: int = Field(0, ge=0, description="seed of first-fit-unaware's choice of machines, a whole number >= 0")
     always: int | None = Field(
         None, ge=0, le=MANY, description="machines that are always alive (M-); by default the least of the capacity"
@@ -78,6 +80,7 @@ class Riskaware(MachineScheduler[RiskawareOptions]):
         super().__init__(options)
         # a wrong name is an error before anything runs
         self._strategy = find("strategy", self.settings.strategy)
+        self.victim = make("victim", self.settings.victim)
 
     @property
     def remainder_only(self) -> bool:
@@ -86,5 +89,7 @@ class Riskaware(MachineScheduler[RiskawareOptions]):
 
     def make_planner(self, machines: int, cores: int) -> MachinePlanner:
         """The planner of the chosen strategy."""
-        planner: MachinePlanner = self._strategy.for_site(Site(machines, cores, self.capacity, self.settings))
+        site = Site(machines, cores, self.capacity, self.settings)
+        planner: MachinePlanner = self._strategy.for_site(site)
+        planner.victim = self.victim
         return planner

@@ -13,7 +13,7 @@ from batwatt.errors import InputError
 from batwatt.model.workload import LONG_S
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.foresight import CapacityForecast, ForecastError
-from batwatt.scheduling.options import PartChoice
+from batwatt.scheduling.options import VICTIM, PartChoice
 from batwatt.scheduling.orders import Fcfs, Order, Wfp
 from batwatt.scheduling.registry import make
 from batwatt.systems.varcap.mapping import Base, Components, JobSizeOrder, LongShort, MappingPolicy, TwoMode
@@ -50,6 +50,7 @@ class VarcapOptions(VaryingOptions):
         None, description="what a job that does not fit does to later ones; by default greedy, for wfp easy"
     )
     nodes: Literal["shared", "dedicated"] = Field("shared", description="whether a job has its machines to itself")
+    victim: PartChoice = Field("resubmit", description=VICTIM)
     requeue: Literal["submission", "end"] = Field(
         "submission", description="where a terminated job waits: by its first submission, or behind all others"
     )
@@ -102,6 +103,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         usual = {"base": "random", "migration": "lww"}.get(chosen.scheduler, "order")
         self._order: Order = make("order", chosen.order or "fcfs")
         self._termination: Termination = make("termination", chosen.termination or usual)
+        self.victim = make("victim", chosen.victim)
 
     def make_parts(self, machines: int) -> Components:
         """The chosen scheduler, termination and forecast."""

@@ -34,7 +34,7 @@ def key(small, **changes) -> str:
 @pytest.mark.parametrize(
     "change",
     [
-        {"options": {"response": "none", "on_kill": "resubmit"}},
+        {"options": {"response": "none", "victim": "resubmit"}},
         {"options": {"response": "none", "work_estimate": "exact"}},
         {"workloads": ["w/b.json"]},
         {"envelopes": ["other.csv"]},

@@ -20,7 +20,7 @@ OPTIONS = {
     "wrong type": ('{"response": 5}', "option 'response': 5 is not the name of a response"),
     "no name": ('{"placement": {}}', "option 'placement': {} is not the name"),
     "unknown parameter": ('{"placement": {"name": "easy", "depth": 3}}', "'depth'"),
-    "on_kill": ('{"on_kill": "requeue"}', 'is not one of "drop", "resubmit"'),
+    "victim": ('{"victim": "requeue"}', "no victim 'requeue'; known: checkpoint, lose"),
     "work_estimate": ('{"work_estimate": 1}', '1 is not one of "walltime", "learned", "exact"'),
     "envelope number": ('{"envelope": 5}', "option 'envelope': 5"),
     "envelope empty": ('{"envelope": ""}', "option 'envelope'"),

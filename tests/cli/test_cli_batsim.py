@@ -187,6 +187,6 @@ def test_the_parts_of_a_file(house):
     )
     at = lines.index("schedulers")
     assert lines[at + 1].split(None, 1) == ["Mine", "Picky jobs first."]
-    assert any(line.startswith("on_kill ") for line in lines[lines.index("options") :])
+    assert any(line.startswith("victim ") for line in lines[lines.index("options") :])
     assert house.batwatt("policies", house.folder / "none.py").line.endswith("names: `batwatt policies`")
     assert "defines no scheduler, order" in house.batwatt("policies", house.write("x.py", "y = 1\n")).line

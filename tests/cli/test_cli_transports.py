@@ -12,7 +12,7 @@ from cli_house import CSV, ROOT, SMALL
 
 OPTIONS = {
     "paper": {"order": "slowdown", "placement": "easy", "response": "hfld"},
-    "resubmit": {"order": "asc", "placement": "first-fit", "response": "idfs", "on_kill": "resubmit"},
+    "resubmit": {"order": "asc", "placement": "first-fit", "response": "idfs", "victim": "resubmit"},
     "balanced": {"order": "fcfs", "placement": "easy", "response": "iasb", "work_estimate": "exact"},
 }
 

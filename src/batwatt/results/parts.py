@@ -11,6 +11,9 @@ that was saved to the one that completes, and each that was killed is one of its
 took is *overhead* (metadata `CHECKPOINT`, `RECOVERY`): no run of the job, whatever its state. A *suspended* run
 (metadata `SUSPENDED`) is one that was saved without a checkpoint, and so is each piece that completed but for the last
 (metadata `PIECE`).
+
+Behind any of these, or alone, metadata may have `OVERHEAD`: so many s of the run were no work, as the job wrote a
+checkpoint or recovered. The work of the run is less in that ratio.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, MIGRATED, PIECE, RECOVERY, SUSPENDED
+from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, MIGRATED, OVERHEAD, PIECE, RECOVERY, SUSPENDED
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.origins import Origins
 
@@ -34,7 +37,8 @@ Rows = NDArray[np.intp]
 class Kinds:
     """What is special about rows: none is of two kinds, most are of no kind.
 
-    `lost` are the runs that were killed, by the end of the window, and whose work was.
+    `lost` are the runs that were killed, by the end of the window, and whose work was; `productive` is the share of
+    each row's time in which it worked.
     """
 
     migrated: Mask
@@ -42,6 +46,7 @@ class Kinds:
     lost: Mask
     checkpoint: Mask
     recovery: Mask
+    productive: Floats
 
     @property
     def overhead(self) -> Mask:
@@ -62,8 +67,13 @@ class Chains:
 
 def kinds_of(jobs: pd.DataFrame, origins: Origins, beyond: Mask) -> Kinds:
     """The kind of each row of `jobs.csv`; those `beyond` tell of later than the end of the window, and lost nothing."""
+    told, productive = jobs["metadata"], np.ones(len(jobs))
+    if (overhead_s := told.astype("str").str.extract(OVERHEAD, expand=False)).notna().any():
+        spent_s, ran_s = overhead_s.astype(np.float64).fillna(0.0).to_numpy(), jobs["execution_time"].to_numpy()
+        productive[ran_s > 0.0] = np.maximum(0.0, 1.0 - spent_s[ran_s > 0.0] / ran_s[ran_s > 0.0])
+        told = told.astype("str").str.replace(OVERHEAD, "", regex=True).str.strip()
     checkpoint, recovery, migrated, saved, suspended, piece = (
-        (jobs["metadata"] == text).to_numpy(dtype=np.bool_)
+        (told == text).to_numpy(dtype=np.bool_)
         for text in (CHECKPOINT, RECOVERY, MIGRATED, CHECKPOINTED, SUSPENDED, PIECE)
     )
     killed = (jobs["final_state"] == KILLED).to_numpy(dtype=np.bool_)
@@ -74,7 +84,7 @@ def kinds_of(jobs: pd.DataFrame, origins: Origins, beyond: Mask) -> Kinds:
         saved[order[:-1]] &= ~(broken[order[1:]] & ~fresh[1:])
     saved |= (suspended & killed) | (piece & (jobs["final_state"] == SUCCESSFUL).to_numpy(dtype=np.bool_))
     lost = killed & ~(beyond | migrated | saved | checkpoint | recovery)
-    return Kinds(migrated, saved, lost, checkpoint, recovery)
+    return Kinds(migrated, saved, lost, checkpoint, recovery, productive)
 
 
 def chains_of(jobs: pd.DataFrame, origins: Origins, kinds: Kinds) -> Chains:

@@ -102,7 +102,7 @@ class RunTable:
     @cached_property
     def pace(self) -> Floats:
         """Work in one second of each row, 1 unless it was slowed down or counts in part."""
-        pace = np.ones(len(self.lasted_s))
+        pace = self.kinds.productive.copy()
         if self.slowed:
             # what was checkpointed may have stood still between its parts
             took_s = np.where(self.chains.saved, self.chains.execution_s, self.finish_s - self.chains.start_s)

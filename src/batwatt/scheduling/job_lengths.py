@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from batsim.batsim import Job
@@ -12,41 +12,39 @@ from batsim.batsim import Job
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.workloads.batsim_json import parse_profile, shown
-from batwatt.model.workload import LENGTH, RELEASE, Delay
+from batwatt.model.workload import LENGTH, RELEASE, Delay, Parallel
 from batwatt.units import LAG_S
 
 
-def delay_of(job: Job) -> float | None:
-    """How long its profile lasts, in s; None if that is no delay. Raises InputError."""
-    profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
-    return profile.duration_s if isinstance(profile, Delay) else None
-
-
 class JobLengths:
-    """The lengths of jobs, and delays that are registered for what is left of them.
+    """The lengths of jobs, and profiles that are registered for what is left of them.
 
-    `length_of` says how long a profile lasts, in s; where it gives None a job runs for its walltime.
+    A delay lasts its time; flops last theirs at `speed_flops` flop/s per host if that is > 0; any other job runs for
+    its walltime.
     """
 
-    def __init__(self, bs: Any, length_of: Callable[[Job], float | None] = delay_of) -> None:
+    def __init__(self, bs: Any, speed_flops: float = 0.0) -> None:
         self._bs = bs
-        self._length_of = length_of
+        self._speed_flops = speed_flops
         self._lengths: dict[tuple[str, str], float] = {}
-        self._delays: dict[tuple[str, float], str] = {}
+        self._registered: dict[tuple[str, bool, float], str] = {}
 
     def run_s(self, job: Job) -> float:
         """How long a run takes, in s. Raises InputError."""
         key = (job.id.partition("!")[0], job.profile)
         known = self._lengths.get(key)
-        if known is None:
-            known = self._length_of(job)
-            if known is not None:
-                self._lengths[key] = known
-            elif job.requested_time is not None and job.requested_time > 0:
-                known = float(job.requested_time)
-            else:
-                problem = f"job {job.id} has neither a delay nor a walltime"
-                raise InputError("workload", problem, "plans need lengths: give it a walltime")
+        if known is not None:
+            return known
+        profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
+        if isinstance(profile, Delay):
+            known = self._lengths[key] = profile.duration_s
+        elif isinstance(profile, Parallel) and profile.flops is None and self._speed_flops > 0.0:
+            known = profile.run_s(job.requested_resources, self._speed_flops)
+        elif job.requested_time is not None and job.requested_time > 0:
+            known = float(job.requested_time)
+        else:
+            problem = f"job {job.id} has neither a delay nor a walltime"
+            raise InputError("workload", problem, "plans need lengths: give it a walltime")
         return known
 
     def described(self, job: Job) -> tuple[float, float, float]:
@@ -62,19 +60,23 @@ class JobLengths:
             raise InputError("workload", problem, "a release is <= subtime, a length >= what is left of it, both in s")
         return float(release_s), float(length_s), run_s
 
-    def delay(self, job: Job, length_s: float) -> str:
-        """The name of a profile of the job's workload that lasts so long, registered if need be."""
+    def lasting(self, job: Job, length_s: float) -> str:
+        """The name of a profile like the job's (a delay, or flops) that lasts so long, registered if need be."""
         workload = job.id.partition("!")[0]
-        name = self._delays.get((workload, length_s))
+        flops = self._speed_flops > 0.0 and str((job.profile_dict or {}).get("type", "")).startswith("parallel")
+        name = self._registered.get((workload, flops, length_s))
         if name is None:
-            name, whole = f"d{number_text(length_s)}", {"type": "delay", "delay": length_s}
+            whole: dict[str, Any] = {"type": "delay", "delay": length_s}
+            if flops:
+                whole = {"type": "parallel_homogeneous", "cpu": length_s * self._speed_flops, "com": 0.0}
+            name = f"{'f' if flops else 'd'}{number_text(length_s)}"
             known = self._bs.profiles[workload]
-            while name in known and (known[name]["type"], known[name].get("delay")) != ("delay", length_s):
+            while name in known and any(known[name].get(field) != value for field, value in whole.items()):
                 name += "+"
             if name not in known:
                 self._bs.register_profiles(workload, {name: whole})
             self._lengths[workload, name] = length_s
-            self._delays[workload, length_s] = name
+            self._registered[workload, flops, length_s] = name
         return name
 
 

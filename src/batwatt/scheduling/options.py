@@ -17,6 +17,7 @@ from batwatt.model.series import Series
 from batwatt.scheduling.registry import KINDS
 
 PartChoice = str | dict[str, Any]
+VICTIM = "what becomes of a job that is killed: lose, resubmit, checkpoint or migrate (docs/victims.md)"
 
 
 class SchedulerOptions(BaseModel):
@@ -36,7 +37,7 @@ class EnvelopeOptions(SchedulerOptions):
     envelope: str | Path | Series | None = Field(
         None, description="CSV file of the power envelope, or 'events' if the engine forwards it as external events"
     )
-    on_kill: Literal["drop", "resubmit"] = Field("drop", description="what becomes of a job killed for power")
+    victim: PartChoice = Field("lose", description=VICTIM)
     work_estimate: Literal["walltime", "learned", "exact"] | None = Field(
         None,
         description="estimate of a job's work: its walltime at the fastest state, the largest share of that which a "

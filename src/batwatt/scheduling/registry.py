@@ -20,6 +20,7 @@ _METHODS = {
     "placement": "place",
     "response": "respond",
     "termination": "figure",
+    "victim": "saved_s",
     "strategy": "advance",
     "policy": "choose",
 }

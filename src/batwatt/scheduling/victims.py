@@ -13,12 +13,19 @@ s do no useful work. Neither do the R s. All lengths are in s at a job's nominal
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from batsim.batsim import Job
+
+from batwatt.errors import InputError
 from batwatt.model.workload import CHECKPOINTED, MIGRATED, overhead
+from batwatt.scheduling.job_lengths import JobLengths
+from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.registry import register
+from batwatt.units import REPORTED_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,8 @@ class VictimRule(ABC):
     """Says how much of a victim's work is saved, and what that costs."""
 
     name: ClassVar[str] = ""
+    needs_lengths: ClassVar[bool] = True
+    """Whether it looks at lengths; else jobs of unknown length will do."""
     tag: ClassVar[str] = CHECKPOINTED
     """Metadata of a run whose work is saved."""
     checkpoint_s: float = 0.0
@@ -58,18 +67,16 @@ class VictimRule(ABC):
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """What becomes of a victim: work saved and recovery of the next run, in s, and the metadata of both runs."""
+    """The next run of a victim: how long it takes, what is saved, its recovery, in s; the metadata of both runs.
 
-    length_s: float
+    `run_s` is infinite for a job of unknown length that begins from zero.
+    """
+
+    run_s: float
     saved_s: float = 0.0
     recovery_s: float = 0.0
     killed: str = ""
     again: str = ""
-
-    @property
-    def run_s(self) -> float:
-        """How long the next run takes, s."""
-        return self.recovery_s + self.length_s - self.saved_s
 
 
 def next_run(rule: VictimRule, victim: Victim) -> NextRun | None:
@@ -79,16 +86,64 @@ def next_run(rule: VictimRule, victim: Victim) -> NextRun | None:
         return None
     # Batsim reports times to the microsecond
     saved_s = min(round(saved_s, 6), victim.length_s)
-    if saved_s <= 0.0:
+    if not saved_s > 0.0:
         return NextRun(victim.length_s)
     lost_s = min(victim.ran_s, victim.recovery_s + rule.checkpoint_s)
     killed = rule.tag + overhead(lost_s) if saved_s > victim.done_s else ""
-    return NextRun(victim.length_s, saved_s, rule.recovery_s, killed, overhead(rule.recovery_s).strip())
+    run_s = max(round(rule.recovery_s + victim.length_s - saved_s, 6), REPORTED_S)
+    return NextRun(run_s, saved_s, rule.recovery_s, killed, overhead(rule.recovery_s).strip())
+
+
+class Victims:
+    """What becomes of the victims of a scheduler: decided when a run is killed, carried out when it has ended."""
+
+    def __init__(self, rule: VictimRule, lifecycle: JobLifecycle[Any], lengths: JobLengths) -> None:
+        self._rule = rule
+        self._lifecycle = lifecycle
+        self._lengths = lengths
+        self._first: dict[str, Job] = {}
+        self._runs: dict[str, NextRun] = {}
+
+    def killed(self, job: Job, ran_s: float) -> NextRun | None:
+        """Decide what becomes of a run that is killed when it has lasted `ran_s` s. Raises InputError."""
+        name = self._lifecycle.name_of(job)
+        first = self._first.setdefault(name, job)
+        try:
+            _, length_s, run_s = self._lengths.described(first)
+        except InputError:
+            if self._rule.needs_lengths:
+                raise
+            length_s = run_s = math.inf
+        before = self._runs.get(name, NextRun(run_s, length_s - run_s if run_s < length_s else 0.0))
+        told = next_run(self._rule, Victim(length_s, before.saved_s, before.recovery_s, ran_s))
+        if told is not None:
+            self.spare(job, told)
+        return told
+
+    def spare(self, job: Job, told: NextRun) -> None:
+        """Let this be the next run of a job that is killed."""
+        name = self._lifecycle.name_of(job)
+        self._first.setdefault(name, job)
+        self._runs[name] = told
+        if told.killed:
+            self._lifecycle.bs.set_job_metadata(job.id, told.killed)
+
+    def again(self, job: Job) -> Job:
+        """Register the next run of a job that was killed and has ended."""
+        name = self._lifecycle.name_of(job)
+        first, told = self._first[name], self._runs[name]
+        known = told.run_s == math.inf or told.run_s == self._lengths.run_s(job)
+        again = self._lifecycle.attempt(job, job.profile if known else self._lengths.lasting(first, told.run_s))
+        if told.again:
+            self._lifecycle.bs.set_job_metadata(again.id, told.again)
+        return again
 
 
 @register("victim", "lose", "drop")
 class Lose(VictimRule):
     """The job is lost: it is not submitted again."""
+
+    needs_lengths = False
 
     def saved_s(self, victim: Victim) -> float | None:
         """None."""
@@ -98,6 +153,8 @@ class Lose(VictimRule):
 @register("victim", "resubmit")
 class Resubmit(VictimRule):
     """The job is submitted again, and begins from zero."""
+
+    needs_lengths = False
 
     def saved_s(self, victim: Victim) -> float | None:
         """0."""

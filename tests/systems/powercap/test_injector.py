@@ -116,7 +116,7 @@ def test_options_are_checked_before_anything_runs():
         ({"ordr": "fcfs"}, "did you mean 'order'"),
         ({"response": "hfld"}, "envelope"),
         ({"response": "hfld", "envelope": envelope(1)}, "platform"),
-        ({"on_kill": "retry"}, "on_kill"),
+        ({"victim": "retry"}, "victim"),
         ({"order": 3}, "order"),
         ({"order": {"name": "fcfs", "colour": 1}}, "fcfs"),
     ):

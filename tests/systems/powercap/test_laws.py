@@ -153,11 +153,11 @@ def test_laws(combination, rows, caps):
 
 @examples(60)
 @given(
-    combination=st.sampled_from(COMBINATIONS), rows=jobs_of, caps=powers, on_kill=st.sampled_from(["drop", "resubmit"])
+    combination=st.sampled_from(COMBINATIONS), rows=jobs_of, caps=powers, victim=st.sampled_from(["lose", "resubmit"])
 )
-def test_the_text_of_the_wire_changes_nothing(combination, rows, caps, on_kill):
-    direct, _ = run(combination, rows, caps, on_kill=on_kill)
-    text, _ = run(combination, rows, caps, text=True, on_kill=on_kill)
+def test_the_text_of_the_wire_changes_nothing(combination, rows, caps, victim):
+    direct, _ = run(combination, rows, caps, victim=victim)
+    text, _ = run(combination, rows, caps, text=True, victim=victim)
     assert text == direct
 
 
@@ -181,7 +181,7 @@ def test_an_envelope_told_by_events_gives_the_same_result(combination, rows, cap
     combination=st.sampled_from(COMBINATIONS), rows=jobs_of, caps=st.lists(st.floats(250, 700), min_size=1, max_size=8)
 )
 def test_resubmitted_jobs_run_until_they_are_done(combination, rows, caps):
-    record, _ = run(combination, rows, caps, on_kill="resubmit")
+    record, _ = run(combination, rows, caps, victim="resubmit")
     check_jobs(record, rows, resubmits=True)
     last = {}
     for row in record.jobs:

@@ -200,7 +200,7 @@ class Segments:
             self._bs.set_job_metadata(task.job.id, CHECKPOINT if doing == "checkpoint" else RECOVERY)
 
     def _submit(self, task: CheckpointableJob, doing: Doing, length_s: float) -> Job:
-        profile = self._lengths.delay(task.job, max(round(length_s, _ROUNDED), _LEAST_S))
+        profile = self._lengths.lasting(task.job, max(round(length_s, _ROUNDED), _LEAST_S))
         return self._lifecycle.attempt(task.job, profile, self._walltime(task, doing))
 
     def kill(self, task: CheckpointableJob, then: Then) -> None:

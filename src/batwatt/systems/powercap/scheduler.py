@@ -21,9 +21,11 @@ from batwatt.model.hostset import HostSet
 from batwatt.model.series import Series
 from batwatt.model.workload import Parallel
 from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.options import EnvelopeOptions
 from batwatt.scheduling.orders import Fcfs, Order
 from batwatt.scheduling.registry import make
+from batwatt.scheduling.victims import Lose, NextRun, VictimRule, Victims
 from batwatt.systems.powercap import frugal  # noqa: F401  (registers its response)
 from batwatt.systems.powercap.backfilling import EasyBackfilling, Placement
 from batwatt.systems.powercap.cluster import Cluster, Running
@@ -55,6 +57,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
         self.the_order: Order = make("order", chosen.order or type(self).order)
         self.the_placement: Placement = make("placement", chosen.placement or copy(type(self).placement))
         self.the_response: Response = make("response", chosen.response or self._usual_response())
+        self.victim: VictimRule = make("victim", chosen.victim)
         self._fastest_flops = self.platform.fastest_flops if self.platform is not None else 0.0
         self.injector = self._make_injector()
         self.forecast = self._make_forecast()
@@ -62,9 +65,8 @@ class EnvelopeScheduler(Scheduler[Settings]):
         self._settled = self._paused = self._steady = False
         self._idle_steps = 0
         self._placed = -1
-        self._resubmits = self.needs_dynamic_jobs
         self._to_sleep: dict[int, int] = {}
-        self._killing: set[str] = set()
+        self._killing: dict[str, NextRun | None] = {}
         self._delays = 0
         self._first_delay = ""
 
@@ -108,13 +110,14 @@ class EnvelopeScheduler(Scheduler[Settings]):
     @property
     def needs_dynamic_jobs(self) -> bool:
         """Whether Batsim must be started with dynamic jobs and profile reuse."""
-        return self.settings.on_kill == "resubmit"
+        return not isinstance(self.victim, Lose)
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
         """Take stock of the machine; the first step begins."""
         super().onSimulationBegins()
+        self.victims = Victims(self.victim, self.lifecycle, JobLengths(self.bs, self._fastest_flops))
         self.queue = Queue(self.the_order)
         self.cluster = Cluster(self.bs.nb_compute_resources, self.queue, self.platform)
 
@@ -134,16 +137,16 @@ class EnvelopeScheduler(Scheduler[Settings]):
         if run is not None and self.platform is not None and job.job_state is Job.State.COMPLETED_SUCCESSFULLY:
             self.cluster.now_s = self.bs.time()
             self.cluster.learn(run, self._fastest_flops)
-        if job.id in self._killing:
-            self._killing.discard(job.id)
-            if self.settings.on_kill == "resubmit" and job.job_state is Job.State.COMPLETED_KILLED:
-                self._resubmit(job)
+        told = self._killing.pop(job.id, None)
+        if told is not None and job.job_state is Job.State.COMPLETED_KILLED:
+            self._submit_again(job, told)
 
-    def _resubmit(self, job: Job) -> None:
-        again = self.lifecycle.attempt(job)
-        # as pybatsim's resubmit_job has it
-        told = {"parent_job": self.lifecycle.name_of(job), "nb_resubmit": int(again.id.rpartition("#")[2])}
-        self.bs.set_job_metadata(again.id, told)
+    def _submit_again(self, job: Job, told: NextRun) -> None:
+        again = self.victims.again(job)
+        if not told.again:
+            # as pybatsim's resubmit_job has it
+            number = int(again.id.rpartition("#")[2])
+            self.bs.set_job_metadata(again.id, {"parent_job": self.lifecycle.name_of(job), "nb_resubmit": number})
         if not self.lifecycle.awaits:
             self.queue.add(again)
 
@@ -209,7 +212,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
             if settled and self.the_response.between_steps:
                 acted = self._respond(self.the_response.adjust) or acted
             self._call_next_step(now_s, stepped and not acted)
-        if self._resubmits:
+        if self.needs_dynamic_jobs:
             self.lifecycle.close(self._done())
 
     def _done(self) -> bool:
@@ -236,10 +239,17 @@ class EnvelopeScheduler(Scheduler[Settings]):
             else:
                 self._set_pstate(decision, doomed)
         if kills:
-            self._killing.update(job.id for job in kills)
+            for job in kills:
+                self._killing[job.id] = self.victims.killed(job, self._ran_s(cluster.running[job.id]))
             self.bs.kill_jobs(kills)
         self._steady = not acted and self.the_response.steady(plan, injector.cap_w)
         return acted
+
+    def _ran_s(self, run: Running) -> float:
+        """How long a run has lasted, in s at the fastest speed if it has flops."""
+        now_s = self.cluster.now_s
+        delay = (run.job.profile_dict or {}).get("type") == "delay"
+        return now_s - run.start_s if delay or not self._fastest_flops else run.done_by(now_s) / self._fastest_flops
 
     def _set_pstate(self, decision: SetPState, doomed: int) -> None:
         """Ask for a p-state; a host whose job is being killed can be put to sleep only when that has happened."""

@@ -50,7 +50,7 @@ class FirstFitStrategy(MachinePlanner):
         self._told, self._dropped = [], []
         self._happen(time_s)
         if alive is not None and alive != len(self._alive):
-            self._change(alive)
+            self._change(alive, time_s)
             self._looked_at = sorted(self._alive, key=lambda m: self._rank[m])
             self._fill(time_s)
         for job in arrivals:
@@ -105,7 +105,7 @@ class FirstFitStrategy(MachinePlanner):
         self._running.discard(number)
         self._free[self._machine[number]] += self._jobs[number].cores
 
-    def _change(self, alive: int) -> None:
+    def _change(self, alive: int, time_s: float) -> None:
         if alive > len(self._alive):
             off = [m for m in range(len(self._free)) if m not in self._alive]
             self._alive = sorted(self._alive + off[: alive - len(self._alive)])
@@ -118,9 +118,9 @@ class FirstFitStrategy(MachinePlanner):
         for number in sorted(number for number in self._running if self._machine[number] in gone):
             job = self._jobs[number]
             self._end(number)
-            job.run_s = job.length_s
             self._told.append(-1 - number)
-            self._wait(job)
+            if job.restart(self.victim, time_s - (self._end_s[number] - job.run_s)):
+                self._wait(job)
 
     def _wait(self, job: MachineJob) -> None:
         heapq.heappush(self._waiting.setdefault(job.cores, []), (job.release_s, job.number))

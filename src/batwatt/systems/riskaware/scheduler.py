@@ -18,10 +18,11 @@ from typing import Any, NamedTuple, TypeVar
 from batwatt.inputs.series.capacity import checked_capacity
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
-from batwatt.model.workload import RELEASE, REMAINDER
+from batwatt.model.workload import REMAINDER
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
 from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.scheduling.victims import Victims
 from batwatt.systems.riskaware.machines import Machine, ManagedJob, build_machines
 from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner
 from batwatt.units import LAG_S
@@ -77,6 +78,7 @@ class MachineScheduler(CapacityScheduler[Settings]):
             host: number for number, machine in enumerate(self.machines) for host in hostset.ids(machine.hosts)
         }
         self.planner = self.make_planner(len(self.machines), self.cores)
+        self.victims = Victims(self.planner.victim, self.lifecycle, self.lengths)
 
     def arrived(self, job: Job) -> None:
         """Take note of a job; one that is wider than a machine can never run and is rejected."""
@@ -103,13 +105,14 @@ class MachineScheduler(CapacityScheduler[Settings]):
         self._ended.append((work.plan.number, self.bs.time()))
 
     def _submit_again(self, work: ManagedJob) -> None:
-        """Register the job anew, whole."""
-        # what ran before it was submitted has a profile of what was left of it
-        before = RELEASE in (work.job.json_dict or {})
-        profile = self.lengths.delay(work.job, work.plan.length_s) if before else None
-        work.job = self.lifecycle.attempt(work.job, profile)
+        """Register what follows the run of a job that was killed, unless the job is lost."""
+        told = work.next
+        if told is None:
+            self.lifecycle.live -= 1
+            return
+        work.job = self.victims.again(work.job)
         self.lifecycle.states[work.job.id] = work
-        if work.early and self.remainder_only:
+        if work.early and self.remainder_only and not told.saved_s:
             self.bs.set_job_metadata(work.job.id, REMAINDER)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
@@ -203,7 +206,8 @@ class MachineScheduler(CapacityScheduler[Settings]):
                 continue
             work = works[-1 - number]
             work.wanted = False
-            if work.hosts:
+            if work.hosts and not work.dying:
+                work.next = self.victims.killed(work.job, self.bs.time() - work.start_s)
                 kills.append(work)
         for number in dict.fromkeys(decisions):
             if number >= 0 and works[number].wanted:
@@ -260,7 +264,7 @@ class MachineScheduler(CapacityScheduler[Settings]):
                 left.append(work)
                 continue
             work.wanted = False
-            work.machine = number
+            work.machine, work.start_s = number, self.bs.time()
             work.hosts = hostset.lowest(machine.free, cores)
             machine.free ^= work.hosts
             work.job.allocation = HostSet(work.hosts)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from batwatt.model.series import Series
+from batwatt.scheduling.victims import Resubmit, Victim, VictimRule, next_run
 
 
 @dataclass(slots=True)
@@ -23,6 +24,17 @@ class MachineJob:
     length_s: float
     run_s: float
     cores: int
+    recovery_s: float = 0.0
+    """The first s of its run, which are no work of it."""
+
+    def restart(self, rule: VictimRule, ran_s: float) -> bool:
+        """It is killed after it ran so long: what its next run takes by a rule. False if it is lost."""
+        done_s = self.length_s + self.recovery_s - self.run_s
+        told = next_run(rule, Victim(self.length_s, done_s, self.recovery_s, ran_s))
+        if told is None:
+            return False
+        self.run_s, self.recovery_s = told.run_s, told.recovery_s
+        return True
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,8 @@ class MachinePlanner(ABC):
     """
 
     name: ClassVar[str] = ""
+    victim: VictimRule = Resubmit()
+    """What becomes of what it kills."""
 
     @classmethod
     def for_site(cls, site: Site) -> MachinePlanner:

@@ -227,9 +227,9 @@ def _change(tables: Tables, alive: int, jobs: int, now_s: float) -> None:
             continue
         m = tables.machine[job]
         if m >= alive:
-            tables.state[job] = PLANNED
-            tables.run_s[job] = tables.length_s[job]
             _tell(tables, -1 - job)
+            tables.run_s[job] = tables.again_s[job]
+            tables.state[job] = PLANNED if tables.again_s[job] < np.inf else OVER
             continue
         occupy(tables, m, tables.first[m], now_s, tables.end_s[job], tables.cores[job])
         tables.state[job], tables.start_s[job] = RESTATED, now_s

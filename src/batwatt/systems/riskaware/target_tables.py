@@ -57,6 +57,8 @@ class Tables(NamedTuple):
     """(J,), the whole length."""
     run_s: np.ndarray
     """(J,), what the next run takes."""
+    again_s: np.ndarray
+    """(J,), what the run after that takes if this one is killed now; infinite if the job is lost then."""
     cores: np.ndarray
     """(J,)."""
     category: np.ndarray

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from batwatt.scheduling.victims import Resubmit
 from batwatt.systems.riskaware import target_tables as at
 from batwatt.systems.riskaware.reference import Categories
 from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner
@@ -48,6 +49,7 @@ class Targets(MachinePlanner):
         self._categories = categories
         self._known = self._arrived = 0
         self._begun = False
+        self._jobs: list[MachineJob] = []
         self._area = self._area_by_category = 0.0
         self._tables = _tables(machines, cores, settings, jobs=256)
 
@@ -82,22 +84,44 @@ class Targets(MachinePlanner):
             tables.release_s[known:jobs] = [job.release_s for job in arrivals]
             tables.length_s[known:jobs] = [job.length_s for job in arrivals]
             tables.run_s[known:jobs] = [job.run_s for job in arrivals]
+            tables.again_s[known:jobs] = tables.length_s[known:jobs]
+            self._jobs += arrivals
             tables.cores[known:jobs] = [job.cores for job in arrivals]
             tables.category[known:jobs] = self._categories.of(tables.length_s[known:jobs])
             areas = tables.length_s[known:jobs] * tables.cores[known:jobs]
             self._area += float(areas.sum())
             self._area_by_category += float(areas @ tables.category[known:jobs])
             self._known = jobs
-        changed = alive is not None and alive != tables.counts[at.ALIVE]
-        advance(tables, time_s, alive if changed else -1, known, jobs)
-        return tables.decisions[: tables.counts[at.DECISIONS]].tolist()
+        change = alive if alive is not None and alive != tables.counts[at.ALIVE] else -1
+        before: list[int] = []
+        if 0 <= change < tables.counts[at.ALIVE] and type(self.victim) is not Resubmit:
+            # who runs at that time, and for how long, is known only then
+            advance(tables, time_s, -1, known, known)
+            before = self._decisions()
+            self._restart(change, time_s)
+        advance(tables, time_s, change, known, jobs)
+        return before + self._decisions()
+
+    def _decisions(self) -> list[int]:
+        tables = self._tables
+        found: list[int] = tables.decisions[: tables.counts[at.DECISIONS]].tolist()
+        return found
+
+    def _restart(self, alive: int, time_s: float) -> None:
+        """What the next runs of those take that run on machines which go."""
+        tables, known = self._tables, self._known
+        running = (tables.state[:known] == at.RUNNING) & (tables.machine[:known] >= alive)
+        for number in np.flatnonzero(running).tolist():
+            job = self._jobs[number]
+            lives = job.restart(self.victim, time_s - (float(tables.end_s[number]) - job.run_s))
+            tables.again_s[number] = job.run_s if lives else np.inf
 
     def ended(self, number: int, time_s: float) -> Sequence[int]:
         """See `MachinePlanner`."""
         self._reserve(self._known)
         tables = self._tables
         end_early(tables, number, self._known, time_s)
-        return tables.decisions[: tables.counts[at.DECISIONS]].tolist()
+        return self._decisions()
 
     def dropped(self) -> Sequence[int]:
         """See `MachinePlanner`."""
@@ -154,7 +178,7 @@ class Targets(MachinePlanner):
         self._tables = tables
 
 
-_JOBS = ("release_s", "length_s", "run_s", "cores", "category", "machine", "start_s", "end_s", "state")
+_JOBS = ("release_s", "length_s", "run_s", "again_s", "cores", "category", "machine", "start_s", "end_s", "state")
 _EVENTS = ("when", "what")
 
 
@@ -175,6 +199,7 @@ def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int) -> T
         release_s=np.zeros(jobs, real),
         length_s=np.zeros(jobs, real),
         run_s=np.zeros(jobs, real),
+        again_s=np.zeros(jobs, real),
         cores=np.zeros(jobs, whole),
         category=np.zeros(jobs, real),
         machine=np.zeros(jobs, whole),

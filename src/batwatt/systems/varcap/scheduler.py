@@ -22,6 +22,7 @@ from batwatt.scheduling.foresight import Foresight
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import number_in
 from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.scheduling.victims import NextRun, Resubmit, VictimRule, Victims
 from batwatt.systems.varcap.dependencies import Dependencies
 from batwatt.systems.varcap.mapping import Components
 from batwatt.systems.varcap.migration import leaving, move
@@ -41,6 +42,8 @@ class VaryingScheduler(CapacityScheduler[Settings]):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         self._count = 0
+        self.victim: VictimRule = Resubmit()
+        """What becomes of what is killed."""
         self._to_move: list[JobState] = []
         self._freed = True
         self._waiting_for = Dependencies()
@@ -70,6 +73,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.hosts = Hosts.of(self.bs, self.settings.switch, self.capacity)
         machines = len(self.hosts)
         self.parts = self.make_parts(machines)
+        self.victims = Victims(self.victim, self.lifecycle, self.lengths)
         memory = self.settings.machine_memory
         self.fleet = Fleet(machines, self.hosts.cores, np.inf if memory is None else memory, self.parts.mapping.stable)
         self.fleet.foresight = Foresight(self.parts.forecast)
@@ -130,21 +134,21 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self._done(task, success=job.job_state is Job.State.COMPLETED_SUCCESSFULLY)
 
     def _again(self, task: JobState) -> None:
-        """Submit a job anew, whole or, if it was moved, what is left of it."""
-        whole = task.left_s == task.length_s
-        if not task.moving:
-            task.left_s = task.length_s
-        # its profile is that of what was left when the last part began
-        known = whole and task.length_s == self.lengths.run_s(task.job)
-        task.job = self.lifecycle.attempt(task.job, None if known else self.lengths.delay(task.job, task.left_s))
+        """A run was killed: submit the job again, with what is left of it, or let it be lost."""
+        told, task.next = task.next, None
+        if told is None:
+            self._done(task, success=False)
+            return
+        task.job = self.victims.again(task.job)
         self.lifecycle.states[task.job.id] = task
-        if not task.moving:
-            now_s = self.bs.time()
-            task.rank = self.rank(task.submit_s, now_s, again=True)
-            if self._can_ever_run(task, self.most_machines()):
-                self._wait(task)
-            else:
-                self._reject([task])
+        if task.moving:
+            return
+        task.left_s = told.run_s if told.saved_s > 0.0 else task.length_s
+        task.rank = self.rank(task.submit_s, self.bs.time(), again=True)
+        if self._can_ever_run(task, self.most_machines()):
+            self._wait(task)
+        else:
+            self._reject([task])
 
     def _done(self, task: JobState, success: bool) -> None:
         self.lifecycle.live -= 1
@@ -228,6 +232,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
                 leaving = leaving[leaving >= lowest][: fleet.serving - alive]
             for task in victims:
                 fleet.remove(task)
+            self._decide(victims, now_s)
             self.lifecycle.kill(victims)
             self._leave(leaving)
 
@@ -240,8 +245,16 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         for task in moves.moved:
             task.moving = True
             self._to_move.append(task)
-            self.bs.set_job_metadata(task.job.id, MIGRATED)
+            task.next = NextRun(task.left_s, task.length_s - task.left_s, killed=MIGRATED)
+            self.victims.spare(task.job, task.next)
+        self._decide(moves.killed, now_s)
         self.lifecycle.kill(moves.killed + moves.moved)
+
+    def _decide(self, tasks: list[JobState], now_s: float) -> None:
+        """What becomes of jobs that are about to be killed."""
+        for task in tasks:
+            if not task.dying:
+                task.next = self.victims.killed(task.job, now_s - task.part_s)
 
     def _leave(self, machines: Places) -> None:
         if len(machines):

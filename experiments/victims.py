@@ -1,0 +1,79 @@
+"""The table of docs/victims.md: three systems on shipped inputs, with each rule for what becomes of a victim.
+
+python experiments/victims.py [--check]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from doc_pages import check, read_page, write
+from igsc22_tables import markdown
+
+ROOT = Path(__file__).resolve().parents[1]
+RISK = ["-w", "workloads/risk-small.txt", "--machines", "32", "--cores", "8"]
+WALK = ["--capacity", "power_profiles/walk-small.csv", "--window", "86400:259200"]
+SYSTEMS: dict[str, tuple[list[str], dict[str, object]]] = {
+    "powercap, HFLD, profile 3": (
+        ["-p", "platforms/grid5000.xml", "-w", "workloads/google-288-00.json", "--envelope",
+         "power_profiles/profile3.csv"], {"response": "hfld"}),
+    "riskaware, first-fit-unaware": ([*RISK, *WALK, "-s", "riskaware"], {"strategy": "first-fit-unaware"}),
+    "riskaware, packed-target-asap": (
+        [*RISK, *WALK, "-s", "riskaware"], {"strategy": "packed-target-asap", "reference": "workloads/risk-small.txt"}),
+    "varcap, base": ([*RISK, *WALK, "-s", "varcap"], {}),
+}  # fmt: skip
+RULES: dict[str, object] = {
+    "lose": "lose",
+    "resubmit": "resubmit",
+    "checkpoint, C = R = 60 s": {"name": "checkpoint", "checkpoint_s": 60, "recovery_s": 60},
+    "checkpoint, C = R = 600 s": {"name": "checkpoint", "checkpoint_s": 600, "recovery_s": 600},
+    "migrate": "migrate",
+}
+
+
+def rows() -> list[tuple[str, ...]]:
+    """A row for each system and rule."""
+    found = []
+    for system, (words, options) in SYSTEMS.items():
+        for rule, victim in RULES.items():
+            with tempfile.TemporaryDirectory() as folder:
+                chosen = json.dumps(options | {"victim": victim})
+                command = [sys.executable, "-m", "batwatt", "run", *words, "-o", chosen, "-e", f"{folder}/x"]
+                subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+                found.append((system, rule, *_figures(json.loads(Path(folder, "x_metrics.json").read_text()))))
+    return found
+
+
+def _figures(metrics: dict[str, float | None]) -> tuple[str, ...]:
+    goodput, aborted = metrics["goodput"], metrics["aborted_volume"]
+    killed = metrics["killed_power"] if goodput is None else metrics["terminations"]
+    work = metrics["finished_work_fraction"]
+    return (
+        f"{killed:.0f}",
+        f"{metrics['jobs_finished']:.0f}",
+        "" if work is None else f"{100 * work:.1f}",
+        "" if goodput is None else f"{100 * goodput:.2f}",
+        "" if aborted is None else f"{100 * aborted:.2f}",
+    )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the table, or with --check tell whether the page has it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="compare with the page instead of writing it")
+    head = ("system", "victim", "runs lost", "jobs finished", "finished work (%)", "goodput (%)", "aborted (%)")
+    tables = {"victims": markdown(head, rows(), texts=2)}
+    pages = [read_page(ROOT / "docs" / "victims.md", ["victims"])]
+    if parser.parse_args(argv).check:
+        return check(pages, tables)
+    write(pages, tables)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

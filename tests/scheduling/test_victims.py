@@ -1,0 +1,188 @@
+"""What becomes of a job that is killed (docs/victims.md), worked out by hand, in the three systems that know it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from builders import envelope, job, machine, simulated
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from machine_talk import ByHand, Talk
+from varcap_talk import capacity_of, job_of, play, scheduler
+
+from batwatt.errors import InputError
+from batwatt.model.workload import OVERHEAD
+from batwatt.results.columns import JOBS
+from batwatt.results.origins import Origins
+from batwatt.results.parts import chains_of, kinds_of
+from batwatt.scheduling.victims import Checkpoint, Lose, Migrate, NextRun, Resubmit, Victim, next_run
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+from batwatt.systems.riskaware.first_fit import FirstFitStrategy
+from batwatt.systems.riskaware.targets import Targets, TargetSettings
+
+HALF = Victim(length_s=100.0, done_s=0.0, recovery_s=0.0, ran_s=50.0)
+SAVED = {"name": "checkpoint", "checkpoint_s": 10.0, "recovery_s": 5.0}
+
+
+# the rules --------------------------------------------------------------------------------------------------------
+
+
+def test_a_victim_is_lost_or_begins_from_zero():
+    assert next_run(Lose(), HALF) is None
+    assert next_run(Resubmit(), HALF) == NextRun(100.0)
+
+
+def test_a_checkpoint_costs_the_last_seconds_and_a_recovery():
+    # 50 s, the last 10 of them to write; 60 are left, after 5 to recover
+    assert next_run(Checkpoint(10, 5), HALF) == NextRun(
+        65.0, 40.0, 5.0, "checkpointed overhead_s=10.000000", "overhead_s=5.000000"
+    )
+
+
+def test_of_a_second_run_the_recovery_is_no_work():
+    # 40 + (30 - 5) - 10
+    again = next_run(Checkpoint(10, 5), Victim(100.0, 40.0, 5.0, 30.0))
+    assert (again.saved_s, again.run_s, again.killed) == (55.0, 50.0, "checkpointed overhead_s=15.000000")
+
+
+def test_a_run_too_short_for_a_checkpoint_leaves_what_was_saved_before():
+    again = next_run(Checkpoint(10, 5), Victim(100.0, 40.0, 5.0, 14.0))
+    assert (again.saved_s, again.run_s, again.killed) == (40.0, 65.0, "")
+    assert next_run(Checkpoint(10, 5), Victim(100.0, 0.0, 0.0, 9.0)) == NextRun(100.0)
+
+
+def test_a_migration_keeps_all_work():
+    assert next_run(Migrate(), HALF) == NextRun(50.0, 50.0, 0.0, "migrated", "")
+    assert next_run(Migrate(cost_s=3), HALF).run_s == 53.0
+
+
+@pytest.mark.parametrize("make", [lambda: Checkpoint(-1), lambda: Checkpoint(0, float("nan")), lambda: Migrate(2e9)])
+def test_costs_have_bounds(make):
+    with pytest.raises(ValueError, match="must be from 0 to 1e9 s"):
+        make()
+
+
+rules = st.one_of(st.builds(Checkpoint, st.integers(0, 30), st.integers(0, 30)), st.builds(Migrate, st.integers(0, 30)))
+
+
+@examples(200)
+@given(rule=rules, length_s=st.integers(1, 200), kills=st.lists(st.integers(0, 120), max_size=8))
+def test_work_that_counts_adds_up_to_the_length_of_the_job(rule, length_s, kills):
+    """Runs that saved something count without their overhead, others not at all; the last one does the rest."""
+    run, useful_s = NextRun(float(length_s)), 0.0
+    for ran_s in kills:
+        if ran_s >= run.run_s:
+            break
+        told = next_run(rule, Victim(float(length_s), run.saved_s, run.recovery_s, float(ran_s)))
+        if told.killed:
+            found = OVERHEAD.search(told.killed)
+            useful_s += ran_s - float(found[1] if found else 0.0)
+        elif told.saved_s == 0.0:
+            useful_s = 0.0
+        run = told
+    assert useful_s + run.run_s - run.recovery_s == pytest.approx(length_s, abs=2e-6)
+
+
+# varcap -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "victim,runs",
+    [
+        ("resubmit", "0-50@0x 60-90@0x 95-195@0"),
+        # 40 s saved; 60 to 90 does 25 more, 10 of them lost
+        (SAVED, "0-50@0x 60-90@0x 95-145@0"),
+        ("migrate", "0-50@0> 60-90@0> 95-115@0"),
+        ("lose", "0-50@0x"),
+    ],
+)
+def test_varcap(victim, runs):
+    assert scheduler("a 0 100 1", machines=1, capacity="1 50:0 60:1 90:0 95:1", victim=victim) == {"a": runs}
+
+
+def test_what_waits_for_a_lost_job_is_rejected():
+    told = scheduler("a 0 100 1", "b 0 10 1 depends_on=a", machines=1, capacity="1 50:0 60:1", victim="lose")
+    assert told == {"a": "0-50@0x", "b": "rejected"}
+
+
+def test_metrics_count_work_without_overhead():
+    record, _ = play([job_of("a 0 100 1")], capacity_of("1 50:0 60:1 90:0 95:1"), 1, 1, victim=SAVED)
+    table = pd.DataFrame(record.jobs, columns=[column.name for column in JOBS])
+    origins = Origins(np.zeros(3, dtype=np.intp), np.zeros(3), np.array([True, False, False]))
+    kinds = kinds_of(table, origins, np.zeros(3, dtype=np.bool_))
+    assert kinds.saved.tolist() == [True, True, False] and not kinds.lost.any()
+    # 40 of 50, 15 of 30, 45 of 50: 100 in all
+    assert (kinds.productive * table["execution_time"]).round(6).tolist() == [40.0, 15.0, 45.0]
+    assert len(set(chains_of(table, origins, kinds).first.tolist())) == 1
+
+
+# riskaware --------------------------------------------------------------------------------------------------------
+
+
+def targets(machines: int) -> Targets:
+    return Targets(machines, 1, TargetSettings(always=1, distance=machines), ByHand())
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: FirstFitStrategy(2, 1, None, False), lambda: targets(2)], ids=["first fit", "target"]
+)
+@pytest.mark.parametrize("rule,ends", [(Resubmit(), 160.0), (Checkpoint(10, 5), 125.0), (Migrate(), 110.0)])
+def test_planners_know_how_long_the_next_run_takes(make, rule, ends):
+    talk = Talk(make())
+    talk.planner.victim = rule
+    assert talk.at(0, alive=2) == ""
+    talk.at(0, "a 100 1", "b 100 1")
+    [gone] = [name for name in "ab" if talk.planner.machine_of("ab".index(name)) == 1]
+    stays = "ba"["ab".index(gone)]
+    assert talk.at(50, alive=1) == f"-{gone}"
+    # the machine that is left is free at 100; the second one is back at 60
+    assert talk.at(60, alive=2) == f"{gone}@1"
+    assert (talk.end_s(stays), talk.end_s(gone)) == (100.0, ends)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: FirstFitStrategy(2, 1, None, False), lambda: targets(2)], ids=["first fit", "target"]
+)
+def test_planners_never_start_a_lost_job_again(make):
+    talk = Talk(make())
+    talk.planner.victim = Lose()
+    talk.at(0, alive=2)
+    talk.at(0, "a 100 1", "b 100 1")
+    assert talk.at(50, alive=1).startswith("-")
+    assert talk.at(500, alive=2) == ""
+
+
+# powercap ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "victim,end_s", [("resubmit", 1600.0), ({"name": "checkpoint", "checkpoint_s": 60, "recovery_s": 30}, 1390.0),
+                     ("migrate", 1300.0)]
+)  # fmt: skip
+@pytest.mark.parametrize("flops", [False, True])
+def test_powercap(victim, end_s, flops):
+    """Killed at 300 s by a cap of 10 W, and started again at 600 s: 240 of 1000 s are saved, or 300."""
+    options = {"response": "hfld", "platform": machine(1), "envelope": envelope(500, 10, 500), "victim": victim}
+    row = job("a", 0, 1, 1000, 5000)
+    if flops:
+        speed = machine(1).fastest_flops
+        row["_profile"] = {"type": "parallel_homogeneous", "cpu": 1000 * speed, "com": 0}
+    record = simulated(EnvelopeScheduler(options), machine(1), row, dynamic_jobs=True, profile_reuse=True, energy=True)
+    runs = {row[0]: (row[7], row[8], row[10]) for row in record.jobs}
+    assert runs["a"] == ("COMPLETED_KILLED", 0.0, 300.0)
+    name, state, begin_s, finish_s = "a#1", *runs["a#1"]
+    assert (name in runs, state) == (True, "COMPLETED_SUCCESSFULLY")
+    assert finish_s - begin_s == pytest.approx(end_s - 600.0)
+
+
+def test_a_checkpoint_needs_the_length_of_a_job():
+    options = {"response": "hfld", "platform": machine(1), "envelope": envelope(500, 10, 500), "victim": "checkpoint"}
+    row = job("a", 0, 1, 1000, 5000)
+    row["_profile"] = {"type": "composed", "seq": ["x"], "repeat": 1}
+    with pytest.raises(InputError, match="neither a delay nor a walltime"):
+        row["walltime"] = -1
+        row["profile"] = "c"
+        rows = [row, {**job("b", 0, 1, 1000, 5000), "profile": "x"}]
+        simulated(EnvelopeScheduler(options), machine(1), *rows, dynamic_jobs=True, profile_reuse=True, energy=True)
