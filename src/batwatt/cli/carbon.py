@@ -6,7 +6,7 @@ import typer
 
 from batwatt.cli.carbon_engine import account_command, jobs_command, workload_command
 from batwatt.cli.carbon_plan import fit_command, plan_command
-from batwatt.cli.carbon_run import compare_command, policies_command, run_command
+from batwatt.cli.carbon_run import compare_command, gaia_command, lwa_command, policies_command, run_command
 from batwatt.cli.carbon_study import study_command
 
 carbon = typer.Typer(
@@ -23,6 +23,8 @@ carbon = typer.Typer(
 
 carbon.command("run")(run_command)
 carbon.command("compare")(compare_command)
+carbon.command("gaia")(gaia_command)
+carbon.command("lwa")(lwa_command)
 carbon.command("policies")(policies_command)
 carbon.command("plan")(plan_command)
 carbon.command("fit")(fit_command)

@@ -10,27 +10,17 @@ import typer
 
 from batwatt.cli.carbon_options import (
     PLANNING,
-    Begin,
-    CarbonWeight,
     Checkpoints,
-    Clock,
-    ColumnName,
-    KindName,
     MaxStarts,
-    PriceColumn,
-    PricePath,
-    PriceWeight,
-    SignalPath,
+    SignalOptions,
     Slot,
     Watts,
-    Zone,
+    WeightOptions,
     number_of,
-    price_integral,
-    signal_file,
     watts_of,
-    weights_of,
 )
 from batwatt.cli.inputs import Output, write_output
+from batwatt.cli.models import options_of
 from batwatt.cli.shared import drawable, json_text, one_of
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import write_json
@@ -48,12 +38,14 @@ from batwatt.systems.carbon.optimum import NoPlanError, ShiftPlan, UnprovenError
 METHODS = ("dp", "milp")
 
 
+@options_of
 def plan_command(
     job: Annotated[Path, typer.Argument(metavar="JOB", help="Its start-up and its work in phases (JSON).")],
-    signal: SignalPath,
+    signal: SignalOptions,
     deadline: Annotated[
         str, typer.Option("--deadline", help="When it must have finished: s of the signal, or a date.")
     ],
+    price: WeightOptions,
     start: Annotated[str, typer.Option("--start", help="When it may start: s of the signal, or a date.")] = "0",
     slot_s: Slot = None,
     max_starts: MaxStarts = None,
@@ -66,15 +58,6 @@ def plan_command(
     ] = "dp",
     cpus: Annotated[int, typer.Option("--cpus", help="Cpus of the job.", min=1, max=MOST_CPUS)] = 1,
     watts: Watts = None,
-    begin: Begin = None,
-    zone: Zone = None,
-    column: ColumnName = None,
-    tz: Clock = "UTC",
-    kind: KindName = "lifecycle",
-    price: PricePath = None,
-    price_column: PriceColumn = None,
-    carbon_weight: CarbonWeight = None,
-    price_weight: PriceWeight = None,
     output: Output = None,
     picture: Annotated[Path | None, typer.Option("--picture", help="Draw it, too: .png, .svg or .pdf.")] = None,
 ) -> None:
@@ -87,11 +70,11 @@ def plan_command(
     """
     chosen = one_of("--method", "method", method, METHODS)
     drawable(picture)
-    weights = weights_of(carbon_weight, price_weight, price is not None)
+    weights = price.weights
     if slot_s is not None:
         number_of("--slot-s", slot_s, above=True)
     model = read_model(job, watts_of(watts))
-    file = signal_file(signal, begin, zone, column, tz, kind)
+    file = signal.file
     until = _until(deadline)
     integral = read_integral(file, until)
     start_s, deadline_s = (
@@ -99,7 +82,7 @@ def plan_command(
     )
     if not start_s >= 0.0:
         raise InputError("--start", f"{start!r} is before the signal begins", "start later, or give an earlier --begin")
-    paid = price_integral(price, price_column, file, integral, until)
+    paid = price.integral(file, integral, until)
     wanted = integral
     if paid is not None:
         paid.covers(deadline_s, "the job")

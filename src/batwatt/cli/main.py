@@ -43,6 +43,7 @@ from batwatt.cli.options import (
     WindowText,
     at_most,
     patience_of,
+    unit_of,
 )
 from batwatt.cli.results import (
     capacity_of_words,
@@ -50,7 +51,6 @@ from batwatt.cli.results import (
     platform_of_words,
     print_summary,
     results_commands,
-    unit_of,
     window_of,
 )
 from batwatt.engine.launch import listen

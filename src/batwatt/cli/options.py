@@ -8,11 +8,14 @@ from typing import Annotated
 
 import typer
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.workload import LONG_S
 from batwatt.run.find_scheduler import load_plugins
 
 ENGINE = "Engine"
+UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
+"""What `--length-unit` may be."""
 PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
 Jobs = Annotated[
     list[Path],
@@ -91,7 +94,8 @@ OptionsJson = Annotated[
         "-o", "--options", help='The scheduler\'s options: JSON, or @FILE. Example: \'{"response": "hfld"}\'.'
     ),
 ]
-Prefix = Annotated[Path, typer.Option("-e", "--export", help="Prefix of the output files (folders are made).")]
+PREFIX_HELP = "Prefix of the output files (folders are made)."
+Prefix = Annotated[Path, typer.Option("-e", "--export", help=PREFIX_HELP)]
 Timeout = Annotated[
     float,
     typer.Option(
@@ -100,6 +104,13 @@ Timeout = Annotated[
         rich_help_panel=ENGINE,
     ),
 ]
+
+
+def unit_of(text: str) -> TimeUnit:
+    """The unit of a trace's times: `h` for hours, `s` for seconds."""
+    if text not in UNITS:
+        raise UnknownNameError("--length-unit", "unit of time", text, ("seconds", "hours"), "Give one of these.")
+    return UNITS[text]
 
 
 def patience_of(timeout_s: float) -> float | None:

@@ -24,13 +24,13 @@ from batwatt.cli.options import (
     OptionalPlatform,
     Plugins,
     WindowText,
+    unit_of,
 )
-from batwatt.errors import InputError, UnknownNameError, printable
+from batwatt.errors import InputError, printable
 from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.workload import LONG_S
 from batwatt.results.gantt import plot_gantt
 from batwatt.results.goodput import Window
@@ -43,8 +43,6 @@ from batwatt.run.spec import RunSpec
 from batwatt.scheduling.registry import describe
 from batwatt.units import finite
 
-UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
-"""What `--length-unit` may be."""
 PLURALS = {"strategy": "strategies (riskaware)", "policy": "policies (carbon)", "termination": "terminations (varcap)"}
 """Headings of lists of parts."""
 
@@ -82,13 +80,6 @@ def platform_of_words(platform: Path | None, machines: int | None, cores: int | 
 def capacity_of_words(text: str | None) -> Path | CapacitySpec | None:
     """The file of a capacity, or how to make it."""
     return None if text is None else capacity_named(text)
-
-
-def unit_of(text: str) -> TimeUnit:
-    """The unit of a trace's times: `h` for hours, `s` for seconds."""
-    if text not in UNITS:
-        raise UnknownNameError("--length-unit", "unit of time", text, ("seconds", "hours"), "Give one of these.")
-    return UNITS[text]
 
 
 def long_of(seconds: float | None) -> float:

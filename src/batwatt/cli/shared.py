@@ -27,6 +27,11 @@ def one_of(option: str, kind: str, text: str, known: Sequence[Chosen]) -> Chosen
     raise UnknownNameError(option, kind, text, known, "Give one of these.")
 
 
+def given_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given: those that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def drawable(picture: Path | None) -> None:
     """Refuse a picture that cannot be drawn before anything is worked out."""
     if picture is not None:
