@@ -325,18 +325,7 @@ def test_bad_measurements(house):
     assert done.code == 2 and "no event 'trainin'; did you mean 'training'?" in done.line
 
 
-# examples and help ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("width", ["80", "120"])
-@pytest.mark.parametrize(
-    "command", ["", "run", "gaia", "lwa", "plan", "compare", "policies", "fit", "jobs", "workload", "account"]
-)
-def test_help_names_an_example(house, command, width, monkeypatch):
-    monkeypatch.setenv("COLUMNS", width)
-    done = good(house.batwatt("carbon", *command.split(), "--help"))
-    assert f"batwatt carbon {command}".strip() in done.out.partition("Example:")[2]
-    assert max(map(len, done.out.splitlines())) <= int(width)
+# examples ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_shipped_signals_are_what_their_script_makes(monkeypatch):

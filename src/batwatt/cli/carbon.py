@@ -10,6 +10,7 @@ from batwatt.cli.carbon_run import compare_command, gaia_command, lwa_command, p
 from batwatt.cli.carbon_study import study_command
 
 carbon = typer.Typer(
+    name="carbon",
     no_args_is_help=True,
     help="""Shift jobs in time, and suspend them, to emit less carbon or to pay less.
 
@@ -32,8 +33,3 @@ carbon.command("jobs")(jobs_command)
 carbon.command("workload")(workload_command)
 carbon.command("account")(account_command)
 carbon.command("study")(study_command)
-
-
-def carbon_commands(app: typer.Typer) -> None:
-    """Add `carbon` to the application."""
-    app.add_typer(carbon, name="carbon", rich_help_panel="Simulate")

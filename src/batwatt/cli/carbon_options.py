@@ -10,7 +10,7 @@ from typing import Annotated, get_args
 import typer
 
 from batwatt.cli.options import unit_of
-from batwatt.cli.shared import one_of
+from batwatt.cli.shared import numbers_of, one_of
 from batwatt.errors import InputError
 from batwatt.inputs.series.signal_csv import Kind, SignalFile
 from batwatt.inputs.workloads.phase_jobs import MOST_W, read_phase_jobs
@@ -156,10 +156,7 @@ class ReservedOptions:
         """The prices that are given. Raises InputError."""
         if self.machine_prices is None:
             return None
-        try:
-            numbers = [finite(part) for part in self.machine_prices.split(",")]
-        except ValueError:
-            numbers = []
+        numbers = numbers_of(self.machine_prices, ",")
         if len(numbers) != 3 or not all(number >= 0.0 for number in numbers):
             problem = f"{self.machine_prices!r} is not three numbers >= 0 with commas"
             raise InputError("--machine-prices", problem, "write for instance 0.0624,0.01248,0.4")
@@ -173,10 +170,7 @@ def read_jobs(path: Path, length_unit: str, watts: float | None) -> list[ShiftJo
 
 def wait_of(text: str) -> tuple[float, ...]:
     """The hours of `6x24`, or of a single number. Raises InputError."""
-    try:
-        hours = tuple(finite(part) for part in text.lower().split("x"))
-    except ValueError:
-        hours = ()
+    hours = numbers_of(text.lower(), "x")
     if not (len(hours) in (1, 2) and all(hour >= 0.0 for hour in hours)):
         raise InputError("--wait", f"{text!r} is not SHORTxLONG in hours", "write for instance 6x24, or 12 for all")
     return hours
