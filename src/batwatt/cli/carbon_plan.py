@@ -21,7 +21,7 @@ from batwatt.cli.carbon_options import (
 )
 from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.models import options_of
-from batwatt.cli.shared import drawable, json_text, one_of
+from batwatt.cli.shared import Picture, drawing, json_text, one_of
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import write_json
 from batwatt.inputs.workloads.phase_jobs import read_model
@@ -59,7 +59,7 @@ def plan_command(
     cpus: Annotated[int, typer.Option("--cpus", help="Cpus of the job.", min=1, max=MOST_CPUS)] = 1,
     watts: Watts = None,
     output: Output = None,
-    picture: Annotated[Path | None, typer.Option("--picture", help="Draw it, too: .png, .svg or .pdf.")] = None,
+    picture: Picture = None,
 ) -> None:
     """Plan when one job runs and is suspended so that it emits least, each start-up paid; prints the plan as JSON.
 
@@ -69,7 +69,6 @@ def plan_command(
       --start 2024-07-01T06:00 --deadline 2024-07-02T06:00
     """
     chosen = one_of("--method", "method", method, METHODS)
-    drawable(picture)
     weights = price.weights
     if slot_s is not None:
         number_of("--slot-s", slot_s, above=True)
@@ -165,15 +164,12 @@ def fit_command(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the model for `carbon plan` (JSON).")
     ] = None,
-    picture: Annotated[
-        Path | None, typer.Option("--picture", help="Draw the model over the samples: .png, .svg or .pdf.")
-    ] = None,
+    picture: Annotated[Path | None, drawing("--picture", "Draw the model over the samples")] = None,
 ) -> None:
     """Fit a model in phases to measurements; prints it, and what leaving out one run in turn tells of it, as JSON.
 
     [bold]Example:[/] batwatt carbon fit power_profiles/measured/straight -o model.json --picture fit.png
     """
-    drawable(picture)
     measured = read_runs(runs)
     fitted = fit_runs(measured, startup_until=startup_until, checkpoints=checkpoints or CHECKPOINTS, alike=alike)
     content = {

@@ -14,7 +14,7 @@ from batwatt.cli.carbon_modes import GaiaRequest, LwaRequest, OwnRequest, ShiftR
 from batwatt.cli.inputs import write_output
 from batwatt.cli.models import options_of
 from batwatt.cli.options import PREFIX_HELP, Plugins
-from batwatt.cli.shared import drawable, given_of, show_table
+from batwatt.cli.shared import drawing, given_of, show_table
 from batwatt.errors import InputError, printable
 from batwatt.results.writers import file_of
 from batwatt.systems.carbon.figures.charts import plot_saved_cdf
@@ -46,17 +46,11 @@ def _listing(policies: Mapping[str, str]) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFiles:
-    """The files of one policy. Raises InputError."""
+    """The files of one policy."""
 
     export: Annotated[Path | None, typer.Option("-e", "--export", help=PREFIX_HELP, show_default=str(EXPORT))] = None
-    picture: Annotated[Path | None, typer.Option("--picture", help="Draw who runs when: .png, .svg or .pdf.")] = None
-    savings: Annotated[
-        Path | None, typer.Option("--savings", help="Draw which jobs save what: .png, .svg or .pdf.")
-    ] = None
-
-    def __post_init__(self) -> None:
-        for path in (self.picture, self.savings):
-            drawable(path)
+    picture: Annotated[Path | None, drawing("--picture", "Draw who runs when")] = None
+    savings: Annotated[Path | None, drawing("--savings", "Draw which jobs save what")] = None
 
     def write(self, asked: ShiftRequest, simulator: Simulator, outcomes: list[Outcome], table: pd.DataFrame) -> str:
         """Write what the last outcome is, compared with the first; which files."""

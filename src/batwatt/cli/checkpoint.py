@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from batwatt.cli.inputs import Output, write_output
-from batwatt.cli.shared import drawable, json_text, numbers_of, one_of, show_table
+from batwatt.cli.shared import Picture, json_text, numbers_of, one_of, show_table
 from batwatt.errors import InputError
 from batwatt.systems.checkpoint.fairness import pareto_front, plan_with_yield
 from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_followed, plot_front, plot_plan
@@ -55,7 +55,6 @@ Prepare = Annotated[
 Covers = Annotated[
     str, typer.Option("--cover", help="What checkpoints must cover: k processors, or only those needed if k go.")
 ]
-Picture = Annotated[Path | None, typer.Option("--picture", help="Draw it, too: .png, .svg or .pdf.")]
 SOME_YIELDS = "0,0.25,0.5,0.75,1"
 
 
@@ -75,7 +74,6 @@ def plan_command(
     [bold]Example:[/] batwatt checkpoint plan experiments/periods/period.json
     """
     chosen = _method(method, min_yield, refill)
-    drawable(picture)
     given = read_instance(instance)
     with _blaming(instance, chosen):
         if chosen == "subset-sum":
@@ -145,7 +143,6 @@ def follow_command(
     """
     chosen = _method(method, min_yield, refill)
     objective, covered = _preparing(prepare, cover)
-    drawable(picture)
     given = read_sequence(sequence)
     with _blaming(sequence, chosen):
         found = follow(
@@ -181,7 +178,6 @@ def front_command(
     """
     objective, covered = _preparing(prepare, cover)
     targets = _targets(SOME_YIELDS if min_yields is None else min_yields)
-    drawable(picture)
     if not is_course(sequence):
         if min_yields is not None or prepare is not None:
             raise InputError(sequence, "is one period: its whole front is shown", "leave --min-yields, --prepare out")

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
@@ -59,10 +60,18 @@ def counting_bar(unit: str, *more: ProgressColumn) -> Iterator[Progress]:
         yield bar
 
 
-def drawable(picture: Path | None) -> None:
-    """Refuse a picture that cannot be drawn before anything is worked out."""
-    if picture is not None:
-        kind_of(picture)
+def drawing(option: str, what: str) -> Any:
+    """The option of a picture; one that cannot be drawn is refused before anything is worked out."""
+
+    def drawable(picture: Path | None) -> Path | None:
+        if picture is not None:
+            kind_of(picture)
+        return picture
+
+    return typer.Option(option, callback=drawable, help=f"{what}: .png, .svg or .pdf.")
+
+
+Picture = Annotated[Path | None, drawing("--picture", "Draw it, too")]
 
 
 def json_text(content: Mapping[str, Any]) -> str:
