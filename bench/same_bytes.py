@@ -147,23 +147,13 @@ def _carbon() -> Iterator[Command]:
     for policy in ("cost", "carbon-cost", "oracle-spot", "carbon"):
         words = [*jobs, *signal, "--policy", policy, "--reserved", "4", "-e", "{out}/x"]
         yield f"carbon run reserved {policy}", ["carbon", "run", *words]
-    gaia = ["experiments/small/jobs.csv", "--signal", "experiments/small/carbon.csv", "--compat", "gaia"]
+    gaia = ["--jobs", "experiments/small/jobs.csv", "--signal", "experiments/small/carbon.csv"]
     for policy in ("carbon", "carbon-cost", "cost", "oracle", "lowest", "waiting", "suspend-resume", "cst-oracle"):
-        yield f"carbon gaia {policy}", ["carbon", "run", "--jobs", *gaia, "--policy", policy, "-e", "{out}/x"]
+        yield f"carbon gaia {policy}", ["carbon", "gaia", *gaia, "--policy", policy, "-e", "{out}/x"]
     for policy in ("immediate", "wait-awhile", "wait-awhile-interrupting"):
         for more in (["--constraint", "next-workday"], ["--constraint", "semi-weekly"]):
-            words = [
-                "--jobs",
-                "{shared}/lwa.csv",
-                "--signal",
-                "{shared}/year.csv",
-                "--compat",
-                "lwa",
-                "--policy",
-                policy,
-                *more,
-            ]
-            yield f"carbon lwa {policy} {more[1]}", ["carbon", "run", *words, "-e", "{out}/x"]
+            words = ["--jobs", "{shared}/lwa.csv", "--signal", "{shared}/year.csv", "--policy", policy, *more]
+            yield f"carbon lwa {policy} {more[1]}", ["carbon", "lwa", *words, "-e", "{out}/x"]
     price = ["--price", "power_profiles/carbon/price-hourly.csv", "--price-weight", "100"]
     few = ["--policies", "immediate,phase-aware,suspend-resume", "-o", "{out}/c.csv"]
     yield "carbon compare", ["carbon", "compare", *jobs, *signal, *price, *few]

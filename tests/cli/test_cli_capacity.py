@@ -71,9 +71,3 @@ def test_errors_are_one_line(house, words, said):
 def test_machines_are_for_a_column_of_machines(house):
     done = house.batwatt("characterise", house.write("p.csv", PRICES), "--machines", 5)
     assert done.code == 2 and "--machines: is for a column 'machines', not 'price'" in done.line
-
-
-@pytest.mark.parametrize("command", [("generate", "capacity"), ("characterise",)])
-def test_help_names_an_example(house, command):
-    done = house.batwatt(*command, "--help")
-    assert done.code == 0 and f"batwatt {' '.join(command)}" in done.out.partition("Example:")[2]

@@ -11,10 +11,10 @@ import pytest
 from carbon_talk import CARBON, DAY, JOBS, MEASURED, PRICE, SIGNALS, content, good, hourly
 
 
-def run(house, *words, jobs="arrival_time,length,cpus\n0,3600,2\n", signal=None, to="x"):
-    words = (*words, "-e", house.out / to)
+def run(house, *words, jobs="arrival_time,length,cpus\n0,3600,2\n", signal=None, to="x", by="run"):
+    words = words if to is None else (*words, "-e", house.out / to)
     path = jobs if isinstance(jobs, Path) else house.write("jobs.csv", jobs)
-    return house.batwatt("carbon", "run", "--jobs", path, "--signal", signal or hourly(house), *words)
+    return house.batwatt("carbon", by, "--jobs", path, "--signal", signal or hourly(house), *words)
 
 
 # run, compare, policies ----------------------------------------------------------------------------------------------
@@ -104,10 +104,11 @@ def test_compare_orders_as_the_laws_have_it(house):
     assert (table["jobs"] == 8).all()
 
 
-@pytest.mark.parametrize(("compat", "some"), [(None, "phase-aware"), ("gaia", "carbon-cost"), ("lwa", "interrupting")])
-def test_policies(house, compat, some):
-    words = [] if compat is None else ["--compat", compat]
-    done = good(house.batwatt("carbon", "policies", *words))
+@pytest.mark.parametrize(
+    ("words", "some"), [("policies", "phase-aware"), ("gaia --list", "carbon-cost"), ("lwa --list", "interrupting")]
+)
+def test_policies(house, words, some):
+    done = good(house.batwatt("carbon", *words.split()))
     rows = [line.split("\t") for line in done.out.splitlines()]
     assert {"immediate", some} < {row[0] for row in rows} and all(
         len(row) == 2 and row[1].endswith(".") for row in rows[1:]
@@ -130,11 +131,6 @@ def test_policies(house, compat, some):
         (["--policy", "oracle", "--length-unit", "days"], "no unit of time 'days'"),
         (["--policy", "oracle", "--watts", "-3"], "--watts: must be >= 0, got -3"),
         (["--policy", "oracle", "--machine-prices", "1,2"], "is not three numbers"),
-        (["--policy", "oracle", "--compat", "gaiaa"], "no simulator 'gaiaa'; did you mean 'gaia'?"),
-        (["--policy", "oracle", "--compat", "gaia", "--deadline", "4"], "--deadline: is not for --compat gaia"),
-        (["--policy", "oracle", "--compat", "gaia", "--averaged"], "--averaged: is not for --compat gaia"),
-        (["--policy", "phase-aware", "--compat", "gaia"], "no policy of GAIA 'phase-aware'"),
-        (["--policy", "interrupting", "--compat", "lwa", "--wait", "6"], "--wait: is not for --compat lwa"),
         (["--policy", "oracle", "--picture", "x.doc"], "is not a kind of figure"),
     ],
 )
@@ -148,6 +144,29 @@ def test_no_policy_to_compare(house):
     assert done.code == 2 and "--policies: names none" in done.line
 
 
+@pytest.mark.parametrize(
+    ("by", "words", "expected"),
+    [
+        ("gaia", ["oracle", "--deadline", "4"], "No such option: --deadline"),
+        ("gaia", ["oracle", "--averaged"], "No such option: --averaged"),
+        ("gaia", ["phase-aware"], "no policy of GAIA 'phase-aware'"),
+        ("gaia", ["oracle", "--carbon-policy", "cheapest"], "no carbon policy 'cheapest'"),
+        ("gaia", ["oracle", "--wait", "6x"], "--wait: '6x' is not SHORTxLONG in hours"),
+        ("gaia", ["oracle", "--machine-prices", "1,2"], "is not three numbers"),
+        ("gaia", [" , "], "--policy: names none"),
+        ("gaia", ["oracle,lowest"], "--export: is for one policy"),
+        ("lwa", ["interrupting", "--wait", "6"], "No such option: --wait"),
+        ("lwa", ["interrupting", "--reserved", "1"], "No such option: --reserved"),
+        ("lwa", ["oracle"], "no policy of Let's Wait Awhile 'oracle'"),
+        ("lwa", ["interrupting", "--constraint", "weekly"], "no constraint 'weekly'"),
+        ("lwa", ["interrupting", "--forecast-error", "-1"], "--forecast-error: must be >= 0"),
+    ],
+)
+def test_bad_runs_by_others(house, by, words, expected):
+    done = run(house, "--policy", *words, by=by)
+    assert done.code == 2 and expected in done.line and done.out == "" and house.left == []
+
+
 # peers ---------------------------------------------------------------------------------------------------------------
 
 
@@ -155,7 +174,7 @@ def test_gaia_by_hand(house):
     """An hour on 2 cpus of 1 W, 0.002 kWh: 400 g/kWh at once, 100 an hour later; the gap is beyond its 720 hours."""
     signal = hourly(house, [*DAY * 30, "", *DAY])
     for name, carbon_g in (("immediate", 0.8), ("oracle", 0.2), ("suspend-resume", 0.2), ("cst_average", 0.2)):
-        good(run(house, "--policy", name, "--compat", "gaia", "--wait", "6x24", signal=signal))
+        good(run(house, "--policy", name, "--wait", "6x24", signal=signal, by="gaia"))
         assert house.metrics()["carbon_g"] == pytest.approx(carbon_g, rel=1e-12)
         assert house.metrics()["compat"] == "gaia"
 
@@ -169,16 +188,16 @@ def test_gaia_counts_rows_whatever_their_dates(house):
     )
     rows = [*zip(dates, head, strict=True), *((date, 400) for date in tail)]
     signal = house.write("odd.csv", "datetime,carbon_intensity\n" + "".join(f"{a},{b}\n" for a, b in rows))
-    done = run(house, "--policy", "oracle", "--compat", "gaia", signal=signal)
+    done = run(house, "--policy", "oracle", signal=signal, by="gaia")
     assert done.code == 0 and house.metrics()["carbon_g"] == pytest.approx(0.2, rel=1e-12)
     assert pd.read_csv(house.out / "x_segments.csv")["begin_s"].tolist() == [7200]
     [line] = done.err.splitlines()
     assert "5 of 720 rows are not an hour after the row before" in line and "1 values missing" in line
-    done = run(house, "--policy", "oracle", "--compat", "gaia", "--begin", "2024-07-03", signal=signal)
+    done = run(house, "--policy", "oracle", "--begin", "2024-07-03", signal=signal, by="gaia")
     assert house.metrics()["immediate_carbon_g"] == pytest.approx(0.2, rel=1e-12)
     assert (
         "has no row of 2025-01-01"
-        in run(house, "--policy", "oracle", "--compat", "gaia", "--begin", "2025-01-01", signal=signal).line
+        in run(house, "--policy", "oracle", "--begin", "2025-01-01", signal=signal, by="gaia").line
     )
 
 
@@ -188,25 +207,40 @@ def test_half_hours_become_gaias_hours(house):
     values = np.tile([300, 500, 50, 150], 360)
     rows = "".join(f"{date},{value}\n" for date, value in zip(dates, values, strict=True))
     signal = house.write("half.csv", f"datetime,carbon_intensity\n{rows}")
-    good(run(house, "--policy", "oracle", "--compat", "gaia", signal=signal))
+    good(run(house, "--policy", "oracle", signal=signal, by="gaia"))
     assert house.metrics()["carbon_g"] == pytest.approx(0.2, rel=1e-12)
 
 
 def test_gaia_draws_segments(house):
-    words = ["--policy", "suspend-resume", "--compat", "gaia", "--wait", 2, "--picture", house.out / "g.png"]
-    good(run(house, *words, jobs="arrival_time,length,cpus\n0,7200,1\n", signal=hourly(house, DAY * 30)))
+    words = ["--policy", "suspend-resume", "--wait", 2, "--picture", house.out / "g.png"]
+    good(run(house, *words, jobs="arrival_time,length,cpus\n0,7200,1\n", signal=hourly(house, DAY * 30), by="gaia"))
     rows = pd.read_csv(house.out / "x_segments.csv")
     assert rows[["begin_s", "end_s"]].to_numpy().tolist() == [[3600, 7200], [10800, 14400]]
     assert (house.out / "g.png").exists()
+
+
+@pytest.mark.parametrize(("by", "names"), [("gaia", "oracle,immediate,lowest"), ("lwa", "interrupting, wait-awhile")])
+def test_others_compare_several(house, by, names):
+    """The rows of several policies are those of each on its own; files of one, the table of all."""
+    signal, table = hourly(house, DAY * 30), house.out / "all.csv"
+    words = ["--constraint", 4] if by == "lwa" else []
+    done = good(run(house, "--policy", names, *words, "-o", table, signal=signal, by=by, to=None))
+    rows = [line.split("\t") for line in done.out.splitlines()[1:]]
+    others = [name.strip() for name in names.split(",") if name != "immediate"]
+    assert [row[0] for row in rows] == ["immediate", *others] and house.left == ["all.csv"]
+    assert pd.read_csv(table)["policy"].tolist() == ["immediate", *others]
+    for row in rows:
+        alone = good(run(house, "--policy", row[0], *words, signal=signal, by=by))
+        assert alone.out.splitlines()[-2].split("\t") == row and house.metrics()["compat"] == by
 
 
 def test_lwa_by_hand(house):
     """Of the half hours 400 400 100 100 400 400 100 100 ... two hours of 1 W run in the hours of 100 g/kWh."""
     jobs = "arrival_time,length,cpus\n0,7200,1\n"
     signal = hourly(house, DAY * 7)
-    good(run(house, "--policy", "interrupting", "--compat", "lwa", "--constraint", 4, jobs=jobs, signal=signal))
+    good(run(house, "--policy", "interrupting", "--constraint", 4, jobs=jobs, signal=signal, by="lwa"))
     assert house.metrics()["carbon_g"] == pytest.approx(0.2)
-    good(run(house, "--policy", "wait-awhile", "--compat", "lwa", "--constraint", 4, jobs=jobs, signal=signal))
+    good(run(house, "--policy", "wait-awhile", "--constraint", 4, jobs=jobs, signal=signal, by="lwa"))
     assert house.metrics()["carbon_g"] == pytest.approx(0.5)
     assert house.metrics()["immediate_carbon_g"] == pytest.approx(0.5)
 
@@ -221,7 +255,7 @@ def test_lwa_takes_the_rows_at_full_and_half_hours(house, minutes):
     )
     signal = house.write("s.csv", "datetime,carbon_intensity\n" + rows)
     jobs = "arrival_time,length,cpus\n0,3600,1\n"
-    good(run(house, "--policy", "wait-awhile", "--compat", "lwa", "--constraint", 3, jobs=jobs, signal=signal))
+    good(run(house, "--policy", "wait-awhile", "--constraint", 3, jobs=jobs, signal=signal, by="lwa"))
     # 1 W for two half hours, at 200 and 100 g/kWh instead of 300 and 200
     assert house.metrics()["carbon_g"] == pytest.approx(0.15, rel=1e-12)
     assert house.metrics()["immediate_carbon_g"] == pytest.approx(0.25, rel=1e-12)
@@ -229,13 +263,13 @@ def test_lwa_takes_the_rows_at_full_and_half_hours(house, minutes):
 
 @pytest.mark.parametrize("digits", [10, 400, 5000])
 def test_lwa_refuses_to_shift_by_that_many_steps(house, digits):
-    done = run(house, "--policy", "interrupting", "--compat", "lwa", "--constraint", "9" * digits)
+    done = run(house, "--policy", "interrupting", "--constraint", "9" * digits, by="lwa")
     assert done.code == 2 and "constraint: must be from 0 to 1000000000 steps" in done.line
 
 
 def test_lwa_needs_a_date_for_its_constraints(house):
     signal = house.write("s.csv", "time_s,carbon_intensity\n" + "".join(f"{1800 * i},{i}\n" for i in range(200)))
-    done = run(house, "--policy", "interrupting", "--compat", "lwa", signal=signal)
+    done = run(house, "--policy", "interrupting", signal=signal, by="lwa")
     assert done.code == 2 and "needs a date" in done.line
 
 
@@ -291,16 +325,7 @@ def test_bad_measurements(house):
     assert done.code == 2 and "no event 'trainin'; did you mean 'training'?" in done.line
 
 
-# examples and help ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("width", ["80", "120"])
-@pytest.mark.parametrize("command", ["", "run", "plan", "compare", "policies", "fit", "jobs", "workload", "account"])
-def test_help_names_an_example(house, command, width, monkeypatch):
-    monkeypatch.setenv("COLUMNS", width)
-    done = good(house.batwatt("carbon", *command.split(), "--help"))
-    assert f"batwatt carbon {command}".strip() in done.out.partition("Example:")[2]
-    assert max(map(len, done.out.splitlines())) <= int(width)
+# examples ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_shipped_signals_are_what_their_script_makes(monkeypatch):

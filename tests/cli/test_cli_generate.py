@@ -14,16 +14,6 @@ from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 NONE = '{"response": "none"}'
 
 
-@pytest.mark.parametrize("width", ["80", "120"])
-@pytest.mark.parametrize("command", ["machines", "walk", "trace"])
-def test_help_names_an_example(house, command, width, monkeypatch):
-    monkeypatch.setenv("COLUMNS", width)
-    done = house.batwatt("generate", command, "--help")
-    assert (done.code, done.err) == (0, "")
-    assert f"batwatt generate {command}" in done.out.partition("Example:")[2]
-    assert max(map(len, done.out.splitlines())) <= int(width) and "…" not in done.out
-
-
 def made(house, command: str, *words: object):
     path = house.out / "x"
     done = house.batwatt("generate", command, *words, "-o", path)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from cli_commands import COMMANDS, GROUPS, LEAVES, examples
+from test_readme import check_command
 
 from batwatt.run.find_scheduler import describe_schedulers
 from batwatt.scheduling.registry import describe
-
-COMMANDS = ["", "run", "compare", "serve", "engine", "policies", "generate", "generate platform",
-            "generate workload", "convert", "events", "optimum", "campaign", "campaign run", "campaign resume",
-            "campaign status", "campaign clean", "campaign report", "metrics", "gantt", "report", "checkpoint",
-            "checkpoint plan", "checkpoint prepare", "checkpoint follow", "checkpoint front"]  # fmt: skip
 
 
 @pytest.mark.parametrize("width", ["80", "120"])
@@ -25,21 +22,50 @@ def test_help_names_an_example(house, command, width, monkeypatch):
         assert "…" not in done.out
 
 
-@pytest.mark.parametrize("words", [[], ["generate"]])
-def test_no_command_shows_help(house, words):
-    done = house.batwatt(*words)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_examples_parse(command):
+    lines = examples(command)
+    assert any(line.startswith(f"batwatt {command}".strip()) for line in lines)
+    for line in lines:
+        check_command(line)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_says_what_it_is(command):
+    assert all(getattr(param, "help", None) for param in COMMANDS[command].params)
+
+
+def test_there_are_commands():
+    assert {"", "run", "generate", "carbon", "carbon gaia", "campaign run"} < set(COMMANDS) and len(LEAVES) > 30
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_no_command_shows_help(house, group):
+    done = house.batwatt(*group.split())
     assert done.code == 2 and "Usage" in done.out + done.err
+
+
+@pytest.mark.parametrize("command", LEAVES)
+def test_an_unknown_option_is_one_line(house, command):
+    done = house.batwatt(*command.split(), "--no-such-option")
+    assert done.code == 2 and done.out == "" and house.left == []
+    assert "No such option: --no-such-option" in done.line and f"see `batwatt {command} --help`" in done.line
+
+
+@pytest.mark.parametrize("command", [words for words in LEAVES if any(p.required for p in COMMANDS[words].params)])
+def test_what_is_missing_is_one_line(house, command):
+    done = house.batwatt(*command.split())
+    assert done.code == 2 and done.out == "" and house.left == []
+    assert "Missing " in done.line and f"see `batwatt {command} --help`" in done.line
 
 
 @pytest.mark.parametrize(
     "words,expected",
     [
         (["rnu"], "No such command 'rnu'"),
-        (["run"], "Missing option '-w' / '--workload'"),
         (["run", "-p", "x"], "Missing option '-w' / '--workload'"),
         (["run", "--platfrom", "x"], "--platform"),
         (["policies", "riskaware", "extra"], "extra"),
-        (["convert"], "Missing argument"),
         (["run", "-p"], "-p"),
     ],
 )

@@ -7,13 +7,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TextColumn
 
 from batwatt.campaign.campaign import (
     Backend,
@@ -25,14 +25,17 @@ from batwatt.campaign.campaign import (
     carry_out,
 )
 from batwatt.campaign.pools import WORKERLESS_S
+from batwatt.cli.models import options_of
 from batwatt.cli.options import Plugins
 from batwatt.cli.results import report
+from batwatt.cli.shared import counting_bar
 from batwatt.errors import InputError, message, printable
 from batwatt.inputs.workloads.batsim_json import read_text
 
 TOLD_EVERY_S = 30.0
 
 campaign = typer.Typer(
+    name="campaign",
     no_args_is_help=True,
     help="""Run a declared grid of many runs, resume it, show its state.
 
@@ -42,68 +45,75 @@ campaign = typer.Typer(
 )
 Declared = Annotated[Path, typer.Argument(metavar="YAML", help="The declared campaign; docs/campaigns.md.")]
 Known = Annotated[Path, typer.Argument(metavar="FOLDER|YAML", help="Folder of its results, or the declared campaign.")]
-Name = Annotated[str | None, typer.Option("-n", "--name", help="Another name, and so another folder of results.")]
-Results = Annotated[Path, typer.Option("--results", help="Where the folders of results are.")]
+Only = Annotated[str | None, typer.Option("--only", metavar="STUDY", help="Run just one of its studies.")]
 Jobs = Annotated[
     int | None, typer.Option("-j", "--jobs", min=1, help="Processes on this machine.", show_default="all cores")
 ]
-DaskAddress = Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.")]
-JobQueueFile = Annotated[
-    Path | None,
-    typer.Option("--dask-jobqueue", help="Run on Dask workers that a batch system starts, as this YAML file says."),
-]
-WorkerTimeout = Annotated[
-    float | None,
-    typer.Option(
-        "--worker-timeout",
-        help="End if the Dask cluster is without workers for so many s (0: never).",
-        show_default=f"{WORKERLESS_S:g}",
-    ),
-]
-Only = Annotated[str | None, typer.Option("--only", metavar="STUDY", help="Run just one of its studies.")]
-RESULTS = Path("results")
 
 
-def _way(jobs: int | None, dask: str | None, job_queue: Path | None, workerless_s: float | None) -> Backend:
-    if dask is not None and job_queue is not None:
-        raise InputError("--dask-jobqueue", "there is --dask, too", "give one of them")
-    if jobs is not None and (dask is not None or job_queue is not None):
-        raise InputError("--jobs", "is for runs on this machine", "leave it out: the Dask cluster has its own number")
-    if workerless_s is None:
-        return Backend(jobs or Backend.jobs, dask, job_queue)
-    if dask is None and job_queue is None:
-        raise InputError("--worker-timeout", "is for a Dask cluster", "leave it out, or give --dask")
-    if not 0.0 <= workerless_s < math.inf:
-        raise InputError("--worker-timeout", f"{workerless_s:g} is not a number of s >= 0", "0 waits for ever")
-    return Backend(dask=dask, job_queue=job_queue, workerless_s=workerless_s or None)
+@dataclass(frozen=True, kw_only=True)
+class ResultsOptions:
+    """Where results are."""
 
+    name: Annotated[
+        str | None, typer.Option("-n", "--name", help="Another name, and so another folder of results.")
+    ] = None
+    results: Annotated[Path, typer.Option("--results", help="Where the folders of results are.")] = Path("results")
 
-def _find(known: Path, results: Path, name: str | None) -> CampaignFolder:
-    """The campaign of a folder of results or of a YAML file."""
-    try:
-        is_folder = known.is_dir()
-    except OSError:
-        is_folder = False  # a name that is too long; who reads the file tells
-    if is_folder:
-        if name is not None:
+    def campaign(self, known: Path) -> CampaignFolder:
+        """The campaign of a folder of results or of a YAML file. Raises InputError."""
+        try:
+            is_folder = known.is_dir()
+        except OSError:
+            is_folder = False  # a name that is too long; who reads the file tells
+        if not is_folder:
+            return campaign_in(known, self.results, self.name)
+        if self.name is not None:
             raise InputError("--name", "is for a YAML file", "the folder has its name")
         return campaign_of(known)
-    return campaign_in(known, results, name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """Who runs a campaign."""
+
+    jobs: Jobs = None
+    dask: Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.")] = None
+    dask_jobqueue: Annotated[
+        Path | None,
+        typer.Option("--dask-jobqueue", help="Run on Dask workers that a batch system starts, as this YAML file says."),
+    ] = None
+    worker_timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--worker-timeout",
+            help="End if the Dask cluster is without workers for so many s (0: never).",
+            show_default=f"{WORKERLESS_S:g}",
+        ),
+    ] = None
+
+    @property
+    def backend(self) -> Backend:
+        """Raises InputError."""
+        remote, workerless_s = self.dask is not None or self.dask_jobqueue is not None, self.worker_timeout
+        if self.dask is not None and self.dask_jobqueue is not None:
+            raise InputError("--dask-jobqueue", "there is --dask, too", "give one of them")
+        if self.jobs is not None and remote:
+            hint = "leave it out: the Dask cluster has its own number"
+            raise InputError("--jobs", "is for runs on this machine", hint)
+        if workerless_s is None:
+            return Backend(self.jobs or Backend.jobs, self.dask, self.dask_jobqueue)
+        if not remote:
+            raise InputError("--worker-timeout", "is for a Dask cluster", "leave it out, or give --dask")
+        if not 0.0 <= workerless_s < math.inf:
+            raise InputError("--worker-timeout", f"{workerless_s:g} is not a number of s >= 0", "0 waits for ever")
+        return Backend(dask=self.dask, job_queue=self.dask_jobqueue, workerless_s=workerless_s or None)
 
 
 @contextmanager
 def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
     """A bar with the remaining time on stderr, or a line now and then where that is no terminal."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with counting_bar(unit, TextColumn("{task.fields[left]}")) as bar:
         task = bar.add_task(what, total=None, left="")
         began = told = time.monotonic()
 
@@ -115,7 +125,7 @@ def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
                 left = f"about {timedelta(seconds=round((now - began) / (1.0 - share) * share))} left"
             words = f"{failed} failed" if failed else what
             bar.update(task, completed=ended, total=total, description=words, left=left)
-            if not console.is_terminal and now - told >= TOLD_EVERY_S and left:
+            if not bar.console.is_terminal and now - told >= TOLD_EVERY_S and left:
                 told = now
                 print(f"{ended} of {total} {unit}, {failed} failed, {left}", file=sys.stderr)
 
@@ -146,14 +156,11 @@ def _print_states(states: Sequence[StudyProgress]) -> None:
 
 
 @campaign.command("run")
+@options_of
 def run_command(
     declared: Declared,
-    name: Name = None,
-    results: Results = RESULTS,
-    jobs: Jobs = None,
-    dask: DaskAddress = None,
-    dask_jobqueue: JobQueueFile = None,
-    worker_timeout: WorkerTimeout = None,
+    results: ResultsOptions,
+    workers: WorkerOptions,
     only: Only = None,
     plugin: Plugins = None,
 ) -> int:
@@ -161,18 +168,15 @@ def run_command(
 
     [bold]Example:[/] batwatt campaign run experiments/igsc22.yaml
     """
-    return _carry_out(campaign_in(declared, results, name), _way(jobs, dask, dask_jobqueue, worker_timeout), only)
+    return _carry_out(campaign_in(declared, results.results, results.name), workers.backend, only)
 
 
 @campaign.command("resume")
+@options_of
 def resume_command(
     known: Known,
-    name: Name = None,
-    results: Results = RESULTS,
-    jobs: Jobs = None,
-    dask: DaskAddress = None,
-    dask_jobqueue: JobQueueFile = None,
-    worker_timeout: WorkerTimeout = None,
+    results: ResultsOptions,
+    workers: WorkerOptions,
     only: Only = None,
     plugin: Plugins = None,
 ) -> int:
@@ -180,23 +184,24 @@ def resume_command(
 
     [bold]Example:[/] batwatt campaign resume results/igsc22
     """
-    found = _find(known, results, name)
+    found = results.campaign(known)
     if not found.store.folder.is_dir():
         raise InputError(found.store.folder, "is not there", "begin with `batwatt campaign run`")
     if known.is_dir() and found.origin.is_file() and read_text(found.origin) != found.text:
         text = f"{found.origin} has changed since; this completes the campaign as it was run"
         text = f"{text} (`batwatt campaign run {found.origin}` takes the changes)"
         print(f"batwatt: {message(text)}", file=sys.stderr)
-    return _carry_out(found, _way(jobs, dask, dask_jobqueue, worker_timeout), only)
+    return _carry_out(found, workers.backend, only)
 
 
 @campaign.command("status")
-def status_command(known: Known, name: Name = None, results: Results = RESULTS, plugin: Plugins = None) -> None:
+@options_of
+def status_command(known: Known, results: ResultsOptions, plugin: Plugins = None) -> None:
     """Count the runs that are done, failed and missing.
 
     [bold]Example:[/] batwatt campaign status results/igsc22
     """
-    found = _find(known, results, name)
+    found = results.campaign(known)
     _print_states(found.states())
     stale = len(found.stale())
     if stale:
@@ -205,12 +210,13 @@ def status_command(known: Known, name: Name = None, results: Results = RESULTS, 
 
 
 @campaign.command("clean")
-def clean_command(known: Known, name: Name = None, results: Results = RESULTS) -> None:
+@options_of
+def clean_command(known: Known, results: ResultsOptions) -> None:
     """Remove the runs that are no longer declared, or are of other inputs or code.
 
     [bold]Example:[/] batwatt campaign clean results/igsc22
     """
-    found = _find(known, results, name)
+    found = results.campaign(known)
     if not found.store.folder.is_dir():
         raise InputError(found.store.folder, "is not there", "nothing is to be cleaned")
     with found.store.locked():
@@ -226,8 +232,3 @@ def report_command(folder: Annotated[Path, typer.Argument(help="Folder of the ca
     [bold]Example:[/] batwatt campaign report results/igsc22
     """
     report(folder)
-
-
-def campaign_commands(app: typer.Typer) -> None:
-    """Add `campaign` to the application."""
-    app.add_typer(campaign, name="campaign", rich_help_panel="Simulate")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from batwatt.cli.inputs import Output, generate, write_output
-from batwatt.errors import InputError, printable
+from batwatt.cli.shared import show_table
+from batwatt.errors import InputError
 from batwatt.inputs.series.capacity import COLUMN, read_capacity, to_csv
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.series.characterise import Character, characterise
@@ -74,7 +70,7 @@ def characterise_capacity(
     rows = _rows(characterise(found), found)
     if paid is not None:
         rows += _bill_rows(bill(found.series, paid, fixed), paid.series.name)
-    _show(rows)
+    show_table((), rows)
 
 
 def _of_file(path: Path, column: str | None, machines: int | None) -> Signal:
@@ -124,22 +120,3 @@ def _bill_rows(paid: Bill, name: str) -> list[tuple[str, str]]:
         if share is not None:
             rows.append((label, f"{share:.1%} relative to a fixed {paid.mean_fixed:g}"))
     return rows
-
-
-def _show(rows: list[tuple[str, str]]) -> None:
-    """The table for people; plain lines `name<tab>value` where the output is no terminal."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        sys.stdout.write("".join(f"{printable(name)}\t{printable(value)}\n" for name, value in rows))
-        return
-    table = Table(box=box.SIMPLE_HEAD, show_header=False, padding=0)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(Text(f"{printable(name)}  "), Text(printable(value)))
-    console.print(table)
-
-
-def capacity_commands(app: typer.Typer) -> None:
-    """Add `characterise` to the application; importing this module adds `generate capacity`."""
-    app.command("characterise", rich_help_panel="Make inputs")(characterise_capacity)

@@ -6,10 +6,11 @@ import typer
 
 from batwatt.cli.carbon_engine import account_command, jobs_command, workload_command
 from batwatt.cli.carbon_plan import fit_command, plan_command
-from batwatt.cli.carbon_run import compare_command, policies_command, run_command
+from batwatt.cli.carbon_run import compare_command, gaia_command, lwa_command, policies_command, run_command
 from batwatt.cli.carbon_study import study_command
 
 carbon = typer.Typer(
+    name="carbon",
     no_args_is_help=True,
     help="""Shift jobs in time, and suspend them, to emit less carbon or to pay less.
 
@@ -23,6 +24,8 @@ carbon = typer.Typer(
 
 carbon.command("run")(run_command)
 carbon.command("compare")(compare_command)
+carbon.command("gaia")(gaia_command)
+carbon.command("lwa")(lwa_command)
 carbon.command("policies")(policies_command)
 carbon.command("plan")(plan_command)
 carbon.command("fit")(fit_command)
@@ -30,8 +33,3 @@ carbon.command("jobs")(jobs_command)
 carbon.command("workload")(workload_command)
 carbon.command("account")(account_command)
 carbon.command("study")(study_command)
-
-
-def carbon_commands(app: typer.Typer) -> None:
-    """Add `carbon` to the application."""
-    app.add_typer(carbon, name="carbon", rich_help_panel="Simulate")

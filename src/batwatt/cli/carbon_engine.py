@@ -7,29 +7,14 @@ from typing import Annotated
 
 import typer
 
-from batwatt.cli.carbon_options import (
-    Begin,
-    Clock,
-    ColumnName,
-    JobsUnit,
-    KindName,
-    PriceColumn,
-    PricePath,
-    SignalPath,
-    Watts,
-    Zone,
-    price_integral,
-    signal_file,
-    watts_of,
-)
+from batwatt.cli.carbon_options import JobsUnit, PriceOptions, SignalOptions, Watts, read_jobs
 from batwatt.cli.inputs import Output, Seed, write_output
-from batwatt.cli.results import unit_of
+from batwatt.cli.models import options_of
 from batwatt.cli.shared import json_text
 from batwatt.files import whole_file, write_json
 from batwatt.inputs.platforms.machines import machines_xml
 from batwatt.inputs.traces.jobs_csv import COLUMNS
 from batwatt.inputs.workloads.batsim_json import read_workload
-from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.systems.carbon.account import account
 from batwatt.systems.carbon.files import read_integral
@@ -52,7 +37,7 @@ def workload_command(
     batwatt run -p out/p.xml -w out/w.json -e out/x
       -s powercap -o '{"response": "none"}'
     """
-    read = read_phase_jobs(jobs, unit_of(length_unit), watts_of(watts))
+    read = read_jobs(jobs, length_unit, watts)
     found, content = phase_workload(read, machines)
     with whole_file(platform) as out:
         out.write(machines_xml(found, "batwatt carbon workload"))
@@ -61,19 +46,14 @@ def workload_command(
     print(f"{len(read)} jobs; {machines} machines of {found.cores} hosts of {found.core_w:g} W")
 
 
+@options_of
 def account_command(
     prefix: Annotated[Path, typer.Argument(metavar="PREFIX", help="Prefix of the files of a run.")],
-    signal: SignalPath,
+    signal: SignalOptions,
+    price: PriceOptions,
     workload: Annotated[
         Path | None, typer.Option("-w", "--workload", help="What was run, to know the phases of its jobs.")
     ] = None,
-    begin: Begin = None,
-    zone: Zone = None,
-    column: ColumnName = None,
-    tz: Clock = "UTC",
-    kind: KindName = "lifecycle",
-    price: PricePath = None,
-    price_column: PriceColumn = None,
     segments: Annotated[
         Path | None, typer.Option("--segments", help="Write a row for each segment of a job, too (CSV).")
     ] = None,
@@ -85,9 +65,9 @@ def account_command(
     batwatt carbon account out/x -w out/w.json
       --signal power_profiles/carbon/carbon-hourly.csv
     """
-    file = signal_file(signal, begin, zone, column, tz, kind)
+    file = signal.file
     integral = read_integral(file)
-    paid = price_integral(price, price_column, file, integral, None)
+    paid = price.integral(file, integral)
     found = account(prefix, integral, None if workload is None else read_workload(workload), price=paid)
     if segments is not None:
         write_output(found.per_segment().to_csv(index=False, lineterminator="\n"), segments)
@@ -103,9 +83,9 @@ def jobs_command(
 
     [bold]Example:[/]
     batwatt carbon jobs -o out/ml.csv
-    batwatt carbon run --jobs out/ml.csv --signal FR-2020-30min.csv
+    batwatt carbon lwa --jobs out/ml.csv --signal FR-2020-30min.csv
       --begin 2020-01-01 --policy interrupting
-      --compat lwa --constraint semi-weekly -e out/lwa
+      --constraint semi-weekly -e out/lwa
     """
     rows = "".join(f"{job.arrival_s:.0f},{job.length_s:.0f},{job.cpus}\n" for job in ml_jobs(n, seed))
     write_output(f"{','.join(COLUMNS)}\n{rows}", output)

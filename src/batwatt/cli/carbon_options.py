@@ -1,170 +1,179 @@
-"""The options that several commands of `carbon` share, as typer sees them."""
+"""The options that several commands of `carbon` share, and what they mean."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
 
-from batwatt.cli.shared import one_of
+from batwatt.cli.options import unit_of
+from batwatt.cli.shared import numbers_of, one_of
 from batwatt.errors import InputError
 from batwatt.inputs.series.signal_csv import Kind, SignalFile
-from batwatt.inputs.workloads.phase_jobs import MOST_W
+from batwatt.inputs.workloads.phase_jobs import MOST_W, read_phase_jobs
+from batwatt.model.phases import ShiftJob
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.systems.carbon.costs import MachinePrices
 from batwatt.systems.carbon.files import read_integral
 from batwatt.units import finite
 
-SIGNAL, PRICE, PLANNING, WAITING, PEERS, MACHINES = "Signal", "Price", "Planning", "Waiting", "Peers", "Machines"
-JobsPath = Annotated[
-    Path, typer.Option("--jobs", help="CSV: arrival_time,length,cpus; and name and args of their models.")
-]
+PLANNING = "Planning"
+_signal, _price, _planning, _waiting, _machines = (
+    partial(typer.Option, rich_help_panel=panel) for panel in ("Signal", "Price", PLANNING, "Waiting", "Machines")
+)
 JobsUnit = Annotated[str, typer.Option("--length-unit", help="Times of the jobs are in seconds or hours.")]
-SignalPath = Annotated[
-    Path, typer.Option("--signal", help="Carbon intensity, g/kWh (CSV with dates or time_s).", rich_help_panel=SIGNAL)
-]
-Begin = Annotated[
-    str | None,
-    typer.Option("--begin", help="Date of 0 s.", show_default="the first row", rich_help_panel=SIGNAL),
-]
-Zone = Annotated[str | None, typer.Option("--zone", help="Zone, if the file has several.", rich_help_panel=SIGNAL)]
-ColumnName = Annotated[
-    str | None, typer.Option("--column", help="Its column.", show_default="by its name", rich_help_panel=SIGNAL)
-]
-Clock = Annotated[
-    str, typer.Option("--tz", help="Time zone of dates without an offset, and of people.", rich_help_panel=SIGNAL)
-]
-KindName = Annotated[
-    str, typer.Option("--kind", help="lifecycle or direct, if the file has both.", rich_help_panel=SIGNAL)
-]
-PricePath = Annotated[
-    Path | None, typer.Option("--price", help="Price of energy, per kWh (CSV).", rich_help_panel=PRICE)
-]
-PriceColumn = Annotated[
-    str | None, typer.Option("--price-column", help="Its column.", show_default="by its name", rich_help_panel=PRICE)
-]
-CarbonWeight = Annotated[
-    float | None,
-    typer.Option("--carbon-weight", help="Weight of a g of carbon.", show_default="1", rich_help_panel=PRICE),
-]
-PriceWeight = Annotated[
-    float | None,
-    typer.Option("--price-weight", help="Weight of a unit of money.", show_default="0", rich_help_panel=PRICE),
-]
-Slot = Annotated[
-    float | None,
-    typer.Option(
-        "--slot-s", help="Length of the slots of plans, s.", show_default="as they fit", rich_help_panel=PLANNING
-    ),
-]
-MaxStarts = Annotated[
-    int | None, typer.Option("--max-starts", help="Most starts of a job.", min=1, rich_help_panel=PLANNING)
-]
-Checkpoints = Annotated[
-    bool,
-    typer.Option(
-        "--checkpoints", help="Suspended jobs go back to their last checkpoint phase.", rich_help_panel=PLANNING
-    ),
-]
 Watts = Annotated[
     float | None, typer.Option("--watts", help="Power of a cpu of jobs that say none, W.", show_default="1")
 ]
-
-Compat = Annotated[
-    str | None,
-    typer.Option("--compat", help="gaia or lwa: by that simulator's rules.", rich_help_panel=PEERS),
+Slot = Annotated[
+    float | None, _planning("--slot-s", help="Length of the slots of plans, s.", show_default="as they fit")
 ]
+MaxStarts = Annotated[int | None, _planning("--max-starts", help="Most starts of a job.", min=1)]
+Checkpoints = Annotated[bool, _planning("--checkpoints", help="Suspended jobs go back to their last checkpoint phase.")]
+Averaged = Annotated[bool, _planning("--averaged", help="Plan as if each job drew its mean power.")]
 CarbonPolicy = Annotated[
     str | None,
-    typer.Option(
-        "--carbon-policy",
-        help="What the policies carbon and carbon-cost start by.",
-        show_default="oracle",
-        rich_help_panel=PEERS,
-    ),
+    _planning("--carbon-policy", help="What the policies carbon and carbon-cost start by.", show_default="oracle"),
 ]
 Wait = Annotated[
     str | None,
-    typer.Option(
-        "--wait",
-        help="Hours that short (< 2 h) and long jobs may wait, or all.",
-        show_default="6x24",
-        rich_help_panel=WAITING,
-    ),
+    _waiting("--wait", help="Hours that short (< 2 h) and long jobs may wait, or all.", show_default="6x24"),
 ]
-DeadlineH = Annotated[
-    float | None,
-    typer.Option("--deadline", help="Instead: hours from arrival to completion.", rich_help_panel=WAITING),
-]
-Constraint = Annotated[
+DeadlineH = Annotated[float | None, _waiting("--deadline", help="Instead: hours from arrival to completion.")]
+Constraint = Annotated[str | None, _waiting("--constraint", help="Instead: next-workday or semi-weekly.")]
+LwaConstraint = Annotated[
     str | None,
-    typer.Option("--constraint", help="Instead: next-workday or semi-weekly.", rich_help_panel=WAITING),
-]
-ForecastError = Annotated[
-    float | None,
-    typer.Option(
-        "--forecast-error",
-        help="Policies see the signal with errors of this share of its mean.",
-        show_default="0",
-        rich_help_panel=SIGNAL,
+    _waiting(
+        "--constraint",
+        help="next-workday, semi-weekly, or by how many half hours any job may be shifted.",
+        show_default="next-workday",
     ),
 ]
-Repetitions = Annotated[
-    int | None,
-    typer.Option("--repetitions", help="Drawn so often.", min=1, show_default="10", rich_help_panel=SIGNAL),
-]
-ErrorSeed = Annotated[
-    int | None, typer.Option("--seed", help="Of the errors.", min=0, show_default="0", rich_help_panel=SIGNAL)
-]
-Reserved = Annotated[
-    int | None, typer.Option("--reserved", help="Reserved cpus.", min=0, show_default="0", rich_help_panel=MACHINES)
-]
-MachinePrices = Annotated[
-    str | None,
-    typer.Option(
-        "--machine-prices",
-        help="Per cpu and hour on demand, on spot; share of a reserved one.",
-        show_default="0.0624,0.01248,0.4; 0 with --price",
-        rich_help_panel=MACHINES,
-    ),
-]
-Averaged = Annotated[
-    bool,
-    typer.Option("--averaged", help="Plan as if each job drew its mean power.", rich_help_panel=PLANNING),
-]
-SavingsPicture = Annotated[
-    Path | None, typer.Option("--savings", help="Draw which jobs save what: .png, .svg or .pdf.")
-]
 
 
-def signal_file(path: Path, begin: str | None, zone: str | None, column: str | None, tz: str, kind: str) -> SignalFile:
-    """The signal that these options tell of. Raises InputError."""
-    chosen = one_of("--kind", "kind of emissions", kind, get_args(Kind))
-    return SignalFile(path, column=column, kind=chosen, zone=zone, tz=tz, begin=begin, wanted="carbon")
+@dataclass(frozen=True, kw_only=True)
+class SignalOptions:
+    """The carbon signal."""
+
+    signal: Annotated[Path, _signal("--signal", help="Carbon intensity, g/kWh (CSV with dates or time_s).")]
+    begin: Annotated[str | None, _signal("--begin", help="Date of 0 s.", show_default="the first row")] = None
+    zone: Annotated[str | None, _signal("--zone", help="Zone, if the file has several.")] = None
+    column: Annotated[str | None, _signal("--column", help="Its column.", show_default="by its name")] = None
+    tz: Annotated[str, _signal("--tz", help="Time zone of dates without an offset, and of people.")] = "UTC"
+    kind: Annotated[str, _signal("--kind", help="lifecycle or direct, if the file has both.")] = "lifecycle"
+
+    @property
+    def file(self) -> SignalFile:
+        """The column that these options tell of. Raises InputError."""
+        kind = one_of("--kind", "kind of emissions", self.kind, get_args(Kind))
+        return SignalFile(
+            self.signal, column=self.column, kind=kind, zone=self.zone, tz=self.tz, begin=self.begin, wanted="carbon"
+        )
 
 
-def price_integral(
-    path: Path | None, column: str | None, signal: SignalFile, carbon: SignalIntegral, until: float | str | None
-) -> SignalIntegral | None:
-    """The price from the date at which the carbon signal begins. Raises InputError."""
-    if path is None:
-        if column is not None:
+@dataclass(frozen=True, kw_only=True)
+class PriceOptions:
+    """The price of energy, if it has one. Raises InputError."""
+
+    price: Annotated[Path | None, _price("--price", help="Price of energy, per kWh (CSV).")] = None
+    price_column: Annotated[str | None, _price("--price-column", help="Its column.", show_default="by its name")] = None
+
+    def __post_init__(self) -> None:
+        if self.price is None and self.price_column is not None:
             raise InputError("--price-column", "is for a price", "give --price, too")
-        return None
-    begin = carbon.begin or signal.begin
-    return read_integral(SignalFile(path, column=column, tz=signal.tz, begin=begin, wanted="price"), until)
+
+    def integral(
+        self, signal: SignalFile, carbon: SignalIntegral, until: float | str | None = None
+    ) -> SignalIntegral | None:
+        """The price from the date at which the carbon signal begins. Raises InputError."""
+        if self.price is None:
+            return None
+        begin = carbon.begin or signal.begin
+        file = SignalFile(self.price, column=self.price_column, tz=signal.tz, begin=begin, wanted="price")
+        return read_integral(file, until)
 
 
-def weights_of(carbon: float | None, price: float | None, priced: bool) -> tuple[float, float]:
-    """The weights of carbon and price. Raises InputError."""
-    if price is not None and not priced:
-        raise InputError("--price-weight", "is for a price", "give --price, too")
-    weights = 1.0 if carbon is None else carbon, price or 0.0
-    for option, weight in zip(("--carbon-weight", "--price-weight"), weights, strict=True):
-        number_of(option, weight)
-    if not sum(weights) > 0.0:
-        raise InputError("--carbon-weight, --price-weight", "are both 0", "let one of them be > 0")
-    return weights
+@dataclass(frozen=True, kw_only=True)
+class WeightOptions(PriceOptions):
+    """The price of energy, and what it counts compared with carbon."""
+
+    carbon_weight: Annotated[
+        float | None, _price("--carbon-weight", help="Weight of a g of carbon.", show_default="1")
+    ] = None
+    price_weight: Annotated[
+        float | None, _price("--price-weight", help="Weight of a unit of money.", show_default="0")
+    ] = None
+
+    @property
+    def weights(self) -> tuple[float, float]:
+        """The weights of carbon and price. Raises InputError."""
+        if self.price_weight is not None and self.price is None:
+            raise InputError("--price-weight", "is for a price", "give --price, too")
+        carbon = number_of("--carbon-weight", 1.0 if self.carbon_weight is None else self.carbon_weight)
+        price = number_of("--price-weight", self.price_weight or 0.0)
+        if not carbon + price > 0.0:
+            raise InputError("--carbon-weight, --price-weight", "are both 0", "let one of them be > 0")
+        return carbon, price
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastOptions:
+    """How wrong policies see the signal."""
+
+    forecast_error: Annotated[
+        float, _signal("--forecast-error", help="Policies see the signal with errors of this share of its mean.")
+    ] = 0.0
+    repetitions: Annotated[int | None, _signal("--repetitions", help="Drawn so often.", min=1, show_default="10")] = (
+        None
+    )
+    seed: Annotated[int, _signal("--seed", help="Of the errors.", min=0)] = 0
+
+    @property
+    def error(self) -> float:
+        """The share of the mean. Raises InputError."""
+        return number_of("--forecast-error", self.forecast_error)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReservedOptions:
+    """Reserved machines, and what machines cost."""
+
+    reserved: Annotated[int, _machines("--reserved", help="Reserved cpus.", min=0)] = 0
+    machine_prices: Annotated[
+        str | None,
+        _machines(
+            "--machine-prices",
+            help="Per cpu and hour on demand, on spot; share of a reserved one.",
+            show_default="0.0624,0.01248,0.4",
+        ),
+    ] = None
+
+    @property
+    def prices(self) -> MachinePrices | None:
+        """The prices that are given. Raises InputError."""
+        if self.machine_prices is None:
+            return None
+        numbers = numbers_of(self.machine_prices, ",")
+        if len(numbers) != 3 or not all(number >= 0.0 for number in numbers):
+            problem = f"{self.machine_prices!r} is not three numbers >= 0 with commas"
+            raise InputError("--machine-prices", problem, "write for instance 0.0624,0.01248,0.4")
+        return MachinePrices(*numbers)
+
+
+def read_jobs(path: Path, length_unit: str, watts: float | None) -> list[ShiftJob]:
+    """The jobs of a file. Raises InputError."""
+    return read_phase_jobs(path, unit_of(length_unit), watts_of(watts))
+
+
+def wait_of(text: str) -> tuple[float, ...]:
+    """The hours of `6x24`, or of a single number. Raises InputError."""
+    hours = numbers_of(text.lower(), "x")
+    if not (len(hours) in (1, 2) and all(hour >= 0.0 for hour in hours)):
+        raise InputError("--wait", f"{text!r} is not SHORTxLONG in hours", "write for instance 6x24, or 12 for all")
+    return hours
 
 
 def watts_of(watts: float | None) -> float:

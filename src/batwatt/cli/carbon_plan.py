@@ -10,28 +10,18 @@ import typer
 
 from batwatt.cli.carbon_options import (
     PLANNING,
-    Begin,
-    CarbonWeight,
     Checkpoints,
-    Clock,
-    ColumnName,
-    KindName,
     MaxStarts,
-    PriceColumn,
-    PricePath,
-    PriceWeight,
-    SignalPath,
+    SignalOptions,
     Slot,
     Watts,
-    Zone,
+    WeightOptions,
     number_of,
-    price_integral,
-    signal_file,
     watts_of,
-    weights_of,
 )
 from batwatt.cli.inputs import Output, write_output
-from batwatt.cli.shared import drawable, json_text, one_of
+from batwatt.cli.models import options_of
+from batwatt.cli.shared import Picture, drawing, json_text, one_of
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import write_json
 from batwatt.inputs.workloads.phase_jobs import read_model
@@ -48,12 +38,14 @@ from batwatt.systems.carbon.optimum import NoPlanError, ShiftPlan, UnprovenError
 METHODS = ("dp", "milp")
 
 
+@options_of
 def plan_command(
     job: Annotated[Path, typer.Argument(metavar="JOB", help="Its start-up and its work in phases (JSON).")],
-    signal: SignalPath,
+    signal: SignalOptions,
     deadline: Annotated[
         str, typer.Option("--deadline", help="When it must have finished: s of the signal, or a date.")
     ],
+    price: WeightOptions,
     start: Annotated[str, typer.Option("--start", help="When it may start: s of the signal, or a date.")] = "0",
     slot_s: Slot = None,
     max_starts: MaxStarts = None,
@@ -66,17 +58,8 @@ def plan_command(
     ] = "dp",
     cpus: Annotated[int, typer.Option("--cpus", help="Cpus of the job.", min=1, max=MOST_CPUS)] = 1,
     watts: Watts = None,
-    begin: Begin = None,
-    zone: Zone = None,
-    column: ColumnName = None,
-    tz: Clock = "UTC",
-    kind: KindName = "lifecycle",
-    price: PricePath = None,
-    price_column: PriceColumn = None,
-    carbon_weight: CarbonWeight = None,
-    price_weight: PriceWeight = None,
     output: Output = None,
-    picture: Annotated[Path | None, typer.Option("--picture", help="Draw it, too: .png, .svg or .pdf.")] = None,
+    picture: Picture = None,
 ) -> None:
     """Plan when one job runs and is suspended so that it emits least, each start-up paid; prints the plan as JSON.
 
@@ -86,12 +69,11 @@ def plan_command(
       --start 2024-07-01T06:00 --deadline 2024-07-02T06:00
     """
     chosen = one_of("--method", "method", method, METHODS)
-    drawable(picture)
-    weights = weights_of(carbon_weight, price_weight, price is not None)
+    weights = price.weights
     if slot_s is not None:
         number_of("--slot-s", slot_s, above=True)
     model = read_model(job, watts_of(watts))
-    file = signal_file(signal, begin, zone, column, tz, kind)
+    file = signal.file
     until = _until(deadline)
     integral = read_integral(file, until)
     start_s, deadline_s = (
@@ -99,7 +81,7 @@ def plan_command(
     )
     if not start_s >= 0.0:
         raise InputError("--start", f"{start!r} is before the signal begins", "start later, or give an earlier --begin")
-    paid = price_integral(price, price_column, file, integral, until)
+    paid = price.integral(file, integral, until)
     wanted = integral
     if paid is not None:
         paid.covers(deadline_s, "the job")
@@ -182,15 +164,12 @@ def fit_command(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the model for `carbon plan` (JSON).")
     ] = None,
-    picture: Annotated[
-        Path | None, typer.Option("--picture", help="Draw the model over the samples: .png, .svg or .pdf.")
-    ] = None,
+    picture: Annotated[Path | None, drawing("--picture", "Draw the model over the samples")] = None,
 ) -> None:
     """Fit a model in phases to measurements; prints it, and what leaving out one run in turn tells of it, as JSON.
 
     [bold]Example:[/] batwatt carbon fit power_profiles/measured/straight -o model.json --picture fit.png
     """
-    drawable(picture)
     measured = read_runs(runs)
     fitted = fit_runs(measured, startup_until=startup_until, checkpoints=checkpoints or CHECKPOINTS, alike=alike)
     content = {

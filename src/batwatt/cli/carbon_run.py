@@ -1,160 +1,102 @@
-"""The commands about many jobs: `carbon run`, `carbon compare` and `carbon policies`."""
+"""The commands about many jobs: `carbon run`, `compare` and `policies`; `gaia` and `lwa` by the rules of others."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 import typer
 
-from batwatt.cli.carbon_modes import ShiftRequest, mode_of, names_of
-from batwatt.cli.carbon_options import (
-    Averaged,
-    Begin,
-    CarbonPolicy,
-    CarbonWeight,
-    Checkpoints,
-    Clock,
-    ColumnName,
-    Compat,
-    Constraint,
-    DeadlineH,
-    ErrorSeed,
-    ForecastError,
-    JobsPath,
-    JobsUnit,
-    KindName,
-    MachinePrices,
-    MaxStarts,
-    PriceColumn,
-    PricePath,
-    PriceWeight,
-    Repetitions,
-    Reserved,
-    SavingsPicture,
-    SignalPath,
-    Slot,
-    Wait,
-    Watts,
-    Zone,
-)
+from batwatt.cli.carbon_modes import GaiaRequest, LwaRequest, OwnRequest, ShiftRequest, Simulator
 from batwatt.cli.inputs import write_output
-from batwatt.cli.options import Plugins, Prefix
-from batwatt.cli.shared import drawable, show_table
+from batwatt.cli.models import options_of
+from batwatt.cli.options import PREFIX_HELP, Plugins
+from batwatt.cli.shared import drawing, given_of, show_table
 from batwatt.errors import InputError, printable
 from batwatt.results.writers import file_of
 from batwatt.systems.carbon.figures.charts import plot_saved_cdf
 from batwatt.systems.carbon.figures.gantt import plot_gantt
 from batwatt.systems.carbon.files import executions_of, write_outcome
 from batwatt.systems.carbon.outcome import Outcome, saved
+from batwatt.systems.carbon.simulate import described
+from batwatt.systems.carbon.simulators import gaia, lwa
 from batwatt.units import HOUR_S, J_PER_KWH
 
 BASE = "immediate"
 """The policy that savings are measured against."""
-Picture = Annotated[Path | None, typer.Option("--picture", help="Draw who runs when: .png, .svg or .pdf.")]
+EXPORT = Path("out/carbon")
+HEAD = ("name", "what it does")
+PolicyNames = Annotated[str, typer.Option("--policy", help="A name of --list; or several to compare, with commas.")]
+Figures = Annotated[Path | None, typer.Option("-o", "--output", help="Write all figures as CSV, too.")]
 
 
+def _listing(policies: Mapping[str, str]) -> Any:
+    """The option that lists policies, whatever else is given."""
+
+    def show(wanted: bool) -> None:
+        if wanted:
+            show_table(HEAD, list(policies.items()))
+            raise typer.Exit
+
+    return typer.Option("--list", callback=show, is_eager=True, help="List the policies.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFiles:
+    """The files of one policy."""
+
+    export: Annotated[Path | None, typer.Option("-e", "--export", help=PREFIX_HELP, show_default=str(EXPORT))] = None
+    picture: Annotated[Path | None, drawing("--picture", "Draw who runs when")] = None
+    savings: Annotated[Path | None, drawing("--savings", "Draw which jobs save what")] = None
+
+    def write(self, asked: ShiftRequest, simulator: Simulator, outcomes: list[Outcome], table: pd.DataFrame) -> str:
+        """Write what the last outcome is, compared with the first; which files."""
+        base, found = outcomes[0], outcomes[-1]
+        export = self.export or EXPORT
+        segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")
+        if self.picture is not None:
+            executions = executions_of(found, simulator.jobs, simulator.checkpoints)
+            plot_gantt(executions, simulator.integral, self.picture, deadlines_s=_deadlines(found))
+        if self.savings is not None:
+            plot_saved_cdf(saved(found, base), self.savings)
+        about = {
+            "compat": asked.compat,
+            "immediate_carbon_g": float(table["carbon_g"].iloc[0]),
+            "saved_share": float(table["saved_share"].iloc[-1]),
+            "inputs": asked.about,
+        }
+        write_outcome(segments, metrics, found, about)
+        return printable(f"files: {metrics}, {segments}")
+
+
+@options_of
 def run_command(
-    jobs: JobsPath,
-    signal: SignalPath,
+    asked: OwnRequest,
     policy: Annotated[str, typer.Option("--policy", help="A name of `batwatt carbon policies`.")],
-    export: Prefix = Path("out/carbon"),
-    length_unit: JobsUnit = "seconds",
-    watts: Watts = None,
+    files: RunFiles,
     plugin: Plugins = None,
-    compat: Compat = None,
-    carbon_policy: CarbonPolicy = None,
-    wait: Wait = None,
-    deadline: DeadlineH = None,
-    constraint: Constraint = None,
-    begin: Begin = None,
-    zone: Zone = None,
-    column: ColumnName = None,
-    tz: Clock = "UTC",
-    kind: KindName = "lifecycle",
-    forecast_error: ForecastError = None,
-    repetitions: Repetitions = None,
-    seed: ErrorSeed = None,
-    price: PricePath = None,
-    price_column: PriceColumn = None,
-    carbon_weight: CarbonWeight = None,
-    price_weight: PriceWeight = None,
-    reserved: Reserved = None,
-    machine_prices: MachinePrices = None,
-    averaged: Averaged = False,
-    slot_s: Slot = None,
-    max_starts: MaxStarts = None,
-    checkpoints: Checkpoints = False,
-    picture: Picture = None,
-    savings: SavingsPicture = None,
 ) -> None:
     """Run a policy on all jobs, each on its own; writes its figures (JSON) and a row for each segment of a job (CSV).
+
+    With --price machines are free unless there are --machine-prices.
 
     [bold]Example:[/]
     batwatt carbon run --jobs workloads/carbon/jobs.csv
       --signal power_profiles/carbon/carbon-hourly.csv
       --policy phase-aware --deadline 24 -e out/x --picture out/x.png
-    batwatt carbon run --jobs pai_1k.csv --signal DE-2024-hourly.csv
-      --policy suspend-resume --compat gaia --wait 6x24 -e out/gaia
     """
-    asked = ShiftRequest.of(locals())
-    for path in (picture, savings):
-        drawable(path)
-    mode = mode_of(asked)
-    found = mode.run(policy)
-    base = found
-    if found.policy != BASE:
-        base = mode.run(BASE)
-    table = _table([base] if found is base else [base, found], base)
-    segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")
-    if picture is not None:
-        executions = executions_of(found, mode.jobs, mode.checkpoints)
-        plot_gantt(executions, mode.integral, picture, deadlines_s=_deadlines(found))
-    if savings is not None:
-        plot_saved_cdf(saved(found, base), savings)
-    about = {
-        "compat": compat,
-        "immediate_carbon_g": float(table["carbon_g"].iloc[0]),
-        "saved_share": float(table["saved_share"].iloc[-1]),
-        "inputs": asked.about,
-    }
-    write_outcome(segments, metrics, found, about)
-    _show(table)
-    print(printable(f"files: {metrics}, {segments}"))
+    _simulate(asked, [policy], files)
 
 
+@options_of
 def compare_command(
-    jobs: JobsPath,
-    signal: SignalPath,
+    asked: OwnRequest,
     policies: Annotated[str, typer.Option("--policies", help="Names of `batwatt carbon policies`, with commas.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write all figures as CSV, too.")] = None,
-    length_unit: JobsUnit = "seconds",
-    watts: Watts = None,
+    output: Figures = None,
     plugin: Plugins = None,
-    compat: Compat = None,
-    carbon_policy: CarbonPolicy = None,
-    wait: Wait = None,
-    deadline: DeadlineH = None,
-    constraint: Constraint = None,
-    begin: Begin = None,
-    zone: Zone = None,
-    column: ColumnName = None,
-    tz: Clock = "UTC",
-    kind: KindName = "lifecycle",
-    forecast_error: ForecastError = None,
-    repetitions: Repetitions = None,
-    seed: ErrorSeed = None,
-    price: PricePath = None,
-    price_column: PriceColumn = None,
-    carbon_weight: CarbonWeight = None,
-    price_weight: PriceWeight = None,
-    reserved: Reserved = None,
-    machine_prices: MachinePrices = None,
-    averaged: Averaged = False,
-    slot_s: Slot = None,
-    max_starts: MaxStarts = None,
-    checkpoints: Checkpoints = False,
 ) -> None:
     """Run several policies on the same jobs and show them side by side; with -o all figures as CSV.
 
@@ -163,17 +105,80 @@ def compare_command(
       --signal power_profiles/carbon/carbon-hourly.csv
       --policies oracle,suspend-resume,phase-aware --deadline 24
     """
-    asked = ShiftRequest.of(locals())
-    names = [name.strip() for name in policies.split(",") if name.strip()]
+    _simulate(asked, _names("--policies", policies), None, output)
+
+
+@options_of
+def gaia_command(
+    asked: GaiaRequest,
+    policy: PolicyNames,
+    files: RunFiles,
+    output: Figures = None,
+    listing: Annotated[bool, _listing(gaia.POLICIES)] = False,
+) -> None:
+    """Run a policy by GAIA's rules and write the files of `carbon run`; or compare several.
+
+    [bold]Example:[/]
+    batwatt carbon gaia --jobs pai_1k.csv --signal DE-2024-hourly.csv
+      --policy suspend-resume --wait 6x24 -e out/gaia
+    """
+    _by_others(asked, policy, files, output)
+
+
+@options_of
+def lwa_command(
+    asked: LwaRequest,
+    policy: PolicyNames,
+    files: RunFiles,
+    output: Figures = None,
+    listing: Annotated[bool, _listing(lwa.POLICIES)] = False,
+) -> None:
+    """Run a policy by the rules of Let's Wait Awhile and write the files of `carbon run`; or compare several.
+
+    [bold]Example:[/]
+    batwatt carbon lwa --jobs out/ml.csv --signal FR-2020-30min.csv
+      --policy interrupting --constraint semi-weekly -e out/lwa
+    """
+    _by_others(asked, policy, files, output)
+
+
+def policies_command(plugin: Plugins = None) -> None:
+    """List our policies; those of others: `carbon gaia --list`, `carbon lwa --list`.
+
+    [bold]Example:[/] batwatt carbon policies
+    """
+    show_table(HEAD, list(described()))
+
+
+def _by_others(asked: ShiftRequest, policy: str, files: RunFiles, output: Path | None) -> None:
+    """One policy with its files, or several that are compared."""
+    names = _names("--policy", policy)
+    for option in given_of(vars(files)) if len(names) > 1 else ():
+        raise InputError(f"--{option}", "is for one policy", "leave it out, or name one policy")
+    _simulate(asked, names, files if len(names) == 1 else None, output)
+
+
+def _names(option: str, text: str) -> list[str]:
+    """The names of a list with commas. Raises InputError."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise InputError("--policies", "names none", "write for instance oracle,phase-aware")
-    mode = mode_of(asked)
-    base = mode.run(BASE)
-    found = [base, *(mode.run(name) for name in names if name != BASE)]
-    table = _table(found, base)
+        raise InputError(option, "names none", "write one name, or several with commas")
+    return names
+
+
+def _simulate(asked: ShiftRequest, names: list[str], files: RunFiles | None, output: Path | None = None) -> None:
+    """Run policies and show them compared with who starts at once; with `files` the only one is written."""
+    simulator = asked.simulator()
+    found = [simulator.run(name) for name in names]
+    base = next((outcome for outcome in found if outcome.policy == BASE), None) or simulator.run(BASE)
+    outcomes = [base, *(outcome for outcome in found if outcome.policy != BASE)]
+    table = _table(outcomes, base)
+    written = None if files is None else files.write(asked, simulator, outcomes, table)
     if output is not None:
         write_output(table.to_csv(index=False, lineterminator="\n"), output)
     _show(table)
+    if written is not None:
+        print(written)
 
 
 def _table(outcomes: list[Outcome], base: Outcome) -> pd.DataFrame:
@@ -208,11 +213,3 @@ def _deadlines(outcome: Outcome) -> dict[str, float]:
     jobs = outcome.per_job()
     known = jobs[jobs["deadline_s"] < float("inf")]
     return dict(zip(known["job"], known["deadline_s"], strict=True))
-
-
-def policies_command(compat: Compat = None, plugin: Plugins = None) -> None:
-    """List the policies.
-
-    [bold]Example:[/] batwatt carbon policies --compat gaia
-    """
-    show_table(("name", "what it does"), list(names_of(compat)))

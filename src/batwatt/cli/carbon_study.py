@@ -9,7 +9,8 @@ import typer
 
 from batwatt.campaign.carbon.study import SUMMARY, carry_out_studies, studies_in
 from batwatt.campaign.store import TABLE
-from batwatt.cli.campaign import RESULTS, Jobs, Name, Only, Results, progress
+from batwatt.cli.campaign import Jobs, Only, ResultsOptions, progress
+from batwatt.cli.models import options_of
 from batwatt.cli.shared import show_table
 from batwatt.errors import printable
 
@@ -17,10 +18,10 @@ PLANNERS = {"oracle_g": "one piece", "optimum_g": "pieces", "suspend_g": "blind 
 """What is shown of the summary, by column."""
 
 
+@options_of
 def study_command(
     declared: Annotated[Path, typer.Argument(metavar="YAML", help="The declared studies; docs/campaigns.md.")],
-    name: Name = None,
-    results: Results = RESULTS,
+    results: ResultsOptions,
     jobs: Jobs = None,
     only: Only = None,
 ) -> None:
@@ -28,7 +29,7 @@ def study_command(
 
     [bold]Example:[/] batwatt carbon study experiments/carbon-small.yaml
     """
-    declaration = studies_in(declared, results, name)
+    declaration = studies_in(declared, results.results, results.name)
     with progress("study", "jobs") as report:
         summaries = carry_out_studies(declaration, jobs, only, report)
     rows = []

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from batwatt.cli.inputs import Output, write_output
-from batwatt.cli.shared import drawable, json_text, one_of, show_table
+from batwatt.cli.shared import Picture, json_text, numbers_of, one_of, show_table
 from batwatt.errors import InputError
 from batwatt.systems.checkpoint.fairness import pareto_front, plan_with_yield
 from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_followed, plot_front, plot_plan
@@ -28,9 +28,9 @@ from batwatt.systems.checkpoint.instance import PeriodPlan
 from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError, subset_sum
 from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES, Cover, Objective, prepare
 from batwatt.systems.checkpoint.sequence import METHODS, Method, follow
-from batwatt.units import finite
 
 checkpoint = typer.Typer(
+    name="checkpoint",
     no_args_is_help=True,
     help="""Plan checkpoints for a number of processors that changes.
 
@@ -55,7 +55,6 @@ Prepare = Annotated[
 Covers = Annotated[
     str, typer.Option("--cover", help="What checkpoints must cover: k processors, or only those needed if k go.")
 ]
-Picture = Annotated[Path | None, typer.Option("--picture", help="Draw it, too: .png, .svg or .pdf.")]
 SOME_YIELDS = "0,0.25,0.5,0.75,1"
 
 
@@ -74,10 +73,7 @@ def plan_command(
 
     [bold]Example:[/] batwatt checkpoint plan experiments/periods/period.json
     """
-    chosen = one_of("--method", "method", method, METHODS)
-    _without_refill(chosen, refill)
-    _check_yield(min_yield, chosen)
-    drawable(picture)
+    chosen = _method(method, min_yield, refill)
     given = read_instance(instance)
     with _blaming(instance, chosen):
         if chosen == "subset-sum":
@@ -145,11 +141,8 @@ def follow_command(
 
     [bold]Example:[/] batwatt checkpoint follow experiments/periods/figure1.json --picture figure1.png
     """
-    chosen = one_of("--method", "method", method, METHODS)
-    _without_refill(chosen, refill)
-    _check_yield(min_yield, chosen)
+    chosen = _method(method, min_yield, refill)
     objective, covered = _preparing(prepare, cover)
-    drawable(picture)
     given = read_sequence(sequence)
     with _blaming(sequence, chosen):
         found = follow(
@@ -185,7 +178,6 @@ def front_command(
     """
     objective, covered = _preparing(prepare, cover)
     targets = _targets(SOME_YIELDS if min_yields is None else min_yields)
-    drawable(picture)
     if not is_course(sequence):
         if min_yields is not None or prepare is not None:
             raise InputError(sequence, "is one period: its whole front is shown", "leave --min-yields, --prepare out")
@@ -238,10 +230,7 @@ def _mean(yields: Mapping[str, float]) -> float:
 
 
 def _targets(text: str) -> list[float]:
-    try:
-        targets = [finite(part) for part in text.split(",")]
-    except ValueError:
-        targets = []
+    targets = numbers_of(text, ",")
     if not targets or not all(0.0 <= target <= 1.0 for target in targets):
         problem = f"{text!r} is not a list of numbers from 0 to 1"
         raise InputError("--min-yields", problem, f"write for instance {SOME_YIELDS}")
@@ -253,16 +242,15 @@ def _preparing(prepare: str | None, cover: str) -> tuple[Objective | None, Cover
     return objective, one_of("--cover", "cover", cover, COVERS)
 
 
-def _check_yield(min_yield: float, method: Method) -> None:
+def _method(name: str, min_yield: float, refill: bool) -> Method:
+    """The method, which must know the other two. Raises InputError."""
+    method = one_of("--method", "method", name, METHODS)
     if not 0.0 <= min_yield <= 1.0:
         raise InputError("--min-yield", f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
-    if min_yield > 0.0 and method == "subset-sum":
-        raise InputError("--min-yield", "is for the dynamic programme", "leave --method subset-sum out")
-
-
-def _without_refill(method: Method, refill: bool) -> None:
-    if refill and method == "subset-sum":
-        raise InputError("--refill", "is for the dynamic programme", "leave --method subset-sum out")
+    for option, given in (("--refill", refill), ("--min-yield", min_yield > 0.0)):
+        if given and method == "subset-sum":
+            raise InputError(option, "is for the dynamic programme", "leave --method subset-sum out")
+    return method
 
 
 @contextmanager
@@ -277,8 +265,3 @@ def _blaming(path: Path, method: Method = "dp") -> Iterator[None]:
         raise InputError(path, str(error), "see docs/formats.md") from None
     except ValueError as error:
         raise InputError(path, str(error), "correct the file") from None
-
-
-def checkpoint_commands(app: typer.Typer) -> None:
-    """Add `checkpoint` to the application."""
-    app.add_typer(checkpoint, name="checkpoint", rich_help_panel="Simulate")

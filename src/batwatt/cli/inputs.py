@@ -7,11 +7,14 @@ import re
 import sys
 from collections import Counter
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from batwatt.cli.models import options_of
+from batwatt.cli.shared import given_of
 from batwatt.errors import InputError, printable
 from batwatt.files import whole_file
 from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_xml
@@ -33,6 +36,7 @@ from batwatt.inputs.workloads.pmbs_synthetic import KINDS, Synthetic, synthetic
 from batwatt.inputs.workloads.varcap_synthetic import SYSTEMS, TNG_LONG, VarcapLike, varcap_table
 
 generate = typer.Typer(
+    name="generate",
     no_args_is_help=True,
     help="""Make a platform, a workload, a job trace or a capacity.
 
@@ -231,11 +235,11 @@ def generate_trace(
             option = f"--{name.removesuffix('_s').replace('_', '-')}"
             raise InputError(option, f"is not for traces {'with' if like else 'without'} --like", "leave it out")
     if like is None:
-        write_output(to_riskaware(synthetic(Synthetic(**_known(classic | shared)), seed)), output)
+        write_output(to_riskaware(synthetic(Synthetic(**given_of(classic | shared)), seed)), output)
         return
     if machines is not None and machines.is_integer():
         shared["machines"] = int(machines)
-    table = varcap_table(VarcapLike(like, **_known(ours | shared)), seed)
+    table = varcap_table(VarcapLike(like, **given_of(ours | shared)), seed)
     write_output(table.to_csv(index=False, lineterminator="\n"), output)
 
 
@@ -261,12 +265,42 @@ def generate_slice(
     write_output(to_riskaware(jobs), output)
 
 
-def _known(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
+@dataclass(frozen=True, kw_only=True)
+class ConvertOptions:
+    """How a trace becomes a workload, as `convert_file` has it. Raises InputError."""
+
+    unit: Annotated[str, typer.Option("--unit", help="Unit of a CSV's times: s (seconds) or h (hours).")] = "s"
+    cores_per_server: Annotated[int, typer.Option(help="CPUs of a job that share a server.")] = 1
+    walltime_factor: Annotated[
+        float, typer.Option(help="Walltime / run time where the trace has no request (0: none).")
+    ] = 2.0
+    kind: Annotated[str, typer.Option("--profile", help="delay, or flops of a reference server.")] = "delay"
+    reference_flops: Annotated[float | None, typer.Option(help="Speed of the reference server, flop/s.")] = None
+    nb_res: Annotated[int | None, typer.Option(help="Servers of the platform.", show_default="the widest job")] = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("delay", "flops"):
+            raise InputError("--profile", f"{self.kind!r} is not a kind of profile", "use delay or flops")
+        if self.unit not in SECONDS:
+            raise InputError("--unit", f"{self.unit!r} is not a unit", "use s or h")
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """What is taken of a table of Azure or Borg."""
+
+    collections: Annotated[
+        Path | None, typer.Option(help="Of Borg: collection_events, for dependencies.", show_default="none")
+    ] = None
+    censored: Annotated[
+        str, typer.Option(help="Of Azure and Borg: keep or drop jobs of which the trace shows a part.")
+    ] = "keep"
+    gcu_per_core: Annotated[float, typer.Option(help="Of Borg: normalised CPU that is a core.")] = GCU_PER_CORE
+
+
+@options_of
 def convert(
+    *,
     jobs: Annotated[
         Path,
         typer.Argument(
@@ -278,21 +312,8 @@ def convert(
     format: Annotated[
         str | None, typer.Option("--format", help="swf, csv, txt, azure or borg.", show_default="by suffix")
     ] = None,
-    unit: Annotated[str, typer.Option("--unit", help="Unit of a CSV's times: s (seconds) or h (hours).")] = "s",
-    cores_per_server: Annotated[int, typer.Option(help="CPUs of a job that share a server.")] = 1,
-    walltime_factor: Annotated[
-        float, typer.Option(help="Walltime / run time where the trace has no request (0: none).")
-    ] = 2.0,
-    kind: Annotated[str, typer.Option("--profile", help="delay, or flops of a reference server.")] = "delay",
-    reference_flops: Annotated[float | None, typer.Option(help="Speed of the reference server, flop/s.")] = None,
-    nb_res: Annotated[int | None, typer.Option(help="Servers of the platform.", show_default="the widest job")] = None,
-    collections: Annotated[
-        Path | None, typer.Option(help="Of Borg: collection_events, for dependencies.", show_default="none")
-    ] = None,
-    censored: Annotated[
-        str, typer.Option(help="Of Azure and Borg: keep or drop jobs of which the trace shows a part.")
-    ] = "keep",
-    gcu_per_core: Annotated[float, typer.Option(help="Of Borg: normalised CPU that is a core.")] = GCU_PER_CORE,
+    workload: ConvertOptions,
+    table: TableOptions,
 ) -> None:
     """Turn a job trace into a Batsim workload; Azure's and Borg's into a CSV trace.
 
@@ -300,38 +321,19 @@ def convert(
     batwatt convert jobs.csv --cores-per-server 4 --profile flops
       --reference-flops 18.4e9 -o workload.json
     """
-    if kind not in ("delay", "flops"):
-        raise InputError("--profile", f"{kind!r} is not a kind of profile", "use delay or flops")
-    if unit not in SECONDS:
-        raise InputError("--unit", f"{unit!r} is not a unit", "use s or h")
     if format not in (None, "swf", "csv", "txt", *TABLES):
         raise InputError("--format", f"{format!r} is not a format", "use swf, csv, txt, azure or borg")
     if format in TABLES:
-        if (cores_per_server, walltime_factor, kind, reference_flops, nb_res, unit) != (
-            1,
-            2.0,
-            "delay",
-            None,
-            None,
-            "s",
-        ):
+        if workload != ConvertOptions():
             problem = f"{format} becomes a CSV trace, not a workload: it has no servers, walltimes, profiles or units"
             raise InputError("--format", problem, "convert that CSV in a second step")
-        _convert_table(jobs, format, output, collections, censored, gcu_per_core)
+        _convert_table(jobs, format, output, table)
         return
-    if (collections, censored, gcu_per_core) != (None, "keep", GCU_PER_CORE):
+    if table != TableOptions():
         problem = "--collections, --censored and --gcu-per-core are for --format azure or borg"
         raise InputError("--format", problem, "leave them out")
-    done = convert_file(
-        jobs,
-        format=format,  # type: ignore[arg-type]
-        unit=unit,  # type: ignore[arg-type]
-        cores_per_server=cores_per_server,
-        walltime_factor=walltime_factor or None,
-        kind=kind,  # type: ignore[arg-type]
-        reference_flops=reference_flops,
-        nb_res=nb_res,
-    )
+    chosen: dict[str, Any] = vars(workload) | {"walltime_factor": workload.walltime_factor or None}
+    done = convert_file(jobs, format=format, **chosen)  # type: ignore[arg-type]  # checked above
     write_output(to_text(done.workload), output)
     notes = [f"{done.kept} jobs"]
     for count, what in (
@@ -345,25 +347,18 @@ def convert(
     print("; ".join(notes), file=sys.stderr)
 
 
-def _convert_table(
-    path: Path, format: str, output: Path | None, collections: Path | None, censored: str, gcu_per_core: float
-) -> None:
+def _convert_table(path: Path, format: str, output: Path | None, table: TableOptions) -> None:
     """Write a table of Azure or Borg as a CSV trace, and tell how many jobs it has."""
-    if censored not in ("keep", "drop"):
-        raise InputError("--censored", f"{censored!r} is not known", "use keep or drop")
-    if format == "azure" and (collections is not None or gcu_per_core != GCU_PER_CORE):
+    if table.censored not in ("keep", "drop"):
+        raise InputError("--censored", f"{table.censored!r} is not known", "use keep or drop")
+    if format == "azure" and replace(table, censored="keep") != TableOptions():
         raise InputError("--format", "--collections and --gcu-per-core are for borg", "leave them out")
     notes: Counter[str] = Counter()
+    shared: dict[str, Any] = {"censored": table.censored, "notes": notes}
     parts = (
-        azure_jobs(path, censored=censored, notes=notes)  # type: ignore[arg-type]  # checked above
+        azure_jobs(path, **shared)
         if format == "azure"
-        else borg_jobs(
-            path,
-            collections,
-            gcu_per_core=gcu_per_core,
-            censored=censored,  # type: ignore[arg-type]  # the same
-            notes=notes,
-        )
+        else borg_jobs(path, table.collections, gcu_per_core=table.gcu_per_core, **shared)
     )
     with nullcontext(sys.stdout) if output is None else whole_file(output) as out:
         count = write_chunks(parts, out)
@@ -380,9 +375,3 @@ def events(
     [bold]Example:[/] batwatt events power_profiles/profile3.csv -o events.txt
     """
     write_output("".join(f"{line}\n" for line in envelope_events(read_series(envelope))), output)
-
-
-def inputs_commands(app: typer.Typer) -> None:
-    """Add `convert` and `events` to the application."""
-    for command in (convert, events):
-        app.command(rich_help_panel="Make inputs")(command)

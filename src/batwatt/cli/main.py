@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from batwatt import __version__
-from batwatt.cli.batsim import HOSTS, Switches, batsim_options
-from batwatt.cli.campaign import campaign_commands
-from batwatt.cli.capacity import capacity_commands
-from batwatt.cli.carbon import carbon_commands
-from batwatt.cli.checkpoint import checkpoint_commands
+from batwatt.cli.batsim import FirstHosts, Hosts, Switches
+from batwatt.cli.campaign import campaign
+from batwatt.cli.capacity import characterise_capacity
+from batwatt.cli.carbon import carbon
+from batwatt.cli.checkpoint import checkpoint
 from batwatt.cli.exits import Warnings, exit_code_of
-from batwatt.cli.inputs import generate, inputs_commands, read_options
-from batwatt.cli.optimum import optimum_commands
+from batwatt.cli.inputs import convert, events, generate, read_options
+from batwatt.cli.models import options_of
+from batwatt.cli.optimum import optimum
 from batwatt.cli.options import (
     ENGINE,
     CapacityText,
-    CoreCount,
     EnvelopeFile,
     EventsFile,
     Jobs,
-    LengthUnit,
-    LongS,
-    MachineCount,
+    MachineOptions,
     OptionalPlatform,
     OptionsJson,
     PlatformFile,
@@ -40,19 +35,11 @@ from batwatt.cli.options import (
     Prefix,
     SchedulerName,
     Timeout,
-    WindowText,
     at_most,
     patience_of,
 )
-from batwatt.cli.results import (
-    capacity_of_words,
-    long_of,
-    platform_of_words,
-    print_summary,
-    results_commands,
-    unit_of,
-    window_of,
-)
+from batwatt.cli.results import gantt, metrics, policies, print_summary, report
+from batwatt.cli.shared import counting_bar
 from batwatt.engine.launch import listen
 from batwatt.errors import InputError, printable
 from batwatt.files import living_file
@@ -118,15 +105,7 @@ def _common(
 @contextmanager
 def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
     """A bar per run on stderr; silent where stderr is not a terminal. Yields `report(label) -> progress function`."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("jobs"),
-        TimeElapsedColumn(),
-    )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with counting_bar("jobs") as bar:
         tasks = {label: bar.add_task(printable(label), total=jobs) for label in labels}
 
         def report(label: str) -> Any:
@@ -136,9 +115,9 @@ def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
 
 
 @app.command("run", rich_help_panel="Simulate")
-@batsim_options()
+@options_of
 def run_command(
-    switches: Switches,
+    *,
     workload: Jobs,
     platform: OptionalPlatform = None,
     scheduler: SchedulerName = "powercap",
@@ -147,12 +126,7 @@ def run_command(
     envelope: EnvelopeFile = None,
     export: Prefix = Path("out/run"),
     events: EventsFile = None,
-    machines: MachineCount = None,
-    cores: CoreCount = None,
-    capacity: CapacityText = None,
-    window: WindowText = None,
-    length_unit: LengthUnit = "seconds",
-    long: LongS = None,
+    machines: MachineOptions,
     engine: Annotated[
         str,
         typer.Option(
@@ -169,6 +143,7 @@ def run_command(
         typer.Option("--batsim-arg", help="Passed to the real Batsim; repeatable.", rich_help_panel=ENGINE),
     ] = None,
     timeout: Timeout = 300.0,
+    switches: Switches,
 ) -> None:
     """Run one scheduler on one workload and write Batsim's files, the metrics and the power series under a prefix.
 
@@ -184,25 +159,20 @@ def run_command(
     """
     if engine not in ("embedded", "wire", "batsim"):
         raise InputError("--engine", f"{engine!r} is not an engine", "use embedded, wire or batsim")
-    spec = RunSpec(
-        platform=platform_of_words(platform, machines, cores),
-        workload=workload[0],
+    spec = machines.spec(
+        platform,
+        workload,
         scheduler=scheduler,
         options=read_options(options),
         prefix=export,
         envelope=envelope,
         events=events,
-        engine=engine,  # type: ignore[arg-type]
+        engine=engine,
         config=switches.config,
         batsim=batsim,
         batsim_args=tuple(batsim_arg or ()),
         patience_s=patience_of(timeout),
-        capacity=capacity_of_words(capacity),
-        window=window_of(window),
-        length_unit=unit_of(length_unit),
-        long_s=long_of(long),
-        more_workloads=tuple(workload[1:]),
-        hosts=switches.hosts,
+        hosts=switches.hosts.choice,
         plugins=tuple(plugin or ()),
     )
     _run_all([(_label(spec), spec)])
@@ -240,9 +210,9 @@ def _jobs_of(spec: RunSpec) -> int:
 
 
 @app.command("compare", rich_help_panel="Simulate")
-@batsim_options(*HOSTS)
+@options_of
 def compare_command(
-    switches: Switches,
+    *,
     platform: PlatformFile,
     workload: Jobs,
     envelope: Annotated[Path, typer.Option("--envelope", help="Power envelope (CSV time_s,power_w).")],
@@ -252,6 +222,7 @@ def compare_command(
     scheduler: SchedulerName = "powercap",
     plugin: Plugins = None,
     export: Prefix = Path("out/compare"),
+    hosts: Hosts,
 ) -> None:
     """Run several settings of a scheduler side by side: one table, and a picture of power against the envelope.
 
@@ -271,9 +242,17 @@ def compare_command(
             problem = f"{label.strip()!r} gives no file name of its own ({prefix}_*)"
             raise InputError("--case", problem, "choose another label")
         chosen = read_options(options, f"--case {label.strip()}")
-        spec = RunSpec(platform, workload[0], scheduler, chosen, prefix, envelope)
-        more = tuple(workload[1:])
-        spec = replace(spec, more_workloads=more, hosts=switches.hosts, plugins=tuple(plugin or ()))
+        spec = RunSpec(
+            platform,
+            workload[0],
+            scheduler,
+            chosen,
+            prefix,
+            envelope,
+            more_workloads=tuple(workload[1:]),
+            hosts=hosts.choice,
+            plugins=tuple(plugin or ()),
+        )
         specs.append((label.strip(), spec))
     for _, spec in specs:
         # what is wrong with a later case is said before the first one runs
@@ -292,9 +271,9 @@ def compare_command(
 
 
 @app.command("serve", rich_help_panel="Real Batsim")
-@batsim_options("master", "mmax")
+@options_of
 def serve_command(
-    switches: Switches,
+    *,
     scheduler: SchedulerName = "powercap",
     options: OptionsJson = "{}",
     plugin: Plugins = None,
@@ -308,6 +287,7 @@ def serve_command(
         Path | None, typer.Option("--ready-file", help="Made once Batsim can connect; must not be there.")
     ] = None,
     timeout: Timeout = 0.0,
+    hosts: FirstHosts,
 ) -> None:
     """Listen as the decision process of a Batsim 4.x that you start yourself; ends with the simulation.
 
@@ -317,11 +297,11 @@ def serve_command(
     """
     chosen = read_options(options)
     if platform is not None:
-        chosen.setdefault("platform", platform_of(platform, switches.hosts))
+        chosen.setdefault("platform", platform_of(platform, hosts.choice))
     if envelope is not None:
         chosen.setdefault("envelope", str(envelope))
     if capacity is not None:
-        chosen.setdefault("capacity", _served_capacity(capacity, platform, switches.hosts))
+        chosen.setdefault("capacity", _served_capacity(capacity, platform, hosts.choice))
     patience_s = patience_of(timeout)
 
     with nullcontext() if ready_file is None else living_file(ready_file, READY) as make:
@@ -351,9 +331,9 @@ def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str
 
 
 @app.command("engine", rich_help_panel="Real Batsim")
-@batsim_options()
+@options_of
 def engine_command(
-    switches: Switches,
+    *,
     platform: PlatformFile,
     workload: Jobs,
     socket: Annotated[
@@ -362,6 +342,7 @@ def engine_command(
     export: Prefix = Path("out/engine"),
     events: EventsFile = None,
     timeout: Timeout = 0.0,
+    switches: Switches,
 ) -> None:
     """Play Batsim on the wire for a scheduler in any language, without Batsim: the embedded engine behind a socket.
 
@@ -377,17 +358,20 @@ def engine_command(
         config=switches.config,
         patience_s=patience_of(timeout),
         more_workloads=tuple(workload[1:]),
-        hosts=switches.hosts,
+        hosts=switches.hosts.choice,
     )
     waiting = f"asking the scheduler at {printable(socket)}; waiting for its answer {at_most(spec.patience_s)}"
     run_engine(spec, socket, lambda: print(waiting, file=sys.stderr, flush=True))
 
 
-inputs_commands(app)
-capacity_commands(app)
-results_commands(app)
-campaign_commands(app)
-optimum_commands(app)
-checkpoint_commands(app)
-carbon_commands(app)
-app.add_typer(generate, name="generate", rich_help_panel="Make inputs")
+_COMMANDS: dict[str, dict[str, Callable[..., Any]]] = {
+    "Make inputs": {"convert": convert, "events": events, "characterise": characterise_capacity},
+    "Look up": {"policies": policies, "metrics": metrics, "gantt": gantt, "report": report},
+    "Simulate": {"optimum": optimum},
+}
+for _panel, _commands in _COMMANDS.items():
+    for _name, _command in _commands.items():
+        app.command(_name, rich_help_panel=_panel)(_command)
+for _group in (campaign, checkpoint, carbon):
+    app.add_typer(_group, rich_help_panel="Simulate")
+app.add_typer(generate, rich_help_panel="Make inputs")

@@ -11,7 +11,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from batwatt.cli.options import PlatformFile
 from batwatt.cli.results import print_summary
+from batwatt.cli.shared import given_of
 from batwatt.errors import printable
 from batwatt.run.optimum import OptimumResult, run_optimum
 from batwatt.run.spec import RunSpec
@@ -21,7 +23,7 @@ PER_CENT = 100.0
 
 
 def optimum(
-    platform: Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")],
+    platform: PlatformFile,
     workload: Annotated[Path, typer.Option("-w", "--workload", help="Batsim workload (JSON).")],
     envelope: Annotated[Path, typer.Option("--envelope", help="Power envelope: CSV with columns time_s,power_w.")],
     time_limit: Annotated[
@@ -44,8 +46,7 @@ def optimum(
     batwatt optimum -p platforms/grid5000.xml -w workloads/google-288-00.json
       --envelope power_profiles/profile3.csv --time-limit 60 -e out/opt
     """
-    given = {"time_limit_s": time_limit, "effort": effort, "seed": seed}
-    options = {name: value for name, value in given.items() if value is not None}
+    options = given_of({"time_limit_s": time_limit, "effort": effort, "seed": seed})
     spec = RunSpec(platform, workload, "optimum", options, export, envelope)
     with _shown() as report:
         result = run_optimum(spec, report)
@@ -78,8 +79,3 @@ def _shown() -> Iterator[Any]:
             bar.update(line, description=text)
 
         yield report
-
-
-def optimum_commands(app: typer.Typer) -> None:
-    """Add `optimum` to the application."""
-    app.command(rich_help_panel="Simulate")(optimum)

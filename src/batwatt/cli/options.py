@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.platforms.machines import MachineSpec
+from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.workload import LONG_S
+from batwatt.results.goodput import Window
 from batwatt.run.find_scheduler import load_plugins
+from batwatt.run.inputs import capacity_named
+from batwatt.run.spec import RunSpec
+from batwatt.units import finite
 
 ENGINE = "Engine"
+UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
+"""What `--length-unit` may be."""
+_machines = partial(typer.Option, rich_help_panel="Machines")
 PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
 Jobs = Annotated[
     list[Path],
@@ -26,42 +38,13 @@ Jobs = Annotated[
 OptionalPlatform = Annotated[
     Path | None, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1); or --machines and --cores.")
 ]
-MachineCount = Annotated[
-    int | None, typer.Option("--machines", help="Make a platform of this many machines.", rich_help_panel="Machines")
-]
-CoreCount = Annotated[
-    int | None,
-    typer.Option("--cores", help="Cores of each, a host each.", show_default="1", rich_help_panel="Machines"),
-]
 CapacityText = Annotated[
     str | None,
-    typer.Option(
+    _machines(
         "--capacity",
         help="Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or made, as in "
         "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
         "(docs/capacity.md).",
-        rich_help_panel="Machines",
-    ),
-]
-LengthUnit = Annotated[
-    str,
-    typer.Option("--length-unit", help="Times of a CSV trace are in seconds or hours.", rich_help_panel="Machines"),
-]
-LongS = Annotated[
-    float | None,
-    typer.Option(
-        "--long",
-        help="Jobs of more s are long, for the scheduler and the figures by class.",
-        show_default=f"{LONG_S:g}",
-        rich_help_panel="Machines",
-    ),
-]
-WindowText = Annotated[
-    str | None,
-    typer.Option(
-        "--window",
-        help="BEGIN:END in s: run the jobs of this window of a trace, and measure there.",
-        rich_help_panel="Machines",
     ),
 ]
 EnvelopeFile = Annotated[
@@ -91,7 +74,8 @@ OptionsJson = Annotated[
         "-o", "--options", help='The scheduler\'s options: JSON, or @FILE. Example: \'{"response": "hfld"}\'.'
     ),
 ]
-Prefix = Annotated[Path, typer.Option("-e", "--export", help="Prefix of the output files (folders are made).")]
+PREFIX_HELP = "Prefix of the output files (folders are made)."
+Prefix = Annotated[Path, typer.Option("-e", "--export", help=PREFIX_HELP)]
 Timeout = Annotated[
     float,
     typer.Option(
@@ -100,6 +84,81 @@ Timeout = Annotated[
         rich_help_panel=ENGINE,
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineOptions:
+    """Machines instead of a platform's file, how many there are when, and what counts of a trace."""
+
+    machines: Annotated[int | None, _machines("--machines", help="Make a platform of this many machines.")] = None
+    cores: Annotated[int | None, _machines("--cores", help="Cores of each, a host each.", show_default="1")] = None
+    capacity: CapacityText = None
+    window: Annotated[
+        str | None,
+        _machines("--window", help="BEGIN:END in s: run the jobs of this window of a trace, and measure there."),
+    ] = None
+    length_unit: Annotated[str, _machines("--length-unit", help="Times of a CSV trace are in seconds or hours.")] = (
+        "seconds"
+    )
+    long: Annotated[
+        float | None,
+        _machines(
+            "--long",
+            help="Jobs of more s are long, for the scheduler and the figures by class.",
+            show_default=f"{LONG_S:g}",
+        ),
+    ] = None
+
+    def spec(self, platform: Path | None, workload: Sequence[Path], **more: Any) -> RunSpec:
+        """A run of workloads on these machines, or on the platform's file. Raises InputError."""
+        return RunSpec(
+            self._platform(platform),
+            workload[0],
+            more_workloads=tuple(workload[1:]),
+            capacity=None if self.capacity is None else capacity_named(self.capacity),
+            window=self._window(),
+            length_unit=unit_of(self.length_unit),
+            long_s=self._long_s(),
+            **more,
+        )
+
+    def _platform(self, platform: Path | None) -> Path | MachineSpec:
+        """The platform's file, or the machines to be made."""
+        if (platform is None) == (self.machines is None):
+            problem = "both are given" if platform is not None else "neither is given"
+            raise InputError("--platform, --machines", problem, "give a platform file, or machines and their cores")
+        if platform is None:
+            return MachineSpec(self.machines or 0, 1 if self.cores is None else self.cores)
+        if self.cores is not None:
+            raise InputError(
+                "--cores", "is for machines that are made", "leave it out: the platform file has its hosts"
+            )
+        return platform
+
+    def _window(self) -> Window | None:
+        """The window that `BEGIN:END` stands for."""
+        if self.window is None:
+            return None
+        begin, _, end = self.window.partition(":")
+        try:
+            return Window(finite(begin), finite(end))
+        except ValueError:
+            problem = f"{self.window!r} is no window"
+            raise InputError("--window", problem, "write BEGIN:END in s, as in 864000:1468800") from None
+
+    def _long_s(self) -> float:
+        """The length in s above which a job is long."""
+        seconds = LONG_S if self.long is None else self.long
+        if not 0.0 < seconds < math.inf:
+            raise InputError("--long", f"{seconds:g} is not a number of seconds > 0", "give s, as in 3600")
+        return seconds
+
+
+def unit_of(text: str) -> TimeUnit:
+    """The unit of a trace's times: `h` for hours, `s` for seconds."""
+    if text not in UNITS:
+        raise UnknownNameError("--length-unit", "unit of time", text, ("seconds", "hours"), "Give one of these.")
+    return UNITS[text]
 
 
 def patience_of(timeout_s: float) -> float | None:

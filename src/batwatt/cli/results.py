@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -12,39 +11,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from batwatt.cli.batsim import HOSTS, Switches, batsim_options
-from batwatt.cli.options import (
-    CapacityText,
-    CoreCount,
-    EnvelopeFile,
-    Jobs,
-    LengthUnit,
-    LongS,
-    MachineCount,
-    OptionalPlatform,
-    Plugins,
-    WindowText,
-)
-from batwatt.errors import InputError, UnknownNameError, printable
+from batwatt.cli.batsim import FirstHosts, Hosts
+from batwatt.cli.models import options_of
+from batwatt.cli.options import EnvelopeFile, Jobs, MachineOptions, OptionalPlatform, Plugins
+from batwatt.errors import printable
 from batwatt.inputs.platforms.host_choice import platform_of
-from batwatt.inputs.platforms.machines import MachineSpec
-from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.traces.jobs_csv import TimeUnit
-from batwatt.model.workload import LONG_S
 from batwatt.results.gantt import plot_gantt
-from batwatt.results.goodput import Window
 from batwatt.results.metrics import Metrics
 from batwatt.results.summary import summary_table, summary_text
 from batwatt.run.find_scheduler import describe_file, describe_options, describe_schedulers, is_file_name
-from batwatt.run.inputs import capacity_named, load_inputs
+from batwatt.run.inputs import load_inputs
 from batwatt.run.run import write_results
-from batwatt.run.spec import RunSpec
 from batwatt.scheduling.registry import describe
-from batwatt.units import finite
 
-UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
-"""What `--length-unit` may be."""
 PLURALS = {"strategy": "strategies (riskaware)", "policy": "policies (carbon)", "termination": "terminations (varcap)"}
 """Headings of lists of parts."""
 
@@ -56,48 +36,6 @@ def print_summary(rows: Sequence[tuple[str, Metrics]]) -> None:
         console.print(summary_table(rows))
     else:
         print(summary_text(rows))
-
-
-def window_of(text: str | None) -> Window | None:
-    """The window that `BEGIN:END` stands for."""
-    if text is None:
-        return None
-    begin, _, end = text.partition(":")
-    try:
-        return Window(finite(begin), finite(end))
-    except ValueError:
-        raise InputError("--window", f"{text!r} is no window", "write BEGIN:END in s, as in 864000:1468800") from None
-
-
-def platform_of_words(platform: Path | None, machines: int | None, cores: int | None) -> Path | MachineSpec:
-    """The platform's file, or the machines to be made."""
-    if (platform is None) == (machines is None):
-        problem = "both are given" if platform is not None else "neither is given"
-        raise InputError("--platform, --machines", problem, "give a platform file, or machines and their cores")
-    if platform is not None and cores is not None:
-        raise InputError("--cores", "is for machines that are made", "leave it out: the platform file has its hosts")
-    return platform if platform is not None else MachineSpec(machines or 0, 1 if cores is None else cores)
-
-
-def capacity_of_words(text: str | None) -> Path | CapacitySpec | None:
-    """The file of a capacity, or how to make it."""
-    return None if text is None else capacity_named(text)
-
-
-def unit_of(text: str) -> TimeUnit:
-    """The unit of a trace's times: `h` for hours, `s` for seconds."""
-    if text not in UNITS:
-        raise UnknownNameError("--length-unit", "unit of time", text, ("seconds", "hours"), "Give one of these.")
-    return UNITS[text]
-
-
-def long_of(seconds: float | None) -> float:
-    """The length in s above which a job is long."""
-    if seconds is None:
-        return LONG_S
-    if not 0.0 < seconds < math.inf:
-        raise InputError("--long", f"{seconds:g} is not a number of seconds > 0", "give s, as in 3600")
-    return seconds
 
 
 def policies(
@@ -138,19 +76,14 @@ def _print_sections(console: Console, width: int, sections: Mapping[str, Sequenc
             print(textwrap.fill(printable(line), width, initial_indent=begin, subsequent_indent=margin))
 
 
-@batsim_options(*HOSTS)
+@options_of
 def metrics(
-    switches: Switches,
+    *,
     prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left.")],
     workload: Jobs,
     platform: OptionalPlatform = None,
     envelope: EnvelopeFile = None,
-    machines: MachineCount = None,
-    cores: CoreCount = None,
-    capacity: CapacityText = None,
-    window: WindowText = None,
-    length_unit: LengthUnit = "seconds",
-    long: LongS = None,
+    machines: MachineOptions,
     slowed: Annotated[
         bool,
         typer.Option(
@@ -159,6 +92,7 @@ def metrics(
             rich_help_panel="Machines",
         ),
     ] = False,
+    hosts: Hosts,
 ) -> None:
     """Work out the figures of files that a real Batsim wrote (a run of ours has them already), or with other classes.
 
@@ -166,31 +100,21 @@ def metrics(
     batwatt metrics out/x -p platforms/grid5000.xml -w workloads/google-288-00.json
       --envelope power_profiles/profile3.csv
     """
-    spec = RunSpec(
-        platform_of_words(platform, machines, cores),
-        workload[0],
-        # a real Batsim runs profiles that ours does not
-        engine="batsim",
-        capacity=capacity_of_words(capacity),
-        window=window_of(window),
-        length_unit=unit_of(length_unit),
-        long_s=long_of(long),
-        delays_to_flops=slowed,
-        more_workloads=tuple(workload[1:]),
-        hosts=switches.hosts,
-    )
+    # a real Batsim runs profiles that ours does not
+    spec = machines.spec(platform, workload, engine="batsim", delays_to_flops=slowed, hosts=hosts.choice)
     found = write_results(prefix, load_inputs(spec, envelope))
     print_summary([(prefix.name, found)])
 
 
-@batsim_options("master", "mmax")
+@options_of
 def gantt(
-    switches: Switches,
+    *,
     prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left, ours or a real Batsim's.")],
     platform: Annotated[Path, typer.Option("-p", "--platform", help="The platform of that run.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")],
     envelope: Annotated[Path | None, typer.Option("--envelope", help="The power envelope of that run.")] = None,
     title: Annotated[str, typer.Option("--title", help="What is written above it.", show_default="PREFIX")] = "",
+    hosts: FirstHosts,
 ) -> None:
     """Draw which server ran which job in which p-state, over the power drawn.
 
@@ -198,7 +122,7 @@ def gantt(
     batwatt gantt out/x -p platforms/grid5000.xml --envelope power_profiles/profile3.csv -o out/x.svg
     """
     series = read_series(envelope) if envelope is not None else None
-    chosen = platform_of(platform, switches.hosts)
+    chosen = platform_of(platform, hosts.choice)
     print(printable(plot_gantt(prefix, chosen, series, output, title)))
 
 
@@ -214,9 +138,3 @@ def report(
 
     page, *others = write_report(results)
     print(f"{printable(page)} and {len(others)} files next to it")
-
-
-def results_commands(app: typer.Typer) -> None:
-    """Add the commands of this module to the application."""
-    for command in (policies, metrics, gantt, report):
-        app.command(rich_help_panel="Look up")(command)

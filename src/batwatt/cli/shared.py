@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
+import typer
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column, Table
 from rich.text import Text
 
 from batwatt.errors import UnknownNameError, printable
 from batwatt.results.style import kind_of
+from batwatt.units import finite
 
 Chosen = TypeVar("Chosen", bound=str)
 
@@ -27,10 +31,47 @@ def one_of(option: str, kind: str, text: str, known: Sequence[Chosen]) -> Chosen
     raise UnknownNameError(option, kind, text, known, "Give one of these.")
 
 
-def drawable(picture: Path | None) -> None:
-    """Refuse a picture that cannot be drawn before anything is worked out."""
-    if picture is not None:
-        kind_of(picture)
+def numbers_of(text: str, between: str) -> tuple[float, ...]:
+    """The finite numbers of a list; none if it has something else, too."""
+    try:
+        return tuple(finite(part) for part in text.split(between))
+    except ValueError:
+        return ()
+
+
+def given_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given: those that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+@contextmanager
+def counting_bar(unit: str, *more: ProgressColumn) -> Iterator[Progress]:
+    """A bar on stderr that counts, for instance runs, with more columns; silent where stderr is not a terminal."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+        *more,
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        yield bar
+
+
+def drawing(option: str, what: str) -> Any:
+    """The option of a picture; one that cannot be drawn is refused before anything is worked out."""
+
+    def drawable(picture: Path | None) -> Path | None:
+        if picture is not None:
+            kind_of(picture)
+        return picture
+
+    return typer.Option(option, callback=drawable, help=f"{what}: .png, .svg or .pdf.")
+
+
+Picture = Annotated[Path | None, drawing("--picture", "Draw it, too")]
 
 
 def json_text(content: Mapping[str, Any]) -> str:
@@ -42,15 +83,17 @@ def json_text(content: Mapping[str, Any]) -> str:
 
 
 def show_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """The table for people; lines with tabs where the output is no terminal."""
+    """The table for people, without a head of names and what they are; lines with tabs where no terminal is."""
     rows = [tuple(map(printable, row)) for row in rows]
     console = Console(highlight=False)
     if not console.is_terminal:
-        sys.stdout.write("".join("\t".join(row) + "\n" for row in (head, *rows)))
+        sys.stdout.write("".join("\t".join(row) + "\n" for row in ((head, *rows) if head else rows)))
         return
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in head:
-        table.add_column(name, justify="right")
+    if head:
+        table = Table(*(Column(name, justify="right") for name in head), box=box.SIMPLE_HEAD)
+    else:
+        table = Table(Column(style="bold"), Column(overflow="fold"), box=box.SIMPLE_HEAD, show_header=False, padding=0)
+        rows = [(f"{name}  ", value) for name, value in rows]
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)

@@ -1,0 +1,58 @@
+"""Options from models: a command takes dataclasses, and each option is declared once, as a field of one of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from typing import Annotated, Any, get_origin, get_type_hints
+
+
+def options_of(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command for typer, in which each parameter that is a dataclass stands for the options that its fields declare.
+
+    Fields of the type Annotated[..., typer.Option(...)] (or Argument) are options; fields that are dataclasses stand
+    for theirs; others keep their defaults. The command receives instances made of what was given, so what they refuse
+    is refused before it begins.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    own = signature.parameters.values()
+    options = [option for parameter in own for option in _options(parameter)]
+
+    @wraps(command)
+    def called(**given: Any) -> Any:
+        return command(**{parameter.name: _value(parameter, given) for parameter in own})
+
+    # typer reads both
+    called.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
+    called.__annotations__ = {option.name: option.annotation for option in options}
+    return called
+
+
+def _options(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
+    """The parameter itself, or if it is a dataclass, the options of that."""
+    if is_dataclass(parameter.annotation):
+        for field in _fields(parameter.annotation):
+            yield from _options(field)
+    else:
+        yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+
+
+def _fields(model: Any) -> Iterator[inspect.Parameter]:
+    """The fields that are options, or dataclasses that have some."""
+    types = get_type_hints(model, include_extras=True)
+    for field in fields(model):
+        kind = types[field.name]
+        if is_dataclass(kind) or get_origin(kind) is Annotated:
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            yield inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _value(parameter: inspect.Parameter, given: Mapping[str, Any]) -> Any:
+    """What was given for the parameter: a value, or the dataclass of the values for its fields."""
+    model = parameter.annotation
+    if not is_dataclass(model):
+        return given[parameter.name]
+    # a dataclass that is a parameter's type is a class
+    return model(**{field.name: _value(field, given) for field in _fields(model)})  # type: ignore[operator]
