@@ -33,7 +33,17 @@ _RESULTS = (
     *("parts", "power", "read", "work", "writers", "yields"),
 )
 CODE = (
-    *("_version.py", "units.py", "model", "inputs", "engine", "scheduling", "systems/riskaware", "systems/varcap"),
+    *(
+        "_version.py",
+        "units.py",
+        "checks.py",
+        "model",
+        "inputs",
+        "engine",
+        "scheduling",
+        "systems/riskaware",
+        "systems/varcap",
+    ),
     *("systems/powercap/*.py", "systems/checkpoint/*.py", "systems/carbon/*.py", "systems/carbon/simulators"),
     *(f"results/{name}.py" for name in _RESULTS),
     *("run/find_scheduler.py", "run/inputs.py", "run/run.py", "run/spec.py"),

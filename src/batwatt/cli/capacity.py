@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from batwatt.checks import finite
 from batwatt.cli.inputs import Output, generate, write_output
 from batwatt.errors import InputError, printable
 from batwatt.inputs.series.capacity import COLUMN, read_capacity, to_csv
@@ -23,7 +24,6 @@ from batwatt.inputs.series.signal_csv import DAY_S, SignalFile, read_signal
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
-from batwatt.units import finite
 
 END_S = 30 * DAY_S
 """How long a capacity that varies by chance is, unless told."""

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from batwatt.checks import finite
 from batwatt.cli.carbon_options import number_of, price_integral, signal_file, watts_of, weights_of
 from batwatt.cli.results import unit_of
 from batwatt.cli.shared import one_of
@@ -25,7 +26,7 @@ from batwatt.systems.carbon.outcome import Outcome
 from batwatt.systems.carbon.simulate import ShiftOptions, described, simulate
 from batwatt.systems.carbon.simulators import gaia, lwa
 from batwatt.systems.carbon.simulators.gaia_rules import HOURS
-from batwatt.units import HOUR_S, finite
+from batwatt.units import HOUR_S
 
 COMPATS = ("gaia", "lwa")
 MARGIN_S = 8 * DAY_S

@@ -7,13 +7,13 @@ from typing import Annotated, get_args
 
 import typer
 
+from batwatt.checks import finite
 from batwatt.cli.shared import one_of
 from batwatt.errors import InputError
 from batwatt.inputs.series.signal_csv import Kind, SignalFile
 from batwatt.inputs.workloads.phase_jobs import MOST_W
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.files import read_integral
-from batwatt.units import finite
 
 SIGNAL, PRICE, PLANNING, WAITING, PEERS, MACHINES = "Signal", "Price", "Planning", "Waiting", "Peers", "Machines"
 JobsPath = Annotated[

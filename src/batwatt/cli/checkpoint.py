@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from batwatt.checks import finite
 from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.shared import drawable, json_text, one_of, show_table
 from batwatt.errors import InputError
@@ -28,7 +29,6 @@ from batwatt.systems.checkpoint.instance import PeriodPlan
 from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError, subset_sum
 from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES, Cover, Objective, prepare
 from batwatt.systems.checkpoint.sequence import METHODS, Method, follow
-from batwatt.units import finite
 
 checkpoint = typer.Typer(
     no_args_is_help=True,

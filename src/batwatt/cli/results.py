@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from batwatt.checks import finite
 from batwatt.cli.batsim import HOSTS, Switches, batsim_options
 from batwatt.cli.options import (
     CapacityText,
@@ -41,7 +42,6 @@ from batwatt.run.inputs import capacity_named, load_inputs
 from batwatt.run.run import write_results
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.registry import describe
-from batwatt.units import finite
 
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
 """What `--length-unit` may be."""

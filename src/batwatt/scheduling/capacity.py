@@ -15,10 +15,11 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from batwatt.checks import shown
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.series.capacity import read_capacity
-from batwatt.inputs.workloads.batsim_json import parse_profile, shown
+from batwatt.inputs.workloads.batsim_json import parse_profile
 from batwatt.model.series import Series
 from batwatt.model.workload import ATTEMPT, LENGTH, RELEASE, WINDOW_OVER, Delay
 from batwatt.scheduling.base import Job, Scheduler

@@ -11,14 +11,15 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
+from batwatt.checks import checked_number, number_in_file, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded, bought_capacity, stranded_capacity
 from batwatt.inputs.series.signal_csv import SignalFile, Wanted, read_signal
-from batwatt.inputs.series.variation import FRACTION, HOUR_S, Structure, Variation, checked_number, vary
+from batwatt.inputs.series.variation import FRACTION, Structure, Variation, vary
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
-from batwatt.units import finite
+from batwatt.units import HOUR_S
 
 _WHERE = "capacity"
 _ROUNDING = 1e-9
@@ -246,10 +247,7 @@ def _is_pair(part: str) -> bool:
 
 
 def _number(words: _Words, key: str) -> float:
-    try:
-        return finite(words.given[key])
-    except ValueError:
-        raise InputError(words.where, f"{key} {words.given[key]!r} is not a finite number", "correct it") from None
+    return number_in_file(words.where, key, words.given[key], "correct it")
 
 
 def _hours(words: _Words, key: str) -> float:
@@ -316,7 +314,7 @@ def _spec(words: _Words, source: Source) -> CapacitySpec:
 def _varied(words: _Words, keys: _Known) -> CapacitySpec:
     words.expect({**keys, **_END, **_WHOLE})
     if words.file is not None:
-        raise InputError(words.where, f"{str(words.file)[:60]!r} is no key=value", f"keys are {', '.join(keys)}")
+        raise InputError(words.where, f"{shown(str(words.file))} is no key=value", f"keys are {', '.join(keys)}")
     variation = words.build(partial(Variation, cast(Structure, words.kind)), keys)
     return _spec(words, words.build(partial(Varied, variation), _END))
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from batwatt.checks import checked_number
 from batwatt.errors import InputError
-from batwatt.inputs.series.variation import FRACTION, HIGHEST, HOUR_S, checked_number
+from batwatt.inputs.series.variation import FRACTION, HIGHEST
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
+from batwatt.units import HOUR_S
 
 _WHERE = "capacity"
 

@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from batwatt.checks import checked_choice, checked_number
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.series_csv import MORE_FIELDS, TIME, row_too_long
 from batwatt.inputs.series.signal_gaps import Gaps, Rows, filled
-from batwatt.inputs.series.variation import FRACTION, checked_choice, checked_number
+from batwatt.inputs.series.variation import FRACTION
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from batwatt.checks import shown
 from batwatt.errors import InputError
 from batwatt.inputs.traces.chunked_csv import Censored, Type, chunks, cut_note
 
@@ -85,7 +86,7 @@ def _sizes(texts: pd.Series, path: Path | str, line: int) -> pd.Series:
     bad = numbers.isna()
     if bad.any():
         row = int(np.argmax(bad.to_numpy()))
-        problem = f"{texts.name} must be a number > 0 or a bucket such as >24, got {str(texts.iloc[row])[:60]!r}"
+        problem = f"{texts.name} must be a number > 0 or a bucket such as >24, got {shown(str(texts.iloc[row]))}"
         raise InputError(f"{path} line {line + row}", problem, "correct the line")
     return numbers
 

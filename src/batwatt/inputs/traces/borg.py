@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from batwatt.checks import checked_number
 from batwatt.errors import InputError
 from batwatt.inputs.traces.chunked_csv import Censored, Type, chunks, cut_note
-from batwatt.units import finite
 
 GCU_PER_CORE = 1 / 60
 BEGIN_US = 600_000_000
@@ -84,12 +84,7 @@ def borg_jobs(
     1. Memory taken grows with the instances that wait or run and with the collections that are waited for, not with the
     events. `notes` counts what was done with how many. Raises InputError with the line.
     """
-    try:
-        good = 0.0 < finite(gcu_per_core) <= 1.0
-    except ValueError:
-        good = False
-    if not good:
-        raise InputError(events, f"gcu_per_core must be a number in ]0, 1], got {gcu_per_core!r}", "correct it")
+    checked_number(events, "gcu_per_core", gcu_per_core, 0.0, 1.0, ends="]]", what="a number")
     after = _collections(collections) if collections is not None else {}
     pairing = _Pairing(
         gcu_per_core, censored == "keep", notes, after, frozenset(n for ids in after.values() for n in ids)

@@ -10,6 +10,7 @@ from typing import IO, Any, Literal
 
 import pandas as pd
 
+from batwatt.checks import shown
 from batwatt.errors import InputError
 from batwatt.files import refuse_device
 
@@ -123,7 +124,7 @@ def _checked(cell: object, kind: Type, where: str, name: str) -> None:
         what, hint = (
             ("a whole number", "correct the line: below 2^63") if kind == "int" else ("a number", "correct the line")
         )
-        raise InputError(where, f"{name} must be {what}, got {str(cell)[:60]!r}", hint)
+        raise InputError(where, f"{name} must be {what}, got {shown(str(cell))}", hint)
 
 
 def _json_chunks(

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from batwatt.checks import number_named
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob, open_text
 from batwatt.model.workload import MEMORY
-from batwatt.units import finite
 
 _KB_PER_GB = 2.0**20
 
@@ -114,10 +114,7 @@ def _job(text: str, where: str) -> SwfJob:
 
 
 def _field(name: str, word: str, where: str) -> float:
-    try:
-        value = finite(word)
-    except ValueError as error:
-        raise InputError(where, f"{name}: {error}", "write a number, -1 for unknown") from None
+    value = number_named(where, name, word, "write a number, -1 for unknown")
     if value.is_integer():
         return int(value)
     if name in _WHOLE:

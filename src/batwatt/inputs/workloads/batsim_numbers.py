@@ -78,6 +78,16 @@ def batsim_number(value: float) -> float:
     return batsim_float(str(value)) if type(value) is int and value > _UNSIGNED else float(value)
 
 
+def json_number(value: object) -> float | None:
+    """The double that Batsim takes a value of JSON to be; None unless it is a finite number >= 0."""
+    try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < math.inf:
+            return batsim_number(value)
+    except (OverflowError, ValueError):
+        pass
+    return None
+
+
 def wire_floats(obj: Any, depth: int = 0) -> Any:
     """A copy with every float rounded to 6 decimals, as Batsim's JSON has them; RecursionError beyond MAX_DEPTH.
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from batwatt.checks import shown, validated
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.jobs_csv import TimeUnit, read_jobs_csv
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.workloads.batsim_json import load_json, once, read_text, shown
+from batwatt.inputs.workloads.batsim_json import load_json, once, read_text
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
 
 MOST_S = 1e9
@@ -305,16 +306,10 @@ def _checked(model: type[_File], data: Any, where: object) -> _File:
     if not isinstance(data, dict):
         keys = ", ".join(model.model_fields)
         raise InputError(where, f"must be an object with {keys}, got {shown(data)}", HINT)
-    try:
-        return model.model_validate(data)
-    except ValidationError as errors:
-        # a misspelt key is missing, too: say the spelling
-        found = errors.errors(include_url=False)
-        first = next((error for error in found if error["type"] == "extra_forbidden"), found[0])
-        raise _told(where, model, dict(first)) from None
+    return validated(model, data, lambda error: _told(where, model, error))
 
 
-def _told(where: object, model: type[_Row], error: dict[str, Any]) -> InputError:
+def _told(where: object, model: type[_Row], error: Mapping[str, Any]) -> InputError:
     """pydantic's error, with the number of the phase and what the key must be."""
     key, *rest = error["loc"]
     fields, place = model.model_fields, where

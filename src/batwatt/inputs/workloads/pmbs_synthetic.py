@@ -21,12 +21,11 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.checks import checked_choice, checked_number, checked_whole, number
+from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_walk import THREE_WEEKS_S
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.workloads.batsim_json import shown
 from batwatt.inputs.workloads.seeds import rng_of
-from batwatt.units import number
 
 Kind = Literal["uniform", "log-scale", "log-scale-u", "3types"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -59,23 +58,15 @@ class Synthetic:
     blur: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise UnknownNameError(_WHERE, "kind of trace", self.kind, KINDS, "Choose one of these.")
+        checked_choice(_WHERE, "kind of trace", self.kind, KINDS, "Choose one of these.")
         for name in ("jobs", "cores"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_JOBS:
-                problem = f"{name} must be a whole number in 1..{_MAX_JOBS}, got {shown(value)}"
-                raise InputError(_WHERE, problem, "correct it")
+            checked_whole(_WHERE, name, getattr(self, name), 1, _MAX_JOBS)
         for name in ("end_s", "machines"):
             value = getattr(self, name)
-            try:
-                good = 0.0 < number(value) <= 1e12
-            except ValueError:
-                good = False
-            if not good:
-                raise InputError(_WHERE, f"{name} must be a number in ]0, 1e12], got {shown(value)}", "correct it")
-        if isinstance(self.blur, bool) or not isinstance(self.blur, int | float) or not 0.0 <= self.blur < 1.0:
-            raise InputError(_WHERE, f"blur must be a number in [0, 1[, got {self.blur!r}", "correct it")
+            checked_number(
+                _WHERE, name, value, 0.0, 1e12, ends="]]", what="a number", bounds="in ]0, 1e12]", read=number
+            )
+        checked_number(_WHERE, "blur", self.blur, 0.0, 1.0, ends="[[", what="a number", read=number)
         if not self.mean_length_s >= 1.0:
             problem = f"the mean length is {self.mean_length_s:g} s, less than 1 s"
             raise InputError(_WHERE, problem, "lengths are whole seconds: make fewer jobs or a higher load")

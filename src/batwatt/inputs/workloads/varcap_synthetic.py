@@ -34,9 +34,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from batwatt.checks import checked_number, checked_whole, number
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.workloads.batsim_json import MAX_INT, shown
+from batwatt.inputs.workloads.batsim_json import MAX_INT
 from batwatt.inputs.workloads.fitted import (
     FittedDistribution,
     Floats,
@@ -47,9 +48,9 @@ from batwatt.inputs.workloads.fitted import (
 )
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.workload import DEPENDS, LONG_S, MEMORY
-from batwatt.units import number
+from batwatt.units import HOUR_S
 
-HOUR_S, DAY_S = 3600.0, 86_400.0
+DAY_S = 86_400.0
 MEAN_CAPACITY = 0.7
 """Mean capacity as a fraction of the machines (5.1.1), which loads refer to."""
 BOUND_BY = 3600.0
@@ -139,23 +140,11 @@ class VarcapLike:
         if not isinstance(self.like, str) or self.like not in SYSTEMS:
             raise UnknownNameError(_WHERE, "system", self.like, SYSTEMS, "Choose one of these.")
         for name in ("jobs", "machines"):
-            value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_INT
-            if not (value is None or whole):
-                problem = f"{name} must be a whole number >= 1, got {shown(value)}"
-                raise InputError(_WHERE, problem, "correct it")
+            if getattr(self, name) is not None:
+                checked_whole(_WHERE, name, getattr(self, name), 1, MAX_INT, bounds=">= 1")
         for name, low, high in _RANGES:
-            value = getattr(self, name)
-            if value is None and name != "long_s":
-                continue
-            try:
-                good = low <= number(value) <= high
-            except ValueError:
-                good = False
-            if not good:
-                raise InputError(
-                    _WHERE, f"{name} must be a number in [{low:g}, {high:g}], got {shown(value)}", "correct it"
-                )
+            if name == "long_s" or getattr(self, name) is not None:
+                checked_number(_WHERE, name, getattr(self, name), low, high, what="a number", read=number)
         if self.like == "mira" and self.nodes % _MIRA_UNIT:
             problem = f"a Mira's machines must be a multiple of {_MIRA_UNIT}, got {self.machines!r}"
             raise InputError(_WHERE, problem, f"its jobs take 1/{_MIRA_UNIT} of it at least: give for instance 480")
