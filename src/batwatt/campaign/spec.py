@@ -48,22 +48,27 @@ EXAMPLES = {
 """What templates may name in braces, and how they look."""
 
 
-class Platforms(Declared):
-    """Platform files (a path or a glob), or like machines that are made without a file.
-
-    Of a file, `master_host` runs no job, and of the others the first `mmax` do (0: all), as with Batsim's options.
-    """
+class _Files(Declared):
+    """Base of what may be a path or a glob only, without a key."""
 
     files: str | None = None
-    machines: int | None = None
-    cores: int | None = None
-    master_host: str | None = None
-    mmax: int = Field(0, ge=0)
 
     @model_validator(mode="before")
     @classmethod
     def _path(cls, given: Any) -> Any:
         return {"files": given} if isinstance(given, str) else given
+
+
+class Platforms(_Files):
+    """Platform files (a path or a glob), or like machines that are made without a file.
+
+    Of a file, `master_host` runs no job, and of the others the first `mmax` do (0: all), as with Batsim's options.
+    """
+
+    machines: int | None = None
+    cores: int | None = None
+    master_host: str | None = None
+    mmax: int = Field(0, ge=0)
 
     @model_validator(mode="after")
     def _one_kind(self) -> Platforms:
@@ -75,10 +80,9 @@ class Platforms(Declared):
         return self
 
 
-class Workloads(Declared):
+class Workloads(_Files):
     """Workload files (a path or a glob), traces of jobs, or workloads that are generated, one for each seed."""
 
-    files: str | None = None
     trace: str | None = None
     google_like: dict[str, JsonValue] | None = None
     pmbs: dict[str, JsonValue] | None = None
@@ -90,11 +94,6 @@ class Workloads(Declared):
     length_unit: TimeUnit | None = None
     reference: str | None = None
     reference_seed: Seed | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _path(cls, given: Any) -> Any:
-        return {"files": given} if isinstance(given, str) else given
 
     @model_validator(mode="after")
     def _one_kind(self) -> Workloads:
@@ -129,25 +128,19 @@ class Workloads(Declared):
         return self
 
 
-class Capacities(Declared):
+class Capacities(_Files):
     """Files of capacities (a path or a glob), random walks that are generated, or texts such as `walk:range=0.6`.
 
     One is meant for each seed, if there are any, and of a text for each point of the grid, whose names it has in
     braces. `platforms` are the names of those that they are for; by default all of the study's.
     """
 
-    files: str | None = None
     walk: dict[str, JsonValue] | None = None
     spec: str | None = None
     grid: Grid | None = None
     name: str | None = None
     seeds: list[Seed] | None = Field(None, min_length=1)
     platforms: list[str] | None = Field(None, min_length=1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _path(cls, given: Any) -> Any:
-        return {"files": given} if isinstance(given, str) else given
 
     @model_validator(mode="after")
     def _one_kind(self) -> Capacities:

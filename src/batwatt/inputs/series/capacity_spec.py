@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -28,21 +29,37 @@ _NEXT_KEY = re.compile(r",(?=\s*[A-Za-z_]+=)")
 _Made = TypeVar("_Made")
 
 
-class Source(Protocol):
+class Source(ABC):
     """Where a capacity comes from."""
 
+    @abstractmethod
     def fractions(self, end_s: float, full: int) -> Signal:
         """The capacity as fractions of `full` machines, over [0, `end_s`[ or over what the source has."""
 
     def signal(self) -> Signal | None:
         """What is paid or emitted; None if nothing is known of that."""
+        return None
 
+    @property
     def files(self) -> tuple[Path, ...]:
         """The files that are read."""
+        return ()
 
 
 @dataclass(frozen=True)
-class Varied:
+class _OfFile(Source):
+    """A source that reads a file."""
+
+    file: SignalFile
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.file.path,)
+
+
+@dataclass(frozen=True)
+class Varied(Source):
     """A capacity that varies by chance, over [0, `end_s`[ (None: as long as asked for)."""
 
     variation: Variation
@@ -58,20 +75,11 @@ class Varied:
         series = vary(self.variation, end_s)
         return Signal(series, max(end_s, series.times_s[-1] + self.variation.period_s))
 
-    def signal(self) -> Signal | None:
-        """Nothing is known."""
-        return None
-
-    def files(self) -> tuple[Path, ...]:
-        """No file."""
-        return ()
-
 
 @dataclass(frozen=True)
-class UnderBudget:
+class UnderBudget(_OfFile):
     """A capacity that a signal makes: a constant budget of carbon or money, or stranded power."""
 
-    file: SignalFile
     rule: EnergyBudget | Stranded
 
     def fractions(self, end_s: float, full: int) -> Signal:
@@ -85,16 +93,10 @@ class UnderBudget:
         """The signal of the file."""
         return read_signal(self.file)
 
-    def files(self) -> tuple[Path, ...]:
-        """The file of the signal."""
-        return (self.file.path,)
-
 
 @dataclass(frozen=True)
-class Traced:
+class Traced(_OfFile):
     """A capacity that a file holds: machines in a column `machines`, or fractions in any other."""
-
-    file: SignalFile
 
     def fractions(self, end_s: float, full: int) -> Signal:
         """The column, as fractions."""
@@ -106,14 +108,6 @@ class Traced:
             return found
         values = tuple(value / full for value in found.series.values)
         return replace(found, series=replace(found.series, values=values, name=FRACTION))
-
-    def signal(self) -> Signal | None:
-        """Nothing is known."""
-        return None
-
-    def files(self) -> tuple[Path, ...]:
-        """The file."""
-        return (self.file.path,)
 
 
 @dataclass(frozen=True)
@@ -166,7 +160,7 @@ class CapacitySpec:
 
     def files(self) -> tuple[Path, ...]:
         """The files that this capacity depends on."""
-        return self.source.files()
+        return self.source.files
 
     def _lasting(self, signal: Signal, end_s: float) -> Signal:
         return signal.repeated(end_s) if self.repeat else signal

@@ -108,12 +108,6 @@ class Bill:
         return self.mean / self.mean_fixed - 1.0 if self.mean_fixed > 0.0 else None
 
 
-def bought(fractions: Series, signal: Signal) -> float:
-    """Sum over time of fraction x signal x hours, over [0, signal.end_s[: of a capacity, or of what is used of one."""
-    hours, shares, prices = _together(fractions, signal)
-    return float(np.sum(hours * shares * prices))
-
-
 def bill(fractions: Series, signal: Signal, fixed: float = 0.7) -> Bill:
     """Cost of `fractions` relative to a constant `fixed`, over [0, signal.end_s[ (section 6.3 of the dissertation)."""
     hours, shares, prices = _together(fractions, signal)

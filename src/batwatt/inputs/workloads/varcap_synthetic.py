@@ -36,7 +36,6 @@ import pandas as pd
 
 from batwatt.checks import checked_number, checked_whole, number
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.workloads.batsim_json import MAX_INT
 from batwatt.inputs.workloads.fitted import (
     FittedDistribution,
@@ -47,7 +46,7 @@ from batwatt.inputs.workloads.fitted import (
     strata,
 )
 from batwatt.inputs.workloads.seeds import rng_of
-from batwatt.model.workload import DEPENDS, LONG_S, MEMORY
+from batwatt.model.workload import LONG_S
 from batwatt.units import HOUR_S
 
 DAY_S = 86_400.0
@@ -265,28 +264,6 @@ def varcap_table(params: VarcapLike, seed: int) -> pd.DataFrame:
     if params.dependencies:
         table["depends_on"] = _dependencies(releases_s, params.dependencies, rng)
     return table
-
-
-def varcap_trace(params: VarcapLike, seed: int) -> list[TraceJob]:
-    """The same jobs; ids "1", "2", ... as reading the CSV form gives them. Raises InputError."""
-    table = varcap_table(params, seed)
-    nothing = [None] * len(table)
-    estimates = table["estimate"].astype(float).tolist() if "estimate" in table else nothing
-    parents = table["depends_on"].tolist() if "depends_on" in table else [""] * len(table)
-    columns = [table[name].tolist() for name in ("arrival_time", "length", "cpus", "memory")]
-    return [
-        TraceJob(
-            id=str(number),
-            submit_s=float(release_s),
-            run_s=float(run_s),
-            cpus=cores,
-            requested_s=estimate_s,
-            extra={MEMORY: memory, DEPENDS: [parent]} if parent else {MEMORY: memory},
-        )
-        for number, (release_s, run_s, cores, memory, estimate_s, parent) in enumerate(
-            zip(*columns, estimates, parents, strict=True), start=1
-        )
-    ]
 
 
 def _numbers(like: str) -> tuple[int, float]:

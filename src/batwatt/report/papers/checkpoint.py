@@ -15,7 +15,7 @@ from batwatt.report.papers import varcap
 from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT, written
 from batwatt.report.report_plan import ReportPlan, widest
 from batwatt.report.table import Measure, SavedCampaign
-from batwatt.results.metrics import METRICS
+from batwatt.results.metrics import MEANINGS
 
 SCHEDULER = "checkpoint"
 PLANNED, SUBSET = "DP", "subset sum"
@@ -29,9 +29,8 @@ COSTS = ("checkpoint_s", "recovery_s", "warning_s", "asked_yield")
 DIMENSIONS = (*varcap.DIMENSIONS, *COSTS)
 """Two points are of the same instance if they agree in all of these but what is compared."""
 
-_MEANING = {metric.name: metric.meaning for metric in METRICS}
-MIN_YIELD = Measure("min_yield_percent", "least yield", "%", _MEANING["min_yield"], "higher", 1)
-MEAN_YIELD = Measure("mean_yield_percent", "mean yield", "%", _MEANING["mean_yield"], "higher", 1)
+MIN_YIELD = Measure("min_yield_percent", "least yield", "%", MEANINGS["min_yield"], "higher", 1)
+MEAN_YIELD = Measure("mean_yield_percent", "mean yield", "%", MEANINGS["mean_yield"], "higher", 1)
 OVERHEAD = Measure("overhead_percent", "checkpoints and recoveries", "%",
                    "core seconds of checkpoints and recoveries / available ones of the window")  # fmt: skip
 MEASURES = (GOODPUT, ABORTED, OVERHEAD, MIN_YIELD, MEAN_YIELD)

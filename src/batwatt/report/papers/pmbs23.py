@@ -22,7 +22,7 @@ import pandas as pd
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS
 from batwatt.report.report_plan import ReportPlan, widest
 from batwatt.report.table import INSTANCE, Measure, SavedCampaign
-from batwatt.results.metrics import METRICS
+from batwatt.results.metrics import MEANINGS
 
 SOURCE = "the riskaware paper (Perotin et al., PMBS 2023)"
 STRATEGIES = {
@@ -42,11 +42,10 @@ _MACHINES = re.compile(r"\d+x(?P<cores>\d+)")
 _SYNTHETIC = re.compile(rf"(?P<type>{'|'.join(map(re.escape, KINDS))})-(?P<jobs>\d+)-.+")
 _SLICE = re.compile(r"\d+D_\d+")
 
-_MEANING = {metric.name: metric.meaning for metric in METRICS}
-GOODPUT = Measure("goodput_percent", "goodput", "%", _MEANING["goodput"], "higher", 1)
-MAX_STRETCH = Measure("max_stretch", "maximum stretch", "", _MEANING["max_stretch"], decimals=1)
-ABORTED = Measure("aborted_percent", "aborted volume", "%", _MEANING["aborted_volume"], decimals=1)
-ABORTED_TIME = Measure("aborted_time_h", "mean aborted time", "h", _MEANING["mean_aborted_time_s"])
+GOODPUT = Measure("goodput_percent", "goodput", "%", MEANINGS["goodput"], "higher", 1)
+MAX_STRETCH = Measure("max_stretch", "maximum stretch", "", MEANINGS["max_stretch"], decimals=1)
+ABORTED = Measure("aborted_percent", "aborted volume", "%", MEANINGS["aborted_volume"], decimals=1)
+ABORTED_TIME = Measure("aborted_time_h", "mean aborted time", "h", MEANINGS["mean_aborted_time_s"])
 MEASURES = (GOODPUT, MAX_STRETCH, ABORTED, ABORTED_TIME)
 """The four of Figure 4."""
 RAW = ("goodput", "max_stretch", "mean_stretch", "aborted_volume", "mean_aborted_time_s", "completed_fraction")

@@ -22,7 +22,7 @@ import pandas as pd
 from batwatt.report.papers.pmbs23 import GOODPUT, written
 from batwatt.report.report_plan import ReportPlan, widest
 from batwatt.report.table import Measure, SavedCampaign
-from batwatt.results.metrics import METRICS
+from batwatt.results.metrics import MEANINGS
 
 SOURCE = "the varcap dissertation"
 FIXED = "constant"
@@ -54,10 +54,9 @@ _MIXED = re.compile(r"(?P<kind>long|dep)-(?P<value>\d+(?:\.\d+)?)-(?P<seed>\d+)"
 _SEED = re.compile(r"-s\d+$")
 _DAY = re.compile(r"(?P<signal>carbon|price)-(?P<zone>[A-Za-z]+)-(?P<day>\d{4}-\d\d-\d\d).*")
 
-_MEANING = {metric.name: metric.meaning for metric in METRICS}
-FAILURES = Measure("failure_percent", "job failure rate", "%", _MEANING["job_failure_rate"])
-WAIT = Measure("wait_min", "waiting time", "min", _MEANING["mean_wait_s"], decimals=1)
-SLOWED = Measure("slowed_percent", "slowdown rate", "%", _MEANING["slowdown_rate"])
+FAILURES = Measure("failure_percent", "job failure rate", "%", MEANINGS["job_failure_rate"])
+WAIT = Measure("wait_min", "waiting time", "min", MEANINGS["mean_wait_s"], decimals=1)
+SLOWED = Measure("slowed_percent", "slowdown rate", "%", MEANINGS["slowdown_rate"])
 WORK = Measure("work_percent", "useful work relative to fixed", "%", "useful core seconds / those of the conventional "
                "scheduler on the same jobs at the fixed capacity", "higher", 1)  # fmt: skip
 SAVED = Measure("saved_percent", "carbon or money saved", "%", "share of what the fixed capacity emits or costs",
