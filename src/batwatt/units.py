@@ -11,9 +11,9 @@ J_PER_KWH = 3.6e6
 PRECISION_S = 1e-9
 """Times in s that differ by less are one time: SimGrid's timing precision, and more than sums of times are wrong by."""
 REPORTED_S = 1e-6
-"""Batsim reports and prints times to so many s."""
+"""Resolution in s of the times that Batsim reports and prints."""
 EVEN_S = 1e-5
-"""A job that is less than so many s of work behind has caught up; it is several reported times from being exact."""
+"""A job that is less than this many s of work behind has caught up; it is several reported times from being exact."""
 LAG_S = 1e-3
 """Times in s that differ by less may be one to a scheduler: Batsim reports them rounded, and later than planned."""
 
@@ -44,6 +44,6 @@ def speed_flops(text: str) -> float:
 
 
 def microseconds(time_s: float) -> float:
-    """A time in s to the microsecond, which is all that Batsim tells a scheduler."""
+    """A time in s to the microsecond, the resolution at which Batsim reports times."""
     # rounding takes ten times as long as looking
     return round(time_s, 6) if time_s % 1 else time_s

@@ -61,7 +61,7 @@ class Chains:
 
 
 def kinds_of(jobs: pd.DataFrame, origins: Origins, beyond: Mask) -> Kinds:
-    """The kind of each row of `jobs.csv`; those `beyond` tell of later than the end of the window, and lost nothing."""
+    """The kind of each row of `jobs.csv`; those `beyond` are of times after the window, and lost nothing."""
     checkpoint, recovery, migrated, saved, suspended, piece = (
         (jobs["metadata"] == text).to_numpy(dtype=np.bool_)
         for text in (CHECKPOINT, RECOVERY, MIGRATED, CHECKPOINTED, SUSPENDED, PIECE)

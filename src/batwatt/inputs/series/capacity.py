@@ -20,7 +20,7 @@ _HINT = f"begin with the number of machines at 0 s, then 'time count' lines; or 
 def read_capacity(path: Path | str, slots: int | None) -> Series:
     """The machines alive over time, whole numbers in [0, `slots`] (None: no upper bound), from one of two formats.
 
-    The first line tells them apart: CSV with the header `time_s,machines`; or the riskaware paper's text, whose first
+    The first line says which: CSV with the header `time_s,machines`; or the riskaware paper's text, whose first
     line is the count at 0 s and each other line `time count`. Times in s, strictly increasing. Raises InputError.
     """
     lines = [(number, line.split()) for number, line in enumerate(read_text(path).split("\n"), start=1)]

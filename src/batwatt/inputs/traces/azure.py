@@ -6,8 +6,8 @@ buckets: ">24" cores and ">64" GB are read as the next power of two, 32 and 128.
 
 A VM is a job from its creation to its deletion. Times are multiples of 5 min: one created and deleted at the same time
 ran for less, and counts as 5 min. One that was there when the trace began, created at 0, or when it ended, deleted at
-2,591,700 s or later, ran for longer than the trace tells: it is kept with what is seen of it, or dropped. Its `use` is
-the 95th percentile of its maxima (section 5.1.4 of the varcap dissertation), at least 0.1 %.
+2,591,700 s or later, ran for longer than the trace shows: it is kept with the part that it shows, or dropped. Its
+`use` is the 95th percentile of its maxima (section 5.1.4 of the varcap dissertation), at least 0.1 %.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 An instance of a job runs from a SCHEDULE to the EVICT, FAIL, FINISH, KILL or LOST that follows for the same
 collection_id and instance_index; every such run is a job, released when it was submitted (SUBMIT), else when it
 started. Reservations (instances of alloc sets) are none. Times are in us and begin at 600 s, which becomes 0; a time of
-0 is "before the trace", 2^63 - 1 "after it". A run that began before or had not ended is kept with what the trace tells
+0 is "before the trace", 2^63 - 1 "after it". A run that began before or had not ended is kept with what the trace has
 of it, or dropped. Events must be in the order of their times, so that one pass will do (`ORDER BY time`).
 
 `resource_request.cpus` is normalised, 1 being the largest machine: cores are of `gcu_per_core`, by default 1/60,

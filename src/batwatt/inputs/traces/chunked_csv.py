@@ -16,7 +16,7 @@ from batwatt.files import refuse_device
 
 Type = Literal["int", "float", "text"]
 Censored = Literal["keep", "drop"]
-"""What becomes of jobs of which a trace tells only a part."""
+"""What becomes of jobs of which a trace has only a part."""
 ROWS = 200_000
 """Rows of a part."""
 
@@ -81,7 +81,7 @@ def write_chunks(parts: Iterable[pd.DataFrame], out: IO[str]) -> int:
 
 
 def cut_note(kept: bool) -> str:
-    """What to tell of jobs that ran before a trace began or after it ended."""
+    """The note about jobs that ran before a trace began or after it ended."""
     return f"ran before the trace or after it, {'kept with what it tells' if kept else 'dropped'}"
 
 

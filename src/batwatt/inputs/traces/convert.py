@@ -31,7 +31,7 @@ _MAX_HOSTS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Conversion:
-    """A converted trace: `workload` is Batsim's JSON data, the rest counts jobs so that a user can be told.
+    """A converted trace: `workload` is Batsim's JSON data, the rest are numbers of jobs for a report to the user.
 
     `skipped_run_time` and `skipped_cpus` were left out because their run time or width is unknown or not positive.
     `cut_off` are kept though their walltime ends them: the trace says that they ran as long as they asked for, or
@@ -129,7 +129,7 @@ def convert_file(
     nb_res: int | None = None,
     from_zero: bool = True,
 ) -> Conversion:
-    """A Batsim workload of a trace; its name tells the format unless given, `unit` is for CSV times.
+    """A Batsim workload of a trace; its name says the format unless given, `unit` is for CSV times.
 
     The other options are those of `to_batsim`. Raises InputError with the file and the line.
     """

@@ -42,9 +42,9 @@ def read_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> list[TraceJob]:
 def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
     """The jobs of a CSV file (`.gz` too), one at a time; ids are "1", "2", ... in the order of the lines.
 
-    Fields are separated by `,`, or by `|` if the header has one. Times in s are rounded to the microsecond, which is
-    all that Batsim tells a scheduler, as is what is in the columns NEEDS. Further columns become extra fields, as text.
-    Raises InputError with the line number.
+    Fields are separated by `,`, or by `|` if the header has one. Times in s are rounded to the microsecond, the
+    resolution at which Batsim reports times, as is what is in the columns NEEDS. Further columns become extra fields,
+    as text. Raises InputError with the line number.
     """
     factor = factor_of(unit, path)
     with open_text(path) as stream:

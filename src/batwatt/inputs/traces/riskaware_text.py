@@ -18,8 +18,8 @@ _HINT = f"write '{' '.join(_FIELDS)}' with blanks between, times in seconds"
 def read_riskaware(path: Path | str) -> list[TraceJob]:
     """The jobs of a text file (`.gz` too), in its order, which need not be that of their release.
 
-    A line is `id release length cores [anything]`, release and length in s; they are rounded to the microsecond, which
-    is all that Batsim tells a scheduler. Empty lines are skipped. Raises InputError with the line number.
+    A line is `id release length cores [anything]`, release and length in s; they are rounded to the microsecond, the
+    resolution at which Batsim reports times. Empty lines are skipped. Raises InputError with the line number.
     """
     jobs: list[TraceJob] = []
     lines: dict[str, int] = {}

@@ -49,7 +49,7 @@ def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = 
 
 
 def envelope_events(series: Series) -> Iterator[str]:
-    """Lines of an events file that tell an envelope in W to a scheduler, as events unknown to Batsim.
+    """Lines of an events file that report an envelope in W to a scheduler, as events unknown to Batsim.
 
     The first is at 0 with the value that holds there, also if the envelope begins before or after.
     """

@@ -8,7 +8,7 @@ three weeks [0, T_end], one each T_end / n, and a job has 3.5 cores on average
 504 h, a load of 60.7 machines of 24 cores, which the paper's figures exclude: with 28 machines on average nearly
 all jobs complete. If these 209,664 core hours were those of the three weeks, the load would be 17.3 machines.
 
-What the text says of the load decides: 26 machines of 24 cores, fully used for the three weeks, are
+What the paper says of the load decides: 26 machines of 24 cores, fully used for the three weeks, are
 26 x 24 x 504 = 314,496 core hours, so the mean length is T_avg = 314,496 / (3.5 n) hours: 4.4928 h = 16,174.08 s for
 n = 20,000. The two weeks of the window then hold 2/3 of the jobs and 209,664 core hours, as the paper says.
 """
@@ -46,7 +46,7 @@ _WHERE = "synthetic trace"
 class Synthetic:
     """Parameters of `synthetic`: n `jobs` in [0, `end_s`[ (T_end, s) that keep `machines` x `cores` cores busy.
 
-    `blur`: each length is multiplied by a factor uniform in [1 - blur, 1 + blur]. The text has none; the authors' own
+    `blur`: each length is multiplied by a factor uniform in [1 - blur, 1 + blur]. The paper has none; the authors' own
     traces of the kind 3types have 0.05, without which many jobs have the very same length. Raises InputError.
     """
 

@@ -1,13 +1,13 @@
 """Job traces like those of the varcap dissertation (chapter 5), by the moments of its Table 5.2.
 
-What the text gives, and what is drawn:
+What the dissertation gives, and what is drawn:
 
 - Mira' (6,571 jobs, 30 days): run times of 1.8 & 2.9 h (mean & deviation) up to 24 h, widths of 1,705 & 2,890 nodes,
   drawn from the partitions 512 x 2^k and all 49,152; memory of 27 & 46 TB, which is 16 GB for each node of a job.
 - Azure' (442,784 jobs, 7 days): 3.6 & 8.8 h, from 5 min to the length of the trace, in steps of 5 min as the trace
   measures; 1, 2, 4, 8 or 16 cores of 2.6 & 2.4; memory of 6 & 11 GB, from the sizes that the trace has.
 - Borg' (204,749 jobs, 1 day): 0.6 & 3 h, from 5 s to a week (a mean and deviation that no unimodal distribution up to
-  24 h has, and the text speaks of "much longer than 24 hours"); 0.03 & 0.02 GCU up to 0.5, in cores of 1/60 GCU, which
+  24 h has, and it speaks of "much longer than 24 hours"); 0.03 & 0.02 GCU up to 0.5, in cores of 1/60 GCU, which
   gives the 630 nodes with 336 GCU 32 cores each; memory of 0.02 & 0.02 of the largest machine's.
 - TNG (5.1.5, 5.3.3): widths and memory of Borg'; run times from 5 s to 24 h, the longest foresight, such that 80 % of
   the core-hours are those of long jobs and that 300,000 jobs a day (1.5 million in five cells) load 476 machines to
@@ -17,7 +17,7 @@ What the text gives, and what is drawn:
 All are lognormals cut to their bounds or values whose mu and sigma are solved for (`fitted`). They are drawn
 stratified, so that a trace has these moments whatever its seed, and widths are spread evenly over the run times (a
 golden-ratio lattice), so that its core-hours are those of independent widths. Larger memory goes with more cores, with
-noise; nothing else is correlated, as the text says nothing of it. The means of Azure' multiply to a load of 1.76 of 0.7
+noise; nothing else is correlated, as it says nothing of that. The means of Azure' multiply to a load of 1.76 of 0.7
 of its cluster, those of Mira' to 0.81, of Borg' to 0.65.
 
 Releases are a Poisson process with a daily cycle, given its number of jobs. Users' estimates (Mira' only) are uniform
@@ -158,7 +158,7 @@ class VarcapLike:
 
     @property
     def system(self) -> System:
-        """The system of the text."""
+        """The system of the dissertation."""
         return SYSTEMS[self.like]
 
     @property
@@ -267,12 +267,12 @@ def varcap_table(params: VarcapLike, seed: int) -> pd.DataFrame:
 
 
 def _numbers(like: str) -> tuple[int, float]:
-    """Jobs and days of the text."""
+    """Jobs and days of the dissertation."""
     return (TNG_JOBS, TNG_DAYS) if like == "tng" else (TABLE[like].jobs, TABLE[like].days)
 
 
 def _table_load(like: str) -> float:
-    """Load that the means of Table 5.2 multiply to, on 0.7 of the system of the text."""
+    """Load that the means of Table 5.2 multiply to, on 0.7 of the dissertation's system."""
     if like == "tng":
         return TNG_LOAD
     moments, system = TABLE[like], SYSTEMS[like]
@@ -297,7 +297,7 @@ def _run_times_s(params: VarcapLike, rng: np.random.Generator) -> Floats:
 
 
 def _releases_s(params: VarcapLike, count: int, rng: np.random.Generator) -> Floats:
-    """Ascending releases in whole s: so many points of a Poisson process whose rate is 1 + cycle cos(...)."""
+    """Ascending releases in whole s: `count` points of a Poisson process whose rate is 1 + cycle cos(...)."""
     end_s = params.released_days * DAY_S
     times_s = np.linspace(0.0, end_s, max(2, math.ceil(end_s / 300.0) + 1))
     turn = 2.0 * math.pi / DAY_S

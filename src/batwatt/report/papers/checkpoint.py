@@ -1,6 +1,6 @@
 """Campaigns with the scheduler `checkpoint`: what of their runs figures and claims are about.
 
-A case such as `DP fair 0.5 C=60` is the algorithm `DP fair 0.5` with C = 60 s: what stands after `=` is told by the
+A case such as `DP fair 0.5 C=60` is the algorithm `DP fair 0.5` with C = 60 s: what stands after `=` is in the
 options, and is no part of the algorithm's name.
 """
 
@@ -74,10 +74,10 @@ def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
     frame = varcap.points(campaign, declared)
     schedulers = declared.frame.drop_duplicates(["study", "label"]).set_index(["study", "label"])["scheduler"]
     ours = schedulers.loc[list(frame[["study", "case"]].itertuples(index=False, name=None))].to_numpy() == SCHEDULER
-    told = [varcap.read_options(text) for text in frame["options"]]
+    given = [varcap.read_options(text) for text in frame["options"]]
     usual = {"checkpoint_s": 60.0, "recovery_s": 60.0, "warning_s": float("nan"), "asked_yield": 0.0}
     values = {
-        name: pd.Series([options.get(name.replace("asked", "min"), default) for options in told], frame.index)
+        name: pd.Series([options.get(name.replace("asked", "min"), default) for options in given], frame.index)
         for name, default in usual.items()
     }
     return frame.assign(

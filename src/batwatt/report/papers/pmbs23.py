@@ -1,7 +1,7 @@
 """The evaluation of the riskaware paper: its strategies and parameters, and which runs make which of its figures.
 
 L. Perotin, C. Zhang, R. Wijayawardana, A. Benoit, Y. Robert, A. A. Chien, Risk-Aware Scheduling Algorithms for Variable
-Capacity Resources, PMBS 2023, sections 5.4 and 6. The parameters of a run are told by the names of its inputs:
+Capacity Resources, PMBS 2023, sections 5.4 and 6. The parameters of a run follow from the names of its inputs:
 
     capacity   walk-24-8-1200-3   machines on average, range, period in s, seed
     platform   152x24             machine slots, cores of a machine
@@ -131,16 +131,16 @@ def strategy_of(strategy: str, options: str) -> str:
 def named(campaign: SavedCampaign) -> SavedCampaign:
     """The campaign with `strategy` filled in, and strategies within labels as the paper writes them.
 
-    A label that stands for several strategies is told apart by them.
+    A label that stands for several strategies is split by them.
     """
     frame = campaign.frame
     kinds = frame[["label", "strategy", "options"]].drop_duplicates()
-    kinds = kinds.assign(told=[strategy_of(*row) for row in kinds[["strategy", "options"]].itertuples(index=False)])
-    several = kinds.groupby("label")["told"].transform("nunique") > 1
-    kinds["name"] = kinds["label"].where(~several, kinds["label"] + " " + kinds["told"])
-    kinds["name"] = [_in_words(name, told) for name, told in zip(kinds["name"], kinds["told"], strict=True)]
+    kinds = kinds.assign(kind=[strategy_of(*row) for row in kinds[["strategy", "options"]].itertuples(index=False)])
+    several = kinds.groupby("label")["kind"].transform("nunique") > 1
+    kinds["name"] = kinds["label"].where(~several, kinds["label"] + " " + kinds["kind"])
+    kinds["name"] = [_in_words(name, kind) for name, kind in zip(kinds["name"], kinds["kind"], strict=True)]
     full = frame.merge(kinds, on=["label", "strategy", "options"], how="left", validate="many_to_one")
-    return replace(campaign, frame=frame.assign(strategy=full["told"].to_numpy(), label=full["name"].to_numpy()))
+    return replace(campaign, frame=frame.assign(strategy=full["kind"].to_numpy(), label=full["name"].to_numpy()))
 
 
 def _in_words(label: str, strategy: str) -> str:
@@ -182,9 +182,9 @@ def points(campaign: SavedCampaign) -> pd.DataFrame:
     grouped = rows.groupby(by, sort=False)
     frame = grouped[list(RAW)].mean().assign(key=grouped["key"].min()).reset_index()
     for column, pattern in (("capacity", _WALK), ("platform", _MACHINES), ("workload", _SYNTHETIC)):
-        told = {name: pattern.fullmatch(name) for name in frame[column].unique().tolist()}
+        matches = {name: pattern.fullmatch(name) for name in frame[column].unique().tolist()}
         for group in pattern.groupindex:
-            values = {name: match[group] for name, match in told.items() if match}
+            values = {name: match[group] for name, match in matches.items() if match}
             frame[group] = frame[column].map(values)
     for name in NAMES:
         frame[name] = frame[name].astype("float64")
