@@ -1,4 +1,4 @@
-"""Speed and memory of carbon plans, beside the solver's on the same instances: `make bench`.
+"""Speed and memory of carbon plans, compared with the solver's on the same instances: `make bench`.
 
 The first lines are the thesis's examples (300 slots, start-up 20, work 100: "within minutes" with Gurobi; 5,000 slots,
 work 800: "barely within 30 minutes" at a gap of 98 %), then a job by the second: a window of 24 h, 3 h of work, 5 min

@@ -82,7 +82,7 @@ def measure(jobs: int, load: float, order: str) -> dict[str, float]:
     return {"seconds": best, "jobs_per_s": jobs / best, "peak_mib": peak}
 
 
-def beside_batsim(batsim: str, jobs: int = 10_000, load: float = 0.75) -> None:
+def compared_with_batsim(batsim: str, jobs: int = 10_000, load: float = 0.75) -> None:
     """Whole runs, files read and written, on a real Batsim and on the embedded engine: seconds and their ratio."""
     work = workload(jobs, load)
     watts = '<prop id="wattage_per_state" value="30:100"/>'
@@ -135,14 +135,14 @@ def main() -> int:
     """Print a table; exit 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=3, metavar=("JOBS", "LOAD", "ORDER"), help="one measure, as JSON")
-    parser.add_argument("--batsim", metavar="PATH", help="whole runs of 10,000 jobs beside this real Batsim")
+    parser.add_argument("--batsim", metavar="PATH", help="whole runs of 10,000 jobs, compared with this real Batsim")
     parser.add_argument("--profile", action="store_true", help="where the time goes, by module")
     arguments = parser.parse_args()
     if arguments.profile:
         shares()
         return 0
     if arguments.batsim:
-        beside_batsim(arguments.batsim)
+        compared_with_batsim(arguments.batsim)
         return 0
     if arguments.one:
         jobs, load, order = arguments.one

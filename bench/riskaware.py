@@ -3,7 +3,7 @@
 17,105 jobs, 152 machine slots of 24 cores of which 24 are alive on average, one change every 20 minutes: the trace and
 walk of ../shared/data (skipped where they are not). The first figure counts what the authors' program does, too:
 reading the trace, cutting the window, the simulation; the second is a whole run, files written and measured. Best of 5,
-after one that compiles. `--peer PROGRAM` runs that program (see experiments/pmbs23_peer.py) beside it.
+after one that compiles. `--peer PROGRAM` runs that program (see experiments/pmbs23_peer.py), too.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def main() -> int:
             if program:
                 began = time.perf_counter()
                 peer(Path(program), strategy, TRACE, WALK, Path(name))
-                beside = time.perf_counter() - began
-                text += f"   authors' program {beside:.2f} s, {beside / alone:.1f} x and {beside / whole:.1f} x"
+                theirs_s = time.perf_counter() - began
+                text += f"   authors' program {theirs_s:.2f} s, {theirs_s / alone:.1f} x and {theirs_s / whole:.1f} x"
             print(text, flush=True)
             met &= jobs / alone >= 2 * theirs
     print(f"{'met   ' if met else 'MISSED'} twice the speed of the authors' program: 5,600 and 11,200 jobs/s")

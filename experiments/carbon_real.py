@@ -144,7 +144,7 @@ def _late(run: RunCarbon, jobs: Sequence[ShiftJob]) -> int:
     ends_s = run.per_job().set_index("job")["end_s"]
     short = np.array([job.length_s < 2 * HOUR_S for job in jobs])
     due_s = np.array([job.arrival_s + job.length_s for job in jobs]) + HOUR_S * np.where(short, *WAIT_H)
-    # dates are printed to the microsecond
+    # times are printed to the microsecond
     return int((ends_s.loc[[job.id for job in jobs]].to_numpy() > due_s + 1e-3).sum())
 
 

@@ -23,7 +23,7 @@ from batwatt.systems.checkpoint.period_plan import plan
 INSTANCES = 1000
 PROCESSORS, JOBS = 8, 5
 RECOVERIES_S = 2
-"""Recoveries take 0 to so many s."""
+"""Recoveries take 0 to this many s."""
 HEADER = (
     "| period (s) | checkpoints (s) | instances | that lose | mean loss | largest "
     "| refilled: that lose | mean loss | largest |",

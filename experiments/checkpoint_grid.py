@@ -18,7 +18,7 @@ OFF, CLEAN, DIRTY = ("off", 0), ("clean", 0), ("dirty", 0)
 
 
 def schedules(instance: Instance, known: int = 0) -> int:
-    """The most useful work in processor s of any schedule whose dates are whole seconds.
+    """The most useful work in processor s of any schedule whose times are whole seconds.
 
     What runs at the end of the period keeps its work. Jobs without end, all times in whole s. `known`: so much can be
     had for sure, what cannot come up to it is not followed. Raises ValueError if nothing can.

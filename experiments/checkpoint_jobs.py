@@ -2,7 +2,7 @@
 
     python experiments/checkpoint_jobs.py [FOLDER]
 
-Lengths are those of Mira' (docs/varcap.md), scaled to a mean, which is told in the name; releases are spread over two
+Lengths are those of Mira' (docs/varcap.md), scaled to a mean, which is in the name; releases are spread over two
 days such that the jobs ask for 1.3 times what is there on average, 0.7 of the machines: somebody always waits, and
 goodput is what is not lost.
 

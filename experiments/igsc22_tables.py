@@ -36,7 +36,7 @@ BOUNDED = (SLOWDOWN, LOWER_BOUND)
 TRIPLE = " / ".join(measure.title for measure in COMPARED)
 
 TIE = 2.0
-"""Means of differences that are fewer standard errors than this from 0 tell nothing."""
+"""Means of differences that are fewer standard errors than this from 0 decide nothing."""
 
 
 def shown(value: object, decimals: int, signed: bool = False) -> str:

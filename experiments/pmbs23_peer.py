@@ -6,9 +6,9 @@ runs ours, takes their figures from docs/pmbs23/peer.csv, keeps both there and t
 docs/pmbs23/peer.md, and says in how many cases all figures are equal. Figures have 6 digits, as many as their program
 prints. `--program PROGRAM` runs that program anew (compiled from github.com/lucasperotin/variableResources),
 and `--tied PROGRAM` the same with the three changes of docs/pmbs23.md; `--shuffles N` prints how far PROGRAM's goodputs
-spread when the lines of the first trace are shuffled, which changes nothing but the order of jobs released at one date.
+spread when the lines of the first trace are shuffled, which changes nothing but the order of jobs released at one time.
 
-Ours and the changed program get the lines of a trace by release, numbered: jobs released at one date come by line.
+Ours and the changed program get the lines of a trace by release, numbered: jobs released at one time come by line.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ PROGRAM, TIED, OURS = "program", "program-tied", "ours"
 
 
 def window_of(trace: Path) -> Window:
-    """The window that the name of a trace tells: 7D_864000 begins at 864000 s."""
+    """The window that the name of a trace says: 7D_864000 begins at 864000 s."""
     begin_s = float(trace.stem.rpartition("_")[2])
     return Window(begin_s, begin_s + LENGTH_S)
 
@@ -171,7 +171,7 @@ def spread(program: Path, trace: Path, walks: Sequence[Path], shuffles: int, fol
 
 
 def main() -> int:
-    """Run, keep and tell."""
+    """Run, keep and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", type=Path, nargs="*", default=[], help="job traces named 7D_BEGIN.txt")
     parser.add_argument("--walks", type=Path, nargs="*", default=[], help="capacity files")

@@ -22,7 +22,7 @@ import pandas as pd
 
 from batwatt.campaign.campaign import campaign_of
 from batwatt.campaign.cells import Cell
-from batwatt.campaign.sources import MadePlatform
+from batwatt.campaign.sources import GeneratedPlatform
 from batwatt.campaign.store import TABLE
 from batwatt.files import whole_file
 from batwatt.inputs.series.variation import Variation, vary
@@ -211,7 +211,7 @@ def loads_table(cells: Sequence[Cell]) -> str:
     for cell in cells:
         workload, platform = cell.workload, cell.platform
         name = (platform.name, _halves(workload.name)[0])
-        if name in seen or workload.path.suffix != ".csv" or not isinstance(platform, MadePlatform):
+        if name in seen or workload.path.suffix != ".csv" or not isinstance(platform, GeneratedPlatform):
             continue
         seen.add(name)
         machines = platform.machines

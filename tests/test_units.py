@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.units import finite, microseconds, speed_flops
+from batwatt.checks import finite
+from batwatt.units import microseconds, speed_flops
 
 EXPONENTS = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21, "Y": 24}
 

@@ -315,7 +315,7 @@ def refuse_device(path: Path | str) -> None:
     try:
         found = Path(path).stat()
     except (OSError, ValueError):
-        return  # who reads it tells why it cannot be read
+        return  # the reader says why it cannot be read
     if stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev:
         return
     if stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode):

@@ -1,4 +1,4 @@
-"""Units, tolerances of times, numbers with SimGrid's units, finite numbers; all is SI inside (s, W, J, flop/s)."""
+"""Units, tolerances of times, numbers with SimGrid's units; all is SI inside (s, W, J, flop/s)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ J_PER_KWH = 3.6e6
 PRECISION_S = 1e-9
 """Times in s that differ by less are one time: SimGrid's timing precision, and more than sums of times are wrong by."""
 REPORTED_S = 1e-6
-"""Batsim reports and prints times to so many s."""
+"""Resolution in s of the times that Batsim reports and prints."""
 EVEN_S = 1e-5
-"""A job that is less than so many s of work behind has caught up; it is several reported times from being exact."""
+"""A job that is less than this many s of work behind has caught up; it is several reported times from being exact."""
 LAG_S = 1e-3
 """Times in s that differ by less may be one to a scheduler: Batsim reports them rounded, and later than planned."""
 
@@ -23,8 +23,6 @@ Taurus server in its fastest state (Table I of the powercap paper)."""
 
 _EXPONENTS = {None: 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21, "Y": 24}
 _SPEED = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?\s*([kMGTPEZY])?(?:f|flops)?")
-_SHOWN = 60
-"""Characters of a text that an error repeats."""
 
 
 def speed_flops(text: str) -> float:
@@ -33,7 +31,7 @@ def speed_flops(text: str) -> float:
     Raises ValueError for anything that is not a positive, finite speed.
     """
     text = text.strip()
-    shown = repr(text[:_SHOWN])
+    shown = repr(text[:60])
     match = _SPEED.fullmatch(text)
     if match is None:
         raise ValueError(f"{shown} is not a speed such as '38.4Gf'")
@@ -45,37 +43,7 @@ def speed_flops(text: str) -> float:
     return value
 
 
-def finite(text: object) -> float:
-    """The finite number that `text` is; ValueError otherwise (NaN and infinities included)."""
-    if isinstance(text, bool) or text is None:
-        raise ValueError(f"{text!r} is not a number")
-    try:
-        value = float(text)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ValueError(f"{_short(text)} is not a number") from None
-    except OverflowError:  # a whole number of hundreds of digits
-        value = math.inf
-    if not math.isfinite(value):
-        raise ValueError(f"{_short(text)} is not a finite number")
-    return value
-
-
-def _short(text: object) -> str:
-    try:
-        shown = repr(text)
-    except ValueError:  # Python writes out no whole number of more than 4300 digits
-        return "a number of thousands of digits"
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-
-
-def number(value: object) -> float:
-    """The finite number that `value` is, and no text that tells one; ValueError otherwise."""
-    if isinstance(value, str):
-        raise ValueError(f"{_short(value)} is a text: take the quotes away")
-    return finite(value)
-
-
 def microseconds(time_s: float) -> float:
-    """A time in s to the microsecond, which is all that Batsim tells a scheduler."""
+    """A time in s to the microsecond, the resolution at which Batsim reports times."""
     # rounding takes ten times as long as looking
     return round(time_s, 6) if time_s % 1 else time_s

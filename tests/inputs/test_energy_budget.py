@@ -14,7 +14,6 @@ from batwatt.inputs.series.energy_budget import (
     EnergyBudget,
     Stranded,
     bill,
-    bought,
     bought_capacity,
     stranded_capacity,
 )
@@ -31,7 +30,7 @@ def test_a_constant_budget_by_hand():
     # mean 250, so an hour's budget is 0.7 x 250 = 175
     found = bought_capacity(signal(100, 250, 400), EnergyBudget(headroom=2.0))
     assert found.values == pytest.approx((1.75, 0.7, 0.4375))
-    assert bought(found, signal(100, 250, 400)) == pytest.approx(3 * 175)
+    assert bill(found, signal(100, 250, 400)).amount == pytest.approx(3 * 175)
     limited = bought_capacity(signal(100, 250, 400), EnergyBudget(headroom=1.0, floor=0.5))
     assert limited.values == pytest.approx((1.0, 0.7, 0.5)) and limited.name == "fraction"
 
@@ -66,7 +65,7 @@ def test_a_bill_by_hand():
     assert found.mean == pytest.approx(0.625) and found.mean_fixed == 0.7
     assert found.saved == pytest.approx(35 / 210) and found.gained == pytest.approx(0.625 / 0.7 - 1)
     # what a capacity does after the signal has ended costs nothing that is known
-    assert bought(Series((0.0, 1800.0, 9999.0), (1.0, 0.5, 7.0)), signal(100, 200)) == pytest.approx(175)
+    assert bill(Series((0.0, 1800.0, 9999.0), (1.0, 0.5, 7.0)), signal(100, 200)).amount == pytest.approx(175)
     assert Bill(1.0, 0.0, 0.0, 0.0).saved is None and Bill(1.0, 0.0, 0.0, 0.0).gained is None
 
 

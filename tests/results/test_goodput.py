@@ -14,7 +14,7 @@ from batwatt.model.series import Series
 from batwatt.model.workload import REMAINDER, WINDOW_OVER, Workload
 from batwatt.results.columns import JOBS, KILLED, SUCCESSFUL
 from batwatt.results.goodput import Window, capacity_core_s
-from batwatt.results.metrics import METRICS, Metrics, measure
+from batwatt.results.metrics import METRICS, Metrics, measured
 from batwatt.results.summary import summary_text
 
 HEADER = ",".join(column.name for column in JOBS) + "\n"
@@ -55,11 +55,11 @@ def workload(*jobs) -> Workload:
 def figures(tmp_path: Path):
     """The metrics of rows under 2 machines of 4 cores until 150 s, then 1, in [100, 200]."""
 
-    def measured(rows, jobs, window=WINDOW, capacity=TWO_THEN_ONE, cores=4) -> Metrics:
+    def of(rows, jobs, window=WINDOW, capacity=TWO_THEN_ONE, cores=4) -> Metrics:
         (tmp_path / "r_jobs.csv").write_text(HEADER + "".join(rows))
-        return measure(tmp_path / "r", jobs, None, REFERENCE, capacity=capacity, cores=cores, window=window)
+        return measured(tmp_path / "r", jobs, None, REFERENCE, capacity=capacity, cores=cores, window=window)[0]
 
-    return measured
+    return of
 
 
 JOBS_BY_HAND = workload(

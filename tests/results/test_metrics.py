@@ -14,7 +14,7 @@ from batwatt.model.series import Series
 from batwatt.model.workload import Workload
 from batwatt.results import read
 from batwatt.results.columns import JOBS
-from batwatt.results.metrics import METRICS, Metrics, measure, write_metrics
+from batwatt.results.metrics import METRICS, Metrics, measured, write_metrics
 from batwatt.results.summary import summary_table, summary_text
 
 HEADER = ",".join(column.name for column in JOBS) + "\n"
@@ -74,7 +74,7 @@ def test_a_run_by_hand(run):
         [(10, 1000), (20, 4000), (30, 5000), (35, 5500), (99, 9999)],
     )
     jobs = workload(*((str(i), at, 1, "p") for i, at in ((1, 0), (2, 5), (3, 5), (4, 8), (5, 9), (6, 9))))
-    metrics = measure(prefix, jobs, Series((0.0, 10.0, 20.0), (200.0, 200.0, 90.0)), REFERENCE)
+    metrics = measured(prefix, jobs, Series((0.0, 10.0, 20.0), (200.0, 200.0, 90.0)), REFERENCE)[0]
     assert metrics == Metrics(
         mean_slowdown=(1 + 3 + 3) / 3,
         # 4 s at full speed: they took 10, 5 and 10 s, and were there for 10, 15 and 30 s
@@ -100,11 +100,11 @@ def test_a_run_by_hand(run):
 
 def test_without_energy_or_envelope(run):
     jobs = workload(("1", 0, 1, "p"))
-    metrics = measure(run([row("1", 0, 0, 10)]), jobs, Series((0.0, 4.0), (1.0, 1.0)), REFERENCE)
+    metrics = measured(run([row("1", 0, 0, 10)]), jobs, Series((0.0, 4.0), (1.0, 1.0)), REFERENCE)[0]
     power = (metrics.violations, metrics.energy_j, metrics.energy_above_cap_j, metrics.unused_j, metrics.max_power_w)
     assert power == (None,) * 5
     assert metrics.steps == 3
-    metrics = measure(run([row("1", 0, 0, 10)], [(10, 50)]), jobs, None, REFERENCE)
+    metrics = measured(run([row("1", 0, 0, 10)], [(10, 50)]), jobs, None, REFERENCE)[0]
     assert (metrics.violations, metrics.energy_above_cap_j, metrics.unused_j, metrics.steps) == (None,) * 4
     assert (metrics.energy_j, metrics.max_power_w) == (50.0, 5.0)
 
@@ -112,7 +112,7 @@ def test_without_energy_or_envelope(run):
 @pytest.mark.parametrize("rows", [[], [row("1", 0, 0, 0, "REJECTED")]])
 @pytest.mark.parametrize("energy", [[], [(5, 10)]])
 def test_no_job_ended(run, rows, energy):
-    metrics = measure(run(rows, energy), workload(("1", 0, 1, "p")), Series((0.0,), (1.0,)), REFERENCE)
+    metrics = measured(run(rows, energy), workload(("1", 0, 1, "p")), Series((0.0,), (1.0,)), REFERENCE)[0]
     assert (metrics.mean_slowdown, metrics.max_power_w) == (None, None)
     assert (metrics.jobs_finished, metrics.makespan_s, metrics.energy_j, metrics.violations) == (0, 0.0, 0.0, 0)
     assert (metrics.finished_work_fraction, metrics.jobs_rejected) == (0.0, len(rows))
@@ -130,27 +130,27 @@ def test_no_job_ended(run, rows, energy):
 )
 def test_work(run, profile, hosts, flops):
     jobs = workload(("a", 0, hosts, profile), ("b", 0, 1, "p"))
-    metrics = measure(run([row("a", 0, 0, 1), row("b", 0, 0, 1, "COMPLETED_KILLED")]), jobs, None, REFERENCE)
+    metrics = measured(run([row("a", 0, 0, 1), row("b", 0, 0, 1, "COMPLETED_KILLED")]), jobs, None, REFERENCE)[0]
     assert metrics.finished_work_fraction == pytest.approx(flops / (flops + 4e9))
 
 
 def test_work_counts_once_and_only_of_the_workload(run):
     jobs = workload(("a", 0, 1, "p"), ("b", 0, 1, "p"))
     rows = [row("a", 0, 0, 1), row("a#1", 2, 3, 1), row("made", 0, 0, 1)]
-    metrics = measure(run(rows), jobs, None, REFERENCE)
+    metrics = measured(run(rows), jobs, None, REFERENCE)[0]
     assert (metrics.finished_work_fraction, metrics.jobs_finished, metrics.resubmissions) == (0.5, 3, 1)
 
 
 def test_work_of_an_unknown_profile_is_unknown(run):
     jobs = dataclasses.replace(workload(("a", 0, 1, "p")), profiles={})
-    assert measure(run([row("a", 0, 0, 1)]), jobs, None, REFERENCE).finished_work_fraction is None
+    assert measured(run([row("a", 0, 0, 1)]), jobs, None, REFERENCE)[0].finished_work_fraction is None
 
 
 def test_origins(run):
     # `x#1` is a job of the workload; `y` was made up by the scheduler, and resubmitted twice
     jobs = workload(("x#1", 2, 1, "p"))
     rows = [row("x#1", 2, 4, 2), row("y", 10, 11, 1, "COMPLETED_KILLED"), row("y#2", 20, 29, 1)]
-    metrics = measure(run(rows), jobs, None, REFERENCE)
+    metrics = measured(run(rows), jobs, None, REFERENCE)[0]
     assert metrics.resubmissions == 1
     assert metrics.mean_slowdown == pytest.approx(((2 + 2) / 2 + (19 + 1) / 1) / 2)
 
@@ -174,16 +174,16 @@ def test_ids_and_metadata_stay_texts(run):
 )
 def test_malformed(run, rows, complaint):
     with pytest.raises(InputError, match=complaint):
-        measure(run(rows), workload(("1", 0, 1, "p")), None, REFERENCE)
+        measured(run(rows), workload(("1", 0, 1, "p")), None, REFERENCE)[0]
 
 
 def test_energies_of_another_run(run):
     with pytest.raises(InputError, match="ends at 10 s but the last job at 50 s"):
-        measure(run([row("1", 0, 0, 50)], [(10, 5)]), workload(("1", 0, 1, "p")), None, REFERENCE)
+        measured(run([row("1", 0, 0, 50)], [(10, 5)]), workload(("1", 0, 1, "p")), None, REFERENCE)[0]
 
 
 def test_json(run):
-    metrics = measure(run([row("1", 0, 1, 3)]), workload(("1", 0, 1, "p")), None, REFERENCE)
+    metrics = measured(run([row("1", 0, 1, 3)]), workload(("1", 0, 1, "p")), None, REFERENCE)[0]
     path = write_metrics(run([]), metrics)
     written = json.loads(path.read_text())
     assert path.name == "r_metrics.json"
@@ -203,7 +203,7 @@ def test_every_figure_is_declared_once():
     [("p", 2, 4.0), ("total", 3, 2.0), ("nap", 2, 5.0), ("both", 2, 3 * 9.0), ("nested", 2, 2 * (3 * 9.0 + 3.0))],
 )
 def test_run_time_at_full_speed(run, profile, hosts, full_s):
-    metrics = measure(run([row("1", 10, 70, 135)]), workload(("1", 10, hosts, profile)), None, REFERENCE)
+    metrics = measured(run([row("1", 10, 70, 135)]), workload(("1", 10, hosts, profile)), None, REFERENCE)[0]
     assert metrics.mean_run_time_stretch == 135 / full_s
     assert metrics.mean_slowdown_full_speed == (70 - 10 + 135) / full_s
 
@@ -212,7 +212,7 @@ def test_uneven_tasks_wait_for_the_longest(run):
     profiles = {"p": {"type": "parallel", "cpu": [1e9, 4e9, 2e9], "com": [0] * 9}}
     jobs = [{"id": "1", "subtime": 0, "res": 3, "profile": "p"}]
     uneven = parse_workload({"nb_res": 3, "jobs": jobs, "profiles": profiles}, "w0", "memory")
-    assert measure(run([row("1", 0, 0, 6)]), uneven, None, REFERENCE).mean_run_time_stretch == 1.5
+    assert measured(run([row("1", 0, 0, 6)]), uneven, None, REFERENCE)[0].mean_run_time_stretch == 1.5
 
 
 def test_what_began_before_its_window_runs_whole_when_it_is_submitted_again(run):
@@ -220,22 +220,22 @@ def test_what_began_before_its_window_runs_whole_when_it_is_submitted_again(run)
     profiles = {"nap": {"type": "delay", "delay": 5}}
     jobs = parse_workload({"nb_res": 1, "jobs": [raw], "profiles": profiles}, "w0", "memory")
     rows = [row("1", 0, 0, 3, "COMPLETED_KILLED"), row("1#1", 3, 10, 20)]
-    metrics = measure(run(rows), jobs, None, REFERENCE)
+    metrics = measured(run(rows), jobs, None, REFERENCE)[0]
     assert (metrics.mean_run_time_stretch, metrics.mean_slowdown_full_speed) == (1.0, 30 / 20)
 
 
 def test_full_speed_is_told_where_it_differs(run):
     jobs = workload(("1", 0, 1, "p"))
-    full = measure(run([row("1", 0, 1, 4)]), jobs, None, REFERENCE)
+    full = measured(run([row("1", 0, 1, 4)]), jobs, None, REFERENCE)[0]
     assert (full.mean_run_time_stretch, full.mean_slowdown_full_speed) == (1.0, 1.25)
     half = dataclasses.replace(full, mean_run_time_stretch=2.0, mean_slowdown_full_speed=2.25)
     assert "full" not in summary_text([("a", full)]) and "2.25" in summary_text([("a", full), ("b", half)])
-    nothing = measure(run([row("1", 0, 0, 0, "REJECTED")]), jobs, None, REFERENCE)
+    nothing = measured(run([row("1", 0, 0, 0, "REJECTED")]), jobs, None, REFERENCE)[0]
     assert nothing.mean_run_time_stretch is None and "full" not in summary_text([("a", nothing)])
 
 
 def test_figures_are_finite(run):
-    metrics = measure(run([]), workload(("1", 0, 1, "p")), None, REFERENCE)
+    metrics = measured(run([]), workload(("1", 0, 1, "p")), None, REFERENCE)[0]
     with pytest.raises(ValueError, match="energy_j must be finite or None"):
         dataclasses.replace(metrics, energy_j=float("nan"))
 
@@ -243,7 +243,7 @@ def test_figures_are_finite(run):
 def test_summary(run):
     jobs = workload(("1", 0, 1, "p"))
     envelope = Series((0.0,), (5e5,))
-    full = measure(run([row("1", 0, 5, 10)], [(15, 7.2e6)]), jobs, envelope, REFERENCE)
+    full = measured(run([row("1", 0, 5, 10)], [(15, 7.2e6)]), jobs, envelope, REFERENCE)[0]
     bare = dataclasses.replace(full, energy_j=None, violations=None, killed_power=12, mean_slowdown=None)
     text = summary_text([("easy [red]", full), ("none", bare)])
     lines = text.splitlines()

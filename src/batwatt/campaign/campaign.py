@@ -16,10 +16,10 @@ from joblib import cpu_count
 from batwatt import __version__
 from batwatt.campaign.cells import Cell, code_digest, expand
 from batwatt.campaign.execute import CellOutcome, CellTask, task_of
-from batwatt.campaign.generated import MadeCapacity
+from batwatt.campaign.generated import GeneratedCapacity
 from batwatt.campaign.pools import WORKERLESS_S, check_dask, dask_client, run_here, run_on_dask
-from batwatt.campaign.sources import MadePlatform
-from batwatt.campaign.spec import OPTIMUM, Campaign, checked_name
+from batwatt.campaign.sources import GeneratedPlatform
+from batwatt.campaign.spec import OPTIMUM, Campaign, folder_name
 from batwatt.campaign.store import COPY, CampaignStopped, CellRecord, Store
 from batwatt.campaign.table import write_table
 from batwatt.campaign.yaml_model import parse_declared
@@ -40,7 +40,7 @@ Report = Callable[[int, int, int, float], None]
 """Called with how many runs have ended, how many failed, and how many there are in all, and with the share of the work
 of those to do that is left (1 at the start), as they change."""
 ANY = Series((0.0,), (1.0,), "machines")
-"""Stands for a capacity that is made when the run starts, where options are tried."""
+"""Stands for a capacity that is generated when the run starts, where options are tried."""
 RUN_S = 0.1
 """What a run costs relative to an optimum, whose effort is about a second each: to estimate the time left only."""
 
@@ -92,7 +92,7 @@ class CampaignFolder:
         self.text = text
         self.origin = origin
         self.campaign = parse_declared(text, where, Campaign)
-        self.store = Store(results / (name or self.campaign.name))
+        self.store = Store(results / folder_name(name, self.campaign.name))
         generated = self.store.folder / "inputs"
         self.cells, self.missing = expand(self.campaign, where, origin.parent.resolve(), generated)
         self.keeping = {cell.key for cell in self.cells if cell.keep}
@@ -140,11 +140,6 @@ def _status(record: CellRecord | None) -> str:
 
 def campaign_in(path: Path, results: Path, name: str | None = None) -> CampaignFolder:
     """The campaign of a YAML file. Raises InputError."""
-    if name is not None:
-        try:
-            checked_name(name)
-        except ValueError as error:
-            raise InputError("--name", str(error)) from None
     return CampaignFolder(read_text(path), path, path, results, name)
 
 
@@ -217,7 +212,7 @@ def _outcomes(declared: CampaignFolder, left: Iterable[Cell], way: Backend) -> G
 
 
 def _save(store: Store, cell: Cell, outcome: CellOutcome) -> None:
-    """Keep an outcome, and tell of it in the log. Raises CampaignStopped."""
+    """Keep an outcome, and log it. Raises CampaignStopped."""
     if outcome.status == "stop":
         raise CampaignStopped(f"{outcome.error}; mend that, then: batwatt campaign resume {store.folder}")
     store.save(cell, outcome)
@@ -235,7 +230,7 @@ def _end_of_campaign(declared: CampaignFolder, text: str, records: dict[str, Cel
         declared.store.write_table(lambda path: write_table(path, declared.cells, records))
         declared.store.log(text)
     except CampaignStopped:
-        pass  # the reason for which the campaign ends is told
+        pass  # the reason for which the campaign ends is reported
 
 
 def check_inputs(cells: Sequence[Cell]) -> None:
@@ -246,7 +241,7 @@ def check_inputs(cells: Sequence[Cell]) -> None:
         platform = cell.platform
         place = (platform.sha256, platform.hosts)
         if place not in slots:
-            file = platform.machines if isinstance(platform, MadePlatform) else platform.path
+            file = platform.machines if isinstance(platform, GeneratedPlatform) else platform.path
             made = platform_of(file, platform.hosts)
             if cell.events:
                 read_events(cell.events.path, cell.engine_options.forward_unknown_events, len(made))
@@ -286,14 +281,14 @@ def check_inputs(cells: Sequence[Cell]) -> None:
                     more = {"capacity": ANY} if isinstance(spec.capacity, CapacitySpec) else {}
                     make_scheduler(spec.scheduler, spec.scheduler_options() | more)
             except SchedulerError:
-                pass  # its own business, told in the row of its run
+                pass  # goes into the row of its run
             except InputError as error:
                 raise InputError(f"{cell.study}: {cell.label!r}", str(error)) from None
 
 
 def _check_capacity(cell: Cell, machines: int) -> None:
     """Raises InputError for a capacity that does not fit the number of machines."""
-    if isinstance(cell.capacity, MadeCapacity):
+    if isinstance(cell.capacity, GeneratedCapacity):
         window = cell.workload.window
         cell.capacity.spec.series(machines, window.end_s if window else BEYOND_S)
     elif cell.capacity is not None:

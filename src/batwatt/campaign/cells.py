@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,19 @@ from typing import Any
 import batwatt
 from batwatt import __version__
 from batwatt.campaign.files import InputFile
-from batwatt.campaign.generated import MadeCapacity
-from batwatt.campaign.sources import CapacityFile, MadePlatform, MissingFileError, PlatformFile, Sources, WorkloadFile
+from batwatt.campaign.generated import GeneratedCapacity
+from batwatt.campaign.sources import (
+    CapacityFile,
+    GeneratedPlatform,
+    MissingFileError,
+    PlatformFile,
+    Sources,
+    WorkloadFile,
+)
 from batwatt.campaign.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.run.find_scheduler import loaded_plugins, scheduler_class
+from batwatt.run.metadata import version_of
 from batwatt.run.spec import EngineName
 from batwatt.scheduling.base import Scheduler
 
@@ -33,7 +40,8 @@ _RESULTS = (
     *("parts", "power", "read", "work", "writers", "yields"),
 )
 CODE = (
-    *("_version.py", "units.py", "model", "inputs", "engine", "scheduling", "systems/riskaware", "systems/varcap"),
+    *("_version.py", "units.py", "checks.py", "model", "inputs", "engine", "scheduling"),
+    *("systems/riskaware", "systems/varcap"),
     *("systems/powercap/*.py", "systems/checkpoint/*.py", "systems/carbon/*.py", "systems/carbon/simulators"),
     *(f"results/{name}.py" for name in _RESULTS),
     *("run/find_scheduler.py", "run/inputs.py", "run/run.py", "run/spec.py"),
@@ -53,7 +61,7 @@ class Cell:
 
     study: str
     label: str
-    platform: PlatformFile | MadePlatform
+    platform: PlatformFile | GeneratedPlatform
     workload: WorkloadFile
     envelope: InputFile | None
     scheduler: str
@@ -64,7 +72,7 @@ class Cell:
     events: InputFile | None = None
     scheduler_file: InputFile | None = None
     depends: tuple[InputFile, ...] = ()
-    capacity: CapacityFile | MadeCapacity | None = None
+    capacity: CapacityFile | GeneratedCapacity | None = None
     reference: InputFile | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     seed_option: str | None = None
@@ -75,7 +83,7 @@ class Cell:
     def inputs(self) -> tuple[InputFile, ...]:
         """The files that its run reads."""
         given = (self.platform, self.workload, self.envelope, self.events, self.scheduler_file, *self.depends)
-        made = self.capacity.files if isinstance(self.capacity, MadeCapacity) else (self.capacity,)
+        made = self.capacity.files if isinstance(self.capacity, GeneratedCapacity) else (self.capacity,)
         given = (*given, *made, self.reference)
         return tuple(file for file in given if isinstance(file, InputFile))
 
@@ -88,7 +96,7 @@ class Cell:
     def column(self, name: str) -> Any:
         """What a rule compares: a column by its text in the table, or an option."""
         value = getattr(self, name) if name in AXES else self.options.get(name)
-        return value.name if isinstance(value, InputFile | MadePlatform | MadeCapacity) else value
+        return value.name if isinstance(value, InputFile | GeneratedPlatform | GeneratedCapacity) else value
 
     def identity(self) -> dict[str, Any]:
         """Everything that determines the figures of the run, files by their content."""
@@ -97,7 +105,7 @@ class Cell:
             engine["batsim"] = _digest_of_executable(engine["batsim"])
         else:
             del engine["batsim"], engine["batsim_args"]
-        optional: dict[str, InputFile | MadeCapacity | None] = {
+        optional: dict[str, InputFile | GeneratedCapacity | None] = {
             "envelope": self.envelope,
             "events": self.events,
             "scheduler_file": self.scheduler_file,
@@ -150,15 +158,8 @@ def sources_of(names: Iterable[str]) -> dict[str, Path]:
 def digest_of_sources(sources: Mapping[str, Path], packages: Iterable[str]) -> str:
     """SHA-256 of the version, of sources and of the versions of packages."""
     parts = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sources.items()}
-    versions = {name: _version(name) for name in packages}
+    versions = {name: version_of(name) for name in packages}
     return hashlib.sha256(canonical([__version__, parts, versions]).encode()).hexdigest()
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 @cache
@@ -265,7 +266,7 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
     workloads = sources.workloads(study.workloads, f"{place}.workloads")
     envelopes: Sequence[InputFile | None] = sources.files(study.envelopes, f"{place}.envelopes") or [None]
     found_capacities = sources.capacities(study.capacities, f"{place}.capacities")
-    capacities: Sequence[CapacityFile | MadeCapacity | None] = found_capacities or [None]
+    capacities: Sequence[CapacityFile | GeneratedCapacity | None] = found_capacities or [None]
     for number, entry in enumerate(study.capacities):
         for own in entry.platforms or ():
             if own not in (names := [platform.name for platform in platforms]):
@@ -300,7 +301,7 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
                 events=events,
                 scheduler_file=found.file,
                 depends=depends,
-                capacity=capacity.within(workload.window) if isinstance(capacity, MadeCapacity) else capacity,
+                capacity=capacity.within(workload.window) if isinstance(capacity, GeneratedCapacity) else capacity,
                 reference=workload.reference if "reference" in takes else None,
                 given={name: value for name, value in (capacity.given_options if capacity else ()) if name in takes},
                 seed_option=found.seed_option if seed is not None else None,

@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from batwatt.campaign.cells import Cell, code_digest
 from batwatt.campaign.files import InputFile, digest_of
-from batwatt.campaign.generated import MadeCapacity
-from batwatt.campaign.sources import MadePlatform
+from batwatt.campaign.generated import GeneratedCapacity
+from batwatt.campaign.sources import GeneratedPlatform
 from batwatt.campaign.spec import OPTIMUM
 from batwatt.errors import BatwattError, message
 from batwatt.results.metrics import Metrics
@@ -68,7 +68,7 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
     if cell.reference is not None:
         options["reference"] = str(cell.reference.path)
     spec = RunSpec(
-        platform=cell.platform.machines if isinstance(cell.platform, MadePlatform) else cell.platform.path,
+        platform=cell.platform.machines if isinstance(cell.platform, GeneratedPlatform) else cell.platform.path,
         workload=cell.workload.path,
         scheduler=str(cell.scheduler_file.path) if cell.scheduler_file else cell.scheduler,
         options=options,
@@ -78,7 +78,7 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
         config=engine.config(),
         batsim=engine.batsim,
         batsim_args=tuple(engine.batsim_args),
-        capacity=cell.capacity.spec if isinstance(cell.capacity, MadeCapacity) else _path_of(cell.capacity),
+        capacity=cell.capacity.spec if isinstance(cell.capacity, GeneratedCapacity) else _path_of(cell.capacity),
         window=cell.workload.window,
         length_unit=cell.workload.length_unit,
         hosts=cell.platform.hosts,
@@ -152,7 +152,7 @@ def _attempt(task: CellTask, folder: Path) -> CellOutcome:
         figures = _optimum(spec) if spec.scheduler == OPTIMUM else _figures(run(spec, durable=False).metrics)
         files = {path.name: path.read_bytes() for path in sorted(folder.glob("run_*"))} if task.keep else {}
         return CellOutcome(task.key, "done", None, figures, files=files)
-    except Exception as error:  # whatever a scheduler raises is the run's own failure, told in its row
+    except Exception as error:  # whatever a scheduler raises is the run's own failure, and goes into its row
         cause = _no_room(error)
         if cause is not None:
             problem = f"no run can be carried out on {python_platform.node()}: {cause.strerror}"

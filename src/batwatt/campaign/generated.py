@@ -22,11 +22,11 @@ SEED = "seed"
 
 
 @dataclass(frozen=True)
-class MadeCapacity:
+class GeneratedCapacity:
     """A capacity before it is known for how many machines: its name in the table, its text read, the files it needs.
 
-    Its digest is that of what the text says, and of the files' content. `given_options` are for schedulers that have
-    them, `platforms` the names of those that it is for, None: of all.
+    Its digest is that of what the specification says, and of the files' content. `given_options` are for schedulers
+    that have them, `platforms` the names of those that it is for, None: of all.
     """
 
     name: str
@@ -46,7 +46,7 @@ class MadeCapacity:
         digests = {file.path: file.sha256 for file in self.files}
         return hashlib.sha256(canonical(_facts(self.spec, digests)).encode()).hexdigest()
 
-    def within(self, window: Window | None) -> MadeCapacity:
+    def within(self, window: Window | None) -> GeneratedCapacity:
         """The same, levelled until the end of what is measured unless it says itself over which time."""
         source = self.spec.source
         if window is None or not isinstance(source, Varied) or source.end_s is not None:
@@ -87,9 +87,9 @@ def _bill_of(source: UnderBudget, budget: EnergyBudget) -> dict[str, float | Non
     return {"cap_saved": found.saved, "cap_gained": found.gained}
 
 
-def made_capacities(
+def generated_capacities(
     entry: Capacities, where: str, base: Path, file: Callable[[str, str], InputFile]
-) -> list[MadeCapacity]:
+) -> list[GeneratedCapacity]:
     """What an entry describes, for each point of its grid and each seed; `file` finds a file. Raises InputError."""
     found = []
     own = tuple(entry.platforms) if entry.platforms else None
@@ -109,7 +109,7 @@ def made_capacities(
             spec, files = _found(spec, where, base, file)
             name = filled(entry.name, point) if entry.name else _name(spec)
             name += "" if seed is None else f"-s{seed}"
-            found.append(MadeCapacity(name, spec, files, seed, own))
+            found.append(GeneratedCapacity(name, spec, files, seed, own))
     return found
 
 

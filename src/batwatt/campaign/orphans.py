@@ -10,7 +10,7 @@ import threading
 import time
 
 LOOK_S = 0.5
-"""How often a process looks whether its parent is still there, where the kernel does not tell it."""
+"""How often a process looks whether its parent is still there, where the kernel does not report it."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -30,10 +30,10 @@ def _killed_by_kernel() -> bool:
     if sys.platform != "linux":
         return False
     try:
-        told: int = ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        result: int = ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     except (OSError, AttributeError):
         return False
-    return told == 0
+    return result == 0
 
 
 def _watch(parent: int) -> None:

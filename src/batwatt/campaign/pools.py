@@ -44,7 +44,7 @@ SECURE = ("tls", "wss")
 
 
 def run_here(tasks: Sequence[CellTask], jobs: int, note: Callable[[str], None]) -> Iterator[CellOutcome]:
-    """Run cells in `jobs` processes; `note` is told of those that die.
+    """Run cells in `jobs` processes; `note` receives those that die.
 
     If a process dies (killed, out of memory), nobody knows which cell it had, so those under way then are run alone,
     one after another; one whose process dies again and again is a failed cell.
@@ -229,7 +229,7 @@ def check_dask(address: str | None, job_queue: Path | None) -> None:
 def dask_client(address: str | None, job_queue: Path | None) -> Iterator[Any]:
     """A client of the cluster at an address, or of one that a batch system starts. Raises InputError."""
     distributed = _dask("distributed")
-    for name in ("distributed", "distributed.client"):  # they log tracebacks of what is told in one line here
+    for name in ("distributed", "distributed.client"):  # they log tracebacks of what is one line here
         logging.getLogger(name).setLevel(logging.CRITICAL)
     if job_queue is None:
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.campaign.files import InputFile, digest_of
-from batwatt.campaign.generated import MadeCapacity, made_capacities
+from batwatt.campaign.generated import GeneratedCapacity, generated_capacities
 from batwatt.campaign.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import HostChoice
@@ -38,7 +38,7 @@ class MissingFileError(InputError):
 
 @dataclass(frozen=True)
 class WorkloadFile(InputFile):
-    """A workload: a trace may be cut to a window, and have a reference that tells how long jobs are.
+    """A workload: a trace may be cut to a window, and have a reference that says how long jobs are.
 
     `length_unit` is that of the times of a CSV trace.
     """
@@ -67,7 +67,7 @@ class PlatformFile(InputFile):
 
 
 @dataclass(frozen=True)
-class MadePlatform:
+class GeneratedPlatform:
     """Like machines without a file; its digest is that of their parameters."""
 
     machines: MachineSpec
@@ -123,16 +123,16 @@ class Sources:
         _distinct(found, where)
         return found
 
-    def platforms(self, declared: Sequence[Platforms], where: str) -> list[PlatformFile | MadePlatform]:
+    def platforms(self, declared: Sequence[Platforms], where: str) -> list[PlatformFile | GeneratedPlatform]:
         """Platform files and machines in their order. Raises InputError."""
-        found: list[PlatformFile | MadePlatform] = []
+        found: list[PlatformFile | GeneratedPlatform] = []
         for number, entry in enumerate(declared):
             if entry.files:
                 hosts = HostChoice(entry.master_host or MASTER_HOST, entry.mmax)
                 found += [_as(PlatformFile, file, hosts=hosts) for file in self.files([entry.files], where)]
             else:
                 made = _made(f"{where}[{number}]", MachineSpec, machines=entry.machines, cores=entry.cores)
-                found.append(MadePlatform(made))
+                found.append(GeneratedPlatform(made))
         _distinct(found, where)
         return found
 
@@ -152,9 +152,9 @@ class Sources:
         _distinct(found, where)
         return found
 
-    def capacities(self, declared: Sequence[Capacities], where: str) -> list[CapacityFile | MadeCapacity]:
+    def capacities(self, declared: Sequence[Capacities], where: str) -> list[CapacityFile | GeneratedCapacity]:
         """Files of capacities, generated walks and those that texts describe in their order. Raises InputError."""
-        found: list[CapacityFile | MadeCapacity] = []
+        found: list[CapacityFile | GeneratedCapacity] = []
         for number, entry in enumerate(declared):
             place = f"{where}[{number}]"
             own = tuple(entry.platforms) if entry.platforms else None
@@ -162,7 +162,7 @@ class Sources:
                 found += [_as(CapacityFile, file, platforms=own) for file in self.files([entry.files], place)]
                 continue
             if entry.spec is not None:
-                for made in made_capacities(entry, place, self._base, self.file):
+                for made in generated_capacities(entry, place, self._base, self.file):
                     # as where a step of 0.05 is a quarter of the range of 0.2
                     if (made.name, made.sha256, own) not in ((one.name, one.sha256, one.platforms) for one in found):
                         found.append(made)
@@ -273,9 +273,9 @@ def _made(where: str, kind: type[Any], /, **given: Any) -> Any:
         raise InputError(where, str(error)) from None
 
 
-def _distinct(files: Sequence[InputFile | MadePlatform | MadeCapacity], where: str) -> None:
+def _distinct(files: Sequence[InputFile | GeneratedPlatform | GeneratedCapacity], where: str) -> None:
     """InputError if two files have one name in the table."""
-    first: dict[str, InputFile | MadePlatform | MadeCapacity] = {}
+    first: dict[str, InputFile | GeneratedPlatform | GeneratedCapacity] = {}
     for file in files:
         other = first.setdefault(file.name, file)
         if other != file:

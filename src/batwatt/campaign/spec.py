@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Annotated, Any
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
 from batwatt.campaign.yaml_model import Declared, read_declared, wrong
 from batwatt.engine.config import EngineConfig
@@ -48,22 +48,66 @@ EXAMPLES = {
 """What templates may name in braces, and how they look."""
 
 
-class Platforms(Declared):
-    """Platform files (a path or a glob), or like machines that are made without a file.
+def canonical(value: object) -> str:
+    """JSON with one spelling for equal values. Raises ValueError for NaN and infinities."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
-    Of a file, `master_host` runs no job, and of the others the first `mmax` do (0: all), as with Batsim's options.
-    """
+
+def checked_name(name: str) -> str:
+    """A campaign's name, which becomes a folder's."""
+    if not NAME.fullmatch(name):
+        raise wrong(f"the name {name!r} must be of letters, digits, '.', '_' and '-'")
+    return name
+
+
+def folder_name(given: str | None, declared: str) -> str:
+    """The name of a campaign's folder: what `--name` says, else what is declared. Raises InputError."""
+    try:
+        return declared if given is None else checked_name(given)
+    except ValueError as error:
+        raise InputError("--name", str(error)) from None
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a scheduler: values of JSON, and no inputs, which have lists of their own."""
+    for name, place in (("platform", "platforms"), ("seed", "seeds"), ("capacity", "capacities")):
+        if name in options:
+            raise wrong(f"{name!r} is no option here: declare it under {place!r}")
+    given = options.get("envelope", "events")
+    if given != "events":
+        raise wrong("'envelope' is no option here (but for 'events'): declare it under 'envelopes'")
+    try:
+        canonical(options)
+    except ValueError:
+        raise wrong("a number is not finite: give a finite one") from None
+    return options
+
+
+Options = Annotated[dict[str, JsonValue], AfterValidator(_checked)]
+CampaignName = Annotated[str, AfterValidator(checked_name)]
+
+
+class _Files(Declared):
+    """Base of what may be a path or a glob only, without a key."""
 
     files: str | None = None
-    machines: int | None = None
-    cores: int | None = None
-    master_host: str | None = None
-    mmax: int = Field(0, ge=0)
 
     @model_validator(mode="before")
     @classmethod
     def _path(cls, given: Any) -> Any:
         return {"files": given} if isinstance(given, str) else given
+
+
+class Platforms(_Files):
+    """Platform files (a path or a glob), or like machines without a file.
+
+    Of a file, `master_host` runs no job, and of the others the first `mmax` do (0: all), as with Batsim's options.
+    """
+
+    machines: int | None = None
+    cores: int | None = None
+    master_host: str | None = None
+    mmax: int = Field(0, ge=0)
 
     @model_validator(mode="after")
     def _one_kind(self) -> Platforms:
@@ -75,10 +119,9 @@ class Platforms(Declared):
         return self
 
 
-class Workloads(Declared):
+class Workloads(_Files):
     """Workload files (a path or a glob), traces of jobs, or workloads that are generated, one for each seed."""
 
-    files: str | None = None
     trace: str | None = None
     google_like: dict[str, JsonValue] | None = None
     pmbs: dict[str, JsonValue] | None = None
@@ -91,11 +134,6 @@ class Workloads(Declared):
     reference: str | None = None
     reference_seed: Seed | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _path(cls, given: Any) -> Any:
-        return {"files": given} if isinstance(given, str) else given
-
     @model_validator(mode="after")
     def _one_kind(self) -> Workloads:
         allowed: dict[str, tuple[str, ...]] = {
@@ -107,8 +145,8 @@ class Workloads(Declared):
         }
         kinds = [kind for kind in allowed if getattr(self, kind) is not None]
         if len(kinds) != 1:
-            told = "`google_like` (parameters, {} for the usual ones), `pmbs` or `varcap` with `seeds`, or `trace`"
-            raise wrong(f"must be a path, or {told}")
+            given = "`google_like` (parameters, {} for the usual ones), `pmbs` or `varcap` with `seeds`, or `trace`"
+            raise wrong(f"must be a path, or {given}")
         [kind] = kinds
         if kind in GENERATORS:
             if self.seeds is None:
@@ -129,25 +167,19 @@ class Workloads(Declared):
         return self
 
 
-class Capacities(Declared):
+class Capacities(_Files):
     """Files of capacities (a path or a glob), random walks that are generated, or texts such as `walk:range=0.6`.
 
     One is meant for each seed, if there are any, and of a text for each point of the grid, whose names it has in
     braces. `platforms` are the names of those that they are for; by default all of the study's.
     """
 
-    files: str | None = None
     walk: dict[str, JsonValue] | None = None
     spec: str | None = None
     grid: Grid | None = None
     name: str | None = None
     seeds: list[Seed] | None = Field(None, min_length=1)
     platforms: list[str] | None = Field(None, min_length=1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _path(cls, given: Any) -> Any:
-        return {"files": given} if isinstance(given, str) else given
 
     @model_validator(mode="after")
     def _one_kind(self) -> Capacities:
@@ -233,16 +265,11 @@ class Case(Declared):
 
     label: str | None = None
     scheduler: str | None = None
-    options: dict[str, JsonValue] = Field({})
+    options: Options = Field({})
     engines: list[EngineName] | None = Field(None, min_length=1)
     engine_options: EngineOptions | None = None
     seeds: list[Seed] | None = Field(None, min_length=1)
     keep: bool = False
-
-    @field_validator("options")
-    @classmethod
-    def _options(cls, options: dict[str, Any]) -> dict[str, Any]:
-        return _checked(options)
 
 
 class Study(Declared):
@@ -257,7 +284,7 @@ class Study(Declared):
     engines: list[EngineName] = Field(["embedded"], min_length=1)
     engine_options: EngineOptions = Field(EngineOptions())
     scheduler: str = "powercap"
-    options: dict[str, JsonValue] = Field({})
+    options: Options = Field({})
     grid: dict[str, list[JsonValue]] = Field({})
     label: str | None = None
     names: dict[str, str] = Field({})
@@ -265,11 +292,6 @@ class Study(Declared):
     seeds: list[Seed] | None = Field(None, min_length=1)
     exclude: list[Rule] = Field([])
     keep: bool | list[Rule] = False
-
-    @field_validator("options")
-    @classmethod
-    def _options(cls, options: dict[str, Any]) -> dict[str, Any]:
-        return _checked(options)
 
     @field_validator("grid")
     @classmethod
@@ -296,14 +318,9 @@ class Study(Declared):
 class Campaign(Declared):
     """A declared campaign: its name, its studies, and what they share."""
 
-    name: str
+    name: CampaignName
     defaults: Study = Study.model_construct()
     studies: dict[str, Study] = Field(min_length=1)
-
-    @field_validator("name")
-    @classmethod
-    def _name(cls, name: str) -> str:
-        return checked_name(name)
 
     @model_validator(mode="after")
     def _complete(self) -> Campaign:
@@ -325,18 +342,6 @@ class Campaign(Declared):
 def read_campaign(path: Path) -> Campaign:
     """A declared campaign. Raises InputError."""
     return read_declared(path, Campaign)
-
-
-def checked_name(name: str) -> str:
-    """A campaign's name, which becomes a folder's."""
-    if not NAME.fullmatch(name):
-        raise wrong(f"the name {name!r} must be of letters, digits, '.', '_' and '-'")
-    return name
-
-
-def canonical(value: object) -> str:
-    """JSON with one spelling for equal values. Raises ValueError for NaN and infinities."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def label_fields(template: str, what: str = "label") -> list[str]:
@@ -367,18 +372,3 @@ def plain(value: Any) -> str:
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         value = value["name"]
     return value if isinstance(value, str) else canonical(value)
-
-
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a scheduler: values of JSON, and no inputs, which have lists of their own."""
-    for name, place in (("platform", "platforms"), ("seed", "seeds"), ("capacity", "capacities")):
-        if name in options:
-            raise wrong(f"{name!r} is no option here: declare it under {place!r}")
-    given = options.get("envelope", "events")
-    if given != "events":
-        raise wrong("'envelope' is no option here (but for 'events'): declare it under 'envelopes'")
-    try:
-        canonical(options)
-    except ValueError:
-        raise wrong("a number is not finite: give a finite one") from None
-    return options

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from batwatt.campaign.cells import Cell
-from batwatt.campaign.generated import MadeCapacity
+from batwatt.campaign.generated import GeneratedCapacity
 from batwatt.campaign.spec import canonical, plain
 from batwatt.campaign.store import CellRecord
 from batwatt.results.metrics import METRICS, Metrics
@@ -71,7 +71,7 @@ def _row(cell: Cell, record: CellRecord) -> dict[str, Any]:
         "seed": cell.seed,
         "engine": cell.engine,
         **parts,
-        **(cell.capacity.traits() if isinstance(cell.capacity, MadeCapacity) else {}),
+        **(cell.capacity.traits() if isinstance(cell.capacity, GeneratedCapacity) else {}),
         "status": record.status,
         "error": record.error,
         **record.figures,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core import PydanticCustomError
 
+from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.batsim_json import read_text
 
@@ -94,11 +94,8 @@ def parse_declared(text: str, where: object, model: type[Model]) -> Model:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise InputError(where, f"is not YAML ({error})", "correct the YAML") from None
     if not isinstance(data, dict):
-        raise InputError(where, f"must be a mapping of keys, got {_shown(data)}", HINT)
-    try:
-        return model.model_validate(data)
-    except ValidationError as errors:
-        raise _told(where, node, dict(errors.errors(include_url=False)[0])) from None
+        raise InputError(where, f"must be a mapping of keys, got {shown_json(data)}", HINT)
+    return validated(model, data, lambda error: _told(where, node, error))
 
 
 def _bounded(node: yaml.Node | None, sizes: dict[yaml.Node, int]) -> int:
@@ -119,7 +116,7 @@ def _bounded(node: yaml.Node | None, sizes: dict[yaml.Node, int]) -> int:
     return sizes[node]
 
 
-def _told(where: object, node: Any, error: dict[str, Any]) -> InputError:
+def _told(where: object, node: Any, error: Mapping[str, Any]) -> InputError:
     """A pydantic error with the line and the path of what it is about."""
     line, path = node.start_mark.line + 1, ""
     for part in error["loc"]:
@@ -142,7 +139,7 @@ def _told(where: object, node: Any, error: dict[str, Any]) -> InputError:
     if error["type"] == "wrong":
         return InputError(place, context["problem"], HINT)
     text = str(error["msg"])
-    return InputError(place, f"{text[:1].lower()}{text[1:]}, got {_shown(error.get('input'))}", HINT)
+    return InputError(place, f"{text[:1].lower()}{text[1:]}, got {shown_json(error.get('input'))}", HINT)
 
 
 def _child(node: Any, part: str | int) -> tuple[yaml.Mark, Any] | None:
@@ -152,11 +149,3 @@ def _child(node: Any, part: str | int) -> tuple[yaml.Mark, Any] | None:
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
         return node.value[part].start_mark, node.value[part]
     return None
-
-
-def _shown(value: object) -> str:
-    try:
-        text = json.dumps(value)
-    except (TypeError, ValueError):
-        text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from batwatt.checks import finite
 from batwatt.cli.inputs import Output, generate, write_output
 from batwatt.cli.shared import show_table
 from batwatt.errors import InputError
@@ -19,7 +20,6 @@ from batwatt.inputs.series.signal_csv import DAY_S, SignalFile, read_signal
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
-from batwatt.units import finite
 
 END_S = 30 * DAY_S
 """How long a capacity that varies by chance is, unless told."""

@@ -9,6 +9,7 @@ from typing import Annotated, get_args
 
 import typer
 
+from batwatt.checks import finite
 from batwatt.cli.options import unit_of
 from batwatt.cli.shared import numbers_of, one_of
 from batwatt.errors import InputError
@@ -18,7 +19,6 @@ from batwatt.model.phases import ShiftJob
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.costs import MachinePrices
 from batwatt.systems.carbon.files import read_integral
-from batwatt.units import finite
 
 PLANNING = "Planning"
 _signal, _price, _planning, _waiting, _machines = (

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from batwatt.checks import finite
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.traces.jobs_csv import TimeUnit
@@ -19,7 +20,6 @@ from batwatt.results.goodput import Window
 from batwatt.run.find_scheduler import load_plugins
 from batwatt.run.inputs import capacity_named
 from batwatt.run.spec import RunSpec
-from batwatt.units import finite
 
 ENGINE = "Engine"
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}

@@ -16,9 +16,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Column, Table
 from rich.text import Text
 
+from batwatt.checks import finite
 from batwatt.errors import UnknownNameError, printable
 from batwatt.results.style import kind_of
-from batwatt.units import finite
 
 Chosen = TypeVar("Chosen", bound=str)
 

@@ -16,8 +16,9 @@ from typing import Any, Self
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from batwatt.checks import shown
 from batwatt.errors import InputError, PeerError, ProtocolError
-from batwatt.inputs.workloads.batsim_json import MAX_INT, shown
+from batwatt.inputs.workloads.batsim_json import MAX_INT
 from batwatt.inputs.workloads.batsim_numbers import batsim_float
 from batwatt.model.hostset import HostSet, from_text
 

@@ -15,7 +15,7 @@ from batwatt.model.series import LARGEST, MAX_ROWS, Series
 
 @dataclass(frozen=True)
 class Signal:
-    """A step function over [0, `end_s`[; `begin` is the date of 0 s in UTC, where dates are known."""
+    """A step function over [0, `end_s`[; `begin` is the date of 0 s in UTC, if it is known."""
 
     series: Series
     end_s: float

@@ -69,9 +69,9 @@ class SignalIntegral:
         return (self.integral(end_s) - self.integral(begin_s)) / J_PER_KWH
 
     def of_steps(self, begin_s: Array | float, steps: Steps) -> Array:
-        """What a step function of power emits or costs, on one cpu, that begins at some dates; same shape as those."""
-        dates = np.asarray(begin_s, dtype=np.float64)[..., None] + steps.edges_s
-        return np.diff(self.integral(dates), axis=-1) @ steps.watts / J_PER_KWH
+        """What a step function of power emits or costs, on one cpu, that begins at some times; same shape as these."""
+        times = np.asarray(begin_s, dtype=np.float64)[..., None] + steps.edges_s
+        return np.diff(self.integral(times), axis=-1) @ steps.watts / J_PER_KWH
 
     def covers(self, end_s: float, whose: object) -> None:
         """Raise InputError unless the signal is known until `end_s`."""

@@ -34,7 +34,7 @@ the ids of jobs of its workload that must complete first; the mean share of its 
 CHECKPOINT_S, RECOVERY_S = "checkpoint_s", "recovery_s"
 """Fields of a job: how long a checkpoint of it takes, and a recovery from one, in s >= 0."""
 LONG_S = 3600.0
-"""A job is long if it runs for more than so many s: one usual period of a capacity that changes."""
+"""A job is long if it runs for more than this many s: one usual period of a capacity that changes."""
 
 
 def overhead(seconds: float) -> str:

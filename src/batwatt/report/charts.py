@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batwatt.report.claims import mean_of
+from batwatt.report.grid import extent
 from batwatt.report.papers.pmbs23 import written
 from batwatt.report.table import Measure
 from batwatt.results.style import HATCHES, Turned
@@ -109,8 +110,7 @@ def keys_of(charts: Sequence[Chart]) -> tuple[Key, ...]:
 def counts_of(charts: Sequence[Chart]) -> str:
     """Of how many runs a mark is, as in `3 to 5 runs`."""
     counts = {int(count) for panel in charts for curve in panel.curves for count in curve.points["count"]}
-    runs = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{min(counts)}"
-    return f"{runs} {'run' if counts == {1} else 'runs'}"
+    return f"{extent(counts)} {'run' if counts == {1} else 'runs'}"
 
 
 def errors_of(curve: Curve) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -60,7 +60,7 @@ def verdict_of(threshold: float | None, number: float, error: float, sure: float
 def claims_grid(found: pd.DataFrame, said: Sequence[Said], heading: str, points: str, notes: Sequence[str]) -> Table:
     """How often each claim holds in `found` (claim, number, verdict), and the least, the mean and the largest number.
 
-    Claims without a number are left out. `heading` is that of the sentences, `points` tells what is counted.
+    Claims without a number are left out. `heading` is that of the sentences, `points` says what is counted.
     """
     rows = []
     for claim in said:

@@ -9,7 +9,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from batwatt.report import data, interactive, pictures, pictures_compared
-from batwatt.report.grid import slug
+from batwatt.report.grid import extent, sentence, slug
 from batwatt.report.papers.pmbs23 import GOODPUT, MEASURES, RANGE, Sweep
 from batwatt.report.pictures_boxes import READING, Boxes, boxes, boxes_figure
 from batwatt.report.report_plan import ReportPlan, best_first
@@ -239,9 +239,8 @@ def _boxes(
 ) -> ReportFigure:
     panels = [panel for panel in drawn if panel is not None]
     counts = {count for panel in panels for count in panel.stats["count"].tolist()}
-    instances = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{min(counts)}"
     meanings = "; ".join(dict.fromkeys(f"{panel.measure.title}: {panel.measure.meaning}" for panel in panels))
-    caption = f"{what}. A box per algorithm, of {instances} instances each. {READING} {_sentence(meanings)}."
+    caption = f"{what}. A box per algorithm, of {extent(counts)} instances each. {READING} {sentence(meanings)}."
     shown = tuple(
         Shown(
             f"plot-{name}-{number}",
@@ -253,10 +252,6 @@ def _boxes(
     picture = boxes_figure(panels, labels, looks, x_axis)
     legend = tuple(Entry(label, looks[label].colour, label) for label in labels)
     return ReportFigure(name, title, caption, {name: picture}, shown, ("png", "svg", "pdf"), legend)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _with_remark(caption: str, outline: ReportPlan, name: str) -> str:

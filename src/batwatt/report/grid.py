@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -95,6 +96,17 @@ def write_csv(frame: pd.DataFrame, path: Path) -> Path:
 def slug(text: str) -> str:
     """A label or a name as a part of a file name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "run"
+
+
+def sentence(text: str) -> str:
+    """A text that begins with a capital."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def extent(counts: Collection[int]) -> str:
+    """The least and the largest number, as in `3 to 5`, or the one that they all are."""
+    low, high = min(counts), max(counts)
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _escaped(text: str) -> str:

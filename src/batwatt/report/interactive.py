@@ -29,7 +29,7 @@ _AXIS: dict[str, Any] = {
 
 
 def plot_of(traces: list[dict[str, Any]], height: int, meta: dict[str, Any] | None = None, **layout: Any) -> Plot:
-    """A figure; `meta` tells the page's script how the height follows the choice of algorithms."""
+    """A figure; `meta` says to the page's script how the height follows the choice of algorithms."""
     base: dict[str, Any] = {
         "height": height,
         "autosize": True,
@@ -48,6 +48,19 @@ def plot_of(traces: list[dict[str, Any]], height: int, meta: dict[str, Any] | No
 def axis_of(title: str, **settings: Any) -> dict[str, Any]:
     """An axis like all others."""
     return {**_AXIS, "title": {"text": escape(title), "standoff": 6}, **settings}
+
+
+def title_of(text: str) -> dict[str, Any]:
+    """The title of a panel."""
+    return {"text": escape(text), "font": {"size": 14}, "x": 0.01, "y": 0.98}
+
+
+def dividers(count: int) -> list[dict[str, Any]]:
+    """Lines between `count` values of an axis, which are at 0, 1, ..."""
+    return [
+        {"type": "line", "xref": "x", "yref": "paper", "x0": n + 0.5, "x1": n + 0.5, "y0": 0, "y1": 1, "layer": "below",
+         "line": {"color": GRID, "width": 1}} for n in range(count - 1)
+    ]  # fmt: skip
 
 
 def marked(label: str) -> dict[str, Any]:
@@ -261,12 +274,8 @@ def boxes_plot(panel: Boxes, labels: Sequence[str], looks: Mapping[str, Look], x
     scale: dict[str, Any] = {"type": "linear"}
     if panel.logarithmic:
         scale = {"type": "log", "tickvals": panel.decades, "ticktext": [written(value) for value in panel.decades]}
-    edges = [
-        {"type": "line", "xref": "x", "yref": "paper", "x0": n + 0.5, "x1": n + 0.5, "y0": 0, "y1": 1, "layer": "below",
-         "line": {"color": GRID, "width": 1}} for n in range(len(panel.values) - 1)
-    ]  # fmt: skip
-    return plot_of(traces, 330, title={"text": escape(panel.title), "font": {"size": 14}, "x": 0.01, "y": 0.98},
-                 boxmode="overlay", hovermode="closest", hoverdistance=40, showlegend=False, shapes=edges,
+    return plot_of(traces, 330, title=title_of(panel.title), boxmode="overlay", hovermode="closest", hoverdistance=40,
+                 showlegend=False, shapes=dividers(len(panel.values)),
                  xaxis=axis_of(x_axis, tickvals=ticks_at, ticktext=[escape(text) for text in ticks],
                              range=[-0.5, len(panel.values) - 0.5], showgrid=False, fixedrange=True),
                  yaxis=axis_of(panel.measure.axis, fixedrange=True, **scale))  # fmt: skip

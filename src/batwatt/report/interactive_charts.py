@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from batwatt.report.charts import LEVEL, Chart, Curve, errors_of
-from batwatt.report.interactive import Plot, axis_of, marked, plot_of, rounded
+from batwatt.report.interactive import Plot, axis_of, dividers, marked, plot_of, rounded, title_of
 from batwatt.report.papers.pmbs23 import written
-from batwatt.results.style import CAP, GRID
+from batwatt.results.style import CAP
 
 HEIGHT_PX = 320
 
@@ -22,7 +22,6 @@ def chart_plot(panel: Chart) -> Plot:
         _line(panel, curve) if panel.kind == "lines" else _bars(panel, curve, place, width)
         for curve, place in zip(panel.curves, places, strict=True)
     ]
-    shapes: list[dict[str, Any]] = []
     x_axis: dict[str, Any] = {"fixedrange": True}
     if panel.kind == "lines":
         if panel.logarithmic:
@@ -32,17 +31,14 @@ def chart_plot(panel: Chart) -> Plot:
     else:
         x_axis |= {"tickvals": list(range(len(panel.xs))), "ticktext": [escape(text) for text in panel.ticks],
                    "range": [-0.5, len(panel.xs) - 0.5], "showgrid": False}  # fmt: skip
-        shapes += [
-            {"type": "line", "xref": "x", "yref": "paper", "x0": n + 0.5, "x1": n + 0.5, "y0": 0, "y1": 1,
-             "layer": "below", "line": {"color": GRID, "width": 1}} for n in range(len(panel.xs) - 1)
-        ]  # fmt: skip
     if panel.level is not None and panel.xs:
         # a line of its own, so that the axis reaches it
         ends = [panel.xs[0], panel.xs[-1]] if panel.kind == "lines" else [-0.5, len(panel.xs) - 0.5]
         traces.append({"type": "scatter", "mode": "lines", "name": LEVEL, "x": rounded(np.array(ends)),
                        "y": [panel.level] * 2, "line": {"color": CAP, "width": 1.4, "dash": "dash"},
                        "hovertemplate": f"%{{y:.{panel.measure.decimals}f}}"})  # fmt: skip
-    return plot_of(traces, HEIGHT_PX, title={"text": escape(panel.title), "font": {"size": 14}, "x": 0.01, "y": 0.98},
+    shapes = [] if panel.kind == "lines" else dividers(len(panel.xs))
+    return plot_of(traces, HEIGHT_PX, title=title_of(panel.title),
                    barmode="stack" if panel.kind == "stacks" else "overlay", hovermode="closest", hoverdistance=40,
                    showlegend=False, shapes=shapes, xaxis=axis_of(panel.x_axis, **x_axis),
                    yaxis=axis_of(panel.measure.axis, rangemode="tozero", fixedrange=True))  # fmt: skip

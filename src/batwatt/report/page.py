@@ -78,7 +78,7 @@ def _goodput_report(campaign: SavedCampaign) -> list[Path]:
     swept = pmbs23.sweeps(pmbs23.points(campaign))
     found = claims(swept)
     grids = [*mean_tables(swept, labels), *claims_table(found)]
-    frames = {"means.csv": all_means(swept, labels)} | ({} if found.empty else {"claims-numbers.csv": found})
+    frames = _numbers(all_means(swept, labels), found)
     return _write(campaign, outline, grids, frames, box_figures(swept, labels, outline.looks(labels)))
 
 
@@ -90,8 +90,7 @@ def _varied_report(declared: SavedCampaign) -> list[Path]:
     drawn = drawn_of(points, {label: outline.looks(campaign.labels)[label] for label in outline.drawn})
     found = varied_claims(points)
     grids = [*claims_tables(found), *tables(points, outline.drawn)]
-    frames = {"means.csv": marks(drawn), SUMMARY: summary(declared, general_plan(declared))}
-    frames |= {} if found.empty else {"claims-numbers.csv": found}
+    frames = _numbers(marks(drawn), found) | {SUMMARY: summary(declared, general_plan(declared))}
     return _write(campaign, outline, grids, frames, chart_exhibits(drawn, points, campaign))
 
 
@@ -103,9 +102,13 @@ def _checkpoint_report(declared: SavedCampaign) -> list[Path]:
     drawn = checkpoint_charts(points, outline.looks(campaign.labels))
     found = checkpoint_claims(points)
     grids = [*claims_tables(found, CHECKPOINT_CLAIMS, "what is said (section of the paper)"), *break_even_grid(points)]
-    frames = {"means.csv": marks(drawn), SUMMARY: summary(declared, general_plan(declared))}
-    frames |= {} if found.empty else {"claims-numbers.csv": found}
+    frames = _numbers(marks(drawn), found) | {SUMMARY: summary(declared, general_plan(declared))}
     return _write(campaign, outline, grids, frames, chart_exhibits(drawn, points, campaign))
+
+
+def _numbers(means: pd.DataFrame, claimed: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The files with what is behind figures and claims."""
+    return {"means.csv": means} | ({} if claimed.empty else {"claims-numbers.csv": claimed})
 
 
 def _write(

@@ -101,7 +101,7 @@ def zoom_figure(zoom: Zoom) -> Figure:
 
 
 def member_styles(members: Mapping[str, str], campaign: SavedCampaign) -> dict[str, Style]:
-    """Label -> colour, dashes and marker: the colour and marker tell the order, the dashes the placement."""
+    """Label -> colour, dashes and marker: the colour and marker stand for the order, the dashes for the placement."""
     rows = campaign.frame.drop_duplicates("label").set_index("label")
     known = (rows["placement"] != "") & (rows["order"] != "")
     orders = sorted(set(rows.loc[known, "order"]))

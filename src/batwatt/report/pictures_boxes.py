@@ -28,7 +28,7 @@ PANEL_IN = 2.3
 CHARACTER_IN = 0.085
 """Width of a character of a legend, rather more than on average."""
 WRITTEN = 6, 18
-"""So many labels, of at most so many characters, are written on the axis as well."""
+"""At most this many labels, of at most this many characters, are written on the axis as well."""
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,12 @@ def charts_figure(panels: Sequence[Chart], across: int) -> Figure:
     keys = keys_of(panels)
     names = [key.name for key in keys] + ([LEVEL] if any(panel.level is not None for panel in panels) else [])
     columns = legend_columns(names, width)
-    # a legend that repeats the axis tells nothing
-    told = len(names) > 1 or any(key.label is not None for key in keys)
+    # a legend that repeats the axis is of no use
+    legend = len(names) > 1 or any(key.label is not None for key in keys)
     turned = max(map(_length, panels)) * CHARACTER_IN > 0.85 * width / across
     longest = max((len(text) for panel in panels if panel.kind != "lines" for text in panel.ticks), default=0)
     hanging_in = 0.035 * longest if turned else 0.0
-    top_in = 0.36 + (0.18 * math.ceil(len(names) / columns) if told else 0.0)
+    top_in = 0.36 + (0.18 * math.ceil(len(names) / columns) if legend else 0.0)
     bottom_in = 0.45 + hanging_in
     height = PANEL_IN * down + top_in + bottom_in - 0.3 + hanging_in * (down - 1)
     figure = new_figure(width, height)
@@ -56,7 +56,7 @@ def charts_figure(panels: Sequence[Chart], across: int) -> Figure:
                 text.set(ha="right", rotation_mode="anchor")
         if number + across >= len(panels):
             axes.set_xlabel(panel.x_axis)
-    if told:
+    if legend:
         kinds = {curve.key.name: panel.kind for panel in panels for curve in panel.curves}
         handles: list[Artist] = [_handle(key, kinds[key.name]) for key in keys]
         if len(names) > len(keys):

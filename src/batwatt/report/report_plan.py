@@ -11,7 +11,7 @@ from batwatt.report.table import COMPARED, INSTANCE, Measure, SavedCampaign
 from batwatt.results.style import PALETTE, Look
 
 DRAWN = 8
-"""As many algorithms are told apart at a glance in one picture."""
+"""So many algorithms can be distinguished at a glance in one picture."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ReportPlan:
     groups: Mapping[str, str] = field(default_factory=dict)
     """Label -> name of the family it belongs to."""
     members: Mapping[str, str] = field(default_factory=dict)
-    """Label -> what tells it from the others of its family."""
+    """Label -> what distinguishes it from the others of its family."""
     printed: Printed | None = None
     fixed: Mapping[str, int] = field(default_factory=dict)
     """Label -> number of its look, where it has the same in every report; the others take what is left."""

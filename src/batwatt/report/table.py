@@ -12,11 +12,11 @@ import pandas as pd
 import pyarrow
 
 from batwatt.errors import InputError
-from batwatt.results.metrics import METRICS
+from batwatt.results.metrics import MEANINGS, METRICS
 from batwatt.results.writers import file_of
 
 TABLE = "table.parquet"
-DONE, FAILED = "done", "failed"
+DONE = "done"
 OPTIMUM_SCHEDULER = "optimum"
 """The scheduler of the rows that the others are measured against."""
 INSTANCE = ("platform", "workload", "envelope", "capacity")
@@ -55,16 +55,14 @@ class Measure:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
 
-_MEANING = {metric.name: metric.meaning for metric in METRICS}
-
-SLOWDOWN = Measure("mean_slowdown", "slowdown", "", _MEANING["mean_slowdown"])
-RUN_TIME = Measure("mean_run_time_stretch", "run time / at full speed", "", _MEANING["mean_run_time_stretch"])
-FULL_SPEED = Measure("mean_slowdown_full_speed", "slowdown of full speed", "", _MEANING["mean_slowdown_full_speed"])
-KILLED_POWER = Measure("killed_power", "kills for power", "jobs", _MEANING["killed_power"], decimals=1)
-KILLED_WALLTIME = Measure("killed_walltime", "kills at the walltime", "jobs", _MEANING["killed_walltime"], decimals=1)
+SLOWDOWN = Measure("mean_slowdown", "slowdown", "", MEANINGS["mean_slowdown"])
+RUN_TIME = Measure("mean_run_time_stretch", "run time / at full speed", "", MEANINGS["mean_run_time_stretch"])
+FULL_SPEED = Measure("mean_slowdown_full_speed", "slowdown of full speed", "", MEANINGS["mean_slowdown_full_speed"])
+KILLED_POWER = Measure("killed_power", "kills for power", "jobs", MEANINGS["killed_power"], decimals=1)
+KILLED_WALLTIME = Measure("killed_walltime", "kills at the walltime", "jobs", MEANINGS["killed_walltime"], decimals=1)
 KILLS = Measure("kills", "kills", "jobs", "kills for power + kills at the walltime", decimals=1)
-VIOLATIONS = Measure("violations", "violations", "steps", _MEANING["violations"], decimals=1)
-WORK = Measure("finished_work_percent", "finished work", "%", _MEANING["finished_work_fraction"], "higher", 1)
+VIOLATIONS = Measure("violations", "violations", "steps", MEANINGS["violations"], decimals=1)
+WORK = Measure("finished_work_percent", "finished work", "%", MEANINGS["finished_work_fraction"], "higher", 1)
 
 COMPARED = (SLOWDOWN, KILLS, VIOLATIONS)
 """The three by which the powercap paper judges (section VII-A)."""

@@ -129,8 +129,8 @@ def _stretches(run_table: RunTable) -> Floats:
     """
     rows = np.flatnonzero(run_table.completed)
     release, length = run_table.origins.submit_s[rows], run_table.chains.execution_s[rows]
-    for values, told in ((release, run_table.declared.release_s), (length, run_table.declared.length_s)):
-        known = np.append(told, math.nan)[run_table.origins.job[rows]]
+    for values, declared in ((release, run_table.declared.release_s), (length, run_table.declared.length_s)):
+        known = np.append(declared, math.nan)[run_table.origins.job[rows]]
         np.copyto(values, known, where=~np.isnan(known))
     lasting = length > 0.0
     return (np.minimum(run_table.finish_s[rows], run_table.window.end_s) - release)[lasting] / length[lasting]

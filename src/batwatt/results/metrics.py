@@ -6,8 +6,9 @@ Those of a run on machines that come and go are worked out in `goodput.py`.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,109 +45,77 @@ class Metric:
     better: str = ""
 
 
-METRICS = (
-    Metric("mean_slowdown", "", "mean of (waiting + execution) / execution over the successful jobs", "lower"),
-    Metric("mean_run_time_stretch", "", "mean of run time / run time at full speed over the successful jobs", "lower"),
-    Metric("mean_slowdown_full_speed", "", "mean of (end - submission) / run time at full speed over them", "lower"),
-    Metric("jobs_finished", "jobs", "jobs that completed successfully", "higher"),
-    Metric("killed_power", "jobs", "runs of a job that the scheduler killed (for lack of power)", "lower"),
-    Metric("killed_walltime", "jobs", "runs of a job that reached their walltime", "lower"),
-    Metric("violations", "steps", "steps of the envelope in which the power is above the cap at some time", "lower"),
-    Metric("finished_work_fraction", "", "flops of the successful jobs / flops of all jobs", "higher"),
-    Metric("energy_j", "J", "energy of all hosts from 0 to the end of the last job"),
-    Metric("energy_above_cap_j", "J", "energy drawn above the cap until then", "lower"),
-    Metric("unused_j", "J", "energy that the cap allowed until then and nobody drew", "lower"),
-    Metric("jobs_total", "jobs", "jobs of the workload"),
-    Metric("jobs_rejected", "jobs", "jobs that were refused", "lower"),
-    Metric("jobs_failed", "jobs", "runs of a job that ended with an error code", "lower"),
-    Metric("resubmissions", "jobs", "jobs submitted again by the scheduler"),
-    Metric("steps", "steps", "steps of the envelope until the end of the last job"),
-    Metric("makespan_s", "s", "end of the last job", "lower"),
-    Metric("max_power_w", "W", "largest power until the end of the last job", "lower"),
-    Metric("jobs_unfinished", "jobs", "jobs that waited or ran when the window ended", "lower"),
-    Metric("goodput", "", "useful / available core seconds of the window", "higher"),
-    Metric("max_stretch", "", "largest (end - release) / length of the jobs that completed in the window", "lower"),
-    Metric("mean_stretch", "", "mean of the same", "lower"),
-    Metric("aborted_volume", "", "aborted / available core seconds of the window", "lower"),
-    Metric("mean_aborted_time_s", "s", "mean time lost to a kill in the window", "lower"),
-    Metric("completed_fraction", "", "jobs that completed in the window / jobs submitted by its end", "higher"),
-    Metric("capacity_core_s", "core s", "available core seconds: cores of the machines alive, over the window"),
-    Metric("useful_core_s", "core s", "core seconds of the runs that completed or were still going", "higher"),
-    Metric("aborted_core_s", "core s", "core seconds of the runs that the scheduler killed", "lower"),
-    Metric("job_failure_rate", "", "runs killed / (those + runs completed) in the window", "lower"),
-    Metric("mean_wait_s", "s", "mean from the first submission to the start of the run that completed", "lower"),
-    Metric("terminations", "runs", "runs that the scheduler killed in the window", "lower"),
-    Metric("migrations", "runs", "runs that were interrupted in the window to go on elsewhere"),
-    Metric("slowdown_rate", "", "fraction of the completed runs that took longer than the workload says", "lower"),
-    Metric("goodput_short", "", "the part of goodput that is of short jobs", "higher"),
-    Metric("goodput_long", "", "the part of goodput that is of long jobs", "higher"),
-    Metric("job_failure_rate_short", "", "job_failure_rate of short jobs", "lower"),
-    Metric("job_failure_rate_long", "", "job_failure_rate of long jobs", "lower"),
-    Metric("mean_wait_short_s", "s", "mean_wait_s of short jobs", "lower"),
-    Metric("mean_wait_long_s", "s", "mean_wait_s of long jobs", "lower"),
-    Metric("terminations_short", "runs", "terminations of short jobs", "lower"),
-    Metric("terminations_long", "runs", "terminations of long jobs", "lower"),
-    Metric("checkpoint_volume", "", "core seconds of checkpoints / available ones of the window", "lower"),
-    Metric("recovery_volume", "", "core seconds of recoveries from checkpoints / available ones", "lower"),
-    Metric("checkpoints", "", "checkpoints that ended in the window"),
-    Metric("recoveries", "", "recoveries that ended in the window"),
-    Metric("min_yield", "", "least useful time in the window / time from submission to completion or end", "higher"),
-    Metric("mean_yield", "", "mean of the same over the jobs", "higher"),
-)
-"""Every figure of a run, in the order in which it is written."""
+Real = float | None
+Whole = int | None
+
+
+def _metric(unit: str, meaning: str, better: str = "", default: Any = MISSING) -> Any:
+    return field(default=default, metadata={"unit": unit, "meaning": meaning, "better": better})
+
+
+def _maybe(unit: str, meaning: str, better: str = "") -> Any:
+    return _metric(unit, meaning, better, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metrics:
-    """The figures of a run as `METRICS` declares them; None where one has no meaning (no jobs, no envelope, ...)."""
+    """Every figure of a run, in the order in which it is written; None where one has no meaning (no jobs, ...)."""
 
-    mean_slowdown: float | None
-    mean_run_time_stretch: float | None = None
-    mean_slowdown_full_speed: float | None = None
-    jobs_finished: int
-    killed_power: int
-    killed_walltime: int
-    violations: int | None
-    finished_work_fraction: float | None
-    energy_j: float | None
-    energy_above_cap_j: float | None
-    unused_j: float | None
-    jobs_total: int
-    jobs_rejected: int
-    jobs_failed: int
-    resubmissions: int
-    steps: int | None
-    makespan_s: float
-    max_power_w: float | None
-    jobs_unfinished: int = 0
-    goodput: float | None = None
-    max_stretch: float | None = None
-    mean_stretch: float | None = None
-    aborted_volume: float | None = None
-    mean_aborted_time_s: float | None = None
-    completed_fraction: float | None = None
-    capacity_core_s: float | None = None
-    useful_core_s: float | None = None
-    aborted_core_s: float | None = None
-    job_failure_rate: float | None = None
-    mean_wait_s: float | None = None
-    terminations: int | None = None
-    migrations: int | None = None
-    slowdown_rate: float | None = None
-    goodput_short: float | None = None
-    goodput_long: float | None = None
-    job_failure_rate_short: float | None = None
-    job_failure_rate_long: float | None = None
-    mean_wait_short_s: float | None = None
-    mean_wait_long_s: float | None = None
-    terminations_short: int | None = None
-    terminations_long: int | None = None
-    checkpoint_volume: float | None = None
-    recovery_volume: float | None = None
-    checkpoints: int | None = None
-    recoveries: int | None = None
-    min_yield: float | None = None
-    mean_yield: float | None = None
+    mean_slowdown: Real = _maybe("", "mean of (waiting + execution) / execution over the successful jobs", "lower")
+    mean_run_time_stretch: Real = _maybe(
+        "", "mean of run time / run time at full speed over the successful jobs", "lower"
+    )
+    mean_slowdown_full_speed: Real = _maybe(
+        "", "mean of (end - submission) / run time at full speed over them", "lower"
+    )
+    jobs_finished: int = _metric("jobs", "jobs that completed successfully", "higher")
+    killed_power: int = _metric("jobs", "runs of a job that the scheduler killed (for lack of power)", "lower")
+    killed_walltime: int = _metric("jobs", "runs of a job that reached their walltime", "lower")
+    violations: Whole = _maybe(
+        "steps", "steps of the envelope in which the power is above the cap at some time", "lower"
+    )
+    finished_work_fraction: Real = _maybe("", "flops of the successful jobs / flops of all jobs", "higher")
+    energy_j: Real = _maybe("J", "energy of all hosts from 0 to the end of the last job")
+    energy_above_cap_j: Real = _maybe("J", "energy drawn above the cap until then", "lower")
+    unused_j: Real = _maybe("J", "energy that the cap allowed until then and nobody drew", "lower")
+    jobs_total: int = _metric("jobs", "jobs of the workload")
+    jobs_rejected: int = _metric("jobs", "jobs that were refused", "lower")
+    jobs_failed: int = _metric("jobs", "runs of a job that ended with an error code", "lower")
+    resubmissions: int = _metric("jobs", "jobs submitted again by the scheduler")
+    steps: Whole = _maybe("steps", "steps of the envelope until the end of the last job")
+    makespan_s: float = _metric("s", "end of the last job", "lower")
+    max_power_w: Real = _maybe("W", "largest power until the end of the last job", "lower")
+    jobs_unfinished: int = _metric("jobs", "jobs that waited or ran when the window ended", "lower", default=0)
+    goodput: Real = _maybe("", "useful / available core seconds of the window", "higher")
+    max_stretch: Real = _maybe("", "largest (end - release) / length of the jobs that completed in the window", "lower")
+    mean_stretch: Real = _maybe("", "mean of the same", "lower")
+    aborted_volume: Real = _maybe("", "aborted / available core seconds of the window", "lower")
+    mean_aborted_time_s: Real = _maybe("s", "mean time lost to a kill in the window", "lower")
+    completed_fraction: Real = _maybe("", "jobs that completed in the window / jobs submitted by its end", "higher")
+    capacity_core_s: Real = _maybe("core s", "available core seconds: cores of the machines alive, over the window")
+    useful_core_s: Real = _maybe("core s", "core seconds of the runs that completed or were still going", "higher")
+    aborted_core_s: Real = _maybe("core s", "core seconds of the runs that the scheduler killed", "lower")
+    job_failure_rate: Real = _maybe("", "runs killed / (those + runs completed) in the window", "lower")
+    mean_wait_s: Real = _maybe("s", "mean from the first submission to the start of the run that completed", "lower")
+    terminations: Whole = _maybe("runs", "runs that the scheduler killed in the window", "lower")
+    migrations: Whole = _maybe("runs", "runs that were interrupted in the window to go on elsewhere")
+    slowdown_rate: Real = _maybe("", "fraction of the completed runs that took longer than the workload says", "lower")
+    goodput_short: Real = _maybe("", "the part of goodput that is of short jobs", "higher")
+    goodput_long: Real = _maybe("", "the part of goodput that is of long jobs", "higher")
+    job_failure_rate_short: Real = _maybe("", "job_failure_rate of short jobs", "lower")
+    job_failure_rate_long: Real = _maybe("", "job_failure_rate of long jobs", "lower")
+    mean_wait_short_s: Real = _maybe("s", "mean_wait_s of short jobs", "lower")
+    mean_wait_long_s: Real = _maybe("s", "mean_wait_s of long jobs", "lower")
+    terminations_short: Whole = _maybe("runs", "terminations of short jobs", "lower")
+    terminations_long: Whole = _maybe("runs", "terminations of long jobs", "lower")
+    checkpoint_volume: Real = _maybe("", "core seconds of checkpoints / available ones of the window", "lower")
+    recovery_volume: Real = _maybe("", "core seconds of recoveries from checkpoints / available ones", "lower")
+    checkpoints: Whole = _maybe("", "checkpoints that ended in the window")
+    recoveries: Whole = _maybe("", "recoveries that ended in the window")
+    min_yield: Real = _maybe(
+        "", "least useful time in the window / time from submission to completion or end", "higher"
+    )
+    mean_yield: Real = _maybe("", "mean of the same over the jobs", "higher")
 
     def __post_init__(self) -> None:
         for metric in METRICS:
@@ -160,24 +129,13 @@ class Metrics:
         return {metric.name: _rounded(values[metric.name]) for metric in METRICS}
 
 
+METRICS = tuple(Metric(name=figure.name, **figure.metadata) for figure in fields(Metrics))
+"""What each of them means."""
+MEANINGS = {metric.name: metric.meaning for metric in METRICS}
+
+
 def _rounded(value: float | int | None) -> float | int | None:
     return round(value, 6) if isinstance(value, float) else value
-
-
-def measure(
-    prefix: Path | str,
-    workload: Workload,
-    envelope: Series | None,
-    reference_flops: float,
-    *,
-    capacity: Series | None = None,
-    cores: int = 1,
-    window: Window | None = None,
-    long_s: float = LONG_S,
-) -> Metrics:
-    """The figures of the run whose files are under `prefix`; see `measured`."""
-    given = (prefix, workload, envelope, reference_flops)
-    return measured(*given, capacity=capacity, cores=cores, window=window, long_s=long_s)[0]
 
 
 def measured(

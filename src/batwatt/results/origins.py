@@ -18,7 +18,7 @@ class Origins:
     """For each row: the job of the workload that it is a run of, and since when that job waits.
 
     `job` is an index in `workload.jobs`, -1 where the scheduler made the job up; `submit_s` the first submission in s;
-    `itself` tells the job from its resubmissions.
+    `itself` distinguishes the job from its resubmissions.
     """
 
     job: NDArray[np.intp]

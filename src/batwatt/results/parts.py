@@ -66,7 +66,7 @@ class Chains:
 
 
 def kinds_of(jobs: pd.DataFrame, origins: Origins, beyond: Mask) -> Kinds:
-    """The kind of each row of `jobs.csv`; those `beyond` tell of later than the end of the window, and lost nothing."""
+    """The kind of each row of `jobs.csv`; those `beyond` are of times after the window, and lost nothing."""
     told, productive = jobs["metadata"], np.ones(len(jobs))
     if (overhead_s := told.astype("str").str.extract(OVERHEAD, expand=False)).notna().any():
         spent_s, ran_s = overhead_s.astype(np.float64).fillna(0.0).to_numpy(), jobs["execution_time"].to_numpy()

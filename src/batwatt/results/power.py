@@ -60,7 +60,7 @@ class PowerTrace:
 class Comparison:
     """A trace with an envelope, in pieces in which both are constant.
 
-    `start_s` and `end_s` bound the pieces, `over` tells which exceed the cap, `step` in which step of the envelope
+    `start_s` and `end_s` bound the pieces, `over` says which exceed the cap, `step` in which step of the envelope
     (from 0) each begins, `alike` how many whole steps it lasts (1 if it is a step or a part of one), `step_start_s` and
     `step_end_s` where these begin and end; `steps` counts them all.
     """

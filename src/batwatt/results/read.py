@@ -60,13 +60,6 @@ def consumed_energy(prefix: Path | str) -> pd.DataFrame:
     return frame
 
 
-def machine_states(prefix: Path | str) -> pd.DataFrame:
-    """How many hosts are in each state at each event. Raises InputError."""
-    frame = table(prefix, "machine_states")
-    _complete(frame, file_of(prefix, "machine_states"), ["time"])
-    return frame
-
-
 def pstate_changes(prefix: Path | str) -> pd.DataFrame:
     """The requests to change p-states and their effects; `machine_id` is a text such as `0-3 5`. Raises InputError.
 
@@ -77,14 +70,6 @@ def pstate_changes(prefix: Path | str) -> pd.DataFrame:
         return pd.DataFrame(columns=[column.name for column in FILES[stems[0]]])
     frame = table(prefix, "pstate_changes")
     _complete(frame, file_of(prefix, "pstate_changes"), ["time"])
-    return frame
-
-
-def schedule(prefix: Path | str) -> pd.DataFrame:
-    """The one row of totals; the means of a run without jobs are NaN. Raises InputError."""
-    frame = table(prefix, "schedule")
-    if len(frame) != 1:
-        raise InputError(file_of(prefix, "schedule"), f"has {len(frame)} rows, not one", _RERUN)
     return frame
 
 

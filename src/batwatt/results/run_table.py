@@ -146,10 +146,10 @@ class RunTable:
 
 
 def unfinished(jobs: pd.DataFrame, window: Window | None) -> tuple[Mask, Mask]:
-    """Two sets of rows: the jobs that waited or ran when the window ended, and all rows that tell of later than that.
+    """Two sets of rows: the jobs that waited or ran when the window ended, and all rows of later times.
 
-    Waiting is told by the metadata `WINDOW_OVER` of a rejected job, with or without a window. What was submitted after
-    the end neither waited nor ran then.
+    The metadata `WINDOW_OVER` of a rejected job means waiting, with or without a window. What was submitted after the
+    end neither waited nor ran then.
     """
     beyond = ((jobs["final_state"] == REJECTED) & (jobs["metadata"] == WINDOW_OVER)).to_numpy(dtype=np.bool_)
     if window is None:

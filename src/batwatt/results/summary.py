@@ -102,7 +102,7 @@ def summary_table(rows: Rows) -> Table:
     """A table with one line per run (label, metrics); `-` where a figure has no meaning.
 
     If jobs did not run at full speed, how much longer they took stands next to the slowdown. If a run had a capacity in
-    machines, goodput, failures and stretches stand in place of what is about power; what checkpoints cost is told if
+    machines, goodput, failures and stretches stand in place of what is about power; what checkpoints cost is shown if
     there were any.
     """
     shown = _UNDER_CAPACITY if any(metrics.capacity_core_s is not None for _, metrics in rows) else _UNDER_POWER

@@ -19,7 +19,7 @@ from batwatt.results.run_table import Floats, RunTable
 from batwatt.units import LAG_S
 
 LEAST_S = 1.0
-"""A job that comes so late (s before the end) tells nothing."""
+"""A job that comes later than this, in s before the end, is left out."""
 
 
 def yields_of(run_table: RunTable) -> Floats:

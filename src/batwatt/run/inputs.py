@@ -1,4 +1,4 @@
-"""What a run is made of, read: platform, workload, envelope and capacity, from files or made on the fly."""
+"""What a run is made of, read: platform, workload, envelope and capacity, from files or generated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from batwatt.run.spec import RunSpec
 
 _log = logging.getLogger(__name__)
 BEYOND_S = 30 * 86_400.0
-"""How long after twice the last submission a capacity that is made ends, in s; its last value holds from there on."""
+"""How long after twice the last submission a generated capacity ends, in s; its last value holds from there on."""
 
 
 @dataclass(frozen=True)
@@ -124,21 +124,21 @@ def _json_workloads(spec: RunSpec) -> list[Workload]:
 
 
 def capacity_of(given: Path | CapacitySpec, machines: int, last_submission_s: float = 0.0) -> Series:
-    """The machines alive out of `machines`, read or made; what is made ends long after the jobs. Raises InputError."""
+    """The machines alive out of `machines`, read or generated until long after the jobs. Raises InputError."""
     if isinstance(given, CapacitySpec):
         return given.series(machines, 2.0 * last_submission_s + BEYOND_S)
     return read_capacity(given, machines)
 
 
 def write_capacity(prefix: Path, series: Series) -> Path:
-    """Write the capacity that a run made as `PREFIX_capacity.csv`; returns its path. Raises InputError."""
+    """Write the capacity that a run generated as `PREFIX_capacity.csv`; returns its path. Raises InputError."""
     return _write(file_of(prefix, "capacity"), to_csv(series))
 
 
 def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
-    """The same run, on `hosts` hosts, with what is made on the fly written under a prefix for another process.
+    """The same run, on `hosts` hosts, with generated inputs written under a prefix for another process.
 
-    A capacity that was made is there already, by `write_capacity`: only the scheduler needs it.
+    A generated capacity is there already, by `write_capacity`: only the scheduler needs it.
     """
     platform, workload = spec.platform, spec.workload
     if isinstance(platform, MachineSpec):

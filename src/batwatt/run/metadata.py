@@ -57,7 +57,7 @@ def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s:
         "seed": spec.options.get("seed"),
         "versions": {
             "python": python_platform.python_version(),
-            **{name: _version(name) for name in ("pybatsim", "pyzmq", "procset", "numpy", "pandas")},
+            **{name: version_of(name) for name in ("pybatsim", "pyzmq", "procset", "numpy", "pandas")},
         },
         "elapsed_s": round(elapsed_s, 3),
     }
@@ -69,7 +69,8 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _version(package: str) -> str | None:
+def version_of(package: str) -> str | None:
+    """The version of an installed package, None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
-from batsim.batsim import BatsimScheduler, Job
+from batsim.batsim import BatsimScheduler
 
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.model.platform import Platform
-from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.scheduling.options import SchedulerOptions, parse_options
 
 __all__ = ["Job", "Scheduler"]

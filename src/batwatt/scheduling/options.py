@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
+from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.model.platform import Platform
@@ -65,23 +66,16 @@ def parse_options(model: type[SchedulerOptions], options: Mapping[str, Any]) -> 
     for kind in KINDS:
         choice = options.get(kind)
         if choice == "" or (isinstance(choice, dict) and "name" not in choice):
-            raise InputError(f"option {kind!r}", f"{_shown(choice)} is not {_wanted(model, kind)}")
+            raise InputError(f"option {kind!r}", f"{shown_json(choice)} is not {_wanted(model, kind)}")
     for name in ("envelope", "platform", "capacity", "reference"):
         if options.get(name) == "":
             raise InputError(f"option {name!r}", '"" is not a file', "leave it out or name one")
-    try:
-        return model.model_validate(dict(options))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = str(first["loc"][0]) if first["loc"] else "options"
-        raise InputError(f"option {name!r}", f"{_shown(first.get('input'))} is not {_wanted(model, name)}") from None
 
+    def error_of(error: Mapping[str, Any]) -> InputError:
+        name = str(error["loc"][0]) if error["loc"] else "options"
+        return InputError(f"option {name!r}", f"{shown_json(error.get('input'))} is not {_wanted(model, name)}")
 
-def _shown(value: object) -> str:
-    try:
-        return json.dumps(value)[:60]
-    except (TypeError, ValueError):
-        return repr(value)[:60]
+    return validated(model, dict(options), error_of)
 
 
 def _wanted(model: type[SchedulerOptions], name: str) -> str:

@@ -18,12 +18,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from batsim.batsim import Job
-
 from batwatt.errors import InputError
 from batwatt.model.workload import CHECKPOINTED, MIGRATED, overhead
 from batwatt.scheduling.job_lengths import JobLengths
-from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.scheduling.registry import register
 from batwatt.units import REPORTED_S
 

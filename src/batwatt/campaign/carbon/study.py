@@ -1,4 +1,4 @@
-"""Carrying out studies of shifted jobs: a part for each made job, kept as soon as it is done, and their tables."""
+"""Carrying out studies of shifted jobs: a part for each synthetic job, kept as soon as it is done, and their tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from batwatt.campaign.carbon.study_plans import FIGURES, PlanTask, columns_of, p
 from batwatt.campaign.carbon.study_spec import CarbonStudies, Permutation
 from batwatt.campaign.cells import digest_of_sources, sources_of
 from batwatt.campaign.pools import in_processes
-from batwatt.campaign.spec import canonical, checked_name
+from batwatt.campaign.spec import canonical, folder_name
 from batwatt.campaign.store import CampaignStopped, Store
 from batwatt.campaign.yaml_model import parse_declared
 from batwatt.errors import InputError, UnknownNameError
@@ -43,7 +43,7 @@ SUMMARY = "summary.csv"
 MARGIN_S = 2 * DAY_S
 """How much of the signal is read beyond all deadlines, for plans that turn out to be late."""
 WHO = ["study", "pattern", "length_h", "startup_s", "startup_w", "wait_h", "deadline_h"]
-"""The columns that tell permutations apart."""
+"""The columns that distinguish permutations."""
 _DECIMALS = 6
 
 Report = Callable[[int, int, int, float], None]
@@ -99,12 +99,7 @@ def studies_in(path: Path, results: Path, name: str | None = None) -> StudyDecla
     """The studies of a YAML file. Raises InputError."""
     text = read_text(path)
     declared = parse_declared(text, path, CarbonStudies)
-    if name is not None:
-        try:
-            checked_name(name)
-        except ValueError as error:
-            raise InputError("--name", str(error)) from None
-    folder = results / (name or declared.name)
+    folder = results / folder_name(name, declared.name)
     permutations = [each for study, given in declared.studies.items() for each in given.permutations(study, path)]
     store = Store(folder, f"batwatt carbon study {path}")
     return StudyDeclaration(text, path.resolve(), declared, store, tuple(permutations))
@@ -180,7 +175,7 @@ def _part(key: str, figures: Figures) -> str:
 
 
 def _loaded(store: Store, tasks: Iterable[PlanTask]) -> Iterator[tuple[str, Figures]]:
-    """The finished parts; one that is damaged is told in the log and worked out again."""
+    """The finished parts; one that is damaged is logged and worked out again."""
     for task in tasks:
         path = store.cells / f"{task.key}.json"
         try:

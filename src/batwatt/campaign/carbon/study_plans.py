@@ -1,4 +1,4 @@
-"""One made job under every planner and at every arrival: what each says that it emits, and what it truly emits.
+"""One synthetic job under every planner and at every arrival: what each says that it emits, and what it truly emits.
 
 The twin of a job has its length and energy at constant power, without a start-up: all that GAIA and Let's Wait Awhile
 know of it. What is planned for the twin is carried out on the job.
@@ -97,7 +97,7 @@ def _late_s(execution: Execution, deadline_s: float) -> float:
 
 
 def _without_phases(model: PhaseModel) -> PhaseModel:
-    """The same start-up, and the work at its mean power."""
+    """The model with its start-up, and the work at its mean power."""
     return PhaseModel(model.startup, (Phase("mean", model.work_s, model.work_steps.energy_j / model.work_s),))
 
 
@@ -110,7 +110,7 @@ def columns_of(permutation: Permutation, figures: Mapping[str, Sequence[Any]]) -
     """The columns of a table with these figures: who they are of, then what they are."""
     count = len(figures["arrival_s"])
     model = permutation.model
-    told = {
+    columns = {
         "study": permutation.study,
         "pattern": permutation.pattern,
         "length_h": permutation.length_h,
@@ -121,5 +121,5 @@ def columns_of(permutation: Permutation, figures: Mapping[str, Sequence[Any]]) -
         "length_s": model.length_s,
         "energy_j": model.energy_j,
     }
-    yield from ((name, [value] * count) for name, value in told.items())
+    yield from ((name, [value] * count) for name, value in columns.items())
     yield from figures.items()

@@ -1,4 +1,4 @@
-"""What a study of shifted jobs declares: all permutations of made jobs in phases, when they arrive, and a signal."""
+"""What a study of shifted jobs declares: permutations of synthetic jobs in phases, when they arrive, and a signal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from batwatt.campaign.spec import NAME, checked_name
+from batwatt.campaign.spec import NAME, CampaignName
 from batwatt.campaign.yaml_model import Declared, wrong
 from batwatt.errors import InputError
 from batwatt.model.phases import Array, Phase, PhaseModel
@@ -82,7 +82,7 @@ class Pattern(Declared):
 
 @dataclass(frozen=True)
 class Permutation:
-    """One made job, and its room: `work_s` of a pattern, a start-up (0 s at 0 W: none), and how long it may wait, s."""
+    """A synthetic job and its room: the work of a pattern, a start-up (0 s at 0 W: none), how long it may wait, s."""
 
     study: str
     pattern: str
@@ -150,15 +150,10 @@ class PlanStudy(Declared):
 class CarbonStudies(Declared):
     """Studies under one signal; `arrivals` of those that do not say their own."""
 
-    name: str
+    name: CampaignName
     signal: SignalPart
     arrivals: Arrivals
     studies: dict[str, PlanStudy] = Field(min_length=1)
-
-    @field_validator("name")
-    @classmethod
-    def _name(cls, name: str) -> str:
-        return checked_name(name)
 
     def arrivals_of(self, study: str) -> Arrivals:
         """When the jobs of a study arrive."""

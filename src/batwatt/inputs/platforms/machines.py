@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
 
+from batwatt.checks import checked_number, checked_whole, finite
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import (
     MIN_SWITCH_S,
@@ -20,7 +21,7 @@ from batwatt.inputs.platforms.platform_gen import (
 )
 from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
 from batwatt.model.platform import MACHINE, Host, Platform, PState, Sleep
-from batwatt.units import REFERENCE_SPEED, finite, speed_flops
+from batwatt.units import REFERENCE_SPEED, speed_flops
 
 _WHERE = "machines"
 STANDSTILL = 1e-6
@@ -56,21 +57,12 @@ class MachineSpec:
 
     def __post_init__(self) -> None:
         for name in ("machines", "cores"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not value >= 1:
-                raise InputError(_WHERE, f"{name} must be a whole number >= 1, got {value!r}", "give 1 or more")
+            checked_whole(_WHERE, name, getattr(self, name), 1, hint="give 1 or more")
         if not self.machines * self.cores <= MAX_HOSTS:
             problem = f"machines x cores must be <= {MAX_HOSTS}, got {self.machines!r} x {self.cores!r}"
             raise InputError(_WHERE, problem, "each core is a host: give fewer")
         for name, low, high in (("core_w", 0.0, 1e9), ("off_s", MIN_SWITCH_S, 1e9), ("on_s", MIN_SWITCH_S, 1e9)):
-            value = getattr(self, name)
-            try:
-                good = low <= finite(value) <= high
-            except ValueError:
-                good = False
-            if not good:
-                problem = f"{name} must be a number in [{low:g}, {high:g}], got {value!r}"
-                raise InputError(_WHERE, problem, "correct it")
+            checked_number(_WHERE, name, getattr(self, name), low, high, what="a number")
         try:
             speed_text(self.core_flops)
         except ValueError as error:

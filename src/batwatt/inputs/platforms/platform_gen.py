@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from xml.sax.saxutils import quoteattr
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from batwatt.checks import shown, validated
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.units import speed_flops
@@ -120,12 +122,10 @@ def read_server_types(path: Path | str) -> list[ServerType]:
         raise InputError(path, "has no [[server]]", _HINT)
     types: list[ServerType] = []
     for number, table in enumerate(tables, start=1):
-        try:
-            types.append(ServerType.model_validate(table))
-        except ValidationError as error:
-            raise InputError(_place(path, number, table), _first(error), _HINT) from None
+        place = _place(path, number, table)
+        types.append(validated(ServerType, table, partial(_error_of, place)))
         if types[-1].name in [other.name for other in types[:-1]]:
-            raise InputError(_place(path, number, table), "a second server of this name", "choose another name")
+            raise InputError(place, "a second server of this name", "choose another name")
     return types
 
 
@@ -230,11 +230,10 @@ def _place(path: Path | str, number: int, table: object) -> str:
     return f"{path}: server {name!r}" if isinstance(name, str) else f"{path}: server number {number}"
 
 
-def _first(error: ValidationError) -> str:
-    """The first complaint of pydantic as one phrase: key, message, value."""
-    first = error.errors(include_url=False)[0]
-    key = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    value = first["input"]
-    shown = f", got {value!r}"[:80] if isinstance(value, (str, int, float, bool)) else ""
-    return f"{key}: {message}{shown}" if key else message
+def _error_of(place: str, error: Mapping[str, Any]) -> InputError:
+    """What pydantic says of a table: key, message, value."""
+    key = ".".join(str(part) for part in error["loc"])
+    message = error["msg"].removeprefix("Value error, ")
+    value = error["input"]
+    got = f", got {shown(value)}" if isinstance(value, (str, int, float, bool)) else ""
+    return InputError(place, f"{key}: {message}{got}" if key else message, _HINT)

@@ -14,10 +14,11 @@ from xml.etree.ElementTree import ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import XMLParser
 
+from batwatt.checks import finite, shown
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.batsim_json import read_bytes
 from batwatt.model.platform import Host, Platform, PState, Sleep
-from batwatt.units import finite, speed_flops
+from batwatt.units import speed_flops
 
 MAX_HOSTS = 1_000_000
 """More hosts than this in one file are taken for a typing error in a radical."""
@@ -226,7 +227,7 @@ class _Builder:
             low, dash, high = (part.strip() for part in piece.partition("-"))
             high = high if dash else low
             if not (_is_index(low) and _is_index(high) and int(low) <= int(high)):
-                problem = f"radical {text[:60]!r} is not a list of numbers and intervals"
+                problem = f"radical {shown(text)} is not a list of numbers and intervals"
                 raise InputError(self._place(frame), problem, "write it as in '0-9,12,15-20'")
             if int(high) - int(low) >= MAX_HOSTS:
                 raise InputError(self._place(frame), f"more than {MAX_HOSTS} hosts", "is the radical mistyped?")
@@ -313,7 +314,7 @@ def _power(entry: str, place: str) -> tuple[float, float, float]:
     except ValueError as error:
         raise InputError(place, f"wattage_per_state: {error}", _WATTS_HINT) from None
     if len(values) not in (2, 3) or not all(value >= 0.0 for value in values):
-        problem = f"wattage_per_state: {entry.strip()[:60]!r} is not two or three powers >= 0 W"
+        problem = f"wattage_per_state: {shown(entry.strip())} is not two or three powers >= 0 W"
         raise InputError(place, problem, _WATTS_HINT)
     return values[0], values[-2], values[-1]
 
@@ -326,7 +327,7 @@ def _sleeps(text: str | None, count: int, place: str) -> tuple[Sleep, ...]:
     for triplet in text.split(","):
         pieces = triplet.split(":")
         if len(pieces) != 3:
-            raise InputError(place, f"{triplet.strip()[:60]!r} has not three parts", _SLEEP_HINT)
+            raise InputError(place, f"{shown(triplet.strip())} has not three parts", _SLEEP_HINT)
         sleeps.append(Sleep(*(_index(piece, place) for piece in pieces)))
     asleep = {sleep.sleep for sleep in sleeps}
     virtual = {index for sleep in sleeps for index in (sleep.switch_off, sleep.switch_on)}
@@ -347,5 +348,5 @@ def _is_index(text: str) -> bool:
 def _index(text: str, place: str) -> int:
     text = text.strip()
     if not _is_index(text):
-        raise InputError(place, f"{text[:60]!r} is not a number 0, 1, 2, ...", "correct it")
+        raise InputError(place, f"{shown(text)} is not a number 0, 1, 2, ...", "correct it")
     return int(text)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from batwatt.checks import finite, number_in_file
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.series.series_csv import TIME, read_series
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import Series
-from batwatt.units import finite
 
 COLUMN = "machines"
 """Name of the column, and of the series."""
@@ -20,7 +20,7 @@ _HINT = f"begin with the number of machines at 0 s, then 'time count' lines; or 
 def read_capacity(path: Path | str, slots: int | None) -> Series:
     """The machines alive over time, whole numbers in [0, `slots`] (None: no upper bound), from one of two formats.
 
-    The first line tells them apart: CSV with the header `time_s,machines`; or the riskaware paper's text, whose first
+    The first line says which: CSV with the header `time_s,machines`; or the riskaware paper's text, whose first
     line is the count at 0 s and each other line `time count`. Times in s, strictly increasing. Raises InputError.
     """
     lines = [(number, line.split()) for number, line in enumerate(read_text(path).split("\n"), start=1)]
@@ -54,12 +54,14 @@ def _read_text_format(lines: list[tuple[int, list[str]]], path: Path | str) -> S
     number, words = lines[0]
     if len(words) != 1:
         raise InputError(f"{path}: line {number}", f"has {len(words)} fields, the first line has 1", _HINT)
-    times, values = [0.0], [_number(words[0], COLUMN, f"{path}: line {number}")]
+    times, values = [0.0], [number_in_file(f"{path}: line {number}", COLUMN, words[0], _HINT)]
     for number, words in lines[1:]:
         place = f"{path}: line {number}"
         if len(words) != 2:
             raise InputError(place, f"has {len(words)} fields, 'time count' has 2", _HINT)
-        time_s, value = _number(words[0], "time", place), _number(words[1], COLUMN, place)
+        time_s, value = (
+            number_in_file(place, name, word, _HINT) for name, word in zip(("time", COLUMN), words, strict=True)
+        )
         if not time_s > times[-1]:
             problem = f"times must increase, got {time_s:g} s after {times[-1]:g} s"
             raise InputError(place, problem, "sort the lines by time; the first line holds at 0 s")
@@ -74,9 +76,3 @@ def _is_number(word: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _number(word: str, name: str, place: str) -> float:
-    if "_" in word or not _is_number(word):
-        raise InputError(place, f"{name} {word[:60]!r} is not a finite number", _HINT)
-    return finite(word)

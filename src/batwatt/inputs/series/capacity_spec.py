@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from batwatt.checks import checked_number, number_in_file, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded, bought_capacity, stranded_capacity
 from batwatt.inputs.series.signal_csv import SignalFile, Wanted, read_signal
-from batwatt.inputs.series.variation import FRACTION, HOUR_S, Structure, Variation, checked_number, vary
+from batwatt.inputs.series.variation import FRACTION, Structure, Variation, vary
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
-from batwatt.units import finite
+from batwatt.units import HOUR_S
 
 _WHERE = "capacity"
 _ROUNDING = 1e-9
@@ -27,21 +29,37 @@ _NEXT_KEY = re.compile(r",(?=\s*[A-Za-z_]+=)")
 _Made = TypeVar("_Made")
 
 
-class Source(Protocol):
+class Source(ABC):
     """Where a capacity comes from."""
 
+    @abstractmethod
     def fractions(self, end_s: float, full: int) -> Signal:
         """The capacity as fractions of `full` machines, over [0, `end_s`[ or over what the source has."""
 
     def signal(self) -> Signal | None:
         """What is paid or emitted; None if nothing is known of that."""
+        return None
 
+    @property
     def files(self) -> tuple[Path, ...]:
         """The files that are read."""
+        return ()
 
 
 @dataclass(frozen=True)
-class Varied:
+class _OfFile(Source):
+    """A source that reads a file."""
+
+    file: SignalFile
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file."""
+        return (self.file.path,)
+
+
+@dataclass(frozen=True)
+class Varied(Source):
     """A capacity that varies by chance, over [0, `end_s`[ (None: as long as asked for)."""
 
     variation: Variation
@@ -57,20 +75,11 @@ class Varied:
         series = vary(self.variation, end_s)
         return Signal(series, max(end_s, series.times_s[-1] + self.variation.period_s))
 
-    def signal(self) -> Signal | None:
-        """Nothing is known."""
-        return None
-
-    def files(self) -> tuple[Path, ...]:
-        """No file."""
-        return ()
-
 
 @dataclass(frozen=True)
-class UnderBudget:
+class UnderBudget(_OfFile):
     """A capacity that a signal makes: a constant budget of carbon or money, or stranded power."""
 
-    file: SignalFile
     rule: EnergyBudget | Stranded
 
     def fractions(self, end_s: float, full: int) -> Signal:
@@ -84,16 +93,10 @@ class UnderBudget:
         """The signal of the file."""
         return read_signal(self.file)
 
-    def files(self) -> tuple[Path, ...]:
-        """The file of the signal."""
-        return (self.file.path,)
-
 
 @dataclass(frozen=True)
-class Traced:
+class Traced(_OfFile):
     """A capacity that a file holds: machines in a column `machines`, or fractions in any other."""
-
-    file: SignalFile
 
     def fractions(self, end_s: float, full: int) -> Signal:
         """The column, as fractions."""
@@ -105,14 +108,6 @@ class Traced:
             return found
         values = tuple(value / full for value in found.series.values)
         return replace(found, series=replace(found.series, values=values, name=FRACTION))
-
-    def signal(self) -> Signal | None:
-        """Nothing is known."""
-        return None
-
-    def files(self) -> tuple[Path, ...]:
-        """The file."""
-        return (self.file.path,)
 
 
 @dataclass(frozen=True)
@@ -165,7 +160,7 @@ class CapacitySpec:
 
     def files(self) -> tuple[Path, ...]:
         """The files that this capacity depends on."""
-        return self.source.files()
+        return self.source.files
 
     def _lasting(self, signal: Signal, end_s: float) -> Signal:
         return signal.repeated(end_s) if self.repeat else signal
@@ -246,10 +241,7 @@ def _is_pair(part: str) -> bool:
 
 
 def _number(words: _Words, key: str) -> float:
-    try:
-        return finite(words.given[key])
-    except ValueError:
-        raise InputError(words.where, f"{key} {words.given[key]!r} is not a finite number", "correct it") from None
+    return number_in_file(words.where, key, words.given[key], "correct it")
 
 
 def _hours(words: _Words, key: str) -> float:
@@ -316,7 +308,7 @@ def _spec(words: _Words, source: Source) -> CapacitySpec:
 def _varied(words: _Words, keys: _Known) -> CapacitySpec:
     words.expect({**keys, **_END, **_WHOLE})
     if words.file is not None:
-        raise InputError(words.where, f"{str(words.file)[:60]!r} is no key=value", f"keys are {', '.join(keys)}")
+        raise InputError(words.where, f"{shown(str(words.file))} is no key=value", f"keys are {', '.join(keys)}")
     variation = words.build(partial(Variation, cast(Structure, words.kind)), keys)
     return _spec(words, words.build(partial(Varied, variation), _END))
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from batwatt.checks import checked_number, checked_whole, number
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
 from batwatt.inputs.series.capacity import COLUMN
-from batwatt.inputs.workloads.batsim_json import shown
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.series import MAX_ROWS, Series
-from batwatt.units import number
 
 THREE_WEEKS_S = 1_814_400.0
 """T_end of the paper: a week to warm up and a window of two."""
@@ -36,23 +35,13 @@ class Walk:
 
     def __post_init__(self) -> None:
         for name, low in (("mean", 1), ("range", 0), ("step", 1)):
-            value = getattr(self, name)
-            if name == "step" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= MAX_HOSTS:
-                problem = f"{name} must be a whole number >= {low}, got {shown(value)}"
-                raise InputError(_WHERE, problem, "correct it")
+            if name != "step" or self.step is not None:
+                checked_whole(_WHERE, name, getattr(self, name), low, MAX_HOSTS, bounds=f">= {low}")
         if not self.mean - self.range >= 0:
             problem = f"range must be <= mean, got range {self.range!r} and mean {self.mean!r}"
             raise InputError(_WHERE, problem, "a number of machines is not negative")
         for name in ("period_s", "end_s"):
-            value = getattr(self, name)
-            try:
-                good = number(value) > 0.0
-            except ValueError:
-                good = False
-            if not good:
-                raise InputError(_WHERE, f"{name} must be a finite number > 0 s, got {shown(value)}", "correct it")
+            checked_number(_WHERE, name, getattr(self, name), 0.0, unit="s", ends="][", read=number)
         if not self.end_s / self.period_s <= MAX_ROWS:
             problem = f"end_s / period_s must be <= {MAX_ROWS}, got {self.end_s!r} / {self.period_s!r}"
             raise InputError(_WHERE, problem, "take a longer period")

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.inputs.series.energy_budget import held
-from batwatt.inputs.series.variation import HOUR_S
 from batwatt.model.signal import Signal
+from batwatt.units import HOUR_S
 
 Found = Literal["constant", "on-off", "walk", "uniform"]
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from batwatt.checks import checked_number
 from batwatt.errors import InputError
-from batwatt.inputs.series.variation import FRACTION, HIGHEST, HOUR_S, checked_number
+from batwatt.inputs.series.variation import FRACTION, HIGHEST
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
+from batwatt.units import HOUR_S
 
 _WHERE = "capacity"
 
@@ -104,12 +106,6 @@ class Bill:
     def gained(self) -> float | None:
         """Share by which the mean capacity is larger than the fixed one."""
         return self.mean / self.mean_fixed - 1.0 if self.mean_fixed > 0.0 else None
-
-
-def bought(fractions: Series, signal: Signal) -> float:
-    """Sum over time of fraction x signal x hours, over [0, signal.end_s[: of a capacity, or of what is used of one."""
-    hours, shares, prices = _together(fractions, signal)
-    return float(np.sum(hours * shares * prices))
 
 
 def bill(fractions: Series, signal: Signal, fixed: float = 0.7) -> Bill:

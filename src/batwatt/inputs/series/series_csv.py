@@ -6,10 +6,10 @@ import csv
 import io
 from pathlib import Path
 
+from batwatt.checks import number_in_file
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import LARGEST, Series
-from batwatt.units import finite
 
 MORE_FIELDS = "name all columns, and write 395.7 where it is a decimal comma"
 """What to do about a line of more fields than there are columns."""
@@ -95,13 +95,7 @@ def _position(header: list[str], name: str, place: str, hint: str) -> int:
 def _cell(row: list[str], index: int, name: str, place: str) -> float:
     if index >= len(row):
         raise InputError(place, f"no value in column {name!r}", "complete the row")
-    text = row[index].strip()
-    try:
-        if "_" in text:
-            raise ValueError(f"{text!r} is not a number")
-        value = finite(text)
-    except ValueError:
-        raise InputError(place, f"{name} {text[:60]!r} is not a finite number", "correct the value") from None
+    value = number_in_file(place, name, row[index].strip(), "correct the value")
     if not abs(value) <= LARGEST:
         raise InputError(place, f"{name} {value:g} is larger than {LARGEST:g}", "correct the value")
     return value

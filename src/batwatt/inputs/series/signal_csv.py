@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from batwatt.checks import checked_choice, checked_number
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.series_csv import MORE_FIELDS, TIME, row_too_long
 from batwatt.inputs.series.signal_gaps import Gaps, Rows, filled
-from batwatt.inputs.series.variation import FRACTION, checked_choice, checked_number
+from batwatt.inputs.series.variation import FRACTION
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
@@ -33,7 +34,7 @@ LONGEST_DAYS = 36_525.0
 SINCE_1970_S = 1e9
 """Times in s that begin above this are taken for those since 1970, not since a simulation began."""
 MAX_GAP_S = 6 * 3600.0
-"""Gaps up to this are bridged by a straight line unless told otherwise."""
+"""Gaps up to this are bridged by a straight line by default."""
 
 Kind = Literal["lifecycle", "direct"]
 Wanted = Literal["carbon", "price"]
@@ -170,10 +171,10 @@ def table_of(path: Path) -> pd.DataFrame:
     header = next((line for line in text.splitlines() if line.strip()), "")
     separator = next((sign for sign in ",;\t" if sign in header), r"\s+")
     try:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always", pd.errors.ParserWarning)
             frame = pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, index_col=False)
-        if told:
+        if warned:
             # pandas drops what is beyond the header
             _no_more_fields(text, separator, path)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
@@ -282,7 +283,7 @@ def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.fl
 
 
 def _stamps(texts: pd.Series[str], file: SignalFile) -> tuple[pd.Series[pd.Timestamp], bool]:
-    """The dates, and whether they tell their offset from UTC. Raises InputError naming the row."""
+    """The dates, and whether they have an offset from UTC. Raises InputError naming the row."""
     offsets = texts.str.contains(r"(?:Z|UTC|[+-]\d\d:?\d\d)$", regex=True, case=False)
     if offsets.any() and not offsets.all():
         row = int(texts.index[int(np.flatnonzero(~offsets)[0])]) + 1

@@ -9,15 +9,14 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.workloads.batsim_json import shown
+from batwatt.checks import checked_choice, checked_number
+from batwatt.errors import InputError
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.series import MAX_ROWS, Series
-from batwatt.units import finite
+from batwatt.units import HOUR_S
 
 FRACTION = "fraction"
 """Name of a column, and of a series, of fractions of the largest capacity."""
-HOUR_S = 3600.0
 HIGHEST = 10.0
 """Fractions above this are taken for a typing error."""
 
@@ -27,27 +26,6 @@ Move = Literal["uniform", "fixed"]
 
 _WHERE = "capacity"
 _Floats = npt.NDArray[np.float64]
-
-
-def checked_number(
-    where: object, name: str, value: object, low: float, high: float = math.inf, unit: str = ""
-) -> float:
-    """The finite number that `value` is, if it is in [low, high]; InputError with the bounds if not."""
-    try:
-        number = finite(value)
-    except ValueError:
-        number = math.nan
-    if not low <= number <= high:
-        bound = f">= {low:g}" if high == math.inf else f"in [{low:g}, {high:g}]"
-        problem = f"{name} must be a finite number {bound}{unit and ' '}{unit}, got {shown(value)}"
-        raise InputError(where, problem, "correct it")
-    return number
-
-
-def checked_choice(where: object, kind: str, value: object, known: tuple[str, ...]) -> None:
-    """UnknownNameError unless `value` is one of `known`."""
-    if value not in known:
-        raise UnknownNameError(where, kind, value, known, "Correct it.")
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ buckets: ">24" cores and ">64" GB are read as the next power of two, 32 and 128.
 
 A VM is a job from its creation to its deletion. Times are multiples of 5 min: one created and deleted at the same time
 ran for less, and counts as 5 min. One that was there when the trace began, created at 0, or when it ended, deleted at
-2,591,700 s or later, ran for longer than the trace tells: it is kept with what is seen of it, or dropped. Its `use` is
-the 95th percentile of its maxima (section 5.1.4 of the varcap dissertation), at least 0.1 %.
+2,591,700 s or later, ran for longer than the trace shows: it is kept with the part that it shows, or dropped. Its
+`use` is the 95th percentile of its maxima (section 5.1.4 of the varcap dissertation), at least 0.1 %.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from batwatt.checks import shown
 from batwatt.errors import InputError
 from batwatt.inputs.traces.chunked_csv import Censored, Type, chunks, cut_note
 
@@ -85,7 +86,7 @@ def _sizes(texts: pd.Series, path: Path | str, line: int) -> pd.Series:
     bad = numbers.isna()
     if bad.any():
         row = int(np.argmax(bad.to_numpy()))
-        problem = f"{texts.name} must be a number > 0 or a bucket such as >24, got {str(texts.iloc[row])[:60]!r}"
+        problem = f"{texts.name} must be a number > 0 or a bucket such as >24, got {shown(str(texts.iloc[row]))}"
         raise InputError(f"{path} line {line + row}", problem, "correct the line")
     return numbers
 

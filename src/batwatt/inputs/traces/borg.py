@@ -3,7 +3,7 @@
 An instance of a job runs from a SCHEDULE to the EVICT, FAIL, FINISH, KILL or LOST that follows for the same
 collection_id and instance_index; every such run is a job, released when it was submitted (SUBMIT), else when it
 started. Reservations (instances of alloc sets) are none. Times are in us and begin at 600 s, which becomes 0; a time of
-0 is "before the trace", 2^63 - 1 "after it". A run that began before or had not ended is kept with what the trace tells
+0 is "before the trace", 2^63 - 1 "after it". A run that began before or had not ended is kept with what the trace has
 of it, or dropped. Events must be in the order of their times, so that one pass will do (`ORDER BY time`).
 
 `resource_request.cpus` is normalised, 1 being the largest machine: cores are of `gcu_per_core`, by default 1/60,
@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from batwatt.checks import checked_number
 from batwatt.errors import InputError
 from batwatt.inputs.traces.chunked_csv import Censored, Type, chunks, cut_note
-from batwatt.units import finite
 
 GCU_PER_CORE = 1 / 60
 BEGIN_US = 600_000_000
@@ -84,12 +84,7 @@ def borg_jobs(
     1. Memory taken grows with the instances that wait or run and with the collections that are waited for, not with the
     events. `notes` counts what was done with how many. Raises InputError with the line.
     """
-    try:
-        good = 0.0 < finite(gcu_per_core) <= 1.0
-    except ValueError:
-        good = False
-    if not good:
-        raise InputError(events, f"gcu_per_core must be a number in ]0, 1], got {gcu_per_core!r}", "correct it")
+    checked_number(events, "gcu_per_core", gcu_per_core, 0.0, 1.0, ends="]]", what="a number")
     after = _collections(collections) if collections is not None else {}
     pairing = _Pairing(
         gcu_per_core, censored == "keep", notes, after, frozenset(n for ids in after.values() for n in ids)

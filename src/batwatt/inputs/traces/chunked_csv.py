@@ -10,12 +10,13 @@ from typing import IO, Any, Literal
 
 import pandas as pd
 
+from batwatt.checks import shown
 from batwatt.errors import InputError
 from batwatt.files import refuse_device
 
 Type = Literal["int", "float", "text"]
 Censored = Literal["keep", "drop"]
-"""What becomes of jobs of which a trace tells only a part."""
+"""What becomes of jobs of which a trace has only a part."""
 ROWS = 200_000
 """Rows of a part."""
 
@@ -80,7 +81,7 @@ def write_chunks(parts: Iterable[pd.DataFrame], out: IO[str]) -> int:
 
 
 def cut_note(kept: bool) -> str:
-    """What to tell of jobs that ran before a trace began or after it ended."""
+    """The note about jobs that ran before a trace began or after it ended."""
     return f"ran before the trace or after it, {'kept with what it tells' if kept else 'dropped'}"
 
 
@@ -123,7 +124,7 @@ def _checked(cell: object, kind: Type, where: str, name: str) -> None:
         what, hint = (
             ("a whole number", "correct the line: below 2^63") if kind == "int" else ("a number", "correct the line")
         )
-        raise InputError(where, f"{name} must be {what}, got {str(cell)[:60]!r}", hint)
+        raise InputError(where, f"{name} must be {what}, got {shown(str(cell))}", hint)
 
 
 def _json_chunks(

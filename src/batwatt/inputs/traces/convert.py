@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from batwatt.checks import checked_choice, checked_whole, number_named
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
 from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.traces.swf import swf_trace_jobs
 from batwatt.inputs.traces.trace import TraceJob, no_milliseconds
-from batwatt.units import finite
 
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
 
@@ -31,7 +31,7 @@ _MAX_HOSTS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Conversion:
-    """A converted trace: `workload` is Batsim's JSON data, the rest counts jobs so that a user can be told.
+    """A converted trace: `workload` is Batsim's JSON data, the rest are numbers of jobs for a report to the user.
 
     `skipped_run_time` and `skipped_cpus` were left out because their run time or width is unknown or not positive.
     `cut_off` are kept though their walltime ends them: the trace says that they ran as long as they asked for, or
@@ -129,7 +129,7 @@ def convert_file(
     nb_res: int | None = None,
     from_zero: bool = True,
 ) -> Conversion:
-    """A Batsim workload of a trace; its name tells the format unless given, `unit` is for CSV times.
+    """A Batsim workload of a trace; its name says the format unless given, `unit` is for CSV times.
 
     The other options are those of `to_batsim`. Raises InputError with the file and the line.
     """
@@ -194,15 +194,12 @@ class _Options:
         reference_flops: float | None,
         nb_res: int | None,
     ) -> _Options:
-        if kind not in ("delay", "flops"):
-            raise UnknownNameError(where, "kind of profile", kind, ("delay", "flops"), "Choose one of the two.")
+        checked_choice(where, "kind of profile", kind, ("delay", "flops"), "Choose one of the two.")
         for name, count in (("cores_per_server", cores_per_server), ("nb_res", 1 if nb_res is None else nb_res)):
-            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MAX_HOSTS:
-                problem = f"{name} must be a whole number in 1..{_MAX_HOSTS}, got {count!r}"
-                raise InputError(where, problem, "correct it")
+            checked_whole(where, name, count, 1, _MAX_HOSTS)
         flops = None
         if kind == "flops":
-            flops = _number(where, "reference_flops", reference_flops)
+            flops = number_named(where, "reference_flops", reference_flops, "give a finite number")
             if not flops > 0.0:
                 raise InputError(
                     where, f"reference_flops must be > 0, got {flops!r}", "give one core's speed, as 18.4e9"
@@ -211,7 +208,7 @@ class _Options:
             raise InputError(where, "reference_flops is for profiles of kind 'flops'", "say that kind or leave it out")
         factor = None
         if walltime_factor is not None:
-            factor = _number(where, "walltime_factor", walltime_factor)
+            factor = number_named(where, "walltime_factor", walltime_factor, "give a finite number")
             if kind == "delay" and not factor > 1.0:
                 problem = f"walltime_factor must be > 1 for delays, got {walltime_factor!r}"
                 raise InputError(where, problem, "a delay equal to its walltime times out in Batsim")
@@ -274,13 +271,6 @@ def _cut_off(row: dict[str, Any], job: TraceJob, options: _Options) -> bool:
         return False
     run_s = round(job.run_s, 6)
     return run_s >= walltime_s if options.reference_flops is None else run_s > walltime_s
-
-
-def _number(where: object, name: str, value: object) -> float:
-    try:
-        return finite(value)
-    except ValueError as error:
-        raise InputError(where, f"{name}: {error}", "give a finite number") from None
 
 
 def _plain(place: str, name: str, value: float) -> float:

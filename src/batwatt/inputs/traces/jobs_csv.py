@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pyarrow
 from pyarrow import csv as arrow_csv
 
+from batwatt.checks import SHOWN, number_named
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.dependencies import ids_of
 from batwatt.inputs.traces.trace import TraceJob, open_text
 from batwatt.inputs.traces.trace_table import Column, TraceTable
 from batwatt.model.workload import CHECKPOINT_S, DEPENDS, MEMORY, RECOVERY_S, USE
-from batwatt.units import finite
 
 TimeUnit = Literal["s", "h", "seconds", "hours"]
 SECONDS: dict[str, float] = {"s": 1.0, "h": 3600.0, "seconds": 1.0, "hours": 3600.0}
@@ -31,6 +31,7 @@ job; mean share of its cores that it uses; how long its checkpoints and its reco
 ids of jobs to complete first. Empty cells are unknown."""
 
 _MOST_CPUS = 2.0**53
+_NUMBER = "write a finite number"
 
 
 def read_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> list[TraceJob]:
@@ -41,9 +42,9 @@ def read_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> list[TraceJob]:
 def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
     """The jobs of a CSV file (`.gz` too), one at a time; ids are "1", "2", ... in the order of the lines.
 
-    Fields are separated by `,`, or by `|` if the header has one. Times in s are rounded to the microsecond, which is
-    all that Batsim tells a scheduler, as is what is in the columns NEEDS. Further columns become extra fields, as text.
-    Raises InputError with the line number.
+    Fields are separated by `,`, or by `|` if the header has one. Times in s are rounded to the microsecond, the
+    resolution at which Batsim reports times, as is what is in the columns NEEDS. Further columns become extra fields,
+    as text. Raises InputError with the line number.
     """
     factor = factor_of(unit, path)
     with open_text(path) as stream:
@@ -56,7 +57,9 @@ def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
             where = f"{path} line {rows.line_num + 1}"
             if len(row) != len(header):
                 raise InputError(where, f"has {len(row)} fields, the header {len(header)}", "correct the line")
-            arrival, length, cpus = (_number(row[i], where, name) for i, name in zip(places, COLUMNS, strict=True))
+            arrival, length, cpus = (
+                number_named(where, name, row[i], _NUMBER) for i, name in zip(places, COLUMNS, strict=True)
+            )
             if not cpus.is_integer():
                 raise InputError(where, f"cpus must be a whole number, got {row[places[2]]}", "correct the line")
             extra: dict[str, object] = {name: row[i] for i, name in others}
@@ -151,13 +154,6 @@ def _rows(rows: Iterator[list[str]], path: Path | str) -> Iterator[list[str]]:
             yield row
 
 
-def _number(text: str, where: str, name: str) -> float:
-    try:
-        return finite(text)
-    except ValueError as error:
-        raise InputError(where, f"{name}: {error}", "write a finite number") from None
-
-
 Test = Callable[[Column], npt.NDArray[np.bool_]]
 _NOT_NEGATIVE: tuple[Test, str] = (lambda values: (values >= 0.0) & np.isfinite(values), ">= 0")
 _ALLOWED: dict[str, tuple[Test, str]] = {
@@ -173,10 +169,12 @@ def _need(text: str, where: str, name: str) -> object:
         return ids_of(text) or None
     if not text.strip():
         return None
-    value = _number(text, where, name)
+    value = number_named(where, name, text, _NUMBER)
     allowed, bounds = _ALLOWED[name]
     if not allowed(np.array([value]))[0]:
-        raise InputError(where, f"{name} must be {bounds}, got {text.strip()[:60]}", "leave it empty if it is unknown")
+        raise InputError(
+            where, f"{name} must be {bounds}, got {text.strip()[:SHOWN]}", "leave it empty if it is unknown"
+        )
     if name == "estimate":
         return value if value > 0.0 else None
     return round(value, 6)

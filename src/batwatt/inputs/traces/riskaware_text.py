@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from batwatt.checks import SHOWN, number_in_file
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.traces.trace import TraceJob, open_text
-from batwatt.units import finite, microseconds
+from batwatt.units import microseconds
 
 _FIELDS = ("id", "release", "length", "cores")
 _HINT = f"write '{' '.join(_FIELDS)}' with blanks between, times in seconds"
@@ -17,8 +18,8 @@ _HINT = f"write '{' '.join(_FIELDS)}' with blanks between, times in seconds"
 def read_riskaware(path: Path | str) -> list[TraceJob]:
     """The jobs of a text file (`.gz` too), in its order, which need not be that of their release.
 
-    A line is `id release length cores [anything]`, release and length in s; they are rounded to the microsecond, which
-    is all that Batsim tells a scheduler. Empty lines are skipped. Raises InputError with the line number.
+    A line is `id release length cores [anything]`, release and length in s; they are rounded to the microsecond, the
+    resolution at which Batsim reports times. Empty lines are skipped. Raises InputError with the line number.
     """
     jobs: list[TraceJob] = []
     lines: dict[str, int] = {}
@@ -47,22 +48,13 @@ def _job(words: list[str], where: str) -> TraceJob:
     if len(words) < len(_FIELDS):
         raise InputError(where, f"has {len(words)} fields, a job has at least {len(_FIELDS)}", _HINT)
     release_s, length_s, cores = (
-        _number(word, name, where) for name, word in zip(_FIELDS[1:], words[1:4], strict=True)
+        number_in_file(where, name, word, _HINT) for name, word in zip(_FIELDS[1:], words[1:4], strict=True)
     )
     length_s = microseconds(length_s)
     if not release_s >= 0.0:
-        raise InputError(where, f"release must be >= 0 s, got {words[1][:60]}", "shift all times to begin at 0")
+        raise InputError(where, f"release must be >= 0 s, got {words[1][:SHOWN]}", "shift all times to begin at 0")
     if not length_s > 0.0:
-        raise InputError(where, f"length must be > 0 s, got {words[2][:60]}", "leave jobs without a length out")
+        raise InputError(where, f"length must be > 0 s, got {words[2][:SHOWN]}", "leave jobs without a length out")
     if not (cores >= 1.0 and cores.is_integer()):
-        raise InputError(where, f"cores must be a whole number >= 1, got {words[3][:60]}", "correct the line")
+        raise InputError(where, f"cores must be a whole number >= 1, got {words[3][:SHOWN]}", "correct the line")
     return TraceJob(id=words[0], submit_s=microseconds(release_s), run_s=length_s, cpus=int(cores))
-
-
-def _number(word: str, name: str, where: str) -> float:
-    try:
-        if "_" in word:
-            raise ValueError
-        return finite(word)
-    except ValueError:
-        raise InputError(where, f"{name} {word[:60]!r} is not a finite number", _HINT) from None

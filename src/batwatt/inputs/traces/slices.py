@@ -26,7 +26,7 @@ def slice_of(
 ) -> list[TraceJob]:
     """The jobs shorter than `shorter_s` with begin - length < release <= end, in their order, pruned to `core_s`.
 
-    Pruned, the sum of length x cores of all that stay is at most so many core seconds: the paper has 26 machines of 24
+    Pruned, the sum of length x cores of all that stay is at most `core_s` core seconds: the paper has 26 machines of 24
     cores busy all the time from begin to end. It does not say which jobs go; here they are drawn at random, each as
     likely as the others, until the rest fits. Raises InputError; `source` is named in it.
     """

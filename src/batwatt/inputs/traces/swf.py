@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from batwatt.checks import number_named
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob, open_text
 from batwatt.model.workload import MEMORY
-from batwatt.units import finite
 
 _KB_PER_GB = 2.0**20
 
@@ -41,43 +40,13 @@ class SwfJob(NamedTuple):
 _WHOLE = frozenset({"job_number", "allocated_processors", "requested_processors"})
 
 
-@dataclass(frozen=True)
-class SwfTrace:
-    """An SWF file: header comments `; Key: value` and jobs in the order of the file."""
-
-    header: Mapping[str, str]
-    jobs: tuple[SwfJob, ...]
-    source: str = "<memory>"
-
-    @property
-    def max_procs(self) -> int | None:
-        """Processors of the machine as the header says (`MaxProcs`), None if it does not."""
-        text = self.header.get("MaxProcs", "").split(maxsplit=1)
-        return int(text[0]) if text and text[0].isdecimal() else None
-
-
-def iter_swf(path: Path | str, header: dict[str, str] | None = None) -> Iterator[SwfJob]:
-    """The jobs of an SWF file (`.gz` too), one at a time; fills `header` with the comments met so far.
-
-    A header key met again gets the values joined by newlines. Raises InputError with the line number.
-    """
+def iter_swf(path: Path | str) -> Iterator[SwfJob]:
+    """The jobs of an SWF file (`.gz` too), one at a time, without its comments. Raises InputError with the line."""
     with open_text(path) as stream:
         for number, line in enumerate(stream, start=1):
             text = line.strip()
-            if text.startswith(";"):
-                key, colon, value = text.lstrip("; \t").partition(":")
-                if header is not None and colon:
-                    key, value = key.strip(), value.strip()
-                    header[key] = f"{header[key]}\n{value}" if key in header else value
-            elif text:
+            if text and not text.startswith(";"):
                 yield _job(text, f"{path} line {number}")
-
-
-def read_swf(path: Path | str) -> SwfTrace:
-    """All jobs and the header of an SWF file (`.gz` too). Raises InputError with the line number."""
-    header: dict[str, str] = {}
-    jobs = tuple(iter_swf(path, header))
-    return SwfTrace(header=header, jobs=jobs, source=str(path))
 
 
 def swf_trace_jobs(path: Path | str, *, fields: bool = True) -> Iterator[TraceJob]:
@@ -114,10 +83,7 @@ def _job(text: str, where: str) -> SwfJob:
 
 
 def _field(name: str, word: str, where: str) -> float:
-    try:
-        value = finite(word)
-    except ValueError as error:
-        raise InputError(where, f"{name}: {error}", "write a number, -1 for unknown") from None
+    value = number_named(where, name, word, "write a number, -1 for unknown")
     if value.is_integer():
         return int(value)
     if name in _WHOLE:

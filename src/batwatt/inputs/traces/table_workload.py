@@ -26,7 +26,7 @@ from batwatt.model.workload import (
 )
 
 MAX_S = 1e15
-"""Longest time in s whose microseconds a float still tells apart, roughly."""
+"""Longest time in s whose microseconds a float still resolves, roughly."""
 
 
 def table_workload(
@@ -49,14 +49,14 @@ def table_workload(
     names = [f"d{number_text(length_s)}" for length_s in lengths.tolist()]
     submits_s = np.maximum(table.submit_s, begin_s)
     depends = _depends(table, source)
-    told = {
+    known = {
         MEMORY: table.memory,
         ESTIMATE: table.requested_s,
         USE: table.use,
         CHECKPOINT_S: table.checkpoint_s,
         RECOVERY_S: table.recovery_s,
     }
-    needs = [(field, _plains(column)) for field, column in told.items() if column is not None]
+    needs = [(field, _plains(column)) for field, column in known.items() if column is not None]
     jobs = []
     columns = zip(
         table.numbers.tolist(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.traces.dependencies import within
@@ -23,7 +24,7 @@ from batwatt.model.workload import (
     USE,
     Workload,
 )
-from batwatt.units import finite, microseconds
+from batwatt.units import microseconds
 
 
 def window_workload(

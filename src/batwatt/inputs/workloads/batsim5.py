@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from batwatt.checks import shown
 from batwatt.errors import InputError
 
 NAMES = {
@@ -24,7 +25,7 @@ def refuse_batsim_5(raw_profiles: Mapping[str, Any], where: object) -> None:
         kind = raw.get("type") if isinstance(raw, dict) else None
         if isinstance(kind, str) and kind in NAMES:
             problem = (
-                f"is a workload of Batsim 5 (profile {name[:60]!r} is a {kind}), and batwatt reads those of Batsim 4"
+                f"is a workload of Batsim 5 (profile {shown(name)} is a {kind}), and batwatt reads those of Batsim 4"
             )
             renamed = ", ".join(f"{old} is {new}" for old, new in NAMES.items() if new)
             raise InputError(where, problem, f"write the types of Batsim 4: {renamed}")

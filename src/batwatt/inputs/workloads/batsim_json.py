@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from batwatt.checks import checked_whole, shown
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
 from batwatt.files import refuse_device
 from batwatt.inputs.workloads.batsim5 import refuse_batsim_5
-from batwatt.inputs.workloads.batsim_numbers import TOO_DEEP, batsim_float, batsim_number, wire_floats
+from batwatt.inputs.workloads.batsim_numbers import TOO_DEEP, batsim_float, batsim_number, json_number, wire_floats
 from batwatt.inputs.workloads.hash_order import kept_parts
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
 
@@ -360,26 +361,14 @@ def _required(raw: Mapping[str, Any], key: str, where: object) -> Any:
 
 def _number(value: Any, name: str, where: object) -> float:
     """A finite number >= 0."""
-    try:
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < math.inf:
-            return batsim_number(value)
-    except (OverflowError, ValueError):
-        pass
-    raise InputError(where, f"{name!r} must be a finite number >= 0, got {shown(value)}", "correct the value")
+    found = json_number(value)
+    if found is None:
+        raise InputError(where, f"{name!r} must be a finite number >= 0, got {shown(value)}", "correct the value")
+    return found
 
 
 def _integer(value: Any, name: str, where: object, low: int) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and low <= value <= MAX_INT:
-        return value
-    raise InputError(where, f"{name!r} must be an integer in {low}..{MAX_INT}, got {shown(value)}", "correct the value")
-
-
-def shown(value: Any) -> str:
-    """A value in a message, cut to a readable length."""
-    if isinstance(value, int) and value.bit_length() > 200:
-        return "an integer of more than 60 digits"
-    text = repr(value) if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__
-    return text if len(text) <= 60 else text[:57] + "..."
+    return checked_whole(where, repr(name), value, low, MAX_INT, what="an integer", hint="correct the value")
 
 
 def _no_constant(text: str) -> float:

@@ -12,7 +12,7 @@ TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 
 _NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?")
 _EXACT_CHARS = 16
-"""A decimal fraction of at most so many characters is read exactly by anybody."""
+"""Every reader reads a decimal fraction of at most this many characters exactly."""
 _LONGEST_EXACT = 2**53 - 1
 _UNSIGNED, _SIGNED = 2**64 - 1, 2**63
 _POWERS = [float(f"1e{exponent}") for exponent in range(309)]
@@ -78,6 +78,16 @@ def batsim_number(value: float) -> float:
     return batsim_float(str(value)) if type(value) is int and value > _UNSIGNED else float(value)
 
 
+def json_number(value: object) -> float | None:
+    """The double that Batsim takes a value of JSON to be; None unless it is a finite number >= 0."""
+    try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < math.inf:
+            return batsim_number(value)
+    except (OverflowError, ValueError):
+        pass
+    return None
+
+
 def wire_floats(obj: Any, depth: int = 0) -> Any:
     """A copy with every float rounded to 6 decimals, as Batsim's JSON has them; RecursionError beyond MAX_DEPTH.
 
@@ -86,7 +96,7 @@ def wire_floats(obj: Any, depth: int = 0) -> Any:
     if isinstance(obj, float):
         sent = round(obj, 6)
         if abs(obj - sent) > 4.8e-7 or 1e8 < abs(obj) < math.inf:
-            # near a tie it tells that Batsim has written and read it once more
+            # near a tie it matters that Batsim has written and read it once more
             sent = round(batsim_float(repr(obj)), 6)
         return sent
     if isinstance(obj, (dict, list, tuple)):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from batwatt.checks import shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.batsim_json import load_json, read_text
-from batwatt.inputs.workloads.batsim_numbers import batsim_float, batsim_number, wire_floats
+from batwatt.inputs.workloads.batsim_numbers import batsim_float, json_number, wire_floats
 from batwatt.model.hostset import from_text
 from batwatt.model.series import Series
 
@@ -49,7 +49,7 @@ def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = 
 
 
 def envelope_events(series: Series) -> Iterator[str]:
-    """Lines of an events file that tell an envelope in W to a scheduler, as events unknown to Batsim.
+    """Lines of an events file that report an envelope in W to a scheduler, as events unknown to Batsim.
 
     The first is at 0 with the value that holds there, also if the envelope begins before or after.
     """
@@ -63,10 +63,13 @@ def envelope_events(series: Series) -> Iterator[str]:
 def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) -> ExternalEvent:
     if not isinstance(raw, dict):
         raise InputError(place, "an event must be a JSON object", _EXAMPLE)
-    time_s = _time(raw.get("timestamp"), place)
+    time_s = json_number(raw.get("timestamp"))
+    if time_s is None:
+        problem = f"'timestamp' must be a number of seconds >= 0, got {shown(raw.get('timestamp'))}"
+        raise InputError(place, problem, _EXAMPLE)
     kind = raw.get("type")
     if not (isinstance(kind, str) and kind):
-        raise InputError(place, f"'type' must be a text, got {str(kind)[:60]!r}", _EXAMPLE)
+        raise InputError(place, f"'type' must be a text, got {shown(str(kind))}", _EXAMPLE)
     try:
         sent = wire_floats(raw)
     except RecursionError as error:
@@ -80,19 +83,9 @@ def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) ->
     return ExternalEvent(time_s, "generic", None, sent)
 
 
-def _time(value: Any, place: str) -> float:
-    try:
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < math.inf:
-            return batsim_number(value)
-    except (OverflowError, ValueError):
-        pass
-    text = repr(value)
-    raise InputError(place, f"'timestamp' must be a number of seconds >= 0, got {text[:60]}", _EXAMPLE)
-
-
 def _resources(value: Any, place: str, nb_hosts: int | None) -> int:
     if not isinstance(value, str):
-        raise InputError(place, f"'resources' must be a text such as '0-1 3', got {repr(value)[:60]}", _EXAMPLE)
+        raise InputError(place, f"'resources' must be a text such as '0-1 3', got {shown(value)}", _EXAMPLE)
     try:
         mask = from_text(value)
     except ValueError as error:

@@ -50,10 +50,6 @@ class FittedDistribution:
         """Standard deviation, in the unit of the values."""
         return _sd(self.values, self.weights)
 
-    def share_above(self, bound: float) -> float:
-        """Share of the sum of all draws that is due to draws above a bound."""
-        return _share_above(self.values, self.weights, bound)
-
     def chance_below(self, bound: float) -> float:
         """Probability of a value of at most `bound`."""
         return float(self.weights[self.values <= bound].sum())

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from batwatt.checks import checked_whole, number, number_named
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
-from batwatt.inputs.workloads.batsim_json import shown
 from batwatt.inputs.workloads.seeds import rng_of
-from batwatt.units import REFERENCE_SPEED, number, speed_flops
+from batwatt.units import REFERENCE_SPEED, speed_flops
 
 _WHERE = "google-like workload"
 _NORMAL = NormalDist()
@@ -50,10 +50,7 @@ class GoogleLike:
 
     def __post_init__(self) -> None:
         for name in ("jobs_per_hour", "hours", "max_servers", "nb_res"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not value >= 1:
-                problem = f"{name} must be a whole number >= 1, got {shown(value)}"
-                raise InputError(_WHERE, problem, "give 1 or more")
+            checked_whole(_WHERE, name, getattr(self, name), 1, hint="give 1 or more")
         for name in ("mean_runtime_s", "sigma", "min_runtime_s", "max_runtime_s", "reference_flops"):
             value = _number(name, getattr(self, name))
             if not value > 0.0:
@@ -186,10 +183,7 @@ def _json(value: object) -> str:
 
 
 def _number(name: str, value: object) -> float:
-    try:
-        return number(value)
-    except ValueError as error:
-        raise InputError(_WHERE, f"{name}: {error}", "give a finite number") from None
+    return number_named(_WHERE, name, value, "give a finite number", number)
 
 
 def _arrivals_s(params: GoogleLike, rng: np.random.Generator) -> list[float]:

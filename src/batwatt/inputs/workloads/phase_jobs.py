@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from batwatt.checks import shown, validated
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.jobs_csv import TimeUnit, read_jobs_csv
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.workloads.batsim_json import load_json, once, read_text, shown
+from batwatt.inputs.workloads.batsim_json import load_json, once, read_text
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
 
 MOST_S = 1e9
@@ -24,7 +25,7 @@ MOST_W = 1e9
 MOST_PHASES = 100_000
 """More phases than this in one job are refused."""
 LENGTH_SHARE = 0.005
-"""A job whose phases last this share longer or shorter than its length is told of."""
+"""A job whose phases last this share longer or shorter than its length is reported."""
 HINT = "see docs/formats.md"
 TYPE, ARGS = "name", "args"
 """The columns of a trace that name the type of a job's model, and give what that needs."""
@@ -95,7 +96,7 @@ class _Ml(_Row):
     epochs: Annotated[int, Field(ge=1, le=MOST_PHASES // 3, description=f"a whole number from 1 to {MOST_PHASES // 3}")]
 
     def model(self) -> PhaseModel:
-        """A start-up, then so many times training, evaluation and a checkpoint (Listing 5.6 of the carbon thesis)."""
+        """A start-up, then `epochs` times training, evaluation and a checkpoint (Listing 5.6 of the carbon thesis)."""
         startup = (Phase("start", self.start_duration, self.start_power),) if self.start_duration > 0.0 else ()
         epoch = (
             Phase("training", self.training_duration, self.training_power),
@@ -143,8 +144,8 @@ def read_phase_jobs(path: Path | str, unit: TimeUnit = "s", watts: float = 1.0) 
         _log.warning("%s: %d jobs without a length or cpus left out", path, left_out)
     if differing:
         name, ours, theirs = differing[0]
-        told = "%s: the phases of %d jobs do not last as long as their length; phases rule (job %s: %g s, not %g s)"
-        _log.warning(told, path, len(differing), name, ours, theirs)
+        text = "%s: the phases of %d jobs do not last as long as their length; phases rule (job %s: %g s, not %g s)"
+        _log.warning(text, path, len(differing), name, ours, theirs)
     return jobs
 
 
@@ -275,7 +276,7 @@ def _repeated(phases: Sequence[Phase], length_s: float) -> Iterator[Phase]:
 
 
 def _mocked_periodic(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
-    """The same at its mean power, the start-up too, which stays."""
+    """`_periodic` at its mean power; the start-up stays, at that power, too."""
     model = _periodic(args, where, length_s, watts)
     startup = (Phase("startup", model.startup_s, model.mean_w),) if model.startup else ()
     return PhaseModel(startup, (Phase("work", model.work_s, model.mean_w),))
@@ -305,16 +306,10 @@ def _checked(model: type[_File], data: Any, where: object) -> _File:
     if not isinstance(data, dict):
         keys = ", ".join(model.model_fields)
         raise InputError(where, f"must be an object with {keys}, got {shown(data)}", HINT)
-    try:
-        return model.model_validate(data)
-    except ValidationError as errors:
-        # a misspelt key is missing, too: say the spelling
-        found = errors.errors(include_url=False)
-        first = next((error for error in found if error["type"] == "extra_forbidden"), found[0])
-        raise _told(where, model, dict(first)) from None
+    return validated(model, data, lambda error: _told(where, model, error))
 
 
-def _told(where: object, model: type[_Row], error: dict[str, Any]) -> InputError:
+def _told(where: object, model: type[_Row], error: Mapping[str, Any]) -> InputError:
     """pydantic's error, with the number of the phase and what the key must be."""
     key, *rest = error["loc"]
     fields, place = model.model_fields, where

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_gen import State, number_text, speed_text
@@ -22,7 +23,6 @@ from batwatt.inputs.workloads.batsim_json import parse_job
 from batwatt.inputs.workloads.phase_jobs import model_of
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob
 from batwatt.model.platform import MACHINE
-from batwatt.units import finite
 
 MAX_UNITS = 64
 """Most hosts of a machine."""
@@ -55,7 +55,7 @@ class PhaseMachines(MachineSpec):
         return ((speed_text(self.core_flops), 0.0, self.core_w),)
 
     def hosts(self, cpus: int) -> int:
-        """How many hosts a job on so many cpus takes."""
+        """How many hosts a job on `cpus` cpus takes."""
         return cpus * self.cores
 
     def loads(self, power_w: float) -> tuple[float, ...]:
@@ -195,12 +195,12 @@ class _PhaseProfiles:
 
 
 def _phase(phase: Phase) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": phase.name,
         "duration": _exact(phase.duration_s),
         "power": _exact(phase.power_w),
     }
-    return told | {"is_checkpoint": True} if phase.is_checkpoint else told
+    return fields | {"is_checkpoint": True} if phase.is_checkpoint else fields
 
 
 def _exact(value: float) -> float | str:
@@ -209,7 +209,7 @@ def _exact(value: float) -> float | str:
 
 
 def _read(raw: Any) -> Any:
-    """The same with numbers for texts."""
+    """A phase with numbers for texts."""
     if not isinstance(raw, dict):
         return raw
     texts = {key: value for key, value in raw.items() if key in _NUMBERS and isinstance(value, str)}

@@ -8,7 +8,7 @@ three weeks [0, T_end], one each T_end / n, and a job has 3.5 cores on average
 504 h, a load of 60.7 machines of 24 cores, which the paper's figures exclude: with 28 machines on average nearly
 all jobs complete. If these 209,664 core hours were those of the three weeks, the load would be 17.3 machines.
 
-What the text says of the load decides: 26 machines of 24 cores, fully used for the three weeks, are
+What the paper says of the load decides: 26 machines of 24 cores, fully used for the three weeks, are
 26 x 24 x 504 = 314,496 core hours, so the mean length is T_avg = 314,496 / (3.5 n) hours: 4.4928 h = 16,174.08 s for
 n = 20,000. The two weeks of the window then hold 2/3 of the jobs and 209,664 core hours, as the paper says.
 """
@@ -21,12 +21,11 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.checks import checked_choice, checked_number, checked_whole, number
+from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_walk import THREE_WEEKS_S
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.workloads.batsim_json import shown
 from batwatt.inputs.workloads.seeds import rng_of
-from batwatt.units import number
 
 Kind = Literal["uniform", "log-scale", "log-scale-u", "3types"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -47,7 +46,7 @@ _WHERE = "synthetic trace"
 class Synthetic:
     """Parameters of `synthetic`: n `jobs` in [0, `end_s`[ (T_end, s) that keep `machines` x `cores` cores busy.
 
-    `blur`: each length is multiplied by a factor uniform in [1 - blur, 1 + blur]. The text has none; the authors' own
+    `blur`: each length is multiplied by a factor uniform in [1 - blur, 1 + blur]. The paper has none; the authors' own
     traces of the kind 3types have 0.05, without which many jobs have the very same length. Raises InputError.
     """
 
@@ -59,23 +58,15 @@ class Synthetic:
     blur: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise UnknownNameError(_WHERE, "kind of trace", self.kind, KINDS, "Choose one of these.")
+        checked_choice(_WHERE, "kind of trace", self.kind, KINDS, "Choose one of these.")
         for name in ("jobs", "cores"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_JOBS:
-                problem = f"{name} must be a whole number in 1..{_MAX_JOBS}, got {shown(value)}"
-                raise InputError(_WHERE, problem, "correct it")
+            checked_whole(_WHERE, name, getattr(self, name), 1, _MAX_JOBS)
         for name in ("end_s", "machines"):
             value = getattr(self, name)
-            try:
-                good = 0.0 < number(value) <= 1e12
-            except ValueError:
-                good = False
-            if not good:
-                raise InputError(_WHERE, f"{name} must be a number in ]0, 1e12], got {shown(value)}", "correct it")
-        if isinstance(self.blur, bool) or not isinstance(self.blur, int | float) or not 0.0 <= self.blur < 1.0:
-            raise InputError(_WHERE, f"blur must be a number in [0, 1[, got {self.blur!r}", "correct it")
+            checked_number(
+                _WHERE, name, value, 0.0, 1e12, ends="]]", what="a number", bounds="in ]0, 1e12]", read=number
+            )
+        checked_number(_WHERE, "blur", self.blur, 0.0, 1.0, ends="[[", what="a number", read=number)
         if not self.mean_length_s >= 1.0:
             problem = f"the mean length is {self.mean_length_s:g} s, less than 1 s"
             raise InputError(_WHERE, problem, "lengths are whole seconds: make fewer jobs or a higher load")

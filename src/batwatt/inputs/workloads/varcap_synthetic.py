@@ -1,13 +1,13 @@
 """Job traces like those of the varcap dissertation (chapter 5), by the moments of its Table 5.2.
 
-What the text gives, and what is drawn:
+What the dissertation gives, and what is drawn:
 
 - Mira' (6,571 jobs, 30 days): run times of 1.8 & 2.9 h (mean & deviation) up to 24 h, widths of 1,705 & 2,890 nodes,
   drawn from the partitions 512 x 2^k and all 49,152; memory of 27 & 46 TB, which is 16 GB for each node of a job.
 - Azure' (442,784 jobs, 7 days): 3.6 & 8.8 h, from 5 min to the length of the trace, in steps of 5 min as the trace
   measures; 1, 2, 4, 8 or 16 cores of 2.6 & 2.4; memory of 6 & 11 GB, from the sizes that the trace has.
 - Borg' (204,749 jobs, 1 day): 0.6 & 3 h, from 5 s to a week (a mean and deviation that no unimodal distribution up to
-  24 h has, and the text speaks of "much longer than 24 hours"); 0.03 & 0.02 GCU up to 0.5, in cores of 1/60 GCU, which
+  24 h has, and it speaks of "much longer than 24 hours"); 0.03 & 0.02 GCU up to 0.5, in cores of 1/60 GCU, which
   gives the 630 nodes with 336 GCU 32 cores each; memory of 0.02 & 0.02 of the largest machine's.
 - TNG (5.1.5, 5.3.3): widths and memory of Borg'; run times from 5 s to 24 h, the longest foresight, such that 80 % of
   the core-hours are those of long jobs and that 300,000 jobs a day (1.5 million in five cells) load 476 machines to
@@ -17,7 +17,7 @@ What the text gives, and what is drawn:
 All are lognormals cut to their bounds or values whose mu and sigma are solved for (`fitted`). They are drawn
 stratified, so that a trace has these moments whatever its seed, and widths are spread evenly over the run times (a
 golden-ratio lattice), so that its core-hours are those of independent widths. Larger memory goes with more cores, with
-noise; nothing else is correlated, as the text says nothing of it. The means of Azure' multiply to a load of 1.76 of 0.7
+noise; nothing else is correlated, as it says nothing of that. The means of Azure' multiply to a load of 1.76 of 0.7
 of its cluster, those of Mira' to 0.81, of Borg' to 0.65.
 
 Releases are a Poisson process with a daily cycle, given its number of jobs. Users' estimates (Mira' only) are uniform
@@ -34,9 +34,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from batwatt.checks import checked_number, checked_whole, number
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.workloads.batsim_json import MAX_INT, shown
+from batwatt.inputs.workloads.batsim_json import MAX_INT
 from batwatt.inputs.workloads.fitted import (
     FittedDistribution,
     Floats,
@@ -46,10 +46,10 @@ from batwatt.inputs.workloads.fitted import (
     strata,
 )
 from batwatt.inputs.workloads.seeds import rng_of
-from batwatt.model.workload import DEPENDS, LONG_S, MEMORY
-from batwatt.units import number
+from batwatt.model.workload import LONG_S
+from batwatt.units import HOUR_S
 
-HOUR_S, DAY_S = 3600.0, 86_400.0
+DAY_S = 86_400.0
 MEAN_CAPACITY = 0.7
 """Mean capacity as a fraction of the machines (5.1.1), which loads refer to."""
 BOUND_BY = 3600.0
@@ -139,23 +139,11 @@ class VarcapLike:
         if not isinstance(self.like, str) or self.like not in SYSTEMS:
             raise UnknownNameError(_WHERE, "system", self.like, SYSTEMS, "Choose one of these.")
         for name in ("jobs", "machines"):
-            value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_INT
-            if not (value is None or whole):
-                problem = f"{name} must be a whole number >= 1, got {shown(value)}"
-                raise InputError(_WHERE, problem, "correct it")
+            if getattr(self, name) is not None:
+                checked_whole(_WHERE, name, getattr(self, name), 1, MAX_INT, bounds=">= 1")
         for name, low, high in _RANGES:
-            value = getattr(self, name)
-            if value is None and name != "long_s":
-                continue
-            try:
-                good = low <= number(value) <= high
-            except ValueError:
-                good = False
-            if not good:
-                raise InputError(
-                    _WHERE, f"{name} must be a number in [{low:g}, {high:g}], got {shown(value)}", "correct it"
-                )
+            if name == "long_s" or getattr(self, name) is not None:
+                checked_number(_WHERE, name, getattr(self, name), low, high, what="a number", read=number)
         if self.like == "mira" and self.nodes % _MIRA_UNIT:
             problem = f"a Mira's machines must be a multiple of {_MIRA_UNIT}, got {self.machines!r}"
             raise InputError(_WHERE, problem, f"its jobs take 1/{_MIRA_UNIT} of it at least: give for instance 480")
@@ -170,7 +158,7 @@ class VarcapLike:
 
     @property
     def system(self) -> System:
-        """The system of the text."""
+        """The system of the dissertation."""
         return SYSTEMS[self.like]
 
     @property
@@ -278,35 +266,13 @@ def varcap_table(params: VarcapLike, seed: int) -> pd.DataFrame:
     return table
 
 
-def varcap_trace(params: VarcapLike, seed: int) -> list[TraceJob]:
-    """The same jobs; ids "1", "2", ... as reading the CSV form gives them. Raises InputError."""
-    table = varcap_table(params, seed)
-    nothing = [None] * len(table)
-    estimates = table["estimate"].astype(float).tolist() if "estimate" in table else nothing
-    parents = table["depends_on"].tolist() if "depends_on" in table else [""] * len(table)
-    columns = [table[name].tolist() for name in ("arrival_time", "length", "cpus", "memory")]
-    return [
-        TraceJob(
-            id=str(number),
-            submit_s=float(release_s),
-            run_s=float(run_s),
-            cpus=cores,
-            requested_s=estimate_s,
-            extra={MEMORY: memory, DEPENDS: [parent]} if parent else {MEMORY: memory},
-        )
-        for number, (release_s, run_s, cores, memory, estimate_s, parent) in enumerate(
-            zip(*columns, estimates, parents, strict=True), start=1
-        )
-    ]
-
-
 def _numbers(like: str) -> tuple[int, float]:
-    """Jobs and days of the text."""
+    """Jobs and days of the dissertation."""
     return (TNG_JOBS, TNG_DAYS) if like == "tng" else (TABLE[like].jobs, TABLE[like].days)
 
 
 def _table_load(like: str) -> float:
-    """Load that the means of Table 5.2 multiply to, on 0.7 of the system of the text."""
+    """Load that the means of Table 5.2 multiply to, on 0.7 of the dissertation's system."""
     if like == "tng":
         return TNG_LOAD
     moments, system = TABLE[like], SYSTEMS[like]
@@ -331,7 +297,7 @@ def _run_times_s(params: VarcapLike, rng: np.random.Generator) -> Floats:
 
 
 def _releases_s(params: VarcapLike, count: int, rng: np.random.Generator) -> Floats:
-    """Ascending releases in whole s: so many points of a Poisson process whose rate is 1 + cycle cos(...)."""
+    """Ascending releases in whole s: `count` points of a Poisson process whose rate is 1 + cycle cos(...)."""
     end_s = params.released_days * DAY_S
     times_s = np.linspace(0.0, end_s, max(2, math.ceil(end_s / 300.0) + 1))
     turn = 2.0 * math.pi / DAY_S

@@ -1,6 +1,6 @@
 """Campaigns with the scheduler `checkpoint`: what of their runs figures and claims are about.
 
-A case such as `DP fair 0.5 C=60` is the algorithm `DP fair 0.5` with C = 60 s: what stands after `=` is told by the
+A case such as `DP fair 0.5 C=60` is the algorithm `DP fair 0.5` with C = 60 s: what stands after `=` is in the
 options, and is no part of the algorithm's name.
 """
 
@@ -15,7 +15,7 @@ from batwatt.report.papers import varcap
 from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT, written
 from batwatt.report.report_plan import ReportPlan, widest
 from batwatt.report.table import Measure, SavedCampaign
-from batwatt.results.metrics import METRICS
+from batwatt.results.metrics import MEANINGS
 
 SCHEDULER = "checkpoint"
 PLANNED, SUBSET = "DP", "subset sum"
@@ -29,9 +29,8 @@ COSTS = ("checkpoint_s", "recovery_s", "warning_s", "asked_yield")
 DIMENSIONS = (*varcap.DIMENSIONS, *COSTS)
 """Two points are of the same instance if they agree in all of these but what is compared."""
 
-_MEANING = {metric.name: metric.meaning for metric in METRICS}
-MIN_YIELD = Measure("min_yield_percent", "least yield", "%", _MEANING["min_yield"], "higher", 1)
-MEAN_YIELD = Measure("mean_yield_percent", "mean yield", "%", _MEANING["mean_yield"], "higher", 1)
+MIN_YIELD = Measure("min_yield_percent", "least yield", "%", MEANINGS["min_yield"], "higher", 1)
+MEAN_YIELD = Measure("mean_yield_percent", "mean yield", "%", MEANINGS["mean_yield"], "higher", 1)
 OVERHEAD = Measure("overhead_percent", "checkpoints and recoveries", "%",
                    "core seconds of checkpoints and recoveries / available ones of the window")  # fmt: skip
 MEASURES = (GOODPUT, ABORTED, OVERHEAD, MIN_YIELD, MEAN_YIELD)
@@ -75,10 +74,10 @@ def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
     frame = varcap.points(campaign, declared)
     schedulers = declared.frame.drop_duplicates(["study", "label"]).set_index(["study", "label"])["scheduler"]
     ours = schedulers.loc[list(frame[["study", "case"]].itertuples(index=False, name=None))].to_numpy() == SCHEDULER
-    told = [varcap.read_options(text) for text in frame["options"]]
+    given = [varcap.read_options(text) for text in frame["options"]]
     usual = {"checkpoint_s": 60.0, "recovery_s": 60.0, "warning_s": float("nan"), "asked_yield": 0.0}
     values = {
-        name: pd.Series([options.get(name.replace("asked", "min"), default) for options in told], frame.index)
+        name: pd.Series([options.get(name.replace("asked", "min"), default) for options in given], frame.index)
         for name, default in usual.items()
     }
     return frame.assign(

@@ -66,10 +66,10 @@ def _panels(plan: Plot, rows: pd.DataFrame, looks: Mapping[str, Look]) -> Iterat
     keys = [Key(label, look.colour, look.turn, label) for label, look in looks.items() if label in set(rows["label"])]
     for measure in plan.measures:
         for point, part in rows.groupby(apart, sort=False) if apart else (((), rows),):
-            told = ", ".join(f"{written(value)} s" if isinstance(value, float) else str(value) for value in point)
+            name = ", ".join(f"{written(value)} s" if isinstance(value, float) else str(value) for value in point)
             everywhere = _everywhere(part, plan.x.column)
             panel = chart(
-                f"{told}: {measure.title}" if told else measure.title,
+                f"{name}: {measure.title}" if name else measure.title,
                 measure,
                 plan.kind,
                 plan.x.title,

@@ -1,7 +1,7 @@
 """The evaluation of the riskaware paper: its strategies and parameters, and which runs make which of its figures.
 
 L. Perotin, C. Zhang, R. Wijayawardana, A. Benoit, Y. Robert, A. A. Chien, Risk-Aware Scheduling Algorithms for Variable
-Capacity Resources, PMBS 2023, sections 5.4 and 6. The parameters of a run are told by the names of its inputs:
+Capacity Resources, PMBS 2023, sections 5.4 and 6. The parameters of a run follow from the names of its inputs:
 
     capacity   walk-24-8-1200-3   machines on average, range, period in s, seed
     platform   152x24             machine slots, cores of a machine
@@ -22,7 +22,7 @@ import pandas as pd
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS
 from batwatt.report.report_plan import ReportPlan, widest
 from batwatt.report.table import INSTANCE, Measure, SavedCampaign
-from batwatt.results.metrics import METRICS
+from batwatt.results.metrics import MEANINGS
 
 SOURCE = "the riskaware paper (Perotin et al., PMBS 2023)"
 STRATEGIES = {
@@ -42,11 +42,10 @@ _MACHINES = re.compile(r"\d+x(?P<cores>\d+)")
 _SYNTHETIC = re.compile(rf"(?P<type>{'|'.join(map(re.escape, KINDS))})-(?P<jobs>\d+)-.+")
 _SLICE = re.compile(r"\d+D_\d+")
 
-_MEANING = {metric.name: metric.meaning for metric in METRICS}
-GOODPUT = Measure("goodput_percent", "goodput", "%", _MEANING["goodput"], "higher", 1)
-MAX_STRETCH = Measure("max_stretch", "maximum stretch", "", _MEANING["max_stretch"], decimals=1)
-ABORTED = Measure("aborted_percent", "aborted volume", "%", _MEANING["aborted_volume"], decimals=1)
-ABORTED_TIME = Measure("aborted_time_h", "mean aborted time", "h", _MEANING["mean_aborted_time_s"])
+GOODPUT = Measure("goodput_percent", "goodput", "%", MEANINGS["goodput"], "higher", 1)
+MAX_STRETCH = Measure("max_stretch", "maximum stretch", "", MEANINGS["max_stretch"], decimals=1)
+ABORTED = Measure("aborted_percent", "aborted volume", "%", MEANINGS["aborted_volume"], decimals=1)
+ABORTED_TIME = Measure("aborted_time_h", "mean aborted time", "h", MEANINGS["mean_aborted_time_s"])
 MEASURES = (GOODPUT, MAX_STRETCH, ABORTED, ABORTED_TIME)
 """The four of Figure 4."""
 RAW = ("goodput", "max_stretch", "mean_stretch", "aborted_volume", "mean_aborted_time_s", "completed_fraction")
@@ -132,16 +131,16 @@ def strategy_of(strategy: str, options: str) -> str:
 def named(campaign: SavedCampaign) -> SavedCampaign:
     """The campaign with `strategy` filled in, and strategies within labels as the paper writes them.
 
-    A label that stands for several strategies is told apart by them.
+    A label that stands for several strategies is split by them.
     """
     frame = campaign.frame
     kinds = frame[["label", "strategy", "options"]].drop_duplicates()
-    kinds = kinds.assign(told=[strategy_of(*row) for row in kinds[["strategy", "options"]].itertuples(index=False)])
-    several = kinds.groupby("label")["told"].transform("nunique") > 1
-    kinds["name"] = kinds["label"].where(~several, kinds["label"] + " " + kinds["told"])
-    kinds["name"] = [_in_words(name, told) for name, told in zip(kinds["name"], kinds["told"], strict=True)]
+    kinds = kinds.assign(kind=[strategy_of(*row) for row in kinds[["strategy", "options"]].itertuples(index=False)])
+    several = kinds.groupby("label")["kind"].transform("nunique") > 1
+    kinds["name"] = kinds["label"].where(~several, kinds["label"] + " " + kinds["kind"])
+    kinds["name"] = [_in_words(name, kind) for name, kind in zip(kinds["name"], kinds["kind"], strict=True)]
     full = frame.merge(kinds, on=["label", "strategy", "options"], how="left", validate="many_to_one")
-    return replace(campaign, frame=frame.assign(strategy=full["told"].to_numpy(), label=full["name"].to_numpy()))
+    return replace(campaign, frame=frame.assign(strategy=full["kind"].to_numpy(), label=full["name"].to_numpy()))
 
 
 def _in_words(label: str, strategy: str) -> str:
@@ -183,9 +182,9 @@ def points(campaign: SavedCampaign) -> pd.DataFrame:
     grouped = rows.groupby(by, sort=False)
     frame = grouped[list(RAW)].mean().assign(key=grouped["key"].min()).reset_index()
     for column, pattern in (("capacity", _WALK), ("platform", _MACHINES), ("workload", _SYNTHETIC)):
-        told = {name: pattern.fullmatch(name) for name in frame[column].unique().tolist()}
+        matches = {name: pattern.fullmatch(name) for name in frame[column].unique().tolist()}
         for group in pattern.groupindex:
-            values = {name: match[group] for name, match in told.items() if match}
+            values = {name: match[group] for name, match in matches.items() if match}
             frame[group] = frame[column].map(values)
     for name in NAMES:
         frame[name] = frame[name].astype("float64")

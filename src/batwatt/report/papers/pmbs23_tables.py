@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from batwatt.report.grid import GridColumn, Table
+from batwatt.report.grid import GridColumn, Table, extent
 from batwatt.report.papers.pmbs23 import GOODPUT, MEASURES, RANGE, RAW, USED, Panel, Sweep, written
 from batwatt.report.table import Measure
 
@@ -44,8 +44,8 @@ def _means(name: str, title: str, parts: Sequence[tuple[str, Measure, Panel]], l
             columns.append(GridColumn(column, text or "all", heading, measure.meaning, measure.decimals))
     frame = pd.DataFrame(found)
     frame = frame.reindex([label for label in labels if label in frame.index]).rename_axis("label").reset_index()
-    instances = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else f"{min(counts)}"
-    return Table(name, title, tuple(columns), frame, len(frame), (f"Each mean is over {instances} instances.",))
+    note = f"Each mean is over {extent(counts)} instances."
+    return Table(name, title, tuple(columns), frame, len(frame), (note,))
 
 
 def all_means(swept: Sequence[Sweep], labels: Sequence[str]) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """The evaluation of the varcap dissertation: what of its runs figures and claims are about.
 
-Chapters 5 to 7. A run's capacity is told by the columns `cap_...` of the table, its scheduler by its options, and what
+Chapters 5 to 7. A run's capacity is given by the columns `cap_...` of the table, its scheduler by its options, and what
 varies in a workload by its name:
 
     workload   tng-3, mira-1500-0      the last number is the seed
@@ -22,7 +22,7 @@ import pandas as pd
 from batwatt.report.papers.pmbs23 import GOODPUT, written
 from batwatt.report.report_plan import ReportPlan, widest
 from batwatt.report.table import Measure, SavedCampaign
-from batwatt.results.metrics import METRICS
+from batwatt.results.metrics import MEANINGS
 
 SOURCE = "the varcap dissertation"
 FIXED = "constant"
@@ -54,10 +54,9 @@ _MIXED = re.compile(r"(?P<kind>long|dep)-(?P<value>\d+(?:\.\d+)?)-(?P<seed>\d+)"
 _SEED = re.compile(r"-s\d+$")
 _DAY = re.compile(r"(?P<signal>carbon|price)-(?P<zone>[A-Za-z]+)-(?P<day>\d{4}-\d\d-\d\d).*")
 
-_MEANING = {metric.name: metric.meaning for metric in METRICS}
-FAILURES = Measure("failure_percent", "job failure rate", "%", _MEANING["job_failure_rate"])
-WAIT = Measure("wait_min", "waiting time", "min", _MEANING["mean_wait_s"], decimals=1)
-SLOWED = Measure("slowed_percent", "slowdown rate", "%", _MEANING["slowdown_rate"])
+FAILURES = Measure("failure_percent", "job failure rate", "%", MEANINGS["job_failure_rate"])
+WAIT = Measure("wait_min", "waiting time", "min", MEANINGS["mean_wait_s"], decimals=1)
+SLOWED = Measure("slowed_percent", "slowdown rate", "%", MEANINGS["slowdown_rate"])
 WORK = Measure("work_percent", "useful work relative to fixed", "%", "useful core seconds / those of the conventional "
                "scheduler on the same jobs at the fixed capacity", "higher", 1)  # fmt: skip
 SAVED = Measure("saved_percent", "carbon or money saved", "%", "share of what the fixed capacity emits or costs",
@@ -160,7 +159,7 @@ def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
         {**dict.fromkeys(columns, "mean"), "cap_structure": "first", "key": "min"}
     )
     frame = frame.reset_index()
-    told = [read_options(text) for text in frame["options"]]
+    given = [read_options(text) for text in frame["options"]]
     frame = frame.assign(
         structure=frame["cap_structure"].where(frame["cap_structure"] != "", "file"),
         range=frame["cap_range"].where(frame["cap_structure"] != FIXED, 0.0).round(6),
@@ -168,9 +167,9 @@ def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
         period_s=frame["cap_period_s"],
         headroom=frame["cap_headroom"],
         walk=frame["cap_seed"].fillna(NONE),
-        foresight_h=[float(options.get("foresight_h", 0.0)) for options in told],
-        policy=[policy(options) for options in told],
-        error=[_error(options) for options in told],
+        foresight_h=[float(options.get("foresight_h", 0.0)) for options in given],
+        policy=[policy(options) for options in given],
+        error=[_error(options) for options in given],
         changes_per_h=3600.0 / frame["cap_period_s"],
         **_of_workloads(frame["workload"]),
         **_of_capacities(frame),
@@ -196,7 +195,7 @@ def _error(options: Mapping[str, Any]) -> str:
 
 
 def _of_workloads(names: pd.Series) -> dict[str, list[Any]]:
-    """What the names of workloads tell: a parameter (`NONE` without), and which trace it is, whatever that."""
+    """What the names of workloads say: a parameter (`NONE` without), and which trace it is, whatever that."""
     found: dict[str, list[Any]] = {"long_fraction": [], "dependencies": [], "trace": []}
     for name in names:
         match = _MIXED.fullmatch(name)

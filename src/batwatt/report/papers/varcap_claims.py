@@ -160,7 +160,7 @@ def claims(frame: pd.DataFrame, said: Sequence[Claim] = CLAIMS, dimensions: Sequ
     """A row per claim and point at which there are pairs, with the columns `COLUMNS`.
 
     A pair is of the same jobs and walk, and agrees in all `dimensions` but what is compared. Of a quotient, a pair
-    whose second is 0 tells nothing, and is left out.
+    whose second is 0 is left out.
     """
     found = []
     for claim in said:
@@ -205,7 +205,7 @@ def _numbers(rows: pd.DataFrame, claim: Claim, dimensions: Sequence[str]) -> Ite
 
 
 def _apart(pairs: pd.DataFrame, dimensions: Sequence[str]) -> list[str]:
-    """The dimensions that tell points apart, without those that follow from others."""
+    """The dimensions that distinguish points, without those that follow from others."""
     found: list[str] = []
     count = 1
     for name in dimensions:

@@ -9,6 +9,7 @@ import pandas as pd
 from batwatt.errors import InputError
 from batwatt.report.charts import LEVEL, READING, Chart, Key, chart, counts_of, keys_of
 from batwatt.report.figures import Entry, ReportFigure, Shown
+from batwatt.report.grid import sentence
 from batwatt.report.interactive_charts import chart_plot
 from batwatt.report.papers.varcap_charts import CLASSES, LONG, SHORT, SYSTEMS, charts_of
 from batwatt.report.papers.varcap_plans import Plot, plans_of
@@ -19,7 +20,7 @@ from batwatt.results.style import CAP, Look
 from batwatt.results.writers import file_of
 
 FAIR = "fig6-4"
-"""The plan whose kept runs tell which jobs are terminated (Figure 6.6)."""
+"""The plan whose kept runs show which jobs are terminated (Figure 6.6)."""
 FAIR_SHAPE = "walk 0.6"
 JOBS = "all jobs"
 SHARE = Measure("share_percent", "share of terminations", "%", "terminations of jobs of a class of run times / all of "
@@ -44,7 +45,7 @@ def chart_exhibits(drawn: Drawn, frame: pd.DataFrame, campaign: SavedCampaign) -
         meanings = "; ".join(f"{measure.title}: {measure.meaning}" for measure in by_measure)
         level = f" The dashed line is the {LEVEL}." if any(panel.level is not None for panel in panels) else ""
         reading = READING.format(counts_of(panels))
-        caption = f"{_sentence(plan.title)}. {reading}{level} {_sentence(meanings)}."
+        caption = f"{sentence(plan.title)}. {reading}{level} {sentence(meanings)}."
         yield exhibit(plan.id, f"{plan.figure}: {plan.title}", caption, panels, across)
         if plan.stem == FAIR:
             fair = list(_fair(plan, frame, campaign))
@@ -73,10 +74,6 @@ def exhibit(name: str, title: str, caption: str, panels: Sequence[Chart], across
         entries.append(Entry(LEVEL, CAP))
     kinds = ("png", "svg", "pdf")
     return ReportFigure(name, title, caption, {name: charts_figure(panels, across)}, shown, kinds, tuple(entries))
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _fair(plan: Plot, frame: pd.DataFrame, campaign: SavedCampaign) -> Iterator[Chart]:

@@ -11,7 +11,7 @@ from batwatt.report.grid import GridColumn, Table
 from batwatt.report.papers.pmbs23 import GOODPUT
 from batwatt.report.papers.varcap import CONVENTIONAL, FAILURES, FIXED, FIXED_NAME, GAINED, SAVED, WAIT, WORK
 from batwatt.report.table import Measure
-from batwatt.results.metrics import METRICS
+from batwatt.results.metrics import MEANINGS
 
 RANGES, LONGER = "fig7-5", "longer-7-5"
 """The studies of Table 7.3: the text's, and as if jobs ran longer."""
@@ -24,9 +24,8 @@ PRINTED = {
 }
 """Table 7.3: acceptable variation in %, for each of `LIMITS`."""
 TEXT = "the dissertation"
-_MEANING = {metric.name: metric.meaning for metric in METRICS}
-FINISHED = Measure("jobs_finished", "jobs finished", "", _MEANING["jobs_finished"], "higher", 0)
-KILLED = Measure("terminations", "terminations", "", _MEANING["terminations"], decimals=0)
+FINISHED = Measure("jobs_finished", "jobs finished", "", MEANINGS["jobs_finished"], "higher", 0)
+KILLED = Measure("terminations", "terminations", "", MEANINGS["terminations"], decimals=0)
 
 
 def tables(frame: pd.DataFrame, labels: Sequence[str]) -> list[Table]:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.systems.carbon.outcome import ON_DEMAND, RESERVED, SPOT
-from batwatt.units import HOUR_S, finite
+from batwatt.units import HOUR_S
 
 _RELEASE, _ARRIVAL, _DUE = range(3)
 

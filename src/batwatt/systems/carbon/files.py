@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.files import whole_set, write_json
 from batwatt.inputs.series.signal_csv import DAY_S, SignalFile, moment, read_rows, read_signal
@@ -18,7 +19,7 @@ from batwatt.model.phases import constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.systems.carbon.outcome import Outcome
-from batwatt.units import HOUR_S, finite
+from batwatt.units import HOUR_S
 
 _log = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import TIME
 from batwatt.inputs.series.signal_csv import SignalFile, table_of, times_of
 from batwatt.model.phases import Array
-from batwatt.units import finite
 
 END, SUSPEND, ABORT = "end", "suspend", "abort"
 ENDS = (END, SUSPEND, ABORT)

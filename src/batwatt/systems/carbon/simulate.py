@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from batwatt.checks import finite
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.signal_integral import SignalIntegral
@@ -27,7 +28,6 @@ from batwatt.systems.carbon.windows import (
     expected_lengths,
     is_short,
 )
-from batwatt.units import finite
 
 _WHERE = "options of the simulation"
 MACHINE_RULES = {

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from batwatt.checks import shown
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.workloads.batsim_json import load_json, once, read_text, shown
+from batwatt.inputs.workloads.batsim_json import load_json, once, read_text
 from batwatt.systems.checkpoint.fairness import ParetoPoint, Past
 from batwatt.systems.checkpoint.instance import (
     MOST_PROCESSORS,

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.traces.trace import open_text
-from batwatt.units import finite
 
 BORG_WEEK = Path(__file__).with_name("borg_week.csv")
 """Lengths in a week of the Google Borg trace (CC-BY): the reference of the authors' experiments with Borg traces."""

@@ -16,7 +16,7 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
-from batwatt.results.metrics import measure
+from batwatt.results.metrics import measured
 from batwatt.results.writers import write_record
 from batwatt.run.find_scheduler import make_scheduler
 from batwatt.systems.powercap.optimum.bound import Relaxation
@@ -52,7 +52,7 @@ def replay(problem, schedule: Schedule, platform, workload, series):
         scheduler = make_scheduler("planned", {"plan": path, "platform": platform})
         record = simulate(Engine(platform, [workload], EngineConfig(energy=True)), scheduler)
         write_record(record, Path(folder) / "x")
-        return measure(Path(folder) / "x", workload, series, platform.fastest_flops)
+        return measured(Path(folder) / "x", workload, series, platform.fastest_flops)[0]
 
 
 @examples(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from batwatt.checks import finite
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.systems.carbon.costs import MachinePrices
 from batwatt.systems.carbon.execution import ShiftJob
@@ -29,7 +30,6 @@ from batwatt.systems.carbon.simulators.gaia_rules import (
     cheapest_pieces,
     threshold_pieces,
 )
-from batwatt.units import finite
 
 logger = logging.getLogger(__name__)
 POLICIES = {

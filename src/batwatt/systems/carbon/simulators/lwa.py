@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from batwatt.checks import finite, shown
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.workloads.batsim_json import shown
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.phases import Array
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.outcome import ON_DEMAND, Outcome
 from batwatt.systems.carbon.windows import CONSTRAINTS
-from batwatt.units import J_PER_KWH, finite
+from batwatt.units import J_PER_KWH
 
 logger = logging.getLogger(__name__)
 STEP_S = 1800.0

@@ -1,0 +1,145 @@
+"""Checks of what users give: numbers and their bounds, values as errors show them, pydantic's first error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from batwatt.errors import InputError, UnknownNameError
+
+SHOWN = 60
+"""Characters of a value that an error repeats."""
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def shown(value: object) -> str:
+    """A number or a text in Python's notation, shortened, as an error shows it; of anything else the name of its type.
+
+    Control characters are escaped by `InputError`.
+    """
+    if isinstance(value, int) and value.bit_length() > 200:
+        return "an integer of more than 60 digits"
+    return _shortened(repr(value) if isinstance(value, str | int | float | None) else type(value).__name__)
+
+
+def shown_json(value: object) -> str:
+    """A value as JSON has it, shortened."""
+    try:
+        return _shortened(json.dumps(value))
+    except (TypeError, ValueError):
+        return _shortened(repr(value))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def finite(text: object) -> float:
+    """The finite number that `text` is; ValueError otherwise (NaN and infinities included)."""
+    if isinstance(text, bool) or text is None:
+        raise ValueError(f"{text!r} is not a number")
+    try:
+        value = float(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(f"{shown(text)} is not a number") from None
+    except OverflowError:  # a whole number of hundreds of digits
+        value = math.inf
+    if not math.isfinite(value):
+        raise ValueError(f"{shown(text)} is not a finite number")
+    return value
+
+
+def number(value: object) -> float:
+    """The finite number that `value` is, and no text with one in it; ValueError otherwise."""
+    if isinstance(value, str):
+        raise ValueError(f"{shown(value)} is a text: take the quotes away")
+    return finite(value)
+
+
+def number_named(where: object, name: str, value: object, hint: str, read: Callable[[object], float] = finite) -> float:
+    """The number that `read` makes of `value`; InputError if it is none."""
+    try:
+        return read(value)
+    except ValueError as error:
+        raise InputError(where, f"{name}: {error}", hint) from None
+
+
+def number_in_file(where: object, name: str, text: str, hint: str) -> float:
+    """The finite number that a cell or a word of a file is, which `1_000` is not. Raises InputError."""
+    try:
+        if "_" not in text:
+            return finite(text)
+    except ValueError:
+        pass
+    raise InputError(where, f"{name} {shown(text)} is not a finite number", hint)
+
+
+def checked_number(
+    where: object,
+    name: str,
+    value: object,
+    low: float,
+    high: float = math.inf,
+    *,
+    unit: str = "",
+    ends: str = "[]",
+    what: str = "a finite number",
+    bounds: str = "",
+    read: Callable[[object], float] = finite,
+) -> float:
+    """The number that `read` makes of `value`, if it is in the interval; InputError with the bounds if not.
+
+    `ends` are the interval's brackets: `]` and `[` in place of `[` and `]` exclude `low` and `high`.
+    An error calls them `bounds`, if that is given.
+    """
+    try:
+        found = read(value)
+    except ValueError:
+        found = math.nan
+    above = low < found if ends[0] == "]" else low <= found
+    if not (above and (found < high if ends[1] == "[" else found <= high)):
+        infinite = f"{'>' if ends[0] == ']' else '>='} {low:g}"
+        bounds = bounds or (infinite if high == math.inf else f"in {ends[0]}{low:g}, {high:g}{ends[1]}")
+        problem = f"{name} must be {what} {bounds}{unit and ' '}{unit}, got {shown(value)}"
+        raise InputError(where, problem, "correct it")
+    return found
+
+
+def checked_whole(
+    where: object,
+    name: str,
+    value: object,
+    low: int,
+    high: int | None = None,
+    *,
+    what: str = "a whole number",
+    bounds: str = "",
+    hint: str = "correct it",
+) -> int:
+    """`value` if it is an int in low..high (None: >= low), and no bool; InputError with the `bounds` if not."""
+    if isinstance(value, int) and not isinstance(value, bool) and low <= value <= (value if high is None else high):
+        return value
+    bounds = bounds or (f">= {low}" if high is None else f"in {low}..{high}")
+    raise InputError(where, f"{name} must be {what} {bounds}, got {shown(value)}", hint)
+
+
+def checked_choice(where: object, kind: str, value: object, known: tuple[str, ...], hint: str = "Correct it.") -> None:
+    """UnknownNameError unless `value` is one of `known`."""
+    if value not in known:
+        raise UnknownNameError(where, kind, value, known, hint)
+
+
+def validated(model: type[_Model], data: object, error_of: Callable[[Mapping[str, Any]], InputError]) -> _Model:
+    """The data as a pydantic model. Raises what `error_of` makes of pydantic's first error (`loc`, `type`, `input`)."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as errors:
+        # a misspelt key is missing, too: say the spelling
+        found = errors.errors(include_url=False)
+        first = next((error for error in found if error["type"] == "extra_forbidden"), found[0])
+        raise error_of(dict(first)) from None
