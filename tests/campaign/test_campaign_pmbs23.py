@@ -32,8 +32,9 @@ def test_pmbs23_small(small, only):
     path = EXPERIMENTS / "pmbs23-small.yaml"
     assert small.campaign("run", path, "-j", 2, *(("--only", only) if only else ())).code == 0
     small.out = small.results / "pmbs23-small"
-    rows = small.rows()
     studies = {only} if only else set(POINTS)
+    # the table has the rows of other studies whose runs are these, too
+    rows = [row for row in small.rows() if row["study"] in studies]
     points = set().union(*(POINTS[study] for study in studies))
     assert {row["capacity"].rpartition("-")[0] for row in rows} == points
     # two walks; what studies have in common is run once
@@ -41,6 +42,7 @@ def test_pmbs23_small(small, only):
     assert {row["study"] for row in rows} == studies and {row["strategy"] for row in rows} == STRATEGIES
     assert all(0.5 < row["goodput"] < 1 and row["goodput"] + row["aborted_volume"] <= 1 for row in rows)
     found = tables.rows_of(small.out)
+    found = found[found["study"].isin(studies)]
     expected = pd.read_csv(ROOT / "docs" / "pmbs23" / tables.SMALL, keep_default_na=False)
     expected = expected[expected["study"].isin(studies)]
     assert found[tables.WHERE].values.tolist() == expected[tables.WHERE].values.tolist()
