@@ -28,7 +28,7 @@ run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD beside no configura
 	  -c 'EASY Slowdown no configuration={"placement": "easy", "order": "slowdown", "response": "none"}'
 
 test: $(BIN)/batwatt  ## all tests
-	$(LIMIT) $(BIN)/python -m pytest -q -n 2
+	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 lint: $(VENV)/dev  ## style, types, import contract
 	$(BIN)/ruff check src schedulers tests bench experiments power_profiles docker

@@ -7,6 +7,10 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
+# what is compiled is kept, also for processes that tests start: else each would compile all of our sources anew
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # CI draws the same examples every time; runs at home look for new ones
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):

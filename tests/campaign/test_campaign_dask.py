@@ -138,13 +138,24 @@ def test_no_scheduler_there(small, monkeypatch):
     assert ended.code == 2 and "no Dask scheduler answers at 'tcp://127.0.0.1:9'" in ended.line
 
 
-@pytest.mark.parametrize("address", ["foo", "tcp://x:y", "bar://x:1", "inproc://x", "tls://localhost:9"])
-def test_what_is_no_address(small, address):
+def test_what_is_no_address(small):
     """In a process of its own: what Dask says later comes from a destructor."""
-    yaml = small.declare()
-    process = small.house.start("campaign", "run", yaml, "--results", small.results, "--dask", address)
-    ended = small.house.end(process, within_s=60)
-    assert ended.code == 2 and f"--dask: {address!r} is no address of a Dask scheduler" in ended.line
+    addresses = ["foo", "tcp://x:y", "bar://x:1", "inproc://x", "tls://localhost:9"]
+    words = ["campaign", "run", str(small.declare()), "--results", str(small.results), "--dask"]
+    each = f"""
+from batwatt.cli.main import main
+for address in {addresses}:
+    try:
+        main([*{words}, address])
+    except SystemExit as ended:
+        print(ended.code)
+"""
+    ended = small.house.end(small.house.start(program=("-c", each)))
+    assert ended.out.split() == ["2"] * 5
+    lines = ended.err.splitlines()
+    assert len(lines) == 5, ended.err
+    for line, address in zip(lines, addresses, strict=True):
+        assert line.startswith(f"batwatt: --dask: {address!r} is no address of a Dask scheduler")
 
 
 def test_a_cluster_is_checked_even_if_nothing_is_left(small):

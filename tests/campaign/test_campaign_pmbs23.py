@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
+import pandas as pd
+import pytest
 import yaml
 from cli_house import ROOT
 
@@ -9,22 +13,41 @@ from batwatt.campaign.campaign import campaign_in
 from batwatt.campaign.spec import read_campaign
 
 EXPERIMENTS = ROOT / "experiments"
+sys.path.append(str(EXPERIMENTS))
+import pmbs23_tables as tables  # noqa: E402 (scripts are found by their folder)
+
 STRATEGIES = {"first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap"}
 
 
-def test_pmbs23_small(small):
-    """Every strategy on every point; what CI and the report of machines are tried with."""
+POINTS = {
+    "mavg": {"walk-10-4-1200", "walk-12-4-1200"},
+    "period": {"walk-12-4-1200", "walk-12-4-10800"},
+    "range": {"walk-12-4-1200", "walk-12-8-1200"},
+}
+
+
+@pytest.mark.parametrize("only", ["mavg", pytest.param(None, marks=pytest.mark.deep)])
+def test_pmbs23_small(small, only):
+    """Every strategy on every point, with the numbers of docs/pmbs23; what the report of machines is tried with."""
     path = EXPERIMENTS / "pmbs23-small.yaml"
-    assert small.campaign("run", path, "-j", 2).code == 0
+    assert small.campaign("run", path, "-j", 2, *(("--only", only) if only else ())).code == 0
     small.out = small.results / "pmbs23-small"
-    rows = small.rows()
-    assert (
-        len(rows) == 60 and len(small.cells()) == 40 and {row["study"] for row in rows} == {"mavg", "period", "range"}
-    )
-    assert {row["strategy"] for row in rows} == STRATEGIES
+    studies = {only} if only else set(POINTS)
+    # the table has the rows of other studies whose runs are these, too
+    rows = [row for row in small.rows() if row["study"] in studies]
+    points = set().union(*(POINTS[study] for study in studies))
+    assert {row["capacity"].rpartition("-")[0] for row in rows} == points
+    # two walks; what studies have in common is run once
+    assert len(rows) == len(studies) * 2 * 2 * 5 and len(small.cells()) == len(points) * 2 * 5
+    assert {row["study"] for row in rows} == studies and {row["strategy"] for row in rows} == STRATEGIES
     assert all(0.5 < row["goodput"] < 1 and row["goodput"] + row["aborted_volume"] <= 1 for row in rows)
-    points = {row["capacity"].rpartition("-")[0] for row in rows}
-    assert points == {"walk-10-4-1200", "walk-12-4-1200", "walk-12-4-10800", "walk-12-8-1200"}
+    found = tables.rows_of(small.out)
+    found = found[found["study"].isin(studies)]
+    expected = pd.read_csv(ROOT / "docs" / "pmbs23" / tables.SMALL, keep_default_na=False)
+    expected = expected[expected["study"].isin(studies)]
+    assert found[tables.WHERE].values.tolist() == expected[tables.WHERE].values.tolist()
+    for name in tables.FIGURES:
+        assert found[name].tolist() == pytest.approx(expected[name].tolist(), rel=1e-9, abs=1e-6), name
 
 
 def rows_of(name: str) -> dict[str, int]:

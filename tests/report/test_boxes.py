@@ -294,11 +294,11 @@ def test_files_agree_with_the_page(made):
         assert float(lines[label]["goodput_percent uniform 8"]) == pytest.approx(high, abs=1e-4)
 
 
-def test_same_results_same_bytes(made, tmp_path):
-    copy = tmp_path / "pmbs23"
-    shutil.copytree(made[0], copy, ignore=shutil.ignore_patterns("report"))
-    for path in write_report(copy):
-        assert path.read_bytes() == (made[0] / "report" / path.name).read_bytes(), path.name
+def test_same_results_same_bytes(tmp_path):
+    folder = save(tmp_path / "pmbs23", [row for row in evaluation() if row["study"] in ("range-uniform", "mavg-borg")])
+    first = {path: path.read_bytes() for path in write_report(folder)}
+    shutil.rmtree(folder / "report")
+    assert {path: path.read_bytes() for path in write_report(folder)} == first
 
 
 def test_a_campaign_without_a_sweep_has_one_figure(tmp_path):

@@ -179,11 +179,12 @@ def test_the_page_of_charts(made):
     assert plots["plot-fig5-6-0"]["data"][-1]["name"] == "fixed capacity"
 
 
-def test_the_report_is_the_same_again(made, tmp_path):
-    copy = tmp_path / "varcap"
-    shutil.copytree(made[0], copy, ignore=shutil.ignore_patterns("report"))
-    for path in write_report(copy):
-        assert path.read_bytes() == (made[0] / "report" / path.name).read_bytes(), path.name
+def test_the_report_is_the_same_again(tmp_path):
+    rows = [row for row in whole() if row["study"] in ("fig6-4-mira", "german")]
+    folder = save(tmp_path / "varcap", rows)
+    first = {path: path.read_bytes() for path in write_report(folder)}
+    shutil.rmtree(folder / "report")
+    assert {path: path.read_bytes() for path in write_report(folder)} == first
 
 
 def test_no_claims_without_a_number(tmp_path):

@@ -41,7 +41,10 @@ def test_the_optimum_is_that_of_brute_force(seed, kinds):
     assert 1.0 <= relaxed.value <= solution.value + 1e-9
 
 
-@pytest.mark.parametrize(("run_s", "seed"), [(60.0, 0), (100.0, 0), (120.0, 1)])
+DEEP = [pytest.param(run_s, seed, marks=pytest.mark.deep) for run_s, seed in ((60.0, 0), (120.0, 1))]
+
+
+@pytest.mark.parametrize(("run_s", "seed"), [(100.0, 0), *DEEP])
 def test_twenty_jobs_four_servers_and_48_steps_are_proven_at_light_load(run_s, seed):
     problem = small(seed, run_s, 850.0)
     assert len(problem.tasks) == 20 and sum(kind.count for kind in problem.kinds) == 4

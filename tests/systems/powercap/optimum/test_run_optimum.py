@@ -93,6 +93,7 @@ def full(folder: Path, profile: int, options: dict[str, object]) -> RunSpec:
     return RunSpec(GRID, ROOT / "workloads" / "google-288-00.json", "optimum", options, folder / "x", envelope)
 
 
+@pytest.mark.deep
 def test_full_size(tmp_path):
     result = run_optimum(full(tmp_path, 3, {"effort": 1}))
     assert result.metrics.jobs_finished == 288 and result.unavoidable == 0
