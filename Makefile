@@ -24,8 +24,8 @@ $(VENV)/dev: $(BIN)/batwatt
 
 run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD beside no configuration
 	$(BIN)/batwatt compare $(MAIN) -e out/main \
-	  -c 'EASY Slowdown HFLD={"placement": "easy", "order": "slowdown", "response": "hfld"}' \
-	  -c 'EASY Slowdown no configuration={"placement": "easy", "order": "slowdown", "response": "none"}'
+	  -c 'EASY Slowdown HFLD={"backfilling": "easy", "order": "slowdown", "response": "hfld"}' \
+	  -c 'EASY Slowdown no configuration={"backfilling": "easy", "order": "slowdown", "response": "none"}'
 
 test: $(BIN)/batwatt  ## all tests
 	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal

@@ -72,7 +72,7 @@ def measure(jobs: int, load: float, order: str) -> dict[str, float]:
     platform, work = machine(), workload(jobs, load)
     best = float("inf")
     for _ in range(7 if jobs <= 10_000 else 2):
-        scheduler = EnvelopeScheduler({"order": order, "placement": "easy"})
+        scheduler = EnvelopeScheduler({"order": order, "backfilling": "easy"})
         engine = Engine(platform, [work])
         began = time.perf_counter()
         record = simulate(engine, scheduler)
@@ -118,7 +118,7 @@ def compared_with_batsim(batsim: str, jobs: int = 10_000, load: float = 0.75) ->
 def shares() -> None:
     """Share of the time of each module, as cProfile sees it (calls weigh more than they do unobserved)."""
     platform, work = machine(), workload(10_000, 0.75)
-    scheduler = EnvelopeScheduler({"order": "fcfs", "placement": "easy"})
+    scheduler = EnvelopeScheduler({"order": "fcfs", "backfilling": "easy"})
     engine = Engine(platform, [work])
     profile = cProfile.Profile(builtins=False)
     profile.runcall(simulate, engine, scheduler)

@@ -65,8 +65,10 @@ def _powercap() -> Iterator[Command]:
     grid = ["-p", "platforms/grid5000.xml", "-w", "workloads/google-288-03.json"]
     power = [*grid, "--envelope", "power_profiles/profile2.csv"]
     responses = ("frugal", "hfld", "iafs", "iasb", "idfs", "idsb", "none")
-    for response, placement in itertools.product(responses, ("easy", "first-fit")):
-        yield _run(f"powercap {response} {placement}", *power, options={"response": response, "placement": placement})
+    for response, backfilling in itertools.product(responses, ("easy", "first-fit")):
+        yield _run(
+            f"powercap {response} {backfilling}", *power, options={"response": response, "backfilling": backfilling}
+        )
     for order in ("asc", "asc_size", "asc_walltime", "desc", "desc_size", "desc_walltime", "fcfs", "lcfs"):
         yield _run(f"powercap {order}", *power, options={"order": order})
     for more in (
@@ -101,17 +103,17 @@ def _machines() -> Iterator[Command]:
     tng = ["-w", "{shared}/tng.csv", "--machines", "10", "--cores", "32", "--window", "21600:86400"]
     varying = [*tng, "--capacity", "walk:range=0.6,seed=1,window=86400", "-s", "varcap"]
     for scheduler in ("base", "longshort", "jobsize-order", "twomode", "migration"):
-        yield _run(f"varcap {scheduler}", *varying, options={"scheduler": scheduler})
+        yield _run(f"varcap {scheduler}", *varying, options={"mapping": scheduler})
     for termination in ("random", "lfd", "lww", "order"):
         yield _run(f"varcap {termination}", *varying, options={"termination": termination})
     for more in (
         {"order": "wfp"},
-        {"order": "fcfs", "backfill": "easy"},
-        {"backfill": "none"},
-        {"nodes": "dedicated", "backfill": "easy", "requeue": "end"},
-        {"scheduler": "longshort", "foresight_h": 3, "foresight_noise": 0.1, "foresight_missed": 0.2},
-        {"scheduler": "twomode", "foresight_h": 6, "foresight_bias": 0.1, "foresight_false_alarms": 0.2},
-        {"scheduler": "base", "foresight_h": 6, "knowledge": "class"},
+        {"order": "fcfs", "backfilling": "easy"},
+        {"backfilling": "none"},
+        {"nodes": "dedicated", "backfilling": "easy", "requeue": "end"},
+        {"mapping": "longshort", "foresight_h": 3, "foresight_noise": 0.1, "foresight_missed": 0.2},
+        {"mapping": "twomode", "foresight_h": 6, "foresight_bias": 0.1, "foresight_false_alarms": 0.2},
+        {"mapping": "base", "foresight_h": 6, "knowledge": "class"},
     ):
         yield _run(f"varcap {more}", *varying, options=more)
     yield _run("oversubscribed", *varying[:-1], "oversubscribed", options={"oversubscription": 1.5, "use": 0.7})

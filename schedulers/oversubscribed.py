@@ -17,7 +17,7 @@ from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.fleet import JobState
 from batwatt.scheduling.job_lengths import JobLengths
-from batwatt.systems.varcap.mapping import Base, Components
+from batwatt.systems.varcap.mapping import Base, Components, MappingSite
 from batwatt.systems.varcap.oversubscription import Shares, speeds_of
 from batwatt.systems.varcap.queues import BucketQueue
 from batwatt.systems.varcap.scheduler import VaryingScheduler
@@ -59,7 +59,8 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
 
     def make_parts(self, machines: int) -> Components:
         """First come, first served, on the first machine with room."""
-        return Components(Base(machines, lambda: BucketQueue(lambda task: 0.0)), LeastSafe())
+        site = MappingSite(machines, lambda: BucketQueue(lambda task: 0.0), self.capacity, self.settings)
+        return Components(Base(site), LeastSafe())
 
     def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
         """Nothing is known of run times."""

@@ -12,8 +12,8 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.scheduling.options import EnvelopeOptions
+from batwatt.scheduling.queue import Waiting
 from batwatt.systems.powercap.optimum.plan_file import SchedulePlan, read_plan
-from batwatt.systems.powercap.queue import Waiting
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.units import REPORTED_S
 

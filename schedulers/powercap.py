@@ -1,7 +1,7 @@
 """The system of the powercap paper (Fontana de Nardin, Stolf, Caux, IGSC 2022) as a Batsim scheduler."""
 
+from batwatt.scheduling.backfilling import EasyBackfilling
 from batwatt.scheduling.orders import Slowdown
-from batwatt.systems.powercap.backfilling import EasyBackfilling
 from batwatt.systems.powercap.responses import HighestFlopsLowestDeadline
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
@@ -10,5 +10,5 @@ class Powercap(EnvelopeScheduler):
     """EASY backfilling, largest slowdown first, under a power envelope (powercap paper, section V)."""
 
     order = Slowdown()
-    placement = EasyBackfilling()
+    backfilling = EasyBackfilling()
     response = HighestFlopsLowestDeadline()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,51 +12,39 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model.workload import LONG_S
+from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.foresight import CapacityForecast, ForecastError
-from batwatt.scheduling.options import VICTIM, PartChoice
+from batwatt.scheduling.options import NODES, VICTIM, PartChoice
 from batwatt.scheduling.orders import Fcfs, Order, Wfp
-from batwatt.scheduling.registry import make
-from batwatt.systems.varcap.mapping import Base, Components, JobSizeOrder, LongShort, MappingPolicy, TwoMode
+from batwatt.scheduling.registry import make, named
+from batwatt.systems.varcap.mapping import Components, Knowledge, MappingPolicy, MappingSite
 from batwatt.systems.varcap.queues import BucketQueue, SortedQueue, WaitingQueue
 from batwatt.systems.varcap.scheduler import VaryingScheduler
 from batwatt.systems.varcap.terminations import Termination
 from batwatt.units import HOUR_S
 
-Knowledge = Literal["none", "class", "exact", "estimate"]
-NEEDS: dict[str, tuple[Knowledge, ...]] = {
-    "base": ("none", "class", "exact", "estimate"),
-    "migration": ("none", "class", "exact", "estimate"),
-    "longshort": ("class", "exact", "estimate"),
-    "jobsize-order": ("exact", "estimate"),
-    "twomode": ("exact", "estimate"),
-}
-"""What each scheduler may know of run times, the usual first (Table 7.2)."""
-IN_ORDER = ("base", "migration", "longshort")
-"""The schedulers whose queue has an order of its own."""
-
 
 class VarcapOptions(VaryingOptions):
     """Options of the scheduler `varcap` (docs/varcap.md)."""
 
-    scheduler: Literal["base", "longshort", "jobsize-order", "twomode", "migration"] = Field(
-        "base", description="which job goes where (section 7.2)"
-    )
+    mapping: PartChoice = Field("base", description="which job goes where (section 7.2)")
     termination: PartChoice | None = Field(
         None,
         description="who is terminated: by default `random` for base, `lww` for migration, else `order`",
     )
     order: PartChoice | None = Field(None, description="queue order of base, longshort and migration; default fcfs")
-    backfill: Literal["greedy", "none", "easy"] | None = Field(
-        None, description="what a job that does not fit does to later ones; by default greedy, for wfp easy"
+    backfilling: PartChoice | None = Field(
+        None, description="what a job that does not fit does to later ones; by default first-fit, for wfp easy"
     )
+    node_selection: PartChoice = Field("first", description=NODES)
     nodes: Literal["shared", "dedicated"] = Field("shared", description="whether a job has its machines to itself")
     victim: PartChoice = Field("resubmit", description=VICTIM)
     requeue: Literal["submission", "end"] = Field(
         "submission", description="where a terminated job waits: by its first submission, or behind all others"
     )
     knowledge: Knowledge | None = Field(
-        None, description="what is known of run times; by default what the scheduler needs"
+        None, description="what is known of run times; by default what the mapping needs"
     )
     long_s: float = Field(LONG_S, ge=0.0, allow_inf_nan=False, description="a job is long if it runs longer, in s")
     longest_s: float = Field(
@@ -100,14 +89,19 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         super().__init__(options)
         # a wrong name is an error before anything runs
         chosen = self.settings
-        usual = {"base": "random", "migration": "lww"}.get(chosen.scheduler, "order")
+        self._map: type[MappingPolicy] | partial[MappingPolicy] = named("mapping", chosen.mapping)
+        self._mapping: type[MappingPolicy] = getattr(self._map, "func", self._map)
         self._order: Order = make("order", chosen.order or "fcfs")
-        self._termination: Termination = make("termination", chosen.termination or usual)
+        usual = "easy" if isinstance(self._order, Wfp) else "first-fit"
+        self._backfilling: Backfilling = make("backfilling", chosen.backfilling or usual)
+        self._termination: Termination = make("termination", chosen.termination or self._mapping.usual_termination)
+        self.selection = make("node_selection", chosen.node_selection)
         self.victim = make("victim", chosen.victim)
 
     def make_parts(self, machines: int) -> Components:
-        """The chosen scheduler, termination and forecast."""
+        """The chosen mapping, termination and forecast."""
         chosen = self.settings
+        self._check()
         self._termination.begin(np.random.default_rng(chosen.seed), chosen.foresight_h > 0.0)
         forecast = None
         if chosen.foresight_h > 0.0:
@@ -119,51 +113,35 @@ class Varcap(VaryingScheduler[VarcapOptions]):
                 chosen.seed,
             )
             forecast = CapacityForecast(self.steps, machines, chosen.foresight_h * HOUR_S, error)
-        migrates = chosen.scheduler == "migration"
-        return Components(self._mapping(machines), self._termination, forecast, migrates)
+        mapping = self._map(MappingSite(machines, self._queue, self.capacity, chosen))
+        return Components(mapping, self._termination, forecast, self._mapping.migrates)
 
     def _check(self) -> None:
         """Options that contradict each other. Raises InputError."""
-        chosen = self.settings
+        chosen, mapping = self.settings, self._mapping
         if chosen.low is not None and chosen.high is not None and not chosen.low <= chosen.high:
             problem = f"must be <= 'high' ({chosen.high:g}), got {chosen.low:g}"
             raise InputError("option 'low'", problem, "exchange them")
         if self.knowledge == "class" and not chosen.longest_s >= chosen.long_s:
             problem = f"must be >= 'long_s' ({chosen.long_s:g}), got {chosen.longest_s:g}"
             raise InputError("option 'longest_s'", problem, "a long job is not shorter than a short one")
-
-    def _mapping(self, machines: int) -> MappingPolicy:
-        chosen = self.settings
-        self._check()
-        if self.knowledge not in NEEDS[chosen.scheduler]:
-            raise _clash("knowledge", self.knowledge, f"{chosen.scheduler} must know more of run times")
-        if chosen.scheduler not in IN_ORDER:
-            for name in ("order", "backfill"):
-                if getattr(chosen, name) not in (None, "greedy"):
-                    raise _clash(name, getattr(chosen, name), f"{chosen.scheduler} has an order of its own")
-        if chosen.scheduler == "longshort":
-            least = int(min(self.capacity.values) if chosen.low is None else chosen.low)
-            return LongShort(machines, self._queue, min(least if chosen.stable is None else chosen.stable, machines))
-        if chosen.scheduler == "jobsize-order":
-            return JobSizeOrder(machines)
-        if chosen.scheduler == "twomode":
-            values = self.capacity.values
-            low = min(values) if chosen.low is None else chosen.low
-            return TwoMode(machines, low, max(values) if chosen.high is None else chosen.high)
-        return Base(machines, self._queue)
+        if self.knowledge not in mapping.knows:
+            raise _clash("knowledge", self.knowledge, f"{mapping.name} must know more of run times")
+        if not mapping.in_order:
+            if chosen.order is not None:
+                raise _clash("order", chosen.order, f"{mapping.name} has an order of its own")
+            if chosen.backfilling is not None and self._backfilling.blocked != "pass":
+                raise _clash("backfilling", chosen.backfilling, f"{mapping.name} has an order of its own")
 
     def _queue(self) -> WaitingQueue:
-        chosen = self.settings
-        backfill = chosen.backfill or ("easy" if isinstance(self._order, Wfp) else "greedy")
-        if isinstance(self._order, Fcfs) and backfill == "greedy":
+        if isinstance(self._order, Fcfs) and self._backfilling.blocked == "pass":
             return BucketQueue(lambda task: 0.0)
-        return SortedQueue(self._order, backfill)
+        return SortedQueue(self._order, self._backfilling)
 
     @property
     def knowledge(self) -> Knowledge:
         """What is known of run times."""
-        known: Knowledge | None = self.settings.knowledge
-        return known or NEEDS[self.settings.scheduler][0]
+        return self.settings.knowledge or self._mapping.knows[0]
 
     def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
         """See `VaryingScheduler`."""
@@ -186,4 +164,4 @@ class Varcap(VaryingScheduler[VarcapOptions]):
 
 
 def _clash(name: str, value: object, why: str) -> InputError:
-    return InputError(f"option {name!r}", f'"{value}" does not go with the scheduler: {why}', "leave it out")
+    return InputError(f"option {name!r}", f'"{value}" does not go with the mapping: {why}', "leave it out")

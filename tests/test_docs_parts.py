@@ -16,7 +16,7 @@ RISK += ("--capacity", ROOT / "power_profiles/walk-small.csv")
 CARBON = ROOT / "power_profiles" / "carbon" / "carbon-hourly.csv"
 RUNS = {
     "order.py": (*POWER, "-o", '{"order": {"name": "patience", "limit_s": 60}}'),
-    "backfilling.py": (*POWER, "-o", '{"placement": "strict"}'),
+    "backfilling.py": (*POWER, "-o", '{"backfilling": "strict"}'),
     "response.py": (*POWER, "-o", '{"response": "sleep-idle"}'),
     "termination.py": (*RISK, "-s", "varcap", "-o", '{"termination": "fewest-cores"}'),
     "strategy.py": (*RISK, "-s", "riskaware", "-o", '{"strategy": "last-fit"}'),

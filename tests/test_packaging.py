@@ -30,7 +30,7 @@ def load(path: Path):
 def check_options(text: str) -> EnvelopeOptions:
     """Assert that the parts an options object names exist."""
     settings = parse_options(EnvelopeOptions, json.loads(text))
-    for kind in ("order", "placement", "response"):
+    for kind in ("order", "backfilling", "response"):
         make(kind, getattr(settings, kind))
     return settings
 

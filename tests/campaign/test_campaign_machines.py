@@ -60,7 +60,7 @@ def test_a_row_worked_out_by_hand(risky):
     assert risky.run().code == 0, risky.rows()
     [row] = risky.rows()
     assert (row["platform"], row["workload"], row["envelope"], row["capacity"]) == ("2x2", "jobs", None, "fewer")
-    assert row["label"] == row["strategy"] == "first-fit-aware" and row["placement"] is None
+    assert row["label"] == row["strategy"] == "first-fit-aware" and row["backfilling"] is None
     assert row["goodput"] == pytest.approx(200 / 300, abs=1e-6)
     assert row["aborted_volume"] == pytest.approx(100 / 300, abs=1e-6)
     assert row["mean_aborted_time_s"] == pytest.approx(50) and row["capacity_core_s"] == 300

@@ -31,7 +31,7 @@ def test_a_campaign_gives_one_row_a_run(small):
     first = rows[0]
     assert first["study"] == "only" and first["platform"] == "p" and first["envelope"] == "envelope"
     assert first["options"] == '{"order":"fcfs","response":"none"}' and first["engine"] == "embedded"
-    assert (first["placement"], first["order"], first["response"]) == (None, "fcfs", "none")
+    assert (first["backfilling"], first["order"], first["response"]) == (None, "fcfs", "none")
     assert first["status"] == "done" and first["error"] is None and first["seed"] is None
     assert first["lower_bound"] is None and first["proven_optimal"] is None
     assert small.out.joinpath("cells", f"{first['key']}.json").is_file()

@@ -30,7 +30,7 @@ def labels(small, **changes):
 
 
 def test_the_order_of_the_rows(small):
-    grid = {"placement": ["first-fit", "easy"], "order": ["fcfs", "slowdown"]}
+    grid = {"backfilling": ["first-fit", "easy"], "order": ["fcfs", "slowdown"]}
     found = cells(small, small.declare(grid=grid, engines=["wire", "embedded"], cases=[{"label": "Z"}]))
     assert len(found) == (2 * 2 + 1) * 2 * 2
     assert [(cell.label, cell.workload.name, cell.engine) for cell in found[:5]] == [
@@ -44,9 +44,9 @@ def test_the_order_of_the_rows(small):
 
 
 def test_labels_of_the_paper(small):
-    grid = {"placement": ["first-fit", "easy"], "order": ["asc", "slowdown"], "response": ["none", "hfld"]}
+    grid = {"backfilling": ["first-fit", "easy"], "order": ["asc", "slowdown"], "response": ["none", "hfld"]}
     names = {"first-fit": "FF", "easy": "EBF", "asc": "Asc", "slowdown": "Slow", "none": "no config.", "hfld": "HFLD"}
-    found = labels(small, grid=grid, options=None, names=names, label="{placement} {order} {response}")
+    found = labels(small, grid=grid, options=None, names=names, label="{backfilling} {order} {response}")
     assert found == [
         *("FF Asc no config.", "FF Asc HFLD", "FF Slow no config.", "FF Slow HFLD"),
         *("EBF Asc no config.", "EBF Asc HFLD", "EBF Slow no config.", "EBF Slow HFLD"),

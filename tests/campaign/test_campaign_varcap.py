@@ -33,8 +33,8 @@ def study(**changes: Any) -> dict[str, Any]:
         "platforms": [{"machines": 2, "cores": 2}],
         "workloads": [{"trace": "jobs.csv", "length_unit": "hours", "window": [0, 7200]}],
         "scheduler": "varcap",
-        "label": "{scheduler}",
-        "options": {"scheduler": "base"},
+        "label": "{mapping}",
+        "options": {"mapping": "base"},
         "capacities": [{"spec": "constant:mean=1"}],
     }
     return {key: value for key, value in (given | changes).items() if value is not None}
@@ -162,16 +162,15 @@ def test_traces_are_generated(varied):
     assert [cell.key for cell in named] == [cell.key for cell in cells]
 
 
-def test_the_option_scheduler_is_not_the_scheduler(varied):
-    """Labels, grids, cases and rules mean the option."""
+def test_labels_grids_cases_and_rules_mean_the_options(varied):
     changes = {
-        "grid": {"scheduler": ["base", "twomode"]},
-        "cases": [{"label": "sized", "options": {"scheduler": "longshort"}}],
-        "exclude": [{"scheduler": "twomode"}],
+        "grid": {"mapping": ["base", "twomode"]},
+        "cases": [{"label": "sized", "options": {"mapping": "longshort"}}],
+        "exclude": [{"mapping": "twomode"}],
         "capacities": [{"spec": "walk:range=0.6,seed=1"}],
     }
     cells = declare(varied, **changes).cells
-    assert [(cell.label, cell.scheduler, cell.options["scheduler"]) for cell in cells] == [
+    assert [(cell.label, cell.scheduler, cell.options["mapping"]) for cell in cells] == [
         ("base", "varcap", "base"),
         ("sized", "varcap", "longshort"),
     ]
@@ -182,7 +181,7 @@ def test_it_is_the_same_on_the_wire_and_when_resumed(varied):
     declare(varied, engines=["embedded", "wire"], capacities=[{"spec": "walk:range=0.6", "seeds": [1]}])
     assert varied.run().code == 0, [row["error"] for row in varied.rows()]
     embedded, wire = ({k: v for k, v in row.items() if k not in ("engine", "key")} for row in varied.rows())
-    assert embedded == wire and json.loads(embedded["options"]) == {"scheduler": "base"}
+    assert embedded == wire and json.loads(embedded["options"]) == {"mapping": "base"}
     before = varied.bytes()
     varied.cells()[0].unlink()
     assert varied.campaign("resume", varied.out).code == 0 and varied.bytes() == before

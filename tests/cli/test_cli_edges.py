@@ -83,8 +83,8 @@ def test_all_jobs_wider_than_the_platform(house, response):
     assert done.err.splitlines()[0] == told
 
 
-@pytest.mark.parametrize("order,placement", list(itertools.product(names("order"), names("placement"))))
-def test_jobs_without_walltime_and_twins(house, order, placement):
+@pytest.mark.parametrize("order,backfilling", list(itertools.product(names("order"), names("backfilling"))))
+def test_jobs_without_walltime_and_twins(house, order, backfilling):
     jobs = [
         {**NAP, "id": f"{kind}{i}", "res": res, "profile": kind}
         for i, res in enumerate((3, 3, 4, 1))
@@ -93,7 +93,7 @@ def test_jobs_without_walltime_and_twins(house, order, placement):
     profiles = {"nap": {"type": "delay", "delay": 5}, "work": {"type": "parallel_homogeneous", "cpu": 4e12, "com": 0}}
     workload = house.workload(*jobs, **profiles)
     for response in RESPONSES:
-        options = json.dumps({"order": order, "placement": placement, "response": response})
+        options = json.dumps({"order": order, "backfilling": backfilling, "response": response})
         done = house.run("--envelope", house.envelope, "-o", options, workload=workload)
         assert done.code == 0, done.err
         assert len(states(house)) == 8 and "REJECTED" not in states(house).values()

@@ -89,7 +89,7 @@ def test_policies_are_complete(house, width, monkeypatch):
     for name, line, aliases in rows:
         assert line.endswith(".") and len(line) > 20
         assert any(found.split()[:1] == [name] and line in found and aliases in found for found in lines), name
-    for heading in ("schedulers", "orders", "placements", "responses"):
+    for heading in ("schedulers", "orders", "backfillings", "responses"):
         assert heading in lines
 
 

@@ -11,9 +11,9 @@ import pytest
 from cli_house import CSV, ROOT, SMALL
 
 OPTIONS = {
-    "paper": {"order": "slowdown", "placement": "easy", "response": "hfld"},
-    "resubmit": {"order": "asc", "placement": "first-fit", "response": "idfs", "victim": "resubmit"},
-    "balanced": {"order": "fcfs", "placement": "easy", "response": "iasb", "work_estimate": "exact"},
+    "paper": {"order": "slowdown", "backfilling": "easy", "response": "hfld"},
+    "resubmit": {"order": "asc", "backfilling": "first-fit", "response": "idfs", "victim": "resubmit"},
+    "balanced": {"order": "fcfs", "backfilling": "easy", "response": "iasb", "work_estimate": "exact"},
 }
 
 

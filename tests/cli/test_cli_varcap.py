@@ -171,7 +171,7 @@ def varcap(house: House, *args: object, to="x", **options: object) -> Done:
     list(product(SCHEMES, ("random", "lww", "lfd"))),
 )
 def test_varcap_and_what_is_told_of_it(house, scheme, termination):
-    done = varcap(house, scheduler=scheme, termination=termination, foresight_h=0)
+    done = varcap(house, mapping=scheme, termination=termination, foresight_h=0)
     assert done.code == 0, done.err
     metrics = house.metrics()
     assert all(metrics[key] is not None for key in CONTRACT)
@@ -190,12 +190,12 @@ def test_varcap_and_what_is_told_of_it(house, scheme, termination):
 
 def test_what_is_long_is_told_once(house):
     """By `--long` to both, by the option to both, and by each to one of them."""
-    assert varcap(house, "--long", 12_000, scheduler="longshort", to="a").code == 0
-    assert varcap(house, scheduler="longshort", long_s=12_000, to="b").code == 0
+    assert varcap(house, "--long", 12_000, mapping="longshort", to="a").code == 0
+    assert varcap(house, mapping="longshort", long_s=12_000, to="b").code == 0
     house.assert_same("a", "b")
-    assert varcap(house, scheduler="longshort", to="c").code == 0
+    assert varcap(house, mapping="longshort", to="c").code == 0
     assert house.file("a_jobs.csv") != house.file("c_jobs.csv")
-    assert varcap(house, "--long", 5000, scheduler="longshort", long_s=12_000, to="d").code == 0
+    assert varcap(house, "--long", 5000, mapping="longshort", long_s=12_000, to="d").code == 0
     assert house.file("a_jobs.csv") == house.file("d_jobs.csv")
     assert house.metrics("a")["goodput_short"] > house.metrics("d")["goodput_short"]
 
@@ -275,7 +275,7 @@ def test_acknowledged_and_rejected_at_once(house):
     ]
     words += ["--capacity", capacity, "-e", house.out / "acked", "--acknowledge-dynamic-jobs"]
     done = house.batwatt("run", *words)
-    assert done.code == 0 and "1 jobs could never run" in done.err
+    assert done.code == 0 and "1 job can never run, for want of machines or memory" in done.err
     states = {row["job_id"]: row["final_state"] for row in read(house, "acked_jobs.csv")}
     assert states == {"1": "COMPLETED_KILLED", "1#1": "REJECTED", "2": "COMPLETED_SUCCESSFULLY"}
 

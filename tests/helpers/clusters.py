@@ -5,8 +5,8 @@ from __future__ import annotations
 from builders import machine
 
 from batwatt.scheduling.orders import Fcfs
+from batwatt.scheduling.queue import Queue
 from batwatt.systems.powercap.cluster import Cluster
-from batwatt.systems.powercap.queue import Queue
 
 
 class Job:

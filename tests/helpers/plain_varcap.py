@@ -47,10 +47,10 @@ class Rules:
 
     machines: int
     cores: int
-    scheduler: str = "base"
+    mapping: str = "base"
     termination: str | None = None
     order: str = "fcfs"
-    backfill: str | None = None
+    backfilling: str | None = None
     knowledge: str | None = None
     foresight_h: float = 0.0
     nodes: str = "shared"
@@ -120,7 +120,7 @@ class PlainVarcap:
         self.low = min(n for _, n in capacity) if rules.low is None else rules.low
         self.high = max(n for _, n in capacity) if rules.high is None else rules.high
         self.stable = 0
-        if rules.scheduler == "longshort":
+        if rules.mapping == "longshort":
             self.stable = self.low if rules.stable is None else rules.stable
         self.waiting: list[Waits] = []
         self.running: list[Runs] = []
@@ -179,7 +179,7 @@ class PlainVarcap:
 
     def assumed_s(self, job: PlainJob) -> float:
         usual = {"longshort": "class", "jobsize-order": "exact", "twomode": "exact"}
-        known = self.rules.knowledge or usual.get(self.rules.scheduler, "none")
+        known = self.rules.knowledge or usual.get(self.rules.mapping, "none")
         if known == "class":
             return self.rules.longest_s if self.kind(job) == LONG else self.rules.long_s
         return {"none": math.inf, "exact": job.length_s, "estimate": job.expected_s}[known]
@@ -190,7 +190,7 @@ class PlainVarcap:
         for waits in list(self.waiting):
             job, width = waits.job, self.width(waits.job)
             limit = most
-            if self.rules.scheduler == "longshort":
+            if self.rules.mapping == "longshort":
                 limit = min(self.stable, most) if self.kind(job) == LONG else most
             memory = self.rules.machine_memory
             heavy = memory is not None and job.memory > memory * width
@@ -231,7 +231,7 @@ class PlainVarcap:
 
     def will_last(self, job: PlainJob, machine: int) -> bool:
         """Whether a start on this machine (and on others, if it is wide) is planned not to fail."""
-        if self.rules.scheduler == "longshort" and self.kind(job) == LONG:
+        if self.rules.mapping == "longshort" and self.kind(job) == LONG:
             return True  # its machines never leave
         until_s = {m: math.inf if m < self.stable else self.now_s for m in self.service}
         for run in self.running:
@@ -251,7 +251,7 @@ class PlainVarcap:
     def schedule(self) -> None:
         ready = [waits for waits in self.waiting if not any(map(self.unfinished, waits.job.depends_on))]
         up, down = range(self.rules.machines), range(self.rules.machines - 1, -1, -1)
-        name = self.rules.scheduler
+        name = self.rules.mapping
         if name == "longshort":
             for kind, machines in ((LONG, range(self.stable)), (SHORT, down)):
                 self.go_through([waits for waits in ready if self.kind(waits.job) == kind], machines)
@@ -276,7 +276,7 @@ class PlainVarcap:
 
     def go_through(self, queue: list[Waits], machines: Iterable[int], by_length: float = 0.0) -> None:
         machines = list(machines)
-        backfill = self.rules.backfill or ("easy" if self.rules.order == "wfp" else "greedy")
+        backfill = self.rules.backfilling or ("easy" if self.rules.order == "wfp" else "greedy")
         if by_length:
             backfill = "greedy"
         shadow_s, reserved = math.inf, ()
@@ -311,7 +311,7 @@ class PlainVarcap:
         for machine in range(self.rules.machines):
             if len(self.service) < self.allowed:
                 self.service.add(machine)
-        if self.rules.scheduler == "migration":
+        if self.rules.mapping == "migration":
             self.move_away()
             return
         self.leave()
@@ -334,7 +334,7 @@ class PlainVarcap:
         self.killed.append(run)
 
     def victim(self) -> int:
-        name = self.rules.termination or {"base": "random"}.get(self.rules.scheduler, "order")
+        name = self.rules.termination or {"base": "random"}.get(self.rules.mapping, "order")
         assert name != "random", "this is plain"
 
         def score(machine: int) -> float:

@@ -16,7 +16,7 @@ from batwatt.run.spec import RunSpec
 
 ROOT = Path(__file__).parents[2]
 PARTS = {"HFLD": "hfld", "IDFS": "idfs", "IDSB": "idsb", "no config.": "none"}
-PLACEMENTS = {"EBF": "easy", "FF": "first-fit"}
+BACKFILLINGS = {"EBF": "easy", "FF": "first-fit"}
 ORDERS = {"Slow": "slowdown", "Asc": "asc", "FCFS": "fcfs"}
 STEP_S, DROP_S = 60.0, 120.0
 """Steps of the envelopes of the kept runs, and when they drop, for one step."""
@@ -25,13 +25,13 @@ STEP_S, DROP_S = 60.0, 120.0
 def row(label: str, workload: str = "w0", **given: Any) -> dict[str, Any]:
     """A row of a finished run; the parts of an algorithm follow from its label, unless they are given."""
     words = label.split(" ", 2)
-    known = len(words) == 3 and words[0] in PLACEMENTS
+    known = len(words) == 3 and words[0] in BACKFILLINGS
     found: dict[str, Any] = dict.fromkeys(COLUMNS)
     found |= {"study": "workloads", "label": label, "platform": "p", "workload": workload, "envelope": "e",
               "scheduler": "powercap", "options": "{}", "engine": "embedded", "status": "done",
               "key": f"{label}-{workload}".encode().hex()}  # fmt: skip
     if known:
-        found |= {"placement": PLACEMENTS[words[0]], "order": ORDERS[words[1]],
+        found |= {"backfilling": BACKFILLINGS[words[0]], "order": ORDERS[words[1]],
                   "response": PARTS.get(words[2], words[2].lower())}  # fmt: skip
     if label == "Optimum":
         found |= {"scheduler": "optimum", "proven_optimal": True, "gap": 0.0}
@@ -91,7 +91,7 @@ def kept(folder: Path, labels: Sequence[str]) -> list[dict[str, Any]]:
             made = row(label, "small", study="profiles", platform="small", envelope=name)
             made["key"] += name
             prefix = folder / "runs" / made["key"] / "run"
-            options = {part: made[part] for part in ("placement", "order", "response")}
+            options = {part: made[part] for part in ("backfilling", "order", "response")}
             if made["response"] not in PARTS.values():
                 options["response"] = "idfs"
             made |= run(RunSpec(platform, workload, "powercap", options, prefix, envelope)).metrics.as_dict()

@@ -13,8 +13,8 @@ from batwatt.report.table import read_campaign
 
 HOSTILE = "</script><img src=x onerror=alert(1)> %{y} {{ 7 * 7 }}"
 OPTIONS = {"Random": {"termination": "random"}, "LWW": {"termination": "lww"}, "LFD": {"termination": "lfd"},
-           "Base": {"scheduler": "base"}, "LongShort": {"scheduler": "longshort"},
-           "TwoMode": {"scheduler": "twomode"}}  # fmt: skip
+           "Base": {"mapping": "base"}, "LongShort": {"mapping": "longshort"},
+           "TwoMode": {"mapping": "twomode"}}  # fmt: skip
 
 
 def run(

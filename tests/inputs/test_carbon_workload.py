@@ -244,7 +244,7 @@ def written(folder: Path) -> tuple[Path, Path]:
     ("scheduler", "options"),
     [
         ("powercap", {"response": "none"}),
-        ("powercap", {"response": "none", "placement": "first-fit", "order": "lcfs"}),
+        ("powercap", {"response": "none", "backfilling": "first-fit", "order": "lcfs"}),
         ("powercap", {"response": "hfld", "envelope": "cap.csv"}),
         ("powercap", {"response": "iafs", "envelope": "cap.csv"}),
         ("fillerSched", {}),

@@ -88,7 +88,7 @@ def test_hostile_labels_stay_labels(tmp_path):
 
 
 def test_a_campaign_without_an_envelope_or_kept_runs(tmp_path):
-    rows = [row(f"x{n}", w, envelope=None, violations=None, placement=None) for n in range(3) for w in "ab"]
+    rows = [row(f"x{n}", w, envelope=None, violations=None, backfilling=None) for n in range(3) for w in "ab"]
     names = {path.name for path in write_report(save(tmp_path / "r", rows))}
     assert {"index.html", "table2.csv", "summary.csv", "figure4.png", "figure5.svg"} <= names
     page = (tmp_path / "r" / "report" / "index.html").read_text()
@@ -111,7 +111,7 @@ def test_damaged_kept_files_are_named(tmp_path):
 
 def test_a_thousand_rows_take_less_than_half_a_minute(tmp_path):
     rows = paper(20) + [
-        row(f"{order} {name}", f"w{n}", mean_slowdown=n + 1.0, response=name, order=order, placement="easy")
+        row(f"{order} {name}", f"w{n}", mean_slowdown=n + 1.0, response=name, order=order, backfilling="easy")
         for name in ("idfs", "iafs", "idsb", "iasb", "hfld", "none")
         for order in ("fcfs", "asc", "desc", "slowdown", "e", "f", "g")
         for n in range(20)

@@ -28,11 +28,11 @@ def test_studies_have_their_figures(study, stem):
 
 def test_labels_become_algorithms_without_their_hours(tmp_path):
     rows = [
-        run("fig7-4", "TwoMode 24 h", options={"scheduler": "twomode", "foresight_h": 24}),
-        run("fig7-4", "Base 0 h", options={"scheduler": "base", "foresight_h": 0}),
+        run("fig7-4", "TwoMode 24 h", options={"mapping": "twomode", "foresight_h": 24}),
+        run("fig7-4", "Base 0 h", options={"mapping": "base", "foresight_h": 0}),
         run("fig6-8-mira", "6 h", options={"termination": "random", "foresight_h": 6}),
         run("german", "foresight 3 h", options={"foresight_h": 3}),
-        run("errors", "bias 0.1", options={"scheduler": "base", "foresight_h": 6, "foresight_bias": 0.1}),
+        run("errors", "bias 0.1", options={"mapping": "base", "foresight_h": 6, "foresight_bias": 0.1}),
         run("own", "TwoMode 24 h", options={}),
     ]
     campaign, frame = pointed(tmp_path, rows)
@@ -117,8 +117,8 @@ def test_a_row_of_panels_per_measure_one_per_system(tmp_path):
 def test_the_fixed_capacity_is_a_level_or_comes_first(tmp_path):
     rows = [run("fig5-6-mira", size=0, goodput=0.8)]
     rows += [run("fig5-6-mira", period=p, goodput=g) for p, g in ((900.0, 0.4), (7200.0, 0.6))]
-    hours = {"scheduler": "base", "foresight_h": 24}
-    rows += [run("fig7-4", "Base 0 h", size=s, options={"scheduler": "base"}, goodput=0.9 - s) for s in (0, 0.6)]
+    hours = {"mapping": "base", "foresight_h": 24}
+    rows += [run("fig7-4", "Base 0 h", size=s, options={"mapping": "base"}, goodput=0.9 - s) for s in (0, 0.6)]
     rows += [run("fig7-4", "Base 24 h", options=hours)]
     found = drawn(tmp_path, rows)
     panel = found["fig5-6"][0]

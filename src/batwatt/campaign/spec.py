@@ -41,7 +41,7 @@ WINDOW = Annotated[list[float], Field(min_length=2, max_length=2)]
 Grid = dict[str, Annotated[list[JsonValue], Field(min_length=1)]]
 """Lists of values, all combinations of which are meant."""
 EXAMPLES = {
-    "label": ("options' names", "{placement} {order}"),
+    "label": ("options' names", "{backfilling} {order}"),
     "name": ("names of its grid", "long-{long_fraction}"),
     "spec": ("names of its grid", "walk:range={range}"),
 }

@@ -16,7 +16,7 @@ from batwatt.campaign.spec import canonical, plain
 from batwatt.campaign.store import CellRecord
 from batwatt.results.metrics import METRICS, Metrics
 
-PARTS = ("placement", "order", "response", "strategy")
+PARTS = ("backfilling", "order", "response", "strategy")
 """Options with columns of their own."""
 _TYPES = {int: pa.int64(), float: pa.float64()}
 

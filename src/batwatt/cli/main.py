@@ -181,7 +181,7 @@ def run_command(
 def _label(spec: RunSpec) -> str:
     parts = [
         str(spec.options[kind])
-        for kind in ("placement", "order", "response", "strategy", "scheduler", "termination")
+        for kind in ("backfilling", "order", "response", "strategy", "mapping", "termination")
         if isinstance(spec.options.get(kind), str)
     ]
     return " ".join([Path(spec.scheduler).stem, *parts])

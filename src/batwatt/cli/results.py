@@ -62,7 +62,7 @@ def policies(
         sections.setdefault(kind, []).append((name, f"{line} Also: {aliases}." if aliases else line))
     _print_sections(console, width, sections)
     console.print("choose with", style="bold")
-    print("""  -s NAME -o '{"order": "fcfs", "placement": "easy", "response": "hfld"}'""")
+    print("""  -s NAME -o '{"order": "fcfs", "backfilling": "easy", "response": "hfld"}'""")
     print("  -s easyBackfill (or another of pybatsim's), -s path/to/your.py")
 
 

@@ -101,16 +101,16 @@ def zoom_figure(zoom: Zoom) -> Figure:
 
 
 def member_styles(members: Mapping[str, str], campaign: SavedCampaign) -> dict[str, Style]:
-    """Label -> colour, dashes and marker: the colour and marker stand for the order, the dashes for the placement."""
+    """Label -> colour, dashes and marker: the colour and marker stand for the order, the dashes for the backfilling."""
     rows = campaign.frame.drop_duplicates("label").set_index("label")
-    known = (rows["placement"] != "") & (rows["order"] != "")
+    known = (rows["backfilling"] != "") & (rows["order"] != "")
     orders = sorted(set(rows.loc[known, "order"]))
-    placements = sorted(set(rows.loc[known, "placement"]))
+    backfillings = sorted(set(rows.loc[known, "backfilling"]))
     free = cycle(range(len(PALETTE)))
     styles: dict[str, Style] = {}
     for label in members:
         if known[label]:
-            number, dash = orders.index(rows.loc[label, "order"]), placements.index(rows.loc[label, "placement"])
+            number, dash = orders.index(rows.loc[label, "order"]), backfillings.index(rows.loc[label, "backfilling"])
         else:
             number, dash = next(free), 0
         styles[label] = (PALETTE[number % len(PALETTE)], DASHES[dash % len(DASHES)][0], MARKERS[number % 8][0])

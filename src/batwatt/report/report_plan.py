@@ -113,10 +113,10 @@ def widest(campaign: SavedCampaign) -> str:
 
 
 def families(campaign: SavedCampaign) -> tuple[dict[str, str], dict[str, str]]:
-    """Label -> its response, or the scheduler if it has none; label -> its placement and order, or itself."""
+    """Label -> its response, or the scheduler if it has none; label -> its backfilling and order, or itself."""
     rows = campaign.frame.drop_duplicates("label").set_index("label")
     groups = rows["response"].where(rows["response"] != "", rows["scheduler"])
-    members = (rows["placement"] + " " + rows["order"]).str.strip()
+    members = (rows["backfilling"] + " " + rows["order"]).str.strip()
     members = members.where(members != "", rows.index.to_series())
     return {str(label): str(name) for label, name in groups.items()}, {
         str(label): str(name) for label, name in members.items()

@@ -31,7 +31,7 @@ LATER_METRICS = ("job_failure_rate", "mean_wait_s", "terminations", "migrations"
     "mean_run_time_stretch", "mean_slowdown_full_speed")  # fmt: skip
 LATER = ("capacity", "strategy", "cap_structure", *VARIES, *LATER_METRICS)
 """Columns that tables of older versions lack: empty there."""
-TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "placement", "order", "response", "strategy",
+TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "backfilling", "order", "response", "strategy",
          "cap_structure", "status", "error", "key")  # fmt: skip
 NUMBERS = (*(metric.name for metric in METRICS), *VARIES, "lower_bound", "gap")
 COLUMNS = (*TEXTS, "seed", *NUMBERS, "proven_optimal")

@@ -159,7 +159,7 @@ def describe_file(path: Path) -> dict[str, list[tuple[str, str]]]:
             if isinstance(thing, type) and issubclass(thing, Scheduler):
                 found.setdefault("option", []).extend(_options_of(thing))
     if not found:
-        raise InputError(path, "defines no scheduler, order, placement or response", "see docs/batsim.md")
+        raise InputError(path, "defines no scheduler, order, backfilling or response", "see docs/batsim.md")
     return found
 
 

@@ -36,11 +36,11 @@ from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 LOGGER = logging.getLogger(__name__)
 DEFAULT_TIME_LIMIT_S = 600.0
 HEURISTICS: tuple[Mapping[str, Any], ...] = (
-    {"placement": "easy", "order": "slowdown", "response": "hfld"},
-    {"placement": "first-fit", "order": "asc", "response": "idfs"},
-    {"placement": "easy", "order": "slowdown", "response": "none"},
-    {"placement": "easy", "order": "slowdown", "response": "frugal"},
-    {"placement": "easy", "order": "slowdown", "response": "frugal", "forecast_steps": 1},
+    {"backfilling": "easy", "order": "slowdown", "response": "hfld"},
+    {"backfilling": "first-fit", "order": "asc", "response": "idfs"},
+    {"backfilling": "easy", "order": "slowdown", "response": "none"},
+    {"backfilling": "easy", "order": "slowdown", "response": "frugal"},
+    {"backfilling": "easy", "order": "slowdown", "response": "frugal", "forecast_steps": 1},
 )
 """The runs of heuristics, the paper's and ours, whose orders of starts the search begins with."""
 MAX_SEED = 2**31 - 1

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from batwatt.scheduling.fleet_kernel import first_free, first_with_room, most_room
 from batwatt.scheduling.foresight import Foresight
+from batwatt.scheduling.node_selection import Nodes, NodeSelection
 from batwatt.scheduling.victims import NextRun
 
 _UNKNOWN = Foresight()
@@ -87,6 +88,10 @@ class Fleet:
         """Usable, and all cores free."""
         self.serving = 0
         self.foresight = Foresight()
+        self.selection: NodeSelection | None = None
+        """None: the first machine in the direction that is asked for."""
+        self.watts = np.full(machines, np.nan)
+        self.speed_flops = np.full(machines, np.nan)
         self.tasks: dict[int, JobState] = {}
         """What runs, by number."""
         self._on: list[list[JobState]] = [[] for _ in range(machines)]
@@ -121,6 +126,8 @@ class Fleet:
         `blind`: whatever is known of the future.
         """
         seen = _UNKNOWN if blind or high <= self._stable else self.foresight
+        if self.selection is not None:
+            return self._select(self.selection, task, now_s, low, high, upwards, seen)
         if not task.machines:
             m = first_with_room(
                 self.free, self.memory, self.until_s, self.usable, seen.times_s, seen.limits, seen.counts, now_s,
@@ -132,6 +139,33 @@ class Fleet:
             upwards, self._found,
         )  # fmt: skip
         return self._found[: task.machines].copy() if enough else None
+
+    def _select(
+        self,
+        selection: NodeSelection,
+        task: JobState,
+        now_s: float,
+        low: int,
+        high: int,
+        upwards: bool,
+        seen: Foresight,
+    ) -> Places | None:
+        """The same among the machines that a node selection prefers, in its order."""
+        ids = np.arange(low, high) if upwards else np.arange(low, high)[::-1]
+        cores = np.full(len(ids), self.cores)
+        nodes = Nodes(ids, cores, self.free[ids], self.watts[ids], self.speed_flops[ids])
+        ids = ids[selection.preferred(nodes, task.cpus)]
+        if not task.machines:
+            k = first_with_room(
+                self.free[ids], self.memory[ids], self.until_s[ids], self.usable[ids], seen.times_s, seen.limits,
+                seen.counts, now_s, task.assumed_s, task.cpus, task.memory, 0, len(ids), True,
+            )  # fmt: skip
+            return self._each[int(ids[k])] if k >= 0 else None
+        enough = first_free(
+            self.whole[ids], seen.times_s, seen.limits, seen.counts, now_s, task.assumed_s, task.machines, 0,
+            len(ids), True, self._found,
+        )  # fmt: skip
+        return ids[self._found[: task.machines]] if enough else None
 
     def on(self, machine: int) -> Sequence[JobState]:
         """The tasks of a machine."""

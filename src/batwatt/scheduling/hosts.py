@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from batwatt.inputs.series.capacity import checked_capacity
 from batwatt.model import hostset
+from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.scheduling.fleet import Fleet, JobState
 from batwatt.scheduling.machine_groups import grouped
@@ -44,6 +45,13 @@ class Hosts:
 
     def __len__(self) -> int:
         return len(self._ids)
+
+    def describe(self, fleet: Fleet, platform: Platform | None) -> None:
+        """Let a fleet know the watts and the speeds of its machines, as far as the platform says."""
+        if platform is not None:
+            states = [host.pstates[host.initial_pstate] for host in platform.hosts]
+            fleet.watts = np.array([state.full_w for state in states])[self._ids].sum(axis=1)
+            fleet.speed_flops = np.array([state.speed_flops for state in states])[self._ids].mean(axis=1)
 
     # jobs -------------------------------------------------------------------------------------------------------
 

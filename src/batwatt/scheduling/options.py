@@ -18,6 +18,7 @@ from batwatt.model.series import Series
 from batwatt.scheduling.registry import KINDS
 
 PartChoice = str | dict[str, Any]
+NODES = "which of the free nodes a job gets (docs/node-selection.md)"
 VICTIM = "what becomes of a job that is killed: lose, resubmit, checkpoint or migrate (docs/victims.md)"
 
 
@@ -33,7 +34,8 @@ class EnvelopeOptions(SchedulerOptions):
     """Options of every scheduler that follows an envelope."""
 
     order: PartChoice | None = Field(None, description="queue order")
-    placement: PartChoice | None = Field(None, description="placement of jobs on servers")
+    backfilling: PartChoice | None = Field(None, description="backfilling of jobs on servers")
+    node_selection: PartChoice = Field("first", description=NODES)
     response: PartChoice | None = Field(None, description="response to a new power cap")
     envelope: str | Path | Series | None = Field(
         None, description="CSV file of the power envelope, or 'events' if the engine forwards it as external events"

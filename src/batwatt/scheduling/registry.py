@@ -10,16 +10,18 @@ from __future__ import annotations
 import importlib.metadata
 import inspect
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from batwatt.errors import InputError, UnknownNameError
 
 _METHODS = {
     "order": "key",
-    "placement": "place",
+    "backfilling": "place",
+    "node_selection": "weight",
     "response": "respond",
     "termination": "figure",
+    "mapping": "queue_of",
     "victim": "saved_s",
     "strategy": "advance",
     "policy": "choose",
@@ -59,6 +61,14 @@ def find(kind: str, name: str) -> Any:
     if part is None:
         raise UnknownNameError(f"option {kind!r}", kind, name, known, "See `batwatt policies`.")
     return part
+
+
+def named(kind: str, choice: object) -> Any:
+    """What an option names as something to be called: the part, with the parameters that the option gives."""
+    if isinstance(choice, dict):
+        parameters = dict(choice)
+        return partial(find(kind, str(parameters.pop("name", ""))), **parameters)
+    return find(kind, choice) if isinstance(choice, str) else choice
 
 
 def make(kind: str, choice: object) -> Any:

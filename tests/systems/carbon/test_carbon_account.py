@@ -155,7 +155,7 @@ def test_a_run_on_the_engine_emits_what_its_executions_do(tmp_path, rows, values
     owner, data = phase_workload(jobs, 3)
     (tmp_path / "p.xml").write_text(machines_xml(owner))
     (tmp_path / "w.json").write_text(json.dumps(data))
-    options = {"response": "none", "placement": "first-fit"}
+    options = {"response": "none", "backfilling": "first-fit"}
     carry_out_run(RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "powercap", options, tmp_path / "x"))
     integral = SignalIntegral.regular([float(value) for value in values], 100.0)
     integral = SignalIntegral(np.append(integral.edges_s, 1e6), np.append(integral.values, 50.0))

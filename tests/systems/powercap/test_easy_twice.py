@@ -9,12 +9,12 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batwatt.scheduling.backfilling import Backfilling, Start
 from batwatt.scheduling.registry import make
-from batwatt.systems.powercap.backfilling import Placement, Start
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 
-class PlainEasy(Placement):
+class PlainEasy(Backfilling):
     """The rule as it is told: start heads, reserve for the first that does not fit, then try each other in order."""
 
     def __init__(self, order):
@@ -64,8 +64,8 @@ rows = st.lists(
 def test_both_implementations_start_the_same_jobs_at_the_same_time(rows, order):
     jobs = [job(i, at, hosts, run, round(run * factor) + 1) for i, (at, hosts, run, factor) in enumerate(rows)]
     records = []
-    for placement in ("easy", PlainEasy(make("order", order))):
+    for backfilling in ("easy", PlainEasy(make("order", order))):
         scheduler = EnvelopeScheduler({"order": order})
-        scheduler.the_placement = make("placement", placement)
+        scheduler.the_backfilling = make("backfilling", backfilling)
         records.append(simulated(scheduler, machine(6), *jobs))
     assert records[0] == records[1]

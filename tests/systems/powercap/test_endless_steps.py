@@ -63,10 +63,10 @@ def test_a_long_run_costs_as_much_as_a_short_one(tmp_path, response):
 
 @pytest.mark.parametrize("response", ["idfs", "iasb", "hfld"])
 @pytest.mark.parametrize("order", ["fcfs", "slowdown"])
-@pytest.mark.parametrize("placement", ["easy", "first-fit"])
+@pytest.mark.parametrize("backfilling", ["easy", "first-fit"])
 @pytest.mark.parametrize("told", ["file", "events"])
-def test_the_schedule_is_that_of_looking_at_every_step(tmp_path, monkeypatch, response, order, placement, told):
-    rng = random.Random(f"{response} {order} {placement}")
+def test_the_schedule_is_that_of_looking_at_every_step(tmp_path, monkeypatch, response, order, backfilling, told):
+    rng = random.Random(f"{response} {order} {backfilling}")
     # ends and submissions at steps and between them
     jobs = [
         (rng.choice([0, 300, 900, 1500.5, 6000, 7212.25]), rng.choice([1, 1, 2, 3]), rng.choice([100, 300, 1200, 4000]),
@@ -76,7 +76,7 @@ def test_the_schedule_is_that_of_looking_at_every_step(tmp_path, monkeypatch, re
     series = caps(tmp_path, 600, 130, 450, rng.choice([600, 420, 300]))
     events = tmp_path / "events.txt"
     events.write_text("".join(f"{line}\n" for line in envelope_events(read_series(series))))
-    options = {"response": response, "order": order, "placement": placement}
+    options = {"response": response, "order": order, "backfilling": backfilling}
     if told == "events":
         options["events"] = events
     path = workload(tmp_path, *jobs)

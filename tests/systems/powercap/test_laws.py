@@ -1,4 +1,4 @@
-"""Laws that hold for every registered order, placement and response, on random workloads and envelopes.
+"""Laws that hold for every registered order, backfilling and response, on random workloads and envelopes.
 
 A new part is picked up by its registration alone.
 """
@@ -26,7 +26,7 @@ from batwatt.scheduling.registry import make, names
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.systems.powercap.server_plan import Plan
 
-COMBINATIONS = list(itertools.product(names("order"), names("placement"), names("response")))
+COMBINATIONS = list(itertools.product(names("order"), names("backfilling"), names("response")))
 FAST, SLOW = 3, 2
 LOWEST_W = 3 * 5 + 2 * 8
 
@@ -76,7 +76,7 @@ def told(caps, folder):
 
 
 def run(combination, rows, caps, text=False, events=(), **options):
-    order, placement, response = combination
+    order, backfilling, response = combination
     platform = machine(FAST, SLOW)
     rows = [
         job(i, at, hosts, time, None if factor is None else round(time * factor, 3) + 1.0, flops)
@@ -85,7 +85,7 @@ def run(combination, rows, caps, text=False, events=(), **options):
     scheduler = Witness(
         {
             "order": order,
-            "placement": placement,
+            "backfilling": backfilling,
             "response": response,
             "platform": platform,
             "envelope": "events" if events else envelope(*caps),

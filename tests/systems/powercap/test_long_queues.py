@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batwatt.scheduling.queue import Queue, _smallest
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.cluster import Cluster
-from batwatt.systems.powercap.queue import Queue, _smallest
 
 
 @dataclass(eq=False)
@@ -72,12 +72,12 @@ def test_the_order_of_long_queues(name, submits):
 
 
 @pytest.mark.parametrize("order", ["slowdown", "fcfs", "desc"])
-@pytest.mark.parametrize("placement", ["easy", "first-fit"])
+@pytest.mark.parametrize("backfilling", ["easy", "first-fit"])
 @pytest.mark.parametrize("walltime", [None, 60.0])
-def test_few_rows_are_looked_at_for_each_start(order, placement, walltime):
+def test_few_rows_are_looked_at_for_each_start(order, backfilling, walltime):
     rng = np.random.default_rng(5)
     queue = Queue(make("order", order))
-    cluster, place = Cluster(4, queue), make("placement", placement)
+    cluster, place = Cluster(4, queue), make("backfilling", backfilling)
     for number in range(3000):
         queue.add(Row(1.0, walltime or float(rng.integers(50, 99)), int(rng.integers(1, 3)), str(number)))
     queue.rows, Counted.looks = Counted(queue.rows), 0

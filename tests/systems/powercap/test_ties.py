@@ -23,10 +23,10 @@ from batwatt.inputs.workloads.batsim_json import parse_workload, read_text
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.results.writers import write_record
 from batwatt.scheduling.orders import Fcfs
+from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.cluster import Cluster
 from batwatt.systems.powercap.frugal import Frugal
-from batwatt.systems.powercap.queue import Queue
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.systems.powercap.server_plan import Plan
 from batwatt.systems.powercap.ties import at_least, merged
@@ -140,7 +140,7 @@ def test_of_equally_wasted_work_the_earlier_arrival_is_killed():
     assert [run.job.id for run in plan.killed] == ["a"]
 
 
-# orders and placements -----------------------------------------------------------------------------------------------
+# orders and backfillings --------------------------------------------------------------------------------------------
 
 
 def ordered(order: str, now_s: float, *rows: tuple[str, int, float, float]) -> list[str]:
@@ -171,7 +171,7 @@ def test_a_walltime_of_less_than_a_microsecond_is_one():
 def test_a_job_that_ends_at_the_very_shadow_time_is_backfilled():
     # "a" holds one of two servers until 0.3 + 0.4 s; "c", of 0.4 s, ends then, and does not delay "b"
     record = simulated(
-        EnvelopeScheduler({"placement": "easy", "order": "fcfs"}),
+        EnvelopeScheduler({"backfilling": "easy", "order": "fcfs"}),
         machine(2),
         job("a", 0.3, 1, 0.4, 0.4),
         job("b", 0.3, 2, 1.0, 1.0),
@@ -213,12 +213,12 @@ def twins(tmp_path_factory):
 RUNS = list(product(("first-fit", "easy"), ("none", "idfs", "iafs", "idsb", "iasb", "hfld", "frugal")))
 
 
-@pytest.mark.parametrize(("placement", "response"), RUNS)
-def test_jobs_are_the_same_whatever_the_unit_of_the_speeds(placement, response, twins, tmp_path):
+@pytest.mark.parametrize(("backfilling", "response"), RUNS)
+def test_jobs_are_the_same_whatever_the_unit_of_the_speeds(backfilling, response, twins, tmp_path):
     platforms, workload = twins
     written = []
     for platform in platforms:
-        options = {"placement": placement, "order": "slowdown", "response": response, "platform": str(platform)}
+        options = {"backfilling": backfilling, "order": "slowdown", "response": response, "platform": str(platform)}
         scheduler = EnvelopeScheduler(options | {"envelope": str(ROOT / "power_profiles" / "profile2.csv")})
         record = simulate(Engine(read_platform(platform), [workload], EngineConfig(energy=True)), scheduler)
         write_record(record, tmp_path / "run")

@@ -148,7 +148,7 @@ def started(change_s: float, seed: int, noise: float, name: str = "base") -> tup
     """How many jobs of two hours start at 0 s and at 1 s, when five of ten machines stay at the change."""
     jobs = [f"j{i} {at} 7200 1" for i, at in enumerate([0] * 10 + [1])]
     capacity = f"10 {change_s}:5"
-    options = SURE | {"scheduler": name, "seed": seed, "foresight_noise": noise}
+    options = SURE | {"mapping": name, "seed": seed, "foresight_noise": noise}
     told = scheduler(*jobs, machines=10, capacity=capacity, **options)
     return sum(runs.startswith("0-") for runs in told.values()), sum(runs.startswith("1-") for runs in told.values())
 

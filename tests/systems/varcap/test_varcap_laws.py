@@ -50,7 +50,7 @@ options_of = st.fixed_dictionaries(
         "nodes": st.sampled_from(["shared", "dedicated"]),
         "requeue": st.sampled_from(["submission", "end"]),
         "order": st.sampled_from(["fcfs", "wfp"]),
-        "backfill": st.sampled_from(["greedy", "none", "easy"]),
+        "backfilling": st.sampled_from(["greedy", "none", "easy"]),
         "knowledge": st.sampled_from(["none", "class", "exact", "estimate"]),
         "foresight_noise": st.sampled_from([0.1, 1.0]),
         "foresight_missed": st.just(0.5),
@@ -77,14 +77,14 @@ def fitting(options):
     """Those of the options that go together."""
     scheduler, termination = options["together"]
     chosen = {key: value for key, value in options.items() if key != "together"}
-    chosen |= {"scheduler": scheduler, "long_s": 100.0, "longest_s": 300.0}
+    chosen |= {"mapping": scheduler, "long_s": 100.0, "longest_s": 300.0}
     if termination is not None:
         chosen["termination"] = termination
     if chosen.get("knowledge") not in KNOWS[scheduler]:
         chosen.pop("knowledge", None)
     if scheduler in ("jobsize-order", "twomode"):
         chosen.pop("order", None)
-        chosen.pop("backfill", None)
+        chosen.pop("backfilling", None)
     if scheduler != "longshort":
         chosen.pop("stable", None)
     return chosen
@@ -155,7 +155,7 @@ def check_jobs(record, runs, jobs, capacity, options):
                 assert i == len(own) - 1 and done_s == pytest.approx(job.length_s, abs=LAG_S)
                 completed[job.id] = one.end_s
             elif one.how == "migrated":
-                assert options["scheduler"] == "migration" and i < len(own) - 1
+                assert options["mapping"] == "migration" and i < len(own) - 1
                 assert own[i + 1].start_s == pytest.approx(one.end_s, abs=LAG_S)
                 assert any(abs(at - one.end_s) <= LAG_S for at in falls)
             else:
@@ -175,7 +175,7 @@ def check_jobs(record, runs, jobs, capacity, options):
 def check_hopeless(job, capacity, options, rejected):
     """It needs more than there is from some time on, or a job that was rejected."""
     width, last = -(-job.cpus // CORES), capacity[-1][1]
-    if options["scheduler"] == "longshort":
+    if options["mapping"] == "longshort":
         stable = min(options.get("stable", min(n for _, n in capacity)), MACHINES)
         estimated = options.get("knowledge") == "estimate" and job.estimate_s is not None
         long = (job.estimate_s if estimated else job.length_s) > options["long_s"]
@@ -223,7 +223,7 @@ def test_nothing_fails_that_is_foreseen(rows, values, step_s, options):
     for name in ("until_s", "foresight_noise", "foresight_missed"):
         chosen.pop(name, None)
     chosen |= {"knowledge": "exact", "foresight_h": 300.0 / 3600.0}
-    if chosen["scheduler"] == "longshort":
+    if chosen["mapping"] == "longshort":
         chosen["stable"] = 0
     assert {one.how for one in runs_of(run(jobs, capacity, chosen), CORES)} <= {"completed", "rejected"}
 

@@ -42,7 +42,7 @@ MOVING = ("a 0 90 3", "b 0 1000 1", "c 0 95 3", "d 0 1000 1", "e 0 1000 2")
 
 def test_a_step_waits_for_what_moves():
     # at 100 s machine 1 (one core used) leaves: d moves, but is said to have ended at 101 s only, when R = 1
-    told = late(*MOVING, capacity="3 100:2 101:1 300:3", hold={"d": 1}, scheduler="migration")
+    told = late(*MOVING, capacity="3 100:2 101:1 300:3", hold={"d": 1}, mapping="migration")
     assert told["d"].startswith("0-100@1>")
     assert all(word.count("@") >= 1 for word in told.values())
     assert sum(word.count("x") for word in told.values()) == 0
@@ -55,7 +55,7 @@ def test_kills_that_take_a_while(name, termination, hold):
     jobs = ["a 0 1000 2", "b 0 1000 2", "c 0 1000 3", "d 0 1000 1", "e 0 1000 1", "t 0 400 1"]
     # what is held back is told with another message only
     jobs += [f"z{at} {at}.5 1 1" for at in (103, 104, 105, 500)]
-    told = late(*jobs, capacity="3 100:2 101:1 101.5:3 102:1 300:3", hold=hold, scheduler=name,
+    told = late(*jobs, capacity="3 100:2 101:1 101.5:3 102:1 300:3", hold=hold, mapping=name,
                 termination=termination, long_s=100, stable=None if name != "longshort" else 1)  # fmt: skip
     assert len(told) == len(jobs)
     assert all(not words.endswith(("x", ">")) and words != "rejected" for words in told.values())
@@ -85,7 +85,7 @@ def test_orphans_are_told_apart(caplog):
 def test_migration_terminates_as_told():
     # machine 1 leaves at 10 s, nothing has room: least work is b (1 core, 8 s), least fraction a (10 of 1000 s)
     jobs = ("a 0 1000 3", "b 2 20 1", "c 0 40 4")
-    lww = scheduler(*jobs, machines=2, cores=4, capacity="2 10:1 90:2", scheduler="migration")
-    lfd = scheduler(*jobs, machines=2, cores=4, capacity="2 10:1 90:2", scheduler="migration", termination="lfd")
+    lww = scheduler(*jobs, machines=2, cores=4, capacity="2 10:1 90:2", mapping="migration")
+    lfd = scheduler(*jobs, machines=2, cores=4, capacity="2 10:1 90:2", mapping="migration", termination="lfd")
     assert lww != lfd
     assert "x" in lww["b"] and "x" in lfd["a"] and "x" not in lfd["b"]

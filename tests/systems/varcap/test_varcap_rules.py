@@ -196,7 +196,7 @@ LINE = ("a 0 100 1", "w 1 50 3", "b 2 98 1", "c 3 98 1")
 
 
 @pytest.mark.parametrize(
-    "backfill,told",
+    "backfilling,told",
     [
         # w is passed over until all three machines are free
         ("greedy", {"b": "2-100@1", "c": "3-101@2", "w": "101-151@0,1,2"}),
@@ -205,8 +205,8 @@ LINE = ("a 0 100 1", "w 1 50 3", "b 2 98 1", "c 3 98 1")
         ("easy", {"b": "2-100@1", "w": "100-150@0,1,2", "c": "150-248@0"}),
     ],
 )
-def test_backfilling(varcap, backfill, told):
-    assert varcap(*LINE, machines=3, backfill=backfill) == {"a": "0-100@0"} | told
+def test_backfilling(varcap, backfilling, told):
+    assert varcap(*LINE, machines=3, backfilling=backfilling) == {"a": "0-100@0"} | told
 
 
 def test_greedy_is_the_default_of_fcfs_and_easy_that_of_wfp(varcap):
@@ -217,10 +217,10 @@ def test_greedy_is_the_default_of_fcfs_and_easy_that_of_wfp(varcap):
 def test_easy_leaves_machines_that_are_not_reserved(varcap):
     # a and b end at 100 s; then 0, 1 and 2 are free, and w gets 0 and 1
     jobs = ("a 0 100 1", "b 0 100 1", "x 0 300 1", "w 1 50 3", "d 2 1000 1", "e 3 1000 1")
-    told = varcap(*jobs, machines=4, cores=1, backfill="easy")
+    told = varcap(*jobs, machines=4, cores=1, backfilling="easy")
     # three are needed, 0, 1 and 3: none is left
     assert (told["x"], told["w"], told["d"], told["e"]) == ("0-300@2", "100-150@0,1,3", "150-1150@0", "150-1150@1")
-    told = varcap(*(job.replace("w 1 50 3", "w 1 50 2") for job in jobs), machines=4, backfill="easy")
+    told = varcap(*(job.replace("w 1 50 3", "w 1 50 2") for job in jobs), machines=4, backfilling="easy")
     # two are needed, 0 and 1, as only 3 is free at once; it is not reserved
     assert (told["w"], told["d"], told["e"]) == ("100-150@0,1", "2-1002@3", "150-1150@0")
 
@@ -228,7 +228,7 @@ def test_easy_leaves_machines_that_are_not_reserved(varcap):
 def test_the_shadow_time_goes_by_estimates(varcap):
     # a is thought to end at 60 s: b, until 62 s by its own estimate, is not let in; c, until 53 s, is, and is late
     jobs = ("a 0 100 1 estimate_s=60", "w 1 50 2", "b 2 50 1 estimate_s=60", "c 3 70 1 estimate_s=50", "d 80 5 1")
-    told = varcap(*jobs, machines=2, backfill="easy")
+    told = varcap(*jobs, machines=2, backfilling="easy")
     # from 60 s on a may end at any moment: when c has, at 73 s, nothing may start before it, not even d
     assert told == {"a": "0-100@0", "w": "100-150@0,1", "b": "150-200@0", "c": "3-73@1", "d": "150-155@1"}
 
@@ -236,7 +236,7 @@ def test_the_shadow_time_goes_by_estimates(varcap):
 def test_a_job_for_machines_that_are_out_of_service_holds_nobody(varcap):
     # three machines come at 500 s; until then w gets no reservation, but v, the next, does
     jobs = ("a 0 100 1", "w 1 50 3", "v 2 50 2", "b 3 300 1", "c 4 90 1")
-    told = varcap(*jobs, machines=3, capacity="2 500:3", backfill="easy")
+    told = varcap(*jobs, machines=3, capacity="2 500:3", backfilling="easy")
     assert told == {
         "a": "0-100@0", "w": "500-550@0,1,2", "v": "100-150@0,1", "b": "150-450@0", "c": "4-94@1",
     }  # fmt: skip
@@ -268,7 +268,7 @@ def test_wfp_counts_from_the_first_submission(varcap):
 
 def test_longest_first(varcap):
     jobs = ("a 0 10 1", "b 1 20 1", "c 2 30 1", "d 3 30 1")
-    told = varcap(*jobs, machines=1, scheduler="jobsize-order")
+    told = varcap(*jobs, machines=1, mapping="jobsize-order")
     assert told == {"a": "0-10@0", "b": "70-90@0", "c": "10-40@0", "d": "40-70@0"}
 
 
@@ -276,13 +276,13 @@ def test_longest_first(varcap):
 def test_longest_by_what_is_known(varcap, knowledge, order):
     # b is thought to last 50 s
     jobs = ("a 0 10 1", "b 1 20 1 estimate_s=50", "c 2 30 1")
-    told = varcap(*jobs, machines=1, scheduler="jobsize-order", knowledge=knowledge)
+    told = varcap(*jobs, machines=1, mapping="jobsize-order", knowledge=knowledge)
     assert sorted("bc", key=lambda name: float(told[name].partition("-")[0])) == list(order)
 
 
 def test_longest_first_is_greedy(varcap):
     # w, the longest, does not fit beside a, and holds nobody
-    told = varcap("a 0 50 1", "w 1 90 2", "b 2 60 1", machines=2, scheduler="jobsize-order")
+    told = varcap("a 0 50 1", "w 1 90 2", "b 2 60 1", machines=2, mapping="jobsize-order")
     assert told == {"a": "0-50@0", "w": "62-152@0,1", "b": "2-62@1"}
 
 
@@ -292,20 +292,20 @@ def test_longest_first_is_greedy(varcap):
         ("jobsize-order", "knowledge", "class"),
         ("twomode", "knowledge", "none"),
         ("longshort", "knowledge", "none"),
-        ("jobsize-order", "backfill", "easy"),
+        ("jobsize-order", "backfilling", "easy"),
         ("twomode", "order", "wfp"),
     ],
 )
 def test_options_that_do_not_go_with_the_scheduler(name, option, value):
     with pytest.raises(InputError, match=f"option '{option}'.*{value}.*{name}"):
-        scheduler("a 0 10 1", machines=1, scheduler=name, **{option: value})
+        scheduler("a 0 10 1", machines=1, mapping=name, **{option: value})
 
 
 @pytest.mark.parametrize(
     "options,problem",
     [
-        ({"scheduler": "twomode", "low": 3, "high": 2}, r"option 'low': must be <= 'high' \(2\), got 3"),
-        ({"scheduler": "longshort", "longest_s": 10}, r"option 'longest_s': must be >= 'long_s' \(3600\), got 10"),
+        ({"mapping": "twomode", "low": 3, "high": 2}, r"option 'low': must be <= 'high' \(2\), got 3"),
+        ({"mapping": "longshort", "longest_s": 10}, r"option 'longest_s': must be >= 'long_s' \(3600\), got 10"),
     ],
 )
 def test_options_that_contradict_each_other(options, problem):

@@ -17,7 +17,7 @@ def varcap(request):
 def test_longshort_keeps_the_groups_apart(varcap):
     # two stable machines: l3 waits though 2 and 3 are free; short ones come from the other end
     jobs = ("l1 0 200 1", "l2 1 200 1", "l3 2 200 1", "s1 3 50 1", "s2 4 50 1", "s3 5 50 1")
-    told = varcap(*jobs, machines=4, scheduler="longshort", long_s=100, low=2, high=4)
+    told = varcap(*jobs, machines=4, mapping="longshort", long_s=100, low=2, high=4)
     assert told == {
         "l1": "0-200@0", "l2": "1-201@1", "l3": "200-400@0", "s1": "3-53@3", "s2": "4-54@2", "s3": "53-103@3",
     }  # fmt: skip
@@ -26,21 +26,21 @@ def test_longshort_keeps_the_groups_apart(varcap):
 def test_short_jobs_come_to_the_stable_machines_last(varcap):
     # of 100 s is still short; l1 has only machine 0
     jobs = ("s1 0 100 1", "s2 0 100 1", "s3 0 100 1", "l1 1 101 1")
-    told = varcap(*jobs, machines=3, scheduler="longshort", long_s=100, stable=1)
+    told = varcap(*jobs, machines=3, mapping="longshort", long_s=100, stable=1)
     assert told == {"s1": "0-100@2", "s2": "0-100@1", "s3": "0-100@0", "l1": "100-201@0"}
 
 
 def test_the_stable_group_stays(varcap):
     # at 10 s only the machines of l1 and of s3 stay, though s3 has done less than the others
     jobs = ("l1 5 200 1", "s1 1 50 1", "s2 2 50 1", "s3 3 50 1")
-    told = varcap(*jobs, machines=4, capacity="4 10:2 30:4", scheduler="longshort", long_s=100, termination="lww")
+    told = varcap(*jobs, machines=4, capacity="4 10:2 30:4", mapping="longshort", long_s=100, termination="lww")
     assert told == {"l1": "5-205@0", "s1": "1-10@3x 30-80@3", "s2": "2-10@2x 30-80@2", "s3": "3-53@1"}
 
 
 def test_longshort_reserves_for_each_group(varcap):
     # easy: w is short, waits for 2 and 3, and keeps s2 from 2; l3 waits for the stable group, and keeps nobody
     jobs = ("l1 0 200 1", "l2 0 200 1", "s1 0 50 1", "w 1 20 2", "s2 2 60 1", "s3 3 40 1", "l3 4 200 1")
-    told = varcap(*jobs, machines=4, scheduler="longshort", long_s=100, stable=2, backfill="easy")
+    told = varcap(*jobs, machines=4, mapping="longshort", long_s=100, stable=2, backfilling="easy")
     assert told == {
         "s1": "0-50@3", "w": "50-70@2,3", "s2": "70-130@3", "s3": "3-43@2",
         "l1": "0-200@0", "l2": "0-200@1", "l3": "200-400@0",
@@ -59,22 +59,22 @@ LONGEST = {"e": "0-50@0", "d": "0-40@1", "c": "0-30@2", "b": "0-20@3", "a": "20-
 def test_the_mode_at_the_threshold(varcap, low, high, told):
     # R = 4 against 2.5, 3.5, 4, 4, 3.5, 4.5
     if high <= 4:
-        assert varcap(*FIVE, machines=4, scheduler="twomode", low=low, high=high) == told
+        assert varcap(*FIVE, machines=4, mapping="twomode", low=low, high=high) == told
     else:
         # two machines more, which are not in service until all is over
         capacity = "4 100:6"
-        assert varcap(*FIVE, machines=6, capacity=capacity, scheduler="twomode", low=low, high=high) == told
+        assert varcap(*FIVE, machines=6, capacity=capacity, mapping="twomode", low=low, high=high) == told
 
 
 def test_twomode_on_a_constant_capacity_is_jobsize_order(varcap):
-    assert varcap(*FIVE, machines=4, scheduler="twomode") == LONGEST
-    assert varcap(*FIVE, machines=4, scheduler="jobsize-order") == LONGEST
+    assert varcap(*FIVE, machines=4, mapping="twomode") == LONGEST
+    assert varcap(*FIVE, machines=4, mapping="jobsize-order") == LONGEST
 
 
 def test_twomode_changes_its_mode(varcap):
     # 1 to 3 machines: 2 is the threshold. x, on machines 2 and 1, is killed at 50 s; b, since 10 s on 0, ends at 80 s
     jobs = ("x 0 100 2", "b 10 70 1", "c 20 200 1", "d 110 20 1", "e 109 300 1")
-    told = varcap(*jobs, machines=3, capacity="3 50:1 150:2 250:3", scheduler="twomode", termination="order")
+    told = varcap(*jobs, machines=3, capacity="3 50:1 150:2 250:3", mapping="twomode", termination="order")
     # 80 s, R = 1: c (200 s) before x, which would not fit; 150 s, R = 2: e (300 s) before d, on 1; 250 s, R = 3: d
     # (20 s) before x, which would not fit either, on 2; 280 s: c has ended, and x gets the least safe, 2 and 0
     assert told == {
@@ -86,16 +86,16 @@ def test_default_terminations(varcap):
     # by order the one on machine 1 goes, though b has done less work and a smaller part
     jobs = ("x 0 10 1", "a 1 100 1", "b 5 200 1")
     for name in ("jobsize-order", "twomode"):
-        told = varcap(*jobs, machines=2, capacity="2 50:1", scheduler=name, low=2, high=2)
+        told = varcap(*jobs, machines=2, capacity="2 50:1", mapping=name, low=2, high=2)
         assert told == {"x": "0-10@0", "a": "1-50@1x 210-310@0", "b": "10-210@0"}
     # short ones start on the least safe machine: that of a, which has done more
-    told = varcap("a 0 100 1", "b 1 100 1", machines=2, capacity="2 50:1", scheduler="longshort", stable=0)
+    told = varcap("a 0 100 1", "b 1 100 1", machines=2, capacity="2 50:1", mapping="longshort", stable=0)
     assert told == {"a": "0-50@1x 101-201@0", "b": "1-101@0"}
 
 
 # migration --------------------------------------------------------------------------------------------------------
 
-MOVE = {"scheduler": "migration"}
+MOVE = {"mapping": "migration"}
 
 
 def test_migration_moves_what_has_done_most_and_kills_what_has_done_least(varcap):
@@ -177,7 +177,7 @@ def test_the_work_of_a_moved_job_counts_from_its_first_start(varcap):
 def test_a_job_waits_for_those_it_depends_on(varcap):
     # in nobody's way meanwhile, even without backfilling
     jobs = ("a 0 100 1", "b 1 200 1", "c 2 10 1 depends_on=a;b", "d 3 10 1 depends_on=a", "e 4 10 1")
-    told = varcap(*jobs, machines=3, backfill="none")
+    told = varcap(*jobs, machines=3, backfilling="none")
     assert told == {"a": "0-100@0", "b": "1-201@1", "c": "201-211@0", "d": "100-110@0", "e": "4-14@2"}
 
 

@@ -44,7 +44,7 @@ def options_of(draw, machines, least):
     """Options of the scheduler; victims are not chosen at random."""
     name = draw(st.sampled_from(list(KNOWS)))
     given = {
-        "scheduler": name,
+        "mapping": name,
         "knowledge": draw(st.none() | st.sampled_from(KNOWS[name])),
         "foresight_h": draw(st.sampled_from([0.0, 0.0437, 1.0])),
         "nodes": draw(st.sampled_from(["shared", "shared", "dedicated"])),
@@ -57,7 +57,7 @@ def options_of(draw, machines, least):
         given["termination"] = draw(st.sampled_from(["lww", "lfd", "order"]))
     if name in ("base", "migration", "longshort"):
         given["order"] = draw(st.sampled_from(["fcfs", "wfp"]))
-        given["backfill"] = draw(st.sampled_from([None, "greedy", "none", "easy"]))
+        given["backfilling"] = draw(st.sampled_from([None, "greedy", "none", "easy"]))
     if name == "longshort":
         given["stable"] = draw(st.none() | st.integers(0, least))
     if name == "twomode" and draw(st.booleans()):

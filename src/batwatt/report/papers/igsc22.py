@@ -13,7 +13,7 @@ SOURCE = "the powercap paper (Fontana de Nardin, Stolf, Caux, IGSC 2022)"
 WORKLOADS, PROFILES = "workloads", "profiles"
 """The two studies: many workloads on one profile, one workload on all profiles."""
 
-PLACEMENTS = {"first-fit": "FF", "easy": "EBF"}
+BACKFILLINGS = {"first-fit": "FF", "easy": "EBF"}
 ORDERS = {"fcfs": "FCFS", "asc": "Asc", "desc": "Desc", "slowdown": "Slow"}
 RESPONSES = {"none": "no config.", "idfs": "IDFS", "iafs": "IAFS", "idsb": "IDSB", "iasb": "IASB", "hfld": "HFLD"}
 UNRESPONSIVE = "none"
@@ -59,8 +59,8 @@ def outline(campaign: SavedCampaign) -> ReportPlan | None:
     groups, members = families(campaign)
     for label, row in rows.iterrows():
         groups[str(label)] = RESPONSES.get(row["response"], groups[str(label)])
-        if row["placement"] in PLACEMENTS and row["order"] in ORDERS:
-            members[str(label)] = f"{PLACEMENTS[row['placement']]} {ORDERS[row['order']]}"
+        if row["backfilling"] in BACKFILLINGS and row["order"] in ORDERS:
+            members[str(label)] = f"{BACKFILLINGS[row['backfilling']]} {ORDERS[row['order']]}"
     return ReportPlan(
         title=f"Campaign {campaign.name}: the evaluation of {SOURCE}",
         main=WORKLOADS,

@@ -11,9 +11,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from batwatt.model import hostset
 from batwatt.model.platform import Platform
-from batwatt.systems.powercap.queue import Ends, Queue, Waiting
+from batwatt.scheduling.node_selection import Nodes, NodeSelection
+from batwatt.scheduling.queue import Ends, Queue, Waiting
 from batwatt.units import microseconds
 
 
@@ -46,11 +49,18 @@ class Running:
 class Cluster:
     """The machine as the scheduler sees it; parts read it, only the scheduler's base changes it."""
 
-    def __init__(self, count: int, queue: Queue, platform: Platform | None = None) -> None:
+    def __init__(
+        self,
+        count: int,
+        queue: Queue,
+        platform: Platform | None = None,
+        selection: NodeSelection | None = None,
+    ) -> None:
         self.count = count
         self.everyone = hostset.span(0, count - 1)
         self.queue = queue
         self.platform = platform
+        self.selection = selection
         self.now_s = 0.0
         self.idle = self.everyone
         self.busy = self.asleep = self.switching_on = self.switching_off = 0
@@ -72,6 +82,21 @@ class Cluster:
     def locked(self) -> int:
         """Hosts whose state nobody may change now: in transition, draining or unavailable."""
         return self.switching_on | self.switching_off | self.draining | self.unavailable
+
+    def select(self, waiting: Waiting, free: int) -> int:
+        """The hosts for a job among free ones, by the node selection; 0 if too few suit it."""
+        selection = self.selection
+        if selection is None:
+            return hostset.lowest(free, waiting.hosts)
+        ids = np.array(hostset.ids(free), dtype=np.int64)
+        ones = np.ones(len(ids), dtype=np.int64)
+        states = []
+        if self.platform is not None:
+            states = [self.platform.hosts[i].pstates[self.pstate[i]] for i in ids.tolist()]
+        watts = np.array([state.full_w for state in states] or ones * np.nan)
+        speeds = np.array([state.speed_flops for state in states] or ones * np.nan)
+        best = selection.preferred(Nodes(ids, ones, ones, watts, speeds), waiting.hosts)[: waiting.hosts]
+        return sum(1 << i for i in ids[best].tolist()) if len(best) == waiting.hosts else 0
 
     def start(self, waiting: Waiting, mask: int) -> Running:
         """A job starts."""

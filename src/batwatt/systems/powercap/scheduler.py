@@ -1,8 +1,8 @@
-"""The base of our schedulers: a queue order, a placement and a response composed into a pybatsim scheduler.
+"""The base of our schedulers: a queue order, a backfilling and a response composed into a pybatsim scheduler.
 
 A subclass names its parts; options given as JSON pick others. The base tracks the hosts (`Cluster`), wakes at each step
 of the envelope, carries out what the parts decide and never acts on part of a message: it decides in
-`onNoMoreEvents`, first the response if a step begins, then the placement. It runs unchanged on the embedded engine
+`onNoMoreEvents`, first the response if a step begins, then the backfilling. It runs unchanged on the embedded engine
 and on a real Batsim.
 """
 
@@ -20,18 +20,19 @@ from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.series import Series
 from batwatt.model.workload import Parallel
+from batwatt.scheduling.backfilling import Backfilling, EasyBackfilling
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.job_lengths import JobLengths
+from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.options import EnvelopeOptions
 from batwatt.scheduling.orders import Fcfs, Order
+from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.victims import Lose, NextRun, VictimRule, Victims
 from batwatt.systems.powercap import frugal  # noqa: F401  (registers its response)
-from batwatt.systems.powercap.backfilling import EasyBackfilling, Placement
 from batwatt.systems.powercap.cluster import Cluster, Running
 from batwatt.systems.powercap.envelope import EventInjector, FileInjector, Injector
 from batwatt.systems.powercap.forecast import EnvelopeForecast
-from batwatt.systems.powercap.queue import Queue
 from batwatt.systems.powercap.responses import NoConfiguration, Response
 from batwatt.systems.powercap.server_plan import Kill, Plan, SetPState
 
@@ -44,10 +45,10 @@ Settings = TypeVar("Settings", bound=EnvelopeOptions)
 
 
 class EnvelopeScheduler(Scheduler[Settings]):
-    """Schedules a queue under an envelope; subclasses set `order`, `placement` and `response`."""
+    """Schedules a queue under an envelope; subclasses set `order`, `backfilling` and `response`."""
 
     order: ClassVar[Order] = Fcfs()
-    placement: ClassVar[Placement] = EasyBackfilling()
+    backfilling: ClassVar[Backfilling] = EasyBackfilling()
     response: ClassVar[Response] = NoConfiguration()
     Options: ClassVar[type[EnvelopeOptions]] = EnvelopeOptions
 
@@ -55,8 +56,11 @@ class EnvelopeScheduler(Scheduler[Settings]):
         super().__init__(options)
         chosen = self.settings
         self.the_order: Order = make("order", chosen.order or type(self).order)
-        self.the_placement: Placement = make("placement", chosen.placement or copy(type(self).placement))
+        self.the_backfilling: Backfilling = make("backfilling", chosen.backfilling or copy(type(self).backfilling))
         self.the_response: Response = make("response", chosen.response or self._usual_response())
+        selection: NodeSelection = make("node_selection", chosen.node_selection)
+        # the lowest ids need no weights
+        self.selection = None if type(selection) is First else selection
         self.victim: VictimRule = make("victim", chosen.victim)
         self._fastest_flops = self.platform.fastest_flops if self.platform is not None else 0.0
         self.injector = self._make_injector()
@@ -119,7 +123,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
         super().onSimulationBegins()
         self.victims = Victims(self.victim, self.lifecycle, JobLengths(self.bs, self._fastest_flops))
         self.queue = Queue(self.the_order)
-        self.cluster = Cluster(self.bs.nb_compute_resources, self.queue, self.platform)
+        self.cluster = Cluster(self.bs.nb_compute_resources, self.queue, self.platform, self.selection)
 
     def onJobSubmission(self, job: Job) -> None:
         """Queue a job; one wider than the platform can never run and is rejected."""
@@ -301,10 +305,10 @@ class EnvelopeScheduler(Scheduler[Settings]):
             not queue.new
             and cluster.version == self._placed
             and queue.time_invariant
-            and self.the_placement.time_invariant
+            and self.the_backfilling.time_invariant
         ):
             return False
-        starts = self.the_placement.place(cluster)
+        starts = self.the_backfilling.place(cluster)
         queue.new.clear()
         for start in starts:
             job = start.waiting.job
@@ -351,7 +355,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
         at_rest = not cluster.running and not changing and not self._killing
         if injector.over and idle_step and not changing and not self._killing:
             # the cap holds for ever, and neither part could do anything: nor can they later, unless time alone matters
-            waits = len(self.queue) and not (self.queue.time_invariant and self.the_placement.time_invariant)
+            waits = len(self.queue) and not (self.queue.time_invariant and self.the_backfilling.time_invariant)
             self._settled = at_rest or (self._steady and not waits)
             self._count_idle_step()
         hopeless = not cluster.unavailable or self.bs.no_more_external_events

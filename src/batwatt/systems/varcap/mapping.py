@@ -4,21 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
+from batwatt.model.series import Series
 from batwatt.scheduling.fleet import JobState
 from batwatt.scheduling.foresight import CapacityForecast
+from batwatt.scheduling.registry import register
 from batwatt.systems.varcap.queues import BucketQueue, Range, WaitingQueue
 from batwatt.systems.varcap.terminations import Termination
 
-MakeQueue = Callable[[], WaitingQueue]
+Knowledge = Literal["none", "class", "exact", "estimate"]
+ALL: tuple[Knowledge, ...] = ("none", "class", "exact", "estimate")
+
+
+@dataclass(frozen=True)
+class MappingSite:
+    """What a mapping is made for: machines, queues in the chosen order, the capacity in machines, the options."""
+
+    machines: int
+    make_queue: Callable[[], WaitingQueue]
+    capacity: Series
+    options: Any
 
 
 class MappingPolicy:
-    """Queues of waiting jobs, each with its machines; those below `stable` are never terminated."""
+    """Queues of waiting jobs, each with its machines; those below `stable` are never terminated.
 
+    By default there is one queue, of all machines, from the safest.
+    """
+
+    name: ClassVar[str] = ""
+    knows: ClassVar[tuple[Knowledge, ...]] = ALL
+    """What may be known of run times, the usual first (Table 7.2)."""
+    in_order: ClassVar[bool] = True
+    """Whether its queues have the chosen order and backfilling; else they have one of their own."""
+    usual_termination: ClassVar[str] = "order"
+    migrates: ClassVar[bool] = False
+    """Whether jobs move off machines that leave."""
     queues: list[WaitingQueue]
     ranges: list[Range]
     stable = 0
+
+    def __init__(self, site: MappingSite) -> None:
+        self.queues = [site.make_queue()]
+        self.ranges = [Range(0, site.machines)]
 
     def queue_of(self, task: JobState) -> int:
         """Which queue a task waits in."""
@@ -32,42 +61,62 @@ class MappingPolicy:
         return min(capacity, self.ranges[queue].high)
 
 
+@register("mapping", "base")
 class Base(MappingPolicy):
     """One queue, from the safest machine."""
 
-    def __init__(self, machines: int, make_queue: MakeQueue) -> None:
-        self.queues = [make_queue()]
-        self.ranges = [Range(0, machines)]
+    usual_termination = "random"
 
 
+@register("mapping", "migration")
+class Migration(Base):
+    """As base; jobs on machines that leave move to others at no cost, and where there is no room some are killed."""
+
+    usual_termination = "lww"
+    migrates = True
+
+
+@register("mapping", "longshort")
 class LongShort(MappingPolicy):
     """Long jobs on the stable machines only, short ones from the least safe machine on."""
 
-    def __init__(self, machines: int, make_queue: MakeQueue, stable: int) -> None:
-        self.stable = stable
-        self.queues = [make_queue(), make_queue()]
-        self.ranges = [Range(0, stable), Range(0, machines, upwards=False)]
+    knows = ("class", "exact", "estimate")
+
+    def __init__(self, site: MappingSite) -> None:
+        chosen = site.options
+        least = int(min(site.capacity.values) if chosen.low is None else chosen.low)
+        self.stable = min(least if chosen.stable is None else chosen.stable, site.machines)
+        self.queues = [site.make_queue(), site.make_queue()]
+        self.ranges = [Range(0, self.stable), Range(0, site.machines, upwards=False)]
 
     def queue_of(self, task: JobState) -> int:
         """See `MappingPolicy`."""
         return 0 if task.long else 1
 
 
+@register("mapping", "jobsize-order")
 class JobSizeOrder(MappingPolicy):
     """The longest job first, from the safest machine."""
 
-    def __init__(self, machines: int) -> None:
+    knows = ("exact", "estimate")
+    in_order = False
+
+    def __init__(self, site: MappingSite) -> None:
         self._queue = BucketQueue(lambda task: -task.assumed_s)
         self.queues = [self._queue]
-        self.ranges = [Range(0, machines)]
+        self.ranges = [Range(0, site.machines)]
 
 
+@register("mapping", "twomode")
 class TwoMode(JobSizeOrder):
     """JobSize-Order while the capacity is low; else the shortest job first, from the least safe machine."""
 
-    def __init__(self, machines: int, low: float, high: float) -> None:
-        super().__init__(machines)
-        self._machines = machines
+    def __init__(self, site: MappingSite) -> None:
+        super().__init__(site)
+        self._machines = site.machines
+        values, chosen = site.capacity.values, site.options
+        low = min(values) if chosen.low is None else chosen.low
+        high = max(values) if chosen.high is None else chosen.high
         self._middle = (low + high) / 2.0
 
     def follow(self, capacity: int) -> None:

@@ -10,17 +10,17 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.scheduling.orders import Columns, Fcfs, Order
 
 Start = Callable[[JobState, Places], None]
 Key = Callable[[JobState], float]
-Backfill = Literal["greedy", "none", "easy"]
 
 
 @dataclass(frozen=True)
@@ -157,9 +157,9 @@ def _need(task: JobState) -> tuple[int, int]:
 class SortedQueue(WaitingQueue):
     """An order that is worked out at each pass; a task that does not fit is passed over, blocks, or reserves."""
 
-    def __init__(self, order: Order, backfill: Backfill) -> None:
+    def __init__(self, order: Order, backfilling: Backfilling) -> None:
         self._order = order
-        self._backfill = backfill
+        self._blocked = backfilling.blocked
         self._waiting: list[JobState] = []
 
     def add(self, task: JobState) -> None:
@@ -197,9 +197,9 @@ class SortedQueue(WaitingQueue):
                 start(task, places)
                 within = _Room.of(fleet, where)
                 room = within if reserved is None else _Room.beside(fleet, where, reserved)
-            elif self._backfill == "none":
+            elif self._blocked == "stop":
                 break
-            elif self._backfill == "easy" and reserved is None:
+            elif self._blocked == "reserve" and reserved is None:
                 found = reservation(fleet, task, now_s, where)
                 if found is not None:
                     shadow_s, reserved = found

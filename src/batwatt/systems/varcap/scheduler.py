@@ -22,6 +22,7 @@ from batwatt.scheduling.foresight import Foresight
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import number_in
 from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.victims import NextRun, Resubmit, VictimRule, Victims
 from batwatt.systems.varcap.dependencies import Dependencies
 from batwatt.systems.varcap.mapping import Components
@@ -44,6 +45,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self._count = 0
         self.victim: VictimRule = Resubmit()
         """What becomes of what is killed."""
+        self.selection: NodeSelection = First()
         self._to_move: list[JobState] = []
         self._freed = True
         self._waiting_for = Dependencies()
@@ -77,6 +79,9 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         memory = self.settings.machine_memory
         self.fleet = Fleet(machines, self.hosts.cores, np.inf if memory is None else memory, self.parts.mapping.stable)
         self.fleet.foresight = Foresight(self.parts.forecast)
+        if type(self.selection) is not First:
+            self.fleet.selection = self.selection
+            self.hosts.describe(self.fleet, self.platform)
 
     def arrived(self, job: Job) -> None:
         """A job waits, unless it can never run."""

@@ -141,10 +141,10 @@ def test_no_run_that_keeps_the_rules_is_below_the_bound(spec):
     problem = make_problem(platform, workload, envelope)
     best = optimise(problem, SearchBudget(effort=1))
     kept = 0
-    for placement, order, response in itertools.product(
+    for backfilling, order, response in itertools.product(
         ("easy", "first-fit"), ("asc", "fcfs", "slowdown"), ("none", "idfs", "idsb", "hfld", "frugal")
     ):
-        options = {"placement": placement, "order": order, "response": response}
+        options = {"backfilling": backfilling, "order": order, "response": response}
         metrics = run(replace(spec, scheduler="powercap", options=options)).metrics
         if metrics.jobs_finished == len(problem.tasks) and metrics.violations == 0:
             kept += 1

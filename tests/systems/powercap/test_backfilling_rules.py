@@ -1,4 +1,4 @@
-"""Orders and placements on schedules worked out by hand."""
+"""Orders and backfillings on schedules worked out by hand."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from builders import envelope, job, machine, simulated, starts, workload_of
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.workloads.events import read_events
+from batwatt.scheduling.queue import Columns, Ends, Queue
 from batwatt.scheduling.registry import make, names
-from batwatt.systems.powercap.queue import Columns, Ends, Queue
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 
-def scheduler(order="fcfs", placement="easy"):
-    return EnvelopeScheduler({"order": order, "placement": placement, "response": "none"})
+def scheduler(order="fcfs", backfilling="easy"):
+    return EnvelopeScheduler({"order": order, "backfilling": backfilling, "response": "none"})
 
 
-def test_a_step_of_the_envelope_ends_with_a_placement_but_with_none_there_are_no_steps():
+def test_a_step_of_the_envelope_ends_with_a_backfilling_but_with_none_there_are_no_steps():
     # "b" reserves both hosts for 100 s, when "a" ends; "c" would delay it. From 3 s on "c" has the larger slowdown,
     # (t - 2) / 200 > (t - 1) / 400, but nothing happens in the queue until "a" ends: only a step can start it before
     jobs = [job("a", 0, 1, 100, 100), job("b", 1, 2, 400, 400), job("c", 2, 1, 200, 200)]
-    parts = {"order": "slowdown", "placement": "easy", "platform": machine(2)}
+    parts = {"order": "slowdown", "backfilling": "easy", "platform": machine(2)}
     plenty = envelope(*[1000.0] * 10, step=50.0)
     stepping = simulated(EnvelopeScheduler(parts | {"response": "hfld", "envelope": plenty}), machine(2), *jobs)
     assert {name: at for name, (at, _) in starts(stepping).items()} == {"a": 0, "c": 50, "b": 250}
@@ -123,7 +123,7 @@ BLOCKED = (job("a", 0, 1, 90, 100), job("b", 1, 2, 10, 20))
 
 
 def test_first_fit_lets_narrow_jobs_pass_the_head():
-    record = simulated(scheduler(placement="first-fit"), machine(2), *BLOCKED, job("c", 2, 1, 200, 300))
+    record = simulated(scheduler(backfilling="first-fit"), machine(2), *BLOCKED, job("c", 2, 1, 200, 300))
     assert starts(record) == {"a": (0, "0"), "c": (2, "1"), "b": (202, "0-1")}
 
 

@@ -1,21 +1,20 @@
-"""Placements: which waiting jobs start now, and where (powercap paper, section V-B).
+"""Backfillings: which waiting jobs start now when some do not fit (powercap paper, section V-B; docs/varcap.md).
 
-A placement sees the cluster and its queue and returns starts; it changes nothing. Hosts are taken in the order of
-their ids. Asleep, switching, draining and unavailable hosts are not available.
+The rule is `blocked`: what a job that does not fit does to those behind it. Where a job runs is the business of node
+selection. A backfilling that places jobs itself, on a cluster of servers that jobs do not share, sees the cluster and
+its queue and returns starts; it changes nothing. Asleep, switching, draining and unavailable hosts are not free there.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterable
 from itertools import chain
 from operator import attrgetter
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
-from batwatt.model import hostset
+from batwatt.scheduling.queue import Ends, Queue, Waiting
 from batwatt.scheduling.registry import register
-from batwatt.systems.powercap.cluster import Cluster
-from batwatt.systems.powercap.queue import Waiting
 from batwatt.units import microseconds
 
 
@@ -26,29 +25,59 @@ class Start(NamedTuple):
     mask: int
 
 
-class Placement(ABC):
-    """Base of placements; `time_invariant` if the passing of time alone never makes it start a job."""
+class Cluster(Protocol):
+    """What a backfilling sees: free hosts (a mask), the queue, the ends of running jobs, the time in s.
 
-    name = ""
+    `version` counts the changes of what is free and of what runs; `select` gives the hosts for a job among free ones,
+    or 0 if it may not run there.
+    """
+
+    now_s: float
+    version: int
+    queue: Queue
+    ends: Ends
+
+    @property
+    def free(self) -> int: ...  # noqa: D102
+
+    def select(self, waiting: Waiting, free: int) -> int: ...  # noqa: D102
+
+
+class Backfilling(ABC):  # noqa: B024  (a rule may be all there is to it)
+    """Base of backfillings; `time_invariant` if the passing of time alone never makes it start a job."""
+
+    name: ClassVar[str] = ""
     time_invariant = False
+    blocked: ClassVar[Literal["pass", "stop", "reserve"]] = "pass"
+    """A job that does not fit is passed over, stops all behind it, or reserves what those may not delay."""
 
-    @abstractmethod
     def place(self, cluster: Cluster) -> list[Start]:
-        """The jobs to start now, with disjoint sets of free hosts."""
+        """The jobs to start now, with disjoint sets of free hosts: in order, until one that does not fit stops it."""
+        starts: list[Start] = []
+        free = cluster.free
+        for waiting in cluster.queue.ordered(cluster.now_s) if free else ():
+            mask = cluster.select(waiting, free) if waiting.hosts <= free.bit_count() else 0
+            if mask:
+                starts.append(Start(waiting, mask))
+                free &= ~mask
+            elif self.blocked != "pass":
+                break
+        return starts
 
 
 _sort_key = attrgetter("sort_key")
 
 
-def _take(starts: list[Start], waiting: Waiting, free: int) -> int:
-    """Start a job on the lowest free hosts; returns what stays free."""
-    mask = hostset.lowest(free, waiting.hosts)
-    starts.append(Start(waiting, mask))
-    return free & ~mask
+@register("backfilling", "none", "strict")
+class NoBackfilling(Backfilling):
+    """No backfilling: a job that does not fit stops all behind it."""
+
+    time_invariant = True
+    blocked = "stop"
 
 
-@register("placement", "first-fit", "ff", "firstfit")
-class FirstFit(Placement):
+@register("backfilling", "first-fit", "ff", "firstfit", "greedy")
+class FirstFit(Backfilling):
     """First-Fit: walk the queue in order and start every job that fits the free servers."""
 
     time_invariant = True
@@ -61,16 +90,17 @@ class FirstFit(Placement):
             return starts
         count = free.bit_count()
         for waiting in cluster.queue.fitting(cluster.now_s, count):
-            if waiting.hosts <= count:
-                free = _take(starts, waiting, free)
+            if waiting.hosts <= count and (mask := cluster.select(waiting, free)):
+                starts.append(Start(waiting, mask))
+                free &= ~mask
                 count -= waiting.hosts
                 if not count:
                     break
         return starts
 
 
-@register("placement", "easy", "ebf", "easy-backfilling", "easy_bf")
-class EasyBackfilling(Placement):
+@register("backfilling", "easy", "ebf", "easy-backfilling", "easy_bf")
+class EasyBackfilling(Backfilling):
     """EASY backfilling: a reservation for the head of the queue; others start if they do not delay it.
 
     The head's shadow time is when the walltimes of the running jobs free enough hosts (those asleep or switching do
@@ -78,6 +108,7 @@ class EasyBackfilling(Placement):
     """
 
     time_invariant = True
+    blocked = "reserve"
 
     def __init__(self) -> None:
         # (epoch, head, shadow time, spare hosts) of a pass that started nothing
@@ -97,14 +128,16 @@ class EasyBackfilling(Placement):
             # only submissions since the last pass: who was refused then is refused now, as the window shrinks
             if queue.new:
                 queue.new.sort(key=_sort_key)
-                self._backfill(starts, queue.new, free, microseconds(last[2] - now_s), last[3])
+                self._backfill(cluster, starts, queue.new, free, microseconds(last[2] - now_s), last[3])
             return starts
         if head.hosts <= count:
             for waiting in chain((head,), in_order):
-                if waiting.hosts > count:
+                mask = cluster.select(waiting, free) if waiting.hosts <= count else 0
+                if not mask:
                     head = waiting
                     break
-                free = _take(starts, waiting, free)
+                starts.append(Start(waiting, mask))
+                free &= ~mask
                 count -= waiting.hosts
             else:
                 return starts
@@ -114,27 +147,37 @@ class EasyBackfilling(Placement):
             self._shadow(cluster, head.hosts, count, starts) if starts else cluster.ends.shadow(head.hosts, count)
         )
         window_s = microseconds(shadow_s - now_s)
-        # the head is too wide to be among them
+        # the head is too wide to be among them, or may run nowhere
         candidates = queue.fitting(now_s, count, window_s, extra)
         if starts:
             chosen = {start.waiting.serial for start in starts}
             candidates = (waiting for waiting in candidates if waiting.serial not in chosen)
-        self._backfill(starts, candidates, free, window_s, extra)
+        self._backfill(cluster, starts, candidates, free, window_s, extra)
         self._last = None if starts else (cluster.version, head, shadow_s, extra)
         return starts
 
     @staticmethod
-    def _backfill(starts: list[Start], candidates: Iterable[Waiting], free: int, window_s: float, extra: int) -> None:
+    def _backfill(
+        cluster: Cluster,
+        starts: list[Start],
+        candidates: Iterable[Waiting],
+        free: int,
+        window_s: float,
+        extra: int,
+    ) -> None:
         """Add the candidates that fit without delaying the head, in order."""
         count = free.bit_count()
         for waiting in candidates:
-            if waiting.hosts > count:
+            late = waiting.walltime_s > window_s
+            if waiting.hosts > count or (late and waiting.hosts > extra):
                 continue
-            if waiting.walltime_s > window_s:
-                if waiting.hosts > extra:
-                    continue
+            mask = cluster.select(waiting, free)
+            if not mask:
+                continue
+            if late:
                 extra -= waiting.hosts
-            free = _take(starts, waiting, free)
+            starts.append(Start(waiting, mask))
+            free &= ~mask
             count -= waiting.hosts
             if not count:
                 break
