@@ -1,0 +1,195 @@
+"""Test a part of your own: the laws of the project on random jobs, in one call.
+
+    from batwatt.testing import check_part
+    check_part("order", "patience", plugin="mine.py")
+
+The laws of a simulated part, on the embedded engine, with random jobs and a random envelope or capacity:
+
+1. no host runs two jobs at a time, and each job has as many hosts as it asks for;
+2. no job starts before its submission, and none is forgotten: it completes, is killed, or is rejected;
+3. the same jobs give the same record, twice.
+
+Of an order, that a key of vectors is that of each job, and that it is time-invariant if it says so. Of a carbon policy,
+that it runs a job within its window, in order, and for as long as the job is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.model.hostset import from_text
+from batwatt.model.phases import ShiftJob, constant
+from batwatt.model.platform import Platform
+from batwatt.model.record import Record
+from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.workload import Workload
+from batwatt.run.find_scheduler import load_plugins, scheduler_class
+from batwatt.scheduling.orders import Columns
+from batwatt.scheduling.registry import make
+from batwatt.systems.carbon.policies import Known, policy_named
+from batwatt.systems.carbon.windows import StartWindow
+
+SYSTEMS: Mapping[str, tuple[str, ...]] = {
+    "order": ("powercap", "varcap"),
+    "backfilling": ("powercap", "varcap"),
+    "node_selection": ("powercap", "varcap"),
+    "response": ("powercap",),
+    "victim": ("powercap", "riskaware", "varcap"),
+    "termination": ("varcap",),
+    "mapping": ("varcap",),
+    "strategy": ("riskaware",),
+}
+"""The schedulers that have an option of each kind."""
+MACHINES, CORES = 4, 2
+
+
+class LawError(AssertionError):
+    """A part breaks a law; the message says which, with which seed."""
+
+
+def check_part(kind: str, choice: object, *, plugin: str | Path | None = None, cases: int = 20, seed: int = 0) -> None:
+    """Check the laws on `cases` random instances from `seed` on; `choice` is what the option of that kind would be:
+    a name, or an object with its name and parameters.
+
+    `plugin` is a file that registers the part. Raises LawError if a law does not hold, InputError for a part that is
+    not known, and whatever the part itself raises.
+    """
+    if plugin is not None:
+        load_plugins([Path(plugin)])
+    if kind == "policy":
+        _each(cases, seed, kind, choice, lambda rng: _policy(str(choice), rng))
+        return
+    if kind not in SYSTEMS:
+        raise ValueError(f"kind must be policy or one of {', '.join(SYSTEMS)}, got {kind!r}")
+    if kind == "order":
+        _each(cases, seed, kind, choice, lambda rng: _order(choice, rng))
+    for system in SYSTEMS[kind]:
+        _each(cases, seed, kind, choice, lambda rng, system=system: _simulated(system, kind, choice, rng))
+
+
+def _each(cases: int, seed: int, kind: str, choice: object, law: Callable[..., None]) -> None:
+    for number in range(seed, seed + cases):
+        try:
+            law(np.random.default_rng(number))
+        except LawError as error:
+            raise LawError(f"{kind} {choice!r}, seed {number}: {error}") from None
+
+
+def _law(holds: bool, text: str) -> None:
+    if not holds:
+        raise LawError(text)
+
+
+# simulated parts --------------------------------------------------------------------------------------------------
+
+
+def _simulated(system: str, kind: str, choice: object, rng: np.random.Generator) -> None:
+    platform = machines_platform(MachineSpec(MACHINES, CORES, off_s=5.0, on_s=20.0))
+    workload = _jobs(rng)
+    options: dict[str, Any] = {kind: choice}
+    if system == "powercap":
+        most_w = sum(host.pstates[host.initial_pstate].full_w for host in platform.hosts)
+        options |= {"platform": platform, "envelope": _series(rng, 0.2 * most_w, most_w, most_w)}
+        options.setdefault("response", "idfs")
+    else:
+        options |= {"capacity": _series(rng, 1, MACHINES + 1, MACHINES, whole=True), "switch": False}
+    first, second = (_record(system, dict(options), platform, workload) for _ in range(2))
+    _law(first == second, f"{system}: two runs of the same jobs differ")
+    _check_record(first, workload, system)
+
+
+def _record(system: str, options: dict[str, Any], platform: Platform, workload: Workload) -> Record:
+    scheduler = scheduler_class(system)(options)
+    again = scheduler.needs_dynamic_jobs
+    config = EngineConfig(energy=True, dynamic_jobs=again, profile_reuse=again)
+    return simulate(Engine(platform, [workload], config), scheduler)
+
+
+def _check_record(record: Record, workload: Workload, system: str) -> None:
+    events: list[tuple[float, int, int]] = []
+    seen = set()
+    for row in record.jobs:
+        seen.add(row.job_id.partition("#")[0])
+        if row.starting_time is None or row.finish_time is None:
+            continue
+        hosts, name = from_text(row.allocated_resources), f"{system}: job {row.job_id}"
+        wanted = row.requested_number_of_resources
+        _law(hosts.bit_count() == wanted, f"{name} asks for {wanted} hosts and has {row.allocated_resources}")
+        _law(row.starting_time >= row.submission_time, f"{name} starts before its submission")
+        if row.finish_time > row.starting_time:
+            # ends come before starts
+            events += [(row.finish_time, 0, hosts), (row.starting_time, 1, hosts)]
+    busy = 0
+    for time_s, starts, hosts in sorted(events):
+        _law(not (starts and busy & hosts), f"{system}: a host runs two jobs at {time_s:g} s")
+        busy ^= hosts
+    missing = {job.name for job in workload.jobs} - seen
+    _law(not missing, f"{system}: job {min(missing, default='')} is neither run nor rejected")
+
+
+def _jobs(rng: np.random.Generator) -> Workload:
+    count = int(rng.integers(1, 16))
+    rows, profiles = [], {}
+    for number in range(count):
+        length_s = float(rng.integers(1, 200))
+        profiles[f"p{number}"] = {"type": "delay", "delay": length_s}
+        rows.append({
+            "id": str(number), "profile": f"p{number}", "subtime": float(rng.integers(0, 300)),
+            "res": int(rng.integers(1, CORES + 1)), "walltime": 3 * length_s,
+        })  # fmt: skip
+    return parse_workload({"nb_res": MACHINES * CORES, "jobs": rows, "profiles": profiles}, "w0", "batwatt.testing")
+
+
+def _series(rng: np.random.Generator, low: float, high: float, last: float, *, whole: bool = False) -> Series:
+    """Steps of 50 s, then enough for all jobs."""
+    count = int(rng.integers(1, 12))
+    values = rng.integers(int(low), int(high), count).astype(np.float64) if whole else rng.uniform(low, high, count)
+    return Series(tuple(50.0 * i for i in range(count + 1)), (*values.tolist(), float(last)))
+
+
+# orders and carbon policies ---------------------------------------------------------------------------------------
+
+
+def _order(choice: object, rng: np.random.Generator) -> None:
+    order = make("order", choice)
+    now_s = 1000.0
+    columns = Columns(
+        rng.integers(0, 900, 9).astype(np.float64), rng.integers(1, 900, 9).astype(np.float64), rng.integers(1, 9, 9)
+    )
+    together = np.asarray(order.key(columns, now_s), dtype=np.float64) + np.zeros(9)
+    later = np.asarray(order.key(columns, now_s + 500.0), dtype=np.float64) + np.zeros(9)
+    for i in range(9):
+        alone = order.key(Columns(columns.submit_s[i], columns.walltime_s[i], columns.hosts[i]), now_s)
+        _law(math.isclose(float(alone), float(together[i])), "the key of a job is another one among vectors")
+    _law(not order.time_invariant or np.array_equal(together, later), "it is time_invariant, but its keys change")
+
+
+def _policy(name: str, rng: np.random.Generator) -> None:
+    policy = policy_named(name)
+    job = ShiftJob("1", float(rng.integers(0, 100_000)), constant(float(rng.integers(600, 20_000)), 100.0), 1)
+    window = StartWindow(job.arrival_s, float(rng.integers(0, 40_000)))
+    signal = SignalIntegral.regular(rng.uniform(50, 500, 96).tolist())
+    found = policy.choose(job, window, signal, Known())
+    _law(bool(found), "it plans nothing")
+    edges = [edge for interval in found for edge in interval]
+    _law(edges == sorted(edges), f"its intervals are not in order: {found}")
+    slack_s = 1e-3
+    _law(edges[0] >= window.arrival_s - slack_s, f"it starts at {edges[0]:g} s, before the arrival")
+    _law(edges[-1] <= window.deadline_s(job) + slack_s, f"it ends at {edges[-1]:g} s, after the deadline")
+    total_s = math.fsum(end - begin for begin, end in found)
+    _law(abs(total_s - job.length_s) <= slack_s, f"it runs for {total_s:g} s of {job.length_s:g} s")
+    _law(policy.interrupting or len(found) == 1, "it has several intervals, but is not interrupting")
+
+
+__all__ = ["LawError", "check_part"]

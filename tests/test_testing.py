@@ -1,0 +1,76 @@
+"""`batwatt.testing`: all parts of ours keep the laws, and parts that break one are found."""
+
+from __future__ import annotations
+
+import batwatt.schedulers.powercap
+import batwatt.schedulers.riskaware
+import batwatt.schedulers.varcap  # noqa: F401  (they register all parts)
+import pytest
+
+from batwatt.errors import BatwattError
+from batwatt.scheduling.registry import names
+from batwatt.testing import SYSTEMS, LawError, check_part
+
+# `weighted` has parameters that must be given
+PARTS = [(kind, name) for kind in SYSTEMS for name in names(kind) if name != "weighted"]
+
+
+@pytest.mark.parametrize("kind,name", PARTS)
+def test_our_parts(kind, name):
+    check_part(kind, name, cases=4)
+
+
+def test_a_part_with_parameters():
+    check_part("node_selection", {"name": "weighted", "weights": {"packed": 1, "fewest-watts": 0.5}}, cases=4)
+
+
+@pytest.mark.parametrize("name", ["oracle", "suspend-resume", "phase-aware", "immediate"])
+def test_policies(name):
+    check_part("policy", name, cases=4)
+
+
+BROKEN = """
+from batwatt.scheduling.backfilling import Backfilling, Start
+from batwatt.scheduling.orders import Order
+from batwatt.scheduling.registry import register
+from batwatt.systems.carbon.policies import carbon_policy
+
+@register("order", "fickle")
+class Fickle(Order):
+    def key(self, jobs, now_s):
+        return jobs.submit_s * (now_s - 1000.0)
+
+@register("backfilling", "narrow")
+class Narrow(Backfilling):
+    def place(self, cluster):
+        for row in cluster.queue.ordered(cluster.now_s):
+            if cluster.free:
+                return [Start(row, cluster.free & -cluster.free)]
+        return []
+
+@carbon_policy("too-late")
+def too_late(job, window, integral, known):
+    begin_s = window.latest_s + 60.0
+    return ((begin_s, begin_s + job.length_s),)
+"""
+
+
+@pytest.mark.parametrize(
+    "kind,name,error",
+    [
+        ("order", "fickle", "seed 0: it is time_invariant, but its keys change"),
+        # the engine finds it before the law does
+        ("backfilling", "narrow", "hosts"),
+        ("policy", "too-late", "after the deadline"),
+    ],
+)
+def test_what_breaks_a_law_is_found(tmp_path, kind, name, error):
+    plugin = tmp_path / "broken.py"
+    plugin.write_text(BROKEN)
+    with pytest.raises((LawError, BatwattError), match=error):
+        check_part(kind, name, plugin=plugin)
+
+
+def test_an_unknown_kind():
+    with pytest.raises(ValueError, match="kind must be policy or one of"):
+        check_part("colour", "red")
