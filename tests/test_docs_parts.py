@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from cli_house import JOBS, ROOT, SMALL, House, house  # noqa: F401  (a fixture)
 
+from batwatt.testing import check_part
+
 PAGE = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.S))
 POWER = ("-p", SMALL, "-w", JOBS)
@@ -16,9 +18,12 @@ RISK += ("--capacity", ROOT / "power_profiles/walk-small.csv")
 CARBON = ROOT / "power_profiles" / "carbon" / "carbon-hourly.csv"
 RUNS = {
     "order.py": (*POWER, "-o", '{"order": {"name": "patience", "limit_s": 60}}'),
-    "backfilling.py": (*POWER, "-o", '{"backfilling": "strict"}'),
+    "backfilling.py": (*POWER, "-o", '{"backfilling": {"name": "shallow", "depth": 2}}'),
+    "node_selection.py": (*RISK, "-s", "varcap", "-o", '{"node_selection": "even"}'),
     "response.py": (*POWER, "-o", '{"response": "sleep-idle"}'),
     "termination.py": (*RISK, "-s", "varcap", "-o", '{"termination": "fewest-cores"}'),
+    "victim.py": (*RISK, "-s", "riskaware", "-o", '{"victim": {"name": "hourly", "every_s": 600}}'),
+    "mapping.py": (*RISK, "-s", "varcap", "-o", '{"mapping": "wide-and-thin"}'),
     "strategy.py": (*RISK, "-s", "riskaware", "-o", '{"strategy": "last-fit"}'),
 }
 
@@ -59,5 +64,18 @@ def test_all_parts_of_one_file_are_listed(house: House):  # noqa: F811
     path = house.folder / "all.py"
     path.write_text("".join(FILES.values()), encoding="utf-8")
     listed = house.batwatt("policies", "--plugin", path).out
-    for name in ("patience", "strict", "sleep-idle", "fewest-cores", "last-fit", "half-way"):
+    names = "patience shallow even sleep-idle hourly fewest-cores wide-and-thin last-fit half-way"
+    for name in names.split():
         assert re.search(rf"^  {name} ", listed, re.M), name
+
+
+PARTS = [
+    ("order", "patience"), ("backfilling", "shallow"), ("node_selection", "even"), ("response", "sleep-idle"),
+    ("victim", "hourly"), ("termination", "fewest-cores"), ("mapping", "wide-and-thin"), ("strategy", "last-fit"),
+    ("policy", "half-way"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind,name", PARTS)
+def test_the_examples_keep_the_laws(tmp_path, kind, name):
+    check_part(kind, name, plugin=written(tmp_path, f"{kind}.py"), cases=5)

@@ -1,0 +1,69 @@
+"""Node selection (docs/node-selection.md), worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from builders import job, simulated, starts
+from cli_house import ROOT
+from varcap_talk import scheduler
+
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.scheduling.node_selection import Nodes
+from batwatt.scheduling.registry import make
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+
+# 4 nodes of 8 cores: free, watts, speed
+NODES = Nodes(
+    np.arange(4), np.full(4, 8), np.array([8, 2, 5, 2]), np.array([100.0, 90, 80, 200]), np.array([1e9, 1e9, 5e8, 2e9])
+)
+
+
+@pytest.mark.parametrize(
+    "choice,order",
+    [
+        ("first", [0, 1, 2, 3]),
+        # 12.5, 11.25, 20, 12.5 nW per flop/s
+        ("fewest-watts", [1, 0, 3, 2]),
+        ("fastest", [3, 0, 1, 2]),
+        ("packed", [1, 3, 2, 0]),
+        ("spread", [0, 2, 1, 3]),
+        # free, scaled: 1, 0, 0.5, 0; watts per flop/s: 0.143, 0, 1, 0.143
+        ({"name": "weighted", "weights": {"packed": 1, "fewest-watts": 1}}, [1, 3, 0, 2]),
+        ({"name": "weighted", "weights": {"spread": 1, "fewest-watts": 0.5}}, [0, 1, 2, 3]),
+    ],
+)
+def test_weights(choice, order):
+    assert make("node_selection", choice).preferred(NODES, 1).tolist() == order
+
+
+def test_weights_must_be_given():
+    with pytest.raises(InputError, match="weights"):
+        make("node_selection", {"name": "weighted", "weights": {}})
+
+
+@pytest.mark.parametrize("choice,machine", [("first", 0), ("packed", 1), ("spread", 2)])
+def test_varcap(choice, machine):
+    """2 of 4 cores are taken on machine 0, 3 on machine 1 and none on machine 2."""
+    jobs = ("a 0 100 2", "b 1 100 3", "c 2 10 1")
+    told = scheduler(*jobs, machines=3, cores=4, node_selection=choice)
+    assert told["a"] == "0-100@0" and told["b"] == "1-101@1"
+    assert told["c"] == f"2-12@{machine}"
+
+
+def test_dedicated_machines_of_varcap():
+    told = scheduler("a 0 100 8", "b 1 10 4", machines=4, cores=4, node_selection="spread", nodes="dedicated")
+    assert told == {"a": "0-100@0,1", "b": "1-11@2"}
+
+
+@pytest.mark.parametrize(
+    "choice,hosts",
+    # fast servers: 200 W for 40 Gf; slow ones: 100 W for 20 Gf, the same per flop/s
+    [("first", "0"), ("fastest", "0"), ({"name": "weighted", "weights": {"fastest": -1}}, "2")],
+)
+def test_powercap(choice, hosts):
+    platform = read_platform(ROOT / "platforms" / "small.xml")
+    options = {"response": "none", "platform": platform, "node_selection": choice}
+    record = simulated(EnvelopeScheduler(options), platform, job("a", 0, 1, 10))
+    assert starts(record) == {"a": (0, hosts)}
