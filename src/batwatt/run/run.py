@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import math
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +18,19 @@ from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import whole_set
-from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.workloads.events import read_events
-from batwatt.model.platform import Platform
-from batwatt.model.series import Series
-from batwatt.model.workload import LONG_S
 from batwatt.results.classes import write_classes
 from batwatt.results.columns import FILES
 from batwatt.results.metrics import Metrics, measured, write_metrics
 from batwatt.results.power import power_series, write_power
 from batwatt.results.unfinished import why_none_finished
 from batwatt.results.writers import file_of, write_record
-from batwatt.run.find_scheduler import blaming, load_plugins, make_scheduler, scheduler_class
-from batwatt.run.inputs import RunInputs, capacity_named, load_inputs, with_files, write_capacity
+from batwatt.run.find_scheduler import blaming
+from batwatt.run.inputs import RunInputs, load_inputs, with_files, write_capacity
 from batwatt.run.metadata import write_metadata
+from batwatt.run.resolve import resolve
 from batwatt.run.spec import RunSpec
-from batwatt.scheduling.base import Scheduler
-from batwatt.systems.powercap.envelope import EVENT_TYPE, EVENT_VALUE
-from batwatt.systems.powercap.scheduler import EVENTS
 
 LOGGER = logging.getLogger(__name__)
 Progress = Callable[[float, int], None]
@@ -87,31 +80,12 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
 
 def _run(spec: RunSpec, progress: Progress | None, durable: bool) -> RunResult:
     began = time.perf_counter()
-    load_plugins(spec.plugins)
-    found = scheduler_class(spec.scheduler)
-    spec = _with_speeds(_with_one_capacity(_with_one_length(spec, found), found), found)
-    given = spec.envelope or spec.options.get("envelope")
-    materials = load_inputs(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
-    platform, envelope = materials.platform, materials.envelope
-    options = spec.scheduler_options(platform)
-    if isinstance(spec.capacity, CapacitySpec):
-        options["capacity"] = materials.capacity
-    if "long_s" in _options_of(found):
-        options.setdefault("long_s", spec.long_s)
-    scheduler = make_scheduler(spec.scheduler, options, found)
-    config = _config_for(spec, scheduler, platform)
-    if spec.events is not None:
-        events = read_events(spec.events, config.forward_unknown_events, len(platform))
-        told = _envelope_of(events, spec.events)
-        if spec.options.get("envelope") == EVENTS and told is None:
-            raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
-        envelope = envelope or told
-    else:
-        events = ()
+    resolved = resolve(spec)
+    spec, inputs, scheduler = resolved.spec, resolved.inputs, resolved.scheduler
     deadlock: DeadlockError | None = None
     with staging(spec.prefix, durable) as inner:
         if spec.engine == "embedded":
-            engine = Engine(platform, materials.run, config, events)
+            engine = Engine(inputs.platform, inputs.run, resolved.config, resolved.events)
             watch = (lambda link: _Watched(link, progress)) if progress else None
             try:
                 with blaming(spec.scheduler, scheduler):
@@ -123,62 +97,17 @@ def _run(spec: RunSpec, progress: Progress | None, durable: bool) -> RunResult:
             for rows in (record.jobs, record.machine_states, record.pstate_changes, record.consumed_energy):
                 rows.clear()
         else:
-            _run_apart(with_files(spec, len(platform), inner), scheduler, config, inner, progress)
-        if isinstance(spec.capacity, CapacitySpec) and materials.capacity is not None:
-            write_capacity(inner, materials.capacity)
-        metrics = write_results(inner, replace(materials, envelope=envelope))
-        write_metadata(inner, spec, config, time.perf_counter() - began)
+            _run_apart(with_files(spec, len(inputs.platform), inner), scheduler, resolved.config, inner, progress)
+        if isinstance(spec.capacity, CapacitySpec) and inputs.capacity is not None:
+            write_capacity(inner, inputs.capacity)
+        metrics = write_results(inner, inputs)
+        write_metadata(inner, spec, resolved.config, time.perf_counter() - began)
     if deadlock is not None:
         raise deadlock
-    why = why_none_finished(metrics, materials.simulated or materials.workload, platform)
+    why = why_none_finished(metrics, inputs.simulated or inputs.workload, inputs.platform)
     if why is not None:
         LOGGER.warning("%s", why)
     return RunResult(metrics, spec.prefix)
-
-
-def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
-    """The options that a scheduler of ours has; none of somebody else's."""
-    return scheduler.Options.model_fields if issubclass(scheduler, Scheduler) else {}
-
-
-def _with_speeds(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
-    """The same run with jobs and machines that can be slowed down, if the scheduler does that. Raises InputError."""
-    if not (issubclass(scheduler, Scheduler) and scheduler.needs_speeds):
-        return replace(spec, delays_to_flops=False) if "capacity" in _options_of(scheduler) else spec
-    if spec.config.energy is False:
-        problem = f"the scheduler {spec.scheduler!r} changes speeds, which Batsim does with energy accounting only"
-        raise InputError("--no-energy", problem, "leave it out")
-    platform = spec.platform
-    if isinstance(platform, MachineSpec) and not isinstance(platform, SpeedMachineSpec):
-        given = {entry.name: getattr(platform, entry.name) for entry in fields(platform)}
-        platform = SpeedMachineSpec(**given)
-    return replace(spec, platform=platform, delays_to_flops=True)
-
-
-def _with_one_length(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
-    """The same run with the scheduler's idea of a long job for the figures, unless they have one of their own."""
-    given = spec.options.get("long_s")
-    if spec.long_s != LONG_S or "long_s" not in _options_of(scheduler):
-        return spec
-    if isinstance(given, int | float) and not isinstance(given, bool) and 0.0 < given < math.inf:
-        return replace(spec, long_s=float(given))
-    return spec
-
-
-def _with_one_capacity(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
-    """The same run with the capacity told once, for the scheduler and for what is measured. Raises InputError."""
-    follows = "capacity" in _options_of(scheduler)
-    if spec.capacity is not None and not follows:
-        problem = f"the scheduler {spec.scheduler!r} follows no capacity in machines"
-        raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
-    given = spec.options.get("capacity")
-    if not (follows and isinstance(given, str | Path) and given):
-        return spec
-    capacity = capacity_named(given)
-    if spec.capacity is not None and capacity != spec.capacity:
-        problem = f"{str(given)!r} is another one than --capacity {str(spec.capacity)!r}"
-        raise InputError("option 'capacity'", problem, "give one of them")
-    return replace(spec, capacity=capacity)
 
 
 def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
@@ -186,10 +115,10 @@ def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda:
 
     `ready` is called when all inputs are read, before the scheduler is waited for.
     """
-    materials = load_inputs(spec, None)
-    hosts = len(materials.platform)
+    inputs = load_inputs(spec, None)
+    hosts = len(inputs.platform)
     events = read_events(spec.events, spec.config.forward_unknown_events, hosts) if spec.events else ()
-    engine = Engine(materials.platform, materials.run, spec.config, events)
+    engine = Engine(inputs.platform, inputs.run, spec.config, events)
     with staging(spec.prefix) as inner:
         ready()
         write_record(serve(engine, endpoint, spec.patience_s), inner)
@@ -220,36 +149,6 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
 
 def _unwritable(prefix: Path, error: OSError) -> InputError:
     return InputError(f"--export {prefix}", f"cannot be written ({error.strerror})", "choose another place")
-
-
-def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConfig:
-    """The engine's options, with what the scheduler cannot do without."""
-    settings = {name: getattr(spec.config, name) for name in EngineConfig.__slots__}
-    if settings["energy"] is None:
-        settings["energy"] = platform.has_power
-    if isinstance(scheduler, Scheduler) and scheduler.needs_dynamic_jobs:
-        settings["dynamic_jobs"] = settings["profile_reuse"] = True
-    if spec.options.get("envelope") == EVENTS:
-        if spec.events is None:
-            raise InputError(
-                "--events", "the envelope is to come as events but there is no events file", "make one: batwatt events"
-            )
-        settings["forward_unknown_events"] = True
-    return EngineConfig(**settings)
-
-
-def _envelope_of(events: Sequence[Any], where: Path) -> Series | None:
-    """The envelope that comes as events; None if none of them tells of power."""
-    rows: dict[float, float] = {}
-    for event in events:
-        if event.raw.get("type") != EVENT_TYPE:
-            continue
-        value = event.raw.get(EVENT_VALUE)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
-            problem = f"{EVENT_TYPE} at {event.time_s:g} s: {EVENT_VALUE!r} is {value!r}"
-            raise InputError(where, problem, "give watts >= 0, as `batwatt events` does")
-        rows[event.time_s] = float(value)
-    return Series(tuple(rows), tuple(rows.values()), "power_w") if rows else None
 
 
 def _run_apart(spec: RunSpec, scheduler: Any, config: EngineConfig, prefix: Path, progress: Progress | None) -> None:
@@ -290,22 +189,22 @@ def _engine_command(spec: RunSpec, config: EngineConfig, prefix: Path) -> Callab
     return command
 
 
-def write_results(prefix: Path, materials: RunInputs) -> Metrics:
+def write_results(prefix: Path, inputs: RunInputs) -> Metrics:
     """Work out what Batsim's files under a prefix tell; write PREFIX_metrics.json, _power.csv and _classes.csv."""
     metrics, run_table = measured(
         prefix,
-        materials.measured,
-        materials.envelope,
-        materials.platform.fastest_flops,
-        capacity=materials.capacity,
-        cores=materials.cores,
-        window=materials.window,
-        long_s=materials.long_s,
-        slowed=materials.simulated is not None,
+        inputs.measured,
+        inputs.envelope,
+        inputs.platform.fastest_flops,
+        capacity=inputs.capacity,
+        cores=inputs.cores,
+        window=inputs.window,
+        long_s=inputs.long_s,
+        slowed=inputs.simulated is not None,
     )
     write_metrics(prefix, metrics)
     if run_table is not None:
         write_classes(prefix, run_table)
     if file_of(prefix, "consumed_energy").exists() and metrics.makespan_s:
-        write_power(prefix, power_series(prefix, metrics.makespan_s), materials.envelope)
+        write_power(prefix, power_series(prefix, metrics.makespan_s), inputs.envelope)
     return metrics

@@ -1,0 +1,135 @@
+"""What a run is, once everything that its specification leaves open is settled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from batwatt.engine.config import EngineConfig
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec
+from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.workloads.events import read_events
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+from batwatt.model.workload import LONG_S
+from batwatt.run.find_scheduler import load_plugins, make_scheduler, scheduler_class
+from batwatt.run.inputs import RunInputs, capacity_named, load_inputs
+from batwatt.run.spec import RunSpec
+from batwatt.scheduling.base import Scheduler
+from batwatt.systems.powercap.envelope import EVENT_TYPE, EVENT_VALUE
+from batwatt.systems.powercap.scheduler import EVENTS
+
+
+@dataclass(frozen=True)
+class ResolvedRun:
+    """A run to be carried out: its specification with the needs of the scheduler in it, and what came of that."""
+
+    spec: RunSpec
+    inputs: RunInputs
+    scheduler: Any
+    config: EngineConfig
+    events: Sequence[Any]
+
+
+def resolve(spec: RunSpec) -> ResolvedRun:
+    """Settle a run: load plugins, read inputs, make the scheduler and the engine's options. Raises InputError."""
+    load_plugins(spec.plugins)
+    found = scheduler_class(spec.scheduler)
+    spec = _with_speeds(_with_one_capacity(_with_one_length(spec, found), found), found)
+    given = spec.envelope or spec.options.get("envelope")
+    inputs = load_inputs(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
+    platform = inputs.platform
+    options = spec.scheduler_options(platform)
+    if isinstance(spec.capacity, CapacitySpec):
+        options["capacity"] = inputs.capacity
+    if "long_s" in _options_of(found):
+        options.setdefault("long_s", spec.long_s)
+    scheduler = make_scheduler(spec.scheduler, options, found)
+    config = _config_for(spec, scheduler, platform)
+    events: Sequence[Any] = ()
+    if spec.events is not None:
+        events = read_events(spec.events, config.forward_unknown_events, len(platform))
+        told = _envelope_of(events, spec.events)
+        if spec.options.get("envelope") == EVENTS and told is None:
+            raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
+        inputs = replace(inputs, envelope=inputs.envelope or told)
+    return ResolvedRun(spec, inputs, scheduler, config, events)
+
+
+def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
+    """The options that a scheduler of ours has; none of somebody else's."""
+    return scheduler.Options.model_fields if issubclass(scheduler, Scheduler) else {}
+
+
+def _with_speeds(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
+    """The same run with jobs and machines that can be slowed down, if the scheduler does that. Raises InputError."""
+    if not (issubclass(scheduler, Scheduler) and scheduler.needs_speeds):
+        return replace(spec, delays_to_flops=False) if "capacity" in _options_of(scheduler) else spec
+    if spec.config.energy is False:
+        problem = f"the scheduler {spec.scheduler!r} changes speeds, which Batsim does with energy accounting only"
+        raise InputError("--no-energy", problem, "leave it out")
+    platform = spec.platform
+    if isinstance(platform, MachineSpec) and not isinstance(platform, SpeedMachineSpec):
+        given = {entry.name: getattr(platform, entry.name) for entry in fields(platform)}
+        platform = SpeedMachineSpec(**given)
+    return replace(spec, platform=platform, delays_to_flops=True)
+
+
+def _with_one_length(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
+    """The same run with the scheduler's idea of a long job for the figures, unless they have one of their own."""
+    given = spec.options.get("long_s")
+    if spec.long_s != LONG_S or "long_s" not in _options_of(scheduler):
+        return spec
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0.0 < given < math.inf:
+        return replace(spec, long_s=float(given))
+    return spec
+
+
+def _with_one_capacity(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
+    """The same run with the capacity told once, for the scheduler and for what is measured. Raises InputError."""
+    follows = "capacity" in _options_of(scheduler)
+    if spec.capacity is not None and not follows:
+        problem = f"the scheduler {spec.scheduler!r} follows no capacity in machines"
+        raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
+    given = spec.options.get("capacity")
+    if not (follows and isinstance(given, str | Path) and given):
+        return spec
+    capacity = capacity_named(given)
+    if spec.capacity is not None and capacity != spec.capacity:
+        problem = f"{str(given)!r} is another one than --capacity {str(spec.capacity)!r}"
+        raise InputError("option 'capacity'", problem, "give one of them")
+    return replace(spec, capacity=capacity)
+
+
+def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConfig:
+    """The engine's options, with what the scheduler cannot do without."""
+    settings = {name: getattr(spec.config, name) for name in EngineConfig.__slots__}
+    if settings["energy"] is None:
+        settings["energy"] = platform.has_power
+    if isinstance(scheduler, Scheduler) and scheduler.needs_dynamic_jobs:
+        settings["dynamic_jobs"] = settings["profile_reuse"] = True
+    if spec.options.get("envelope") == EVENTS:
+        if spec.events is None:
+            raise InputError(
+                "--events", "the envelope is to come as events but there is no events file", "make one: batwatt events"
+            )
+        settings["forward_unknown_events"] = True
+    return EngineConfig(**settings)
+
+
+def _envelope_of(events: Sequence[Any], where: Path) -> Series | None:
+    """The envelope that comes as events; None if none of them tells of power."""
+    rows: dict[float, float] = {}
+    for event in events:
+        if event.raw.get("type") != EVENT_TYPE:
+            continue
+        value = event.raw.get(EVENT_VALUE)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+            problem = f"{EVENT_TYPE} at {event.time_s:g} s: {EVENT_VALUE!r} is {value!r}"
+            raise InputError(where, problem, "give watts >= 0, as `batwatt events` does")
+        rows[event.time_s] = float(value)
+    return Series(tuple(rows), tuple(rows.values()), "power_w") if rows else None
