@@ -17,7 +17,7 @@ from batwatt.model.workload import OVERHEAD
 from batwatt.results.columns import JOBS
 from batwatt.results.origins import Origins
 from batwatt.results.parts import chains_of, kinds_of
-from batwatt.scheduling.victims import Checkpoint, Lose, Migrate, NextRun, Resubmit, Victim, next_run
+from batwatt.scheduling.victims import CheckpointOnKill, Lose, Migrate, NextRun, Resubmit, Victim, next_run
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.systems.riskaware.first_fit import FirstFitStrategy
 from batwatt.systems.riskaware.targets import Targets, TargetSettings
@@ -36,21 +36,21 @@ def test_a_victim_is_lost_or_begins_from_zero():
 
 def test_a_checkpoint_costs_the_last_seconds_and_a_recovery():
     # 50 s, the last 10 of them to write; 60 are left, after 5 to recover
-    assert next_run(Checkpoint(10, 5), HALF) == NextRun(
+    assert next_run(CheckpointOnKill(10, 5), HALF) == NextRun(
         65.0, 40.0, 5.0, "checkpointed overhead_s=10.000000", "overhead_s=5.000000"
     )
 
 
 def test_of_a_second_run_the_recovery_is_no_work():
     # 40 + (30 - 5) - 10
-    again = next_run(Checkpoint(10, 5), Victim(100.0, 40.0, 5.0, 30.0))
+    again = next_run(CheckpointOnKill(10, 5), Victim(100.0, 40.0, 5.0, 30.0))
     assert (again.saved_s, again.run_s, again.killed) == (55.0, 50.0, "checkpointed overhead_s=15.000000")
 
 
 def test_a_run_too_short_for_a_checkpoint_leaves_what_was_saved_before():
-    again = next_run(Checkpoint(10, 5), Victim(100.0, 40.0, 5.0, 14.0))
+    again = next_run(CheckpointOnKill(10, 5), Victim(100.0, 40.0, 5.0, 14.0))
     assert (again.saved_s, again.run_s, again.killed) == (40.0, 65.0, "")
-    assert next_run(Checkpoint(10, 5), Victim(100.0, 0.0, 0.0, 9.0)) == NextRun(100.0)
+    assert next_run(CheckpointOnKill(10, 5), Victim(100.0, 0.0, 0.0, 9.0)) == NextRun(100.0)
 
 
 def test_a_migration_keeps_all_work():
@@ -58,13 +58,17 @@ def test_a_migration_keeps_all_work():
     assert next_run(Migrate(cost_s=3), HALF).run_s == 53.0
 
 
-@pytest.mark.parametrize("make", [lambda: Checkpoint(-1), lambda: Checkpoint(0, float("nan")), lambda: Migrate(2e9)])
+@pytest.mark.parametrize(
+    "make", [lambda: CheckpointOnKill(-1), lambda: CheckpointOnKill(0, float("nan")), lambda: Migrate(2e9)]
+)
 def test_costs_have_bounds(make):
     with pytest.raises(ValueError, match="must be from 0 to 1e9 s"):
         make()
 
 
-rules = st.one_of(st.builds(Checkpoint, st.integers(0, 30), st.integers(0, 30)), st.builds(Migrate, st.integers(0, 30)))
+rules = st.one_of(
+    st.builds(CheckpointOnKill, st.integers(0, 30), st.integers(0, 30)), st.builds(Migrate, st.integers(0, 30))
+)
 
 
 @examples(200)
@@ -128,7 +132,7 @@ def targets(machines: int) -> Targets:
 @pytest.mark.parametrize(
     "make", [lambda: FirstFitStrategy(2, 1, None, False), lambda: targets(2)], ids=["first fit", "target"]
 )
-@pytest.mark.parametrize("rule,ends", [(Resubmit(), 160.0), (Checkpoint(10, 5), 125.0), (Migrate(), 110.0)])
+@pytest.mark.parametrize("rule,ends", [(Resubmit(), 160.0), (CheckpointOnKill(10, 5), 125.0), (Migrate(), 110.0)])
 def test_planners_know_how_long_the_next_run_takes(make, rule, ends):
     talk = Talk(make())
     talk.planner.victim = rule

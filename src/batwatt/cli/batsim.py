@@ -34,7 +34,7 @@ class FirstHosts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hosts(FirstHosts):
+class HostOptions(FirstHosts):
     """Which hosts of a platform run jobs."""
 
     mmax_workload: Annotated[bool, _switch("--mmax-workload", "Use `nb_res` hosts.")] = False
@@ -59,7 +59,7 @@ class Switches:
     profile_reuse: Annotated[bool, _switch("--enable-profile-reuse", "Keep unused profiles.")] = False
     forward_profiles: Annotated[bool, _switch("--forward-profiles-on-submission", "Send profiles with jobs.")] = False
     forward_unknown_events: Annotated[bool, _switch("--forward-unknown-events", "Pass all events on.")] = False
-    hosts: Hosts
+    hosts: HostOptions
     sched_cfg: Annotated[str | None, _switch("--sched-cfg", "Text for the scheduler.")] = None
     sched_cfg_file: Annotated[Path | None, _switch("--sched-cfg-file", "The same in a file.")] = None
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from batwatt import __version__
-from batwatt.cli.batsim import FirstHosts, Hosts, Switches
+from batwatt.cli.batsim import FirstHosts, HostOptions, Switches
 from batwatt.cli.campaign import campaign
 from batwatt.cli.capacity import characterise_capacity
 from batwatt.cli.carbon import carbon
@@ -27,7 +27,7 @@ from batwatt.cli.options import (
     EnvelopeFile,
     EventsFile,
     Jobs,
-    MachineOptions,
+    MachineChoice,
     OptionalPlatform,
     OptionsJson,
     PlatformFile,
@@ -126,7 +126,7 @@ def run_command(
     envelope: EnvelopeFile = None,
     export: Prefix = Path("out/run"),
     events: EventsFile = None,
-    machines: MachineOptions,
+    machines: MachineChoice,
     engine: Annotated[
         str,
         typer.Option(
@@ -222,7 +222,7 @@ def compare_command(
     scheduler: SchedulerName = "powercap",
     plugin: Plugins = None,
     export: Prefix = Path("out/compare"),
-    hosts: Hosts,
+    hosts: HostOptions,
 ) -> None:
     """Run several settings of a scheduler side by side: one table, and a picture of power against the envelope.
 

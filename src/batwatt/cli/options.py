@@ -87,7 +87,7 @@ Timeout = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineOptions:
+class MachineChoice:
     """Machines instead of a platform's file, how many there are when, and what counts of a trace."""
 
     machines: Annotated[int | None, _machines("--machines", help="Make a platform of this many machines.")] = None

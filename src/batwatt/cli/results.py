@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from batwatt.cli.batsim import FirstHosts, Hosts
+from batwatt.cli.batsim import FirstHosts, HostOptions
 from batwatt.cli.models import options_of
-from batwatt.cli.options import EnvelopeFile, Jobs, MachineOptions, OptionalPlatform, Plugins
+from batwatt.cli.options import EnvelopeFile, Jobs, MachineChoice, OptionalPlatform, Plugins
 from batwatt.errors import printable
 from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.series_csv import read_series
@@ -83,7 +83,7 @@ def metrics(
     workload: Jobs,
     platform: OptionalPlatform = None,
     envelope: EnvelopeFile = None,
-    machines: MachineOptions,
+    machines: MachineChoice,
     slowed: Annotated[
         bool,
         typer.Option(
@@ -92,7 +92,7 @@ def metrics(
             rich_help_panel="Machines",
         ),
     ] = False,
-    hosts: Hosts,
+    hosts: HostOptions,
 ) -> None:
     """Work out the figures of files that a real Batsim wrote (a run of ours has them already), or with other classes.
 

@@ -25,7 +25,7 @@ class Start(NamedTuple):
     mask: int
 
 
-class Cluster(Protocol):
+class ClusterView(Protocol):
     """What a backfilling sees: free hosts (a mask), the queue, the ends of running jobs, the time in s.
 
     `version` counts the changes of what is free and of what runs; `select` gives the hosts for a job among free ones,
@@ -51,7 +51,7 @@ class Backfilling(ABC):  # noqa: B024  (a rule may be all there is to it)
     blocked: ClassVar[Literal["pass", "stop", "reserve"]] = "pass"
     """A job that does not fit is passed over, stops all behind it, or reserves what those may not delay."""
 
-    def place(self, cluster: Cluster) -> list[Start]:
+    def place(self, cluster: ClusterView) -> list[Start]:
         """The jobs to start now, with disjoint sets of free hosts: in order, until one that does not fit stops it."""
         starts: list[Start] = []
         free = cluster.free
@@ -82,7 +82,7 @@ class FirstFit(Backfilling):
 
     time_invariant = True
 
-    def place(self, cluster: Cluster) -> list[Start]:
+    def place(self, cluster: ClusterView) -> list[Start]:
         """Jobs that fit, in order; none is reserved for, so wide jobs can wait long."""
         starts: list[Start] = []
         free = cluster.free
@@ -114,7 +114,7 @@ class EasyBackfilling(Backfilling):
         # (epoch, head, shadow time, spare hosts) of a pass that started nothing
         self._last: tuple[int, Waiting, float, int] | None = None
 
-    def place(self, cluster: Cluster) -> list[Start]:
+    def place(self, cluster: ClusterView) -> list[Start]:
         """Heads that fit, then backfilled jobs, in order of the queue."""
         starts: list[Start] = []
         queue, now_s, free = cluster.queue, cluster.now_s, cluster.free
@@ -158,7 +158,7 @@ class EasyBackfilling(Backfilling):
 
     @staticmethod
     def _backfill(
-        cluster: Cluster,
+        cluster: ClusterView,
         starts: list[Start],
         candidates: Iterable[Waiting],
         free: int,
@@ -183,7 +183,7 @@ class EasyBackfilling(Backfilling):
                 break
 
     @staticmethod
-    def _shadow(cluster: Cluster, needed: int, free: int, starts: list[Start]) -> tuple[float, int]:
+    def _shadow(cluster: ClusterView, needed: int, free: int, starts: list[Start]) -> tuple[float, int]:
         """Shadow time and spare hosts, counting the jobs that are about to start."""
         ends, now_s = cluster.ends, cluster.now_s
         rows = [start.waiting for start in starts]

@@ -160,7 +160,7 @@ class Resubmit(VictimRule):
 
 
 @register("victim", "checkpoint")
-class Checkpoint(VictimRule):
+class CheckpointOnKill(VictimRule):
     """The job writes a checkpoint in its last C s, is submitted again, and recovers for R s."""
 
     def __init__(self, checkpoint_s: float = 60.0, recovery_s: float = 60.0) -> None:
