@@ -25,7 +25,14 @@ from batwatt.run.inputs import load_inputs
 from batwatt.run.run import write_results
 from batwatt.scheduling.registry import describe
 
-PLURALS = {"strategy": "strategies (riskaware)", "policy": "policies (carbon)", "termination": "terminations (varcap)"}
+PLURALS = {
+    "node_selection": "node selections (option node_selection)",
+    "victim": "victim rules (option victim of powercap, riskaware and varcap)",
+    "mapping": "mappings (varcap)",
+    "strategy": "strategies (riskaware)",
+    "policy": "policies (carbon)",
+    "termination": "terminations (varcap)",
+}
 """Headings of lists of parts."""
 
 
