@@ -52,6 +52,13 @@ def test_a_part_runs(house: House, name):  # noqa: F811
     assert house.metrics()["jobs_finished"] > 0
 
 
+def test_varcap_refuses_a_backfilling_that_only_places(house: House):  # noqa: F811
+    plugin = written(house.folder, "backfilling.py")
+    words = (*RISK, "-s", "varcap", "-o", '{"backfilling": "shallow"}', "-e", house.out / "x")
+    done = house.batwatt("run", "--plugin", plugin, *words)
+    assert done.code == 2 and "'shallow' places jobs on servers of its own, as only powercap has them" in done.line
+
+
 def test_a_carbon_policy_runs(house: House):  # noqa: F811
     plugin = written(house.folder, "policy.py")
     jobs = ROOT / "workloads" / "carbon" / "jobs.csv"

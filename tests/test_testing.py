@@ -33,6 +33,7 @@ BROKEN = """
 from batwatt.scheduling.backfilling import Backfilling, Start
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.registry import register
+from batwatt.scheduling.victims import VictimRule
 from batwatt.systems.carbon.policies import carbon_policy
 
 @register("order", "fickle")
@@ -48,6 +49,16 @@ class Narrow(Backfilling):
                 return [Start(row, cluster.free & -cluster.free)]
         return []
 
+@register("backfilling", "selfish")
+class Selfish(Backfilling):
+    def place(self, cluster):
+        return []
+
+@register("victim", "generous")
+class Generous(VictimRule):
+    def saved_s(self, victim):
+        return victim.length_s
+
 @carbon_policy("too-late")
 def too_late(job, window, integral, known):
     begin_s = window.latest_s + 60.0
@@ -61,6 +72,7 @@ def too_late(job, window, integral, known):
         ("order", "fickle", "seed 0: it is time_invariant, but its keys change"),
         # the engine finds it before the law does
         ("backfilling", "narrow", "hosts"),
+        ("victim", "generous", "saved_s is"),
         ("policy", "too-late", "after the deadline"),
     ],
 )

@@ -17,7 +17,7 @@ from batwatt.model.workload import OVERHEAD
 from batwatt.results.columns import JOBS
 from batwatt.results.origins import Origins
 from batwatt.results.parts import chains_of, kinds_of
-from batwatt.scheduling.victims import CheckpointOnKill, Lose, Migrate, NextRun, Resubmit, Victim, next_run
+from batwatt.scheduling.victims import CheckpointOnKill, Lose, Migrate, NextRun, Resubmit, Victim, VictimRule, next_run
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.systems.riskaware.first_fit import FirstFitStrategy
 from batwatt.systems.riskaware.targets import Targets, TargetSettings
@@ -66,9 +66,38 @@ def test_costs_have_bounds(make):
         make()
 
 
+class Tenths(VictimRule):
+    """Saves the work of whole tenths; writing it costs nothing."""
+
+    def saved_s(self, victim):
+        tenth_s = victim.length_s / 10
+        return max(victim.done_s, victim.progress_s // tenth_s * tenth_s)
+
+
+class Says(VictimRule):
+    def __init__(self, saved_s):
+        self.saves = saved_s
+
+    def saved_s(self, victim):
+        return self.saves
+
+
+def test_work_after_what_was_saved_does_not_count():
+    """Of 950 s, 900 are saved: 50 s are no work, though no checkpoint is written."""
+    assert next_run(Tenths(), Victim(1000.0, 0.0, 0.0, 950.0)).killed == "checkpointed overhead_s=50.000000"
+
+
+@pytest.mark.parametrize("saved_s", [-5.0, 66.0, 39.0, float("nan"), float("inf")])
+def test_what_a_rule_cannot_save(saved_s):
+    """40 s were saved before, 25 s more were done."""
+    with pytest.raises(InputError, match="option 'victim': Says: saved_s is"):
+        next_run(Says(saved_s), Victim(100.0, 40.0, 5.0, 30.0))
+
+
+seconds = st.integers(0, 30)
 rules = st.one_of(
-    st.builds(CheckpointOnKill, st.integers(0, 30), st.integers(0, 30)), st.builds(Migrate, st.integers(0, 30))
-)
+    st.builds(CheckpointOnKill, seconds, seconds), st.builds(Migrate, seconds), st.just(Tenths())
+)  # fmt: skip
 
 
 @examples(200)

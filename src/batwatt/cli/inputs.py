@@ -25,7 +25,7 @@ from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.azure import azure_jobs
 from batwatt.inputs.traces.borg import GCU_PER_CORE, borg_jobs
 from batwatt.inputs.traces.chunked_csv import write_chunks
-from batwatt.inputs.traces.convert import convert_file, read_trace
+from batwatt.inputs.traces.convert import SUFFIXES, convert_file, read_trace
 from batwatt.inputs.traces.jobs_csv import SECONDS
 from batwatt.inputs.traces.riskaware_text import to_riskaware
 from batwatt.inputs.traces.slices import DAY_S, slice_of
@@ -321,8 +321,9 @@ def convert(
     batwatt convert jobs.csv --cores-per-server 4 --profile flops
       --reference-flops 18.4e9 -o workload.json
     """
-    if format not in (None, "swf", "csv", "txt", *TABLES):
-        raise InputError("--format", f"{format!r} is not a format", "use swf, csv, txt, azure or borg")
+    known = (*SUFFIXES.values(), *TABLES)
+    if format is not None and format not in known:
+        raise InputError("--format", f"{format!r} is not a format", f"use {', '.join(known[:-1])} or {known[-1]}")
     if format in TABLES:
         if workload != ConvertOptions():
             problem = f"{format} becomes a CSV trace, not a workload: it has no servers, walltimes, profiles or units"

@@ -11,12 +11,12 @@ from batwatt.units import PRECISION_S
 
 Handler = Callable[[Any], None]
 
-# Order of what happens at one time: kills asked for by the last answer; then external events, submissions and calls in
-# the order in which they were asked for; then ends of jobs and of switches in the order in which they began; then
-# hosts that come or go, acknowledgements of switches, the sharing of hosts, and tasks that began without any time left.
 TOO_LATE_S = 1e24
 """The first time that has no text in Batsim's messages."""
 
+# Order of what happens at one time: kills asked for by the last answer; then external events, submissions and calls in
+# the order in which they were asked for; then ends of jobs and of switches in the order in which they began; then
+# hosts that come or go, acknowledgements of switches, the sharing of hosts, and tasks that began without any time left.
 FIRST, ARRIVAL, END, AFTER, ACKNOWLEDGE, SOLVE, LATE = range(7)
 
 

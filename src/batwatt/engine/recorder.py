@@ -49,7 +49,7 @@ class Recorder:
         self._integrate(now)
 
     def look(self, mask: int, now: float) -> None:
-        """The same before a change at which SimGrid looks at some hosts only (see `Execution`)."""
+        """The same before a change at which SimGrid looks at some hosts only (see `Executor`)."""
         if self.meter is not None:
             self.meter.look(hostset.ids(mask), now)
             return

@@ -51,6 +51,12 @@ class Backfilling(ABC):  # noqa: B024  (a rule may be all there is to it)
     blocked: ClassVar[Literal["pass", "stop", "reserve"]] = "pass"
     """A job that does not fit is passed over, stops all behind it, or reserves what those may not delay."""
 
+    @property
+    def ruled(self) -> bool:
+        """Whether `blocked` says all of it: not if it places jobs itself and says nothing of `blocked`."""
+        own = next(base for base in type(self).__mro__ if "place" in vars(base))
+        return any("blocked" in vars(base) for base in type(self).__mro__[: type(self).__mro__.index(own) + 1])
+
     def place(self, cluster: ClusterView) -> list[Start]:
         """The jobs to start now, with disjoint sets of free hosts: in order, until one that does not fit stops it."""
         starts: list[Start] = []
@@ -81,6 +87,7 @@ class FirstFit(Backfilling):
     """First-Fit: walk the queue in order and start every job that fits the free servers."""
 
     time_invariant = True
+    blocked = "pass"
 
     def place(self, cluster: ClusterView) -> list[Start]:
         """Jobs that fit, in order; none is reserved for, so wide jobs can wait long."""

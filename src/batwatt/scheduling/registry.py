@@ -39,6 +39,9 @@ _aliases: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
 def register(kind: str, name: str, *aliases: str) -> Callable[[Part], Part]:
     """Decorator: make a part known under `name` (and aliases); its docstring's first line describes it."""
 
+    if kind not in KINDS:
+        raise ValueError(f"no kind of part {kind!r}; known: {', '.join(KINDS)}")
+
     def remember(part: Part) -> Part:
         taken = _parts[kind].get(name)
         if taken is not None and taken.__qualname__ != part.__qualname__:  # type: ignore[attr-defined]

@@ -60,7 +60,10 @@ class VictimRule(ABC):
 
     @abstractmethod
     def saved_s(self, victim: Victim) -> float | None:
-        """Useful work in s that is not to be done again, 0 for none; None: the job is not submitted again."""
+        """Useful work in s that is not to be done again: None if the job is not submitted again, 0 to begin from zero.
+
+        Else from `victim.done_s`, what had been saved before, to `victim.progress_s`, all that it has done.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +81,20 @@ class NextRun:
 
 
 def next_run(rule: VictimRule, victim: Victim) -> NextRun | None:
-    """The next run of a victim under a rule; None if there is none."""
+    """The next run of a victim under a rule, None if there is none. Raises InputError if it saves the impossible."""
     saved_s = rule.saved_s(victim)
     if saved_s is None:
         return None
-    # Batsim reports times to the microsecond
-    saved_s = min(round(saved_s, 6), victim.length_s)
-    if not saved_s > 0.0:
+    if saved_s == 0.0:
         return NextRun(victim.length_s)
-    lost_s = min(victim.ran_s, victim.recovery_s + rule.checkpoint_s)
+    # Batsim reports times to the microsecond
+    saved_s = min(round(saved_s, 6), victim.length_s) if math.isfinite(saved_s) else saved_s
+    if not victim.done_s - REPORTED_S <= saved_s <= victim.progress_s + REPORTED_S:
+        part = f"option 'victim': {rule.name or type(rule).__name__}"
+        problem = f"saved_s is {saved_s!r} s, of {victim.progress_s:g} s done, {victim.done_s:g} s of them saved before"
+        raise InputError(part, problem, "return 0, None, or what lies between")
+    # what did not come of the run: recovery, checkpoint, and work after what was saved
+    lost_s = victim.ran_s - (saved_s - victim.done_s)
     killed = rule.tag + overhead(lost_s) if saved_s > victim.done_s else ""
     run_s = max(round(rule.recovery_s + victim.length_s - saved_s, 6), REPORTED_S)
     return NextRun(run_s, saved_s, rule.recovery_s, killed, overhead(rule.recovery_s).strip())

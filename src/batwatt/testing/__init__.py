@@ -9,12 +9,14 @@ The laws of a simulated part, on the embedded engine, with random jobs and a ran
 2. no job starts before its submission, and none is forgotten: it completes, is killed, or is rejected;
 3. the same jobs give the same record, twice.
 
-Of an order, that a key of vectors is that of each job, and that it is time-invariant if it says so. Of a carbon policy,
-that it runs a job within its window, in order, and for as long as the job is.
+Of a victim rule, that the work which counts adds up to the length of the job. Of an order, that a key of vectors is
+that of each job, and that it is time-invariant if it says so. Of a carbon policy, that it runs a job within its window,
+in order, and for as long as the job is.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,7 +27,7 @@ import numpy as np
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.hostset import from_text
 from batwatt.model.phases import ShiftJob, constant
@@ -33,10 +35,11 @@ from batwatt.model.platform import Platform
 from batwatt.model.record import Record
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.model.workload import Workload
+from batwatt.model.workload import OVERHEAD, Workload
 from batwatt.run.find_scheduler import load_plugins, scheduler_class
 from batwatt.scheduling.orders import Columns
 from batwatt.scheduling.registry import make
+from batwatt.scheduling.victims import NextRun, Victim, next_run
 from batwatt.systems.carbon.policies import Known, policy_named
 from batwatt.systems.carbon.windows import StartWindow
 
@@ -60,7 +63,7 @@ class LawError(AssertionError):
 
 def check_part(kind: str, choice: object, *, plugin: str | Path | None = None, cases: int = 20, seed: int = 0) -> None:
     """Check the laws on `cases` random instances from `seed` on; `choice` is what the option of that kind would be:
-    a name, or an object with its name and parameters.
+    a name, or an object with its name and parameters (of a policy, a name).
 
     `plugin` is a file that registers the part. Raises LawError if a law does not hold, InputError for a part that is
     not known, and whatever the part itself raises.
@@ -70,11 +73,16 @@ def check_part(kind: str, choice: object, *, plugin: str | Path | None = None, c
     if kind == "policy":
         _each(cases, seed, kind, choice, lambda rng: _policy(str(choice), rng))
         return
+    if kind == "victim":
+        _each(cases, seed, kind, choice, lambda rng: _victim(choice, rng))
     if kind not in SYSTEMS:
         raise ValueError(f"kind must be policy or one of {', '.join(SYSTEMS)}, got {kind!r}")
     if kind == "order":
         _each(cases, seed, kind, choice, lambda rng: _order(choice, rng))
-    for system in SYSTEMS[kind]:
+    systems = SYSTEMS[kind]
+    if kind == "backfilling" and not make(kind, choice).ruled:
+        systems = ("powercap",)
+    for system in systems:
         _each(cases, seed, kind, choice, lambda rng, system=system: _simulated(system, kind, choice, rng))
 
 
@@ -91,14 +99,32 @@ def _law(holds: bool, text: str) -> None:
         raise LawError(text)
 
 
+def _victim(choice: object, rng: np.random.Generator) -> None:
+    rule, length_s, useful_s = make("victim", choice), float(rng.integers(1, 2000)), 0.0
+    run = NextRun(length_s)
+    for ran_s in rng.integers(0, 1000, 8).astype(np.float64).tolist():
+        if ran_s >= run.run_s:
+            break
+        told = next_run(rule, Victim(length_s, run.saved_s, run.recovery_s, ran_s))
+        if told is None:
+            return
+        if told.killed:
+            found = OVERHEAD.search(told.killed)
+            useful_s += ran_s - float(found[1] if found else 0.0)
+        run = told
+    total_s = useful_s + run.run_s - run.recovery_s
+    _law(abs(total_s - length_s) <= 1e-3, f"{total_s:g} s of work count of a job of {length_s:g} s")
+
+
 # simulated parts --------------------------------------------------------------------------------------------------
 
 
 def _simulated(system: str, kind: str, choice: object, rng: np.random.Generator) -> None:
-    platform = machines_platform(MachineSpec(MACHINES, CORES, off_s=5.0, on_s=20.0))
-    workload = _jobs(rng)
+    power = system == "powercap"
+    platform = machines_platform((SpeedMachineSpec if power else MachineSpec)(MACHINES, CORES, off_s=5.0, on_s=20.0))
+    workload = _jobs(rng, platform.fastest_flops if power else 0.0)
     options: dict[str, Any] = {kind: choice}
-    if system == "powercap":
+    if power:
         most_w = sum(host.pstates[host.initial_pstate].full_w for host in platform.hosts)
         options |= {"platform": platform, "envelope": _series(rng, 0.2 * most_w, most_w, most_w)}
         options.setdefault("response", "idfs")
@@ -111,6 +137,8 @@ def _simulated(system: str, kind: str, choice: object, rng: np.random.Generator)
 
 def _record(system: str, options: dict[str, Any], platform: Platform, workload: Workload) -> Record:
     scheduler = scheduler_class(system)(options)
+    # what it says of random jobs is no news
+    scheduler.logger = logging.Logger("batwatt.testing", logging.CRITICAL)
     again = scheduler.needs_dynamic_jobs
     config = EngineConfig(energy=True, dynamic_jobs=again, profile_reuse=again)
     return simulate(Engine(platform, [workload], config), scheduler)
@@ -138,12 +166,15 @@ def _check_record(record: Record, workload: Workload, system: str) -> None:
     _law(not missing, f"{system}: job {min(missing, default='')} is neither run nor rejected")
 
 
-def _jobs(rng: np.random.Generator) -> Workload:
+def _jobs(rng: np.random.Generator, speed_flops: float) -> Workload:
+    """Delays, and flops where there are several speeds."""
     count = int(rng.integers(1, 16))
     rows, profiles = [], {}
     for number in range(count):
         length_s = float(rng.integers(1, 200))
         profiles[f"p{number}"] = {"type": "delay", "delay": length_s}
+        if speed_flops and rng.random() < 0.7:
+            profiles[f"p{number}"] = {"type": "parallel_homogeneous", "cpu": length_s * speed_flops, "com": 0}
         rows.append({
             "id": str(number), "profile": f"p{number}", "subtime": float(rng.integers(0, 300)),
             "res": int(rng.integers(1, CORES + 1)), "walltime": 3 * length_s,

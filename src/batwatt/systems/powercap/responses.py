@@ -256,6 +256,7 @@ class HighestFlopsLowestDeadline(Response):
 
     @staticmethod
     def _minimal_state(plan: Plan, run: Running) -> None:
+        """The slowest p-states in which a job still ends by its deadline (Eq. 7)."""
         left_s = run.deadline_s - plan.now_s
         left_flops = run.work_flops - run.done_by(plan.now_s)
         for server in hostset.ids(run.mask):
