@@ -87,7 +87,7 @@ def test_work_after_what_was_saved_does_not_count():
     assert next_run(Tenths(), Victim(1000.0, 0.0, 0.0, 950.0)).killed == "checkpointed overhead_s=50.000000"
 
 
-@pytest.mark.parametrize("saved_s", [-5.0, 66.0, 39.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("saved_s", [-5.0, 66.0, 39.0, 0.0, float("nan"), float("inf")])
 def test_what_a_rule_cannot_save(saved_s):
     """40 s were saved before, 25 s more were done."""
     with pytest.raises(InputError, match="option 'victim': Says: saved_s is"):
@@ -210,12 +210,11 @@ def test_powercap(victim, end_s, flops):
     assert finish_s - begin_s == pytest.approx(end_s - 600.0)
 
 
-def test_a_checkpoint_needs_the_length_of_a_job():
+def test_a_checkpoint_needs_a_job_of_which_something_can_be_left():
     options = {"response": "hfld", "platform": machine(1), "envelope": envelope(500, 10, 500), "victim": "checkpoint"}
     row = job("a", 0, 1, 1000, 5000)
     row["_profile"] = {"type": "composed", "seq": ["x"], "repeat": 1}
-    with pytest.raises(InputError, match="neither a delay nor a walltime"):
-        row["walltime"] = -1
+    with pytest.raises(InputError, match="w0!a is neither a delay nor flops that are alike"):
         row["profile"] = "c"
         rows = [row, {**job("b", 0, 1, 1000, 5000), "profile": "x"}]
         simulated(EnvelopeScheduler(options), machine(1), *rows, dynamic_jobs=True, profile_reuse=True, energy=True)

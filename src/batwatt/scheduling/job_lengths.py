@@ -32,19 +32,30 @@ class JobLengths:
         """How long a run takes, in s. Raises InputError."""
         key = (job.id.partition("!")[0], job.profile)
         known = self._lengths.get(key)
+        if known is None:
+            known = self._by_profile(job)
         if known is not None:
             return known
-        profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
+        if job.requested_time is not None and job.requested_time > 0:
+            return float(job.requested_time)
+        problem = f"job {job.id} has neither a delay nor a walltime"
+        raise InputError("workload", problem, "plans need lengths: give it a walltime")
+
+    def known(self, job: Job) -> bool:
+        """Whether a job's profile says how long it runs, not only its walltime."""
+        return (job.id.partition("!")[0], job.profile) in self._lengths or self._by_profile(job) is not None
+
+    def _by_profile(self, job: Job) -> float | None:
+        try:
+            profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
+        except InputError:
+            return None  # one that only a real Batsim runs, such as one that communicates
         if isinstance(profile, Delay):
-            known = self._lengths[key] = profile.duration_s
-        elif isinstance(profile, Parallel) and profile.flops is None and self._speed_flops > 0.0:
-            known = profile.run_s(job.requested_resources, self._speed_flops)
-        elif job.requested_time is not None and job.requested_time > 0:
-            known = float(job.requested_time)
-        else:
-            problem = f"job {job.id} has neither a delay nor a walltime"
-            raise InputError("workload", problem, "plans need lengths: give it a walltime")
-        return known
+            length_s = self._lengths[job.id.partition("!")[0], job.profile] = profile.duration_s
+            return length_s
+        if isinstance(profile, Parallel) and profile.flops is None and self._speed_flops > 0.0:
+            return profile.run_s(job.requested_resources, self._speed_flops)
+        return None
 
     def described(self, job: Job) -> tuple[float, float, float]:
         """Release, whole length and what is left of it, in s. Raises InputError."""

@@ -60,9 +60,10 @@ class VictimRule(ABC):
 
     @abstractmethod
     def saved_s(self, victim: Victim) -> float | None:
-        """Useful work in s that is not to be done again: None if the job is not submitted again, 0 to begin from zero.
+        """Useful work in s that is not to be done again: None if the job is not submitted again.
 
-        Else from `victim.done_s`, what had been saved before, to `victim.progress_s`, all that it has done.
+        Else from `victim.done_s`, what had been saved before (0: nothing, it begins from zero), to `victim.progress_s`,
+        all that it has done.
         """
 
 
@@ -85,14 +86,15 @@ def next_run(rule: VictimRule, victim: Victim) -> NextRun | None:
     saved_s = rule.saved_s(victim)
     if saved_s is None:
         return None
-    if saved_s == 0.0:
+    # what was saved before has been counted, unless nothing ever is
+    if saved_s == 0.0 and (victim.done_s == 0.0 or not rule.needs_lengths):
         return NextRun(victim.length_s)
     # Batsim reports times to the microsecond
     saved_s = min(round(saved_s, 6), victim.length_s) if math.isfinite(saved_s) else saved_s
     if not victim.done_s - REPORTED_S <= saved_s <= victim.progress_s + REPORTED_S:
         part = f"option 'victim': {rule.name or type(rule).__name__}"
         problem = f"saved_s is {saved_s!r} s, of {victim.progress_s:g} s done, {victim.done_s:g} s of them saved before"
-        raise InputError(part, problem, "return 0, None, or what lies between")
+        raise InputError(part, problem, "return None, or what lies between")
     # what did not come of the run: recovery, checkpoint, and work after what was saved
     lost_s = victim.ran_s - (saved_s - victim.done_s)
     killed = rule.tag + overhead(lost_s) if saved_s > victim.done_s else ""
@@ -114,11 +116,12 @@ class Victims:
         """Decide what becomes of a run that is killed when it has lasted `ran_s` s. Raises InputError."""
         name = self._lifecycle.name_of(job)
         first = self._first.setdefault(name, job)
-        try:
+        if self._lengths.known(first):
             _, length_s, run_s = self._lengths.described(first)
-        except InputError:
-            if self._rule.needs_lengths:
-                raise
+        elif self._rule.needs_lengths:
+            problem = f"job {name} is neither a delay nor flops that are alike on all hosts: nothing can be saved of it"
+            raise InputError("workload", problem, "leave it out, or choose the victim rule resubmit or lose")
+        else:
             length_s = run_s = math.inf
         before = self._runs.get(name, NextRun(run_s, length_s - run_s if run_s < length_s else 0.0))
         told = next_run(self._rule, Victim(length_s, before.saved_s, before.recovery_s, ran_s))
