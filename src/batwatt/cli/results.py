@@ -70,6 +70,7 @@ def policies(
     _print_sections(console, width, sections)
     console.print("choose with", style="bold")
     print("""  -s NAME -o '{"order": "fcfs", "backfilling": "easy", "response": "hfld"}'""")
+    print("""  -s varcap -o '{"victim": {"name": "checkpoint", "recovery_s": 30}}' (a part with parameters)""")
     print("  -s easyBackfill (or another of pybatsim's), -s path/to/your.py")
 
 
