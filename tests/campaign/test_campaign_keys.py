@@ -13,6 +13,8 @@ import batwatt
 from batwatt.campaign import cells as cells_module
 from batwatt.campaign.campaign import campaign_in
 from batwatt.campaign.cells import CODE, CODE_OF_OPTIMUM, code_digest, sources_of
+from batwatt.run import find_scheduler
+from batwatt.run.find_scheduler import load_plugins
 
 # what a process that runs cells has loaded, but what does not change their figures
 HARMLESS = {
@@ -89,6 +91,19 @@ def test_a_file_of_the_scheduler_counts_by_its_content(small):
     assert key(small, scheduler=name) != before
 
 
+def test_a_plugin_counts_by_its_content(small):
+    plugin = small.folder / "mine.py"
+    keys = [key(small)]
+    for name in ("a", "b"):
+        plugin.write_text(f"{name} = 1\n")
+        find_scheduler._plugins.clear()
+        load_plugins([plugin])
+        cells_module._code_digest.cache_clear()
+        keys.append(key(small))
+    cells_module._code_digest.cache_clear()
+    assert len(set(keys)) == 3
+
+
 @pytest.fixture
 def copy(tmp_path, monkeypatch):
     """A copy of the sources whose digest is taken."""
@@ -117,6 +132,7 @@ def digest(optimum=False) -> str:
         # the reference that a scheduler has by default is a file next to the code
         ("systems/riskaware/borg_week.csv", True, True),
         ("run/run.py", True, True),
+        ("run/resolve.py", True, True),
         ("systems/powercap/optimum/search.py", False, True),
         ("results/plots.py", False, False),
         ("report/page.py", False, False),

@@ -44,7 +44,7 @@ CODE = (
     *("systems/riskaware", "systems/varcap"),
     *("systems/powercap/*.py", "systems/checkpoint/*.py", "systems/carbon/*.py", "systems/carbon/simulators"),
     *(f"results/{name}.py" for name in _RESULTS),
-    *("run/find_scheduler.py", "run/inputs.py", "run/run.py", "run/spec.py"),
+    *("run/find_scheduler.py", "run/inputs.py", "run/resolve.py", "run/run.py", "run/spec.py"),
 )
 """The sources, and `batwatt.schedulers`, that determine the figures of a run: files, patterns, and whole folders."""
 SUFFIXES = (".py", ".csv")
