@@ -73,7 +73,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """Take stock of the machines, all of which are in service, and of their speeds."""
+        """Build the machines, all of which are in service, and find their speeds."""
         platform = self.platform
         if platform is None:
             problem = "the scheduler needs one, for the speeds of its hosts"

@@ -31,7 +31,7 @@ from batwatt.systems.carbon.execution import Execution, Segment
 from batwatt.systems.carbon.figures.fit import plot_fit
 from batwatt.systems.carbon.figures.gantt import plot_gantt
 from batwatt.systems.carbon.files import Charged, offset_s, read_integral
-from batwatt.systems.carbon.fit import CHECKPOINTS, STARTUP_UNTIL, beside, fit_runs, model_json
+from batwatt.systems.carbon.fit import CHECKPOINTS, STARTUP_UNTIL, compared, fit_runs, model_json
 from batwatt.systems.carbon.measurements import read_runs
 from batwatt.systems.carbon.optimum import NoPlanError, ShiftPlan, UnprovenError, plan
 
@@ -179,7 +179,7 @@ def fit_command(
         "per_run": _rows(fitted.per_run),
     }
     if interrupted:
-        content["interrupted"] = _rows(beside(fitted.model, read_runs(interrupted)))
+        content["interrupted"] = _rows(compared(fitted.model, read_runs(interrupted)))
     if picture is not None:
         plot_fit(fitted, measured, picture)
     if output is not None:

@@ -19,7 +19,7 @@ MARGIN_S = HOUR_S
 """How much before and after a violation is shown."""
 CLOSE_S = 60.0
 """How much before and after its excess is shown closely."""
-BESIDE = 5.0
+FAR_ABOVE = 5.0
 """A bar this many times as long as the longest of the others is cut, so that those can be read."""
 
 
@@ -156,7 +156,7 @@ def readable_top(values: pd.DataFrame, measure: Measure, shown: Sequence[str]) -
     longest = values[values["label"].isin(shown)].groupby("label")[measure.name].max().dropna().sort_values()
     if longest.empty or not longest.iloc[-1] > 0.0:
         return 1.0
-    far = len(longest) > 2 and longest.iloc[-1] > BESIDE * longest.iloc[-2] > 0.0
+    far = len(longest) > 2 and longest.iloc[-1] > FAR_ABOVE * longest.iloc[-2] > 0.0
     return 1.15 * float(longest.iloc[-2] if far else longest.iloc[-1])
 
 

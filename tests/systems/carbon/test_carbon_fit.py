@@ -11,7 +11,7 @@ import pytest
 
 from batwatt.errors import InputError
 from batwatt.model.phases import Phase, PhaseModel, Steps
-from batwatt.systems.carbon.fit import beside, drawn_w, fit_runs, model_json, predicted_j
+from batwatt.systems.carbon.fit import compared, drawn_w, fit_runs, model_json, predicted_j
 from batwatt.systems.carbon.measurements import MeasuredRun, read_run, read_runs, read_samples
 
 SHIPPED = Path(__file__).resolve().parents[3] / "power_profiles" / "measured"
@@ -170,7 +170,7 @@ def test_the_power_of_a_model():
 )  # fmt: skip
 def test_interrupted_runs_by_hand(marks, kind, expected_j):
     measured = run(7.0, *marks)
-    table = beside(MODEL, [measured])
+    table = compared(MODEL, [measured])
     assert table["kind"].tolist() == [kind]
     assert table["predicted_j"].tolist() == pytest.approx([expected_j], rel=1e-12)
     assert table["measured_j"].tolist() == pytest.approx([measured.energy_j])
@@ -320,7 +320,7 @@ def test_shipped_runs_have_the_phases_of_listing_5_6(shipped):
 def test_what_the_model_says_about_shipped_interrupted_runs(shipped):
     """A whole start-up more is 0.44 kJ too much: a resumed job starts up faster than a new one."""
     model = fit_runs(shipped["straight"]).model
-    means = beside(model, shipped["suspended"] + shipped["aborted"]).groupby("kind")["predicted_j"].mean()
+    means = compared(model, shipped["suspended"] + shipped["aborted"]).groupby("kind")["predicted_j"].mean()
     assert means["suspend"] == pytest.approx(12970 + 1411.6, abs=1.0)
     assert means["abort"] == pytest.approx(12970 + 1411.6 + 8.02 * 221.6, abs=6.0)
 

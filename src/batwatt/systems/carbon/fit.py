@@ -49,7 +49,7 @@ INTERRUPTED_COLUMNS: Mapping[str, str] = {
     "predicted_j": "energy that the model predicts, J",
     "error_j": "predicted less measured, J",
 }
-"""Columns of `beside`."""
+"""Columns of `compared`."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def fit_runs(
     return FittedModel(model, _per_phase(model, durations, energies), _left_out(runs, shape, durations, energies))
 
 
-def beside(model: PhaseModel, runs: Sequence[MeasuredRun]) -> pd.DataFrame:
+def compared(model: PhaseModel, runs: Sequence[MeasuredRun]) -> pd.DataFrame:
     """What runs took, interrupted or not, compared with what the model predicts for them. Raises InputError."""
     rows = []
     for run in runs:

@@ -82,7 +82,7 @@ class ShiftingScheduler(Scheduler[Settings]):
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """Take stock of the machines."""
+        """Build the machines."""
         super().onSimulationBegins()
         described = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
         self.machines = machines_told(described)

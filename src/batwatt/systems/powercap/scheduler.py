@@ -119,7 +119,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """Take stock of the machine; the first step begins."""
+        """Make the queue and the cluster; the first step begins."""
         super().onSimulationBegins()
         self.victims = Victims(self.victim, self.lifecycle, JobLengths(self.bs, self._fastest_flops))
         self.queue = Queue(self.the_order)

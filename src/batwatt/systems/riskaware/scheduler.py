@@ -68,7 +68,7 @@ class MachineScheduler(CapacityScheduler[Settings]):
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """Take stock of the machines."""
+        """Build the machines."""
         super().onSimulationBegins()
         hosts = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
         self.machines, self._off_state, self._on_state = build_machines(hosts, self.settings.switch)

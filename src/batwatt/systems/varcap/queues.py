@@ -191,19 +191,19 @@ class SortedQueue(WaitingQueue):
             if within.may_hold(task):
                 free_to = reserved is None or now_s + task.estimate_s <= shadow_s
                 if free_to or room.may_hold(task):
-                    places = _place_beside(fleet, task, now_s, where, None if free_to else reserved)
+                    places = _place_without(fleet, task, now_s, where, None if free_to else reserved)
             if places is not None:
                 started.add(task.number)
                 start(task, places)
                 within = _Room.of(fleet, where)
-                room = within if reserved is None else _Room.beside(fleet, where, reserved)
+                room = within if reserved is None else _Room.without(fleet, where, reserved)
             elif self._blocked == "stop":
                 break
             elif self._blocked == "reserve" and reserved is None:
                 found = reservation(fleet, task, now_s, where)
                 if found is not None:
                     shadow_s, reserved = found
-                    room = _Room.beside(fleet, where, reserved)
+                    room = _Room.without(fleet, where, reserved)
         if started:
             self._waiting = [task for task in self._waiting if task.number not in started]
 
@@ -220,8 +220,8 @@ class _Room(NamedTuple):
         return cls(fleet.cores if whole else fleet.most_free(where.low, where.high), whole)
 
     @classmethod
-    def beside(cls, fleet: Fleet, where: Range, hidden: Places) -> _Room:
-        """The same without some machines."""
+    def without(cls, fleet: Fleet, where: Range, hidden: Places) -> _Room:
+        """Room on a range, but for some machines."""
         with fleet.hidden(hidden):
             return cls.of(fleet, where)
 
@@ -229,7 +229,7 @@ class _Room(NamedTuple):
         return task.machines <= self.whole if task.machines else task.cpus <= self.most
 
 
-def _place_beside(fleet: Fleet, task: JobState, now_s: float, where: Range, hidden: Places | None) -> Places | None:
+def _place_without(fleet: Fleet, task: JobState, now_s: float, where: Range, hidden: Places | None) -> Places | None:
     """The machines on which a task may start, but for some."""
     if hidden is None:
         return fleet.place(task, now_s, where.low, where.high, where.upwards)
