@@ -86,3 +86,13 @@ def test_what_breaks_a_law_is_found(tmp_path, kind, name, error):
 def test_an_unknown_kind():
     with pytest.raises(ValueError, match="kind must be policy or one of"):
         check_part("colour", "red")
+
+
+def test_a_shipped_part_is_not_replaced(tmp_path):
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "from batwatt.scheduling.orders import Order\nfrom batwatt.scheduling.registry import register\n\n"
+        '@register("order", "fcfs")\nclass Fcfs(Order):\n    def key(self, jobs, now_s):\n        return 0.0\n'
+    )
+    with pytest.raises(BatwattError, match="order 'fcfs' is already batwatt.scheduling.orders.Fcfs"):
+        check_part("order", "fcfs", plugin=plugin)

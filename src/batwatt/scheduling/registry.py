@@ -44,14 +44,19 @@ def register(kind: str, name: str, *aliases: str) -> Callable[[Part], Part]:
 
     def remember(part: Part) -> Part:
         taken = _parts[kind].get(name)
-        if taken is not None and taken.__qualname__ != part.__qualname__:  # type: ignore[attr-defined]
-            raise ValueError(f"{kind} {name!r} is already {taken.__qualname__}")
+        # a file may be imported again
+        if taken is not None and _place(taken) != _place(part):
+            raise ValueError(f"{kind} {name!r} is already {'.'.join(_place(taken))}")
         _parts[kind][name] = part
         _aliases[kind].update(dict.fromkeys(aliases, name))
         part.name = name  # type: ignore[attr-defined]
         return part
 
     return remember
+
+
+def _place(part: Any) -> tuple[str, str]:
+    return part.__module__, part.__qualname__
 
 
 def find(kind: str, name: str) -> Any:
