@@ -94,7 +94,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         self._order: Order = make("order", chosen.order or "fcfs")
         usual = "easy" if isinstance(self._order, Wfp) else "first-fit"
         self._backfilling: Backfilling = make("backfilling", chosen.backfilling or usual)
-        if not self._backfilling.ruled:
+        if self._backfilling.blocked is None:
             problem = f"{chosen.backfilling!r} places jobs on servers of its own, as only powercap has them"
             raise InputError("option 'backfilling'", problem, "let it say `blocked`, or take another")
         self._termination: Termination = make("termination", chosen.termination or self._mapping.usual_termination)

@@ -48,30 +48,33 @@ class Backfilling(ABC):  # noqa: B024  (a rule may be all there is to it)
 
     name: ClassVar[str] = ""
     time_invariant = False
-    blocked: ClassVar[Literal["pass", "stop", "reserve"]] = "pass"
-    """A job that does not fit is passed over, stops all behind it, or reserves what those may not delay."""
+    blocked: ClassVar[Literal["pass", "stop", "reserve"] | None] = None
+    """A job that does not fit is passed over, stops all behind it, or reserves what those may not delay.
 
-    @property
-    def ruled(self) -> bool:
-        """Whether `blocked` says all of it: not if it places jobs itself and says nothing of `blocked`."""
-        own = next(base for base in type(self).__mro__ if "place" in vars(base))
-        return any("blocked" in vars(base) for base in type(self).__mro__[: type(self).__mro__.index(own) + 1])
+    None: `place` says it, and only on a cluster of servers that jobs do not share.
+    """
 
     def place(self, cluster: ClusterView) -> list[Start]:
         """The jobs to start now, with disjoint sets of free hosts: in order, until one that does not fit stops it."""
         starts: list[Start] = []
         free = cluster.free
         for waiting in cluster.queue.ordered(cluster.now_s) if free else ():
-            mask = cluster.select(waiting, free) if waiting.hosts <= free.bit_count() else 0
-            if mask:
-                starts.append(Start(waiting, mask))
-                free &= ~mask
-            elif self.blocked != "pass":
+            left = _start(cluster, starts, waiting, free) if waiting.hosts <= free.bit_count() else free
+            if left == free and self.blocked != "pass":
                 break
+            free = left
         return starts
 
 
 _sort_key = attrgetter("sort_key")
+
+
+def _start(cluster: ClusterView, starts: list[Start], waiting: Waiting, free: int) -> int:
+    """Start a job on the hosts that it gets of the free ones; returns what stays free, all if none of them will do."""
+    mask = cluster.select(waiting, free)
+    if mask:
+        starts.append(Start(waiting, mask))
+    return free & ~mask
 
 
 @register("backfilling", "none", "strict")
@@ -97,9 +100,8 @@ class FirstFit(Backfilling):
             return starts
         count = free.bit_count()
         for waiting in cluster.queue.fitting(cluster.now_s, count):
-            if waiting.hosts <= count and (mask := cluster.select(waiting, free)):
-                starts.append(Start(waiting, mask))
-                free &= ~mask
+            if waiting.hosts <= count and (left := _start(cluster, starts, waiting, free)) != free:
+                free = left
                 count -= waiting.hosts
                 if not count:
                     break
@@ -139,12 +141,11 @@ class EasyBackfilling(Backfilling):
             return starts
         if head.hosts <= count:
             for waiting in chain((head,), in_order):
-                mask = cluster.select(waiting, free) if waiting.hosts <= count else 0
-                if not mask:
+                left = _start(cluster, starts, waiting, free) if waiting.hosts <= count else free
+                if left == free:
                     head = waiting
                     break
-                starts.append(Start(waiting, mask))
-                free &= ~mask
+                free = left
                 count -= waiting.hosts
             else:
                 return starts
@@ -178,13 +179,12 @@ class EasyBackfilling(Backfilling):
             late = waiting.walltime_s > window_s
             if waiting.hosts > count or (late and waiting.hosts > extra):
                 continue
-            mask = cluster.select(waiting, free)
-            if not mask:
+            left = _start(cluster, starts, waiting, free)
+            if left == free:
                 continue
             if late:
                 extra -= waiting.hosts
-            starts.append(Start(waiting, mask))
-            free &= ~mask
+            free = left
             count -= waiting.hosts
             if not count:
                 break

@@ -80,7 +80,7 @@ def check_part(kind: str, choice: object, *, plugin: str | Path | None = None, c
     if kind == "order":
         _each(cases, seed, kind, choice, lambda rng: _order(choice, rng))
     systems = SYSTEMS[kind]
-    if kind == "backfilling" and not make(kind, choice).ruled:
+    if kind == "backfilling" and make(kind, choice).blocked is None:
         systems = ("powercap",)
     for system in systems:
         _each(cases, seed, kind, choice, lambda rng, system=system: _simulated(system, kind, choice, rng))
