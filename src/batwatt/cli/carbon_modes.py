@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, is_dataclass, replace
 from datetime import UTC, datetime
@@ -59,7 +60,7 @@ class Simulator:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShiftRequest:
+class ShiftRequest(ABC):
     """The options of every simulation; None (False, 0) where one is not given. `compat`: whose rules, if not ours."""
 
     compat: ClassVar[str | None] = None
@@ -89,9 +90,9 @@ class ShiftRequest:
         """Raises InputError."""
         return read_jobs(self.jobs, self.length_unit, self.watts)
 
+    @abstractmethod
     def simulator(self) -> Simulator:
         """Read the jobs and the signal, and check all options. Raises InputError."""
-        raise NotImplementedError
 
 
 def _flat(model: Any) -> Iterator[tuple[str, Any]]:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from batwatt.scheduling.fleet_kernel import first_free, first_with_room, most_room
 from batwatt.scheduling.foresight import Foresight
 from batwatt.scheduling.node_selection import Nodes, NodeSelection
-from batwatt.scheduling.victims import NextRun
 
 _UNKNOWN = Foresight()
 Places = NDArray[np.int64]
@@ -49,8 +48,6 @@ class JobState:
     bits: int = 0
     """Which cores of a machine that it shares."""
     dying: bool = False
-    next: NextRun | None = None
-    """What follows the run that is being killed."""
     moving: bool = False
     refused: bool = False
 

@@ -25,15 +25,13 @@ class JobLengths:
     def __init__(self, bs: Any, speed_flops: float = 0.0) -> None:
         self._bs = bs
         self._speed_flops = speed_flops
-        self._lengths: dict[tuple[str, str], float] = {}
+        # by workload, profile and hosts, over which a profile may spread its flops
+        self._lengths: dict[tuple[str, str, int], float | None] = {}
         self._registered: dict[tuple[str, bool, float], str] = {}
 
     def run_s(self, job: Job) -> float:
         """How long a run takes, in s. Raises InputError."""
-        key = (job.id.partition("!")[0], job.profile)
-        known = self._lengths.get(key)
-        if known is None:
-            known = self._by_profile(job)
+        known = self._by_profile(job)
         if known is not None:
             return known
         if job.requested_time is not None and job.requested_time > 0:
@@ -43,16 +41,21 @@ class JobLengths:
 
     def known(self, job: Job) -> bool:
         """Whether a job's profile says how long it runs, not only its walltime."""
-        return (job.id.partition("!")[0], job.profile) in self._lengths or self._by_profile(job) is not None
+        return self._by_profile(job) is not None
 
     def _by_profile(self, job: Job) -> float | None:
+        key = (job.id.partition("!")[0], job.profile, job.requested_resources)
+        if key not in self._lengths:
+            self._lengths[key] = self._read(job)
+        return self._lengths[key]
+
+    def _read(self, job: Job) -> float | None:
         try:
             profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
         except InputError:
             return None  # one that only a real Batsim runs, such as one that communicates
         if isinstance(profile, Delay):
-            length_s = self._lengths[job.id.partition("!")[0], job.profile] = profile.duration_s
-            return length_s
+            return profile.duration_s
         if isinstance(profile, Parallel) and profile.flops is None and self._speed_flops > 0.0:
             return profile.run_s(job.requested_resources, self._speed_flops)
         return None
@@ -85,8 +88,9 @@ class JobLengths:
                 name += "+"
             if name not in known:
                 self._bs.register_profiles(workload, {name: whole})
-            self._lengths[workload, name] = length_s
             self._registered[workload, flops, length_s] = name
+        # the job that comes of it does not carry its profile
+        self._lengths[workload, name, job.requested_resources] = length_s
         return name
 
 

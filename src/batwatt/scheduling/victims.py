@@ -110,9 +110,9 @@ class Victims:
         self._lifecycle = lifecycle
         self._lengths = lengths
         self._first: dict[str, Job] = {}
-        self._runs: dict[str, NextRun] = {}
+        self._runs: dict[str, NextRun | None] = {}
 
-    def killed(self, job: Job, ran_s: float) -> NextRun | None:
+    def killed(self, job: Job, ran_s: float) -> None:
         """Decide what becomes of a run that is killed when it has lasted `ran_s` s. Raises InputError."""
         name = self._lifecycle.name_of(job)
         first = self._first.setdefault(name, job)
@@ -123,24 +123,24 @@ class Victims:
             raise InputError("workload", problem, "leave it out, or choose the victim rule resubmit or lose")
         else:
             length_s = run_s = math.inf
-        before = self._runs.get(name, NextRun(run_s, length_s - run_s if run_s < length_s else 0.0))
-        told = next_run(self._rule, Victim(length_s, before.saved_s, before.recovery_s, ran_s))
-        if told is not None:
-            self.spare(job, told)
-        return told
+        before = self._runs.get(name) or NextRun(run_s, length_s - run_s if run_s < length_s else 0.0)
+        self.decide(job, next_run(self._rule, Victim(length_s, before.saved_s, before.recovery_s, ran_s)))
 
-    def spare(self, job: Job, told: NextRun) -> None:
-        """Let this be the next run of a job that is killed."""
+    def decide(self, job: Job, told: NextRun | None) -> None:
+        """Let this be the next run of a job that is killed; None: there is none."""
         name = self._lifecycle.name_of(job)
         self._first.setdefault(name, job)
         self._runs[name] = told
-        if told.killed:
+        if told is not None and told.killed:
             self._lifecycle.bs.set_job_metadata(job.id, told.killed)
 
-    def again(self, job: Job) -> Job:
+    def next_of(self, job: Job) -> NextRun | None:
+        """What was decided when the job was killed last."""
+        return self._runs[self._lifecycle.name_of(job)]
+
+    def again(self, job: Job, told: NextRun) -> Job:
         """Register the next run of a job that was killed and has ended."""
-        name = self._lifecycle.name_of(job)
-        first, told = self._first[name], self._runs[name]
+        first = self._first[self._lifecycle.name_of(job)]
         known = told.run_s == math.inf or told.run_s == self._lengths.run_s(job)
         again = self._lifecycle.attempt(job, job.profile if known else self._lengths.lasting(first, told.run_s))
         if told.again:

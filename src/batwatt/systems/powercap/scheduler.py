@@ -70,7 +70,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
         self._idle_steps = 0
         self._placed = -1
         self._to_sleep: dict[int, int] = {}
-        self._killing: dict[str, NextRun | None] = {}
+        self._killing: set[str] = set()
         self._delays = 0
         self._first_delay = ""
 
@@ -141,12 +141,14 @@ class EnvelopeScheduler(Scheduler[Settings]):
         if run is not None and self.platform is not None and job.job_state is Job.State.COMPLETED_SUCCESSFULLY:
             self.cluster.now_s = self.bs.time()
             self.cluster.learn(run, self._fastest_flops)
-        told = self._killing.pop(job.id, None)
-        if told is not None and job.job_state is Job.State.COMPLETED_KILLED:
-            self._submit_again(job, told)
+        if job.id in self._killing:
+            self._killing.discard(job.id)
+            told = self.victims.next_of(job)
+            if told is not None and job.job_state is Job.State.COMPLETED_KILLED:
+                self._submit_again(job, told)
 
     def _submit_again(self, job: Job, told: NextRun) -> None:
-        again = self.victims.again(job)
+        again = self.victims.again(job, told)
         if not told.again:
             # as pybatsim's resubmit_job has it
             number = int(again.id.rpartition("#")[2])
@@ -244,7 +246,8 @@ class EnvelopeScheduler(Scheduler[Settings]):
                 self._set_pstate(decision, doomed)
         if kills:
             for job in kills:
-                self._killing[job.id] = self.victims.killed(job, self._ran_s(cluster.running[job.id]))
+                self._killing.add(job.id)
+                self.victims.killed(job, self._ran_s(cluster.running[job.id]))
             self.bs.kill_jobs(kills)
         self._steady = not acted and self.the_response.steady(plan, injector.cap_w)
         return acted

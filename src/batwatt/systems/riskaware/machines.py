@@ -9,7 +9,6 @@ from typing import Any
 
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.machine_groups import grouped
-from batwatt.scheduling.victims import NextRun
 from batwatt.systems.riskaware.strategy import MachineJob
 
 
@@ -26,8 +25,6 @@ class ManagedJob:
     machine: int = -1
     dying: bool = False
     start_s: float = 0.0
-    next: NextRun | None = None
-    """What follows the run that is being killed."""
     early: bool = False
     """It had run before it was submitted."""
 

@@ -106,11 +106,11 @@ class MachineScheduler(CapacityScheduler[Settings]):
 
     def _submit_again(self, work: ManagedJob) -> None:
         """Register what follows the run of a job that was killed, unless the job is lost."""
-        told = work.next
+        told = self.victims.next_of(work.job)
         if told is None:
             self.lifecycle.live -= 1
             return
-        work.job = self.victims.again(work.job)
+        work.job = self.victims.again(work.job, told)
         self.lifecycle.states[work.job.id] = work
         if work.early and self.remainder_only and not told.saved_s:
             self.bs.set_job_metadata(work.job.id, REMAINDER)
@@ -207,7 +207,7 @@ class MachineScheduler(CapacityScheduler[Settings]):
             work = works[-1 - number]
             work.wanted = False
             if work.hosts and not work.dying:
-                work.next = self.victims.killed(work.job, self.bs.time() - work.start_s)
+                self.victims.killed(work.job, self.bs.time() - work.start_s)
                 kills.append(work)
         for number in dict.fromkeys(decisions):
             if number >= 0 and works[number].wanted:

@@ -140,11 +140,11 @@ class VaryingScheduler(CapacityScheduler[Settings]):
 
     def _again(self, task: JobState) -> None:
         """A run was killed: submit the job again, with what is left of it, or let it be lost."""
-        told, task.next = task.next, None
+        told = self.victims.next_of(task.job)
         if told is None:
             self._done(task, success=False)
             return
-        task.job = self.victims.again(task.job)
+        task.job = self.victims.again(task.job, told)
         self.lifecycle.states[task.job.id] = task
         if task.moving:
             return
@@ -250,8 +250,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         for task in moves.moved:
             task.moving = True
             self._to_move.append(task)
-            task.next = NextRun(task.left_s, task.length_s - task.left_s, killed=MIGRATED)
-            self.victims.spare(task.job, task.next)
+            self.victims.decide(task.job, NextRun(task.left_s, task.length_s - task.left_s, killed=MIGRATED))
         self._decide(moves.killed, now_s)
         self.lifecycle.kill(moves.killed + moves.moved)
 
@@ -259,7 +258,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         """What becomes of jobs that are about to be killed."""
         for task in tasks:
             if not task.dying:
-                task.next = self.victims.killed(task.job, now_s - task.part_s)
+                self.victims.killed(task.job, now_s - task.part_s)
 
     def _leave(self, machines: Places) -> None:
         if len(machines):
