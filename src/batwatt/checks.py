@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from batwatt.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 SHOWN = 60
 """Characters of a value that an error repeats."""
 
-_Model = TypeVar("_Model", bound=BaseModel)
+_Model = TypeVar("_Model", bound="BaseModel")
 
 
 def shown(value: object) -> str:
@@ -136,6 +137,9 @@ def checked_choice(where: object, kind: str, value: object, known: tuple[str, ..
 
 def validated(model: type[_Model], data: object, error_of: Callable[[Mapping[str, Any]], InputError]) -> _Model:
     """The data as a pydantic model. Raises what `error_of` makes of pydantic's first error (`loc`, `type`, `input`)."""
+    # most of what checks numbers needs no models
+    from pydantic import ValidationError
+
     try:
         return model.model_validate(data)
     except ValidationError as errors:

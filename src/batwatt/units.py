@@ -6,6 +6,7 @@ import math
 import re
 
 HOUR_S = 3600.0
+DAY_S = 24.0 * HOUR_S
 J_PER_KWH = 3.6e6
 
 PRECISION_S = 1e-9

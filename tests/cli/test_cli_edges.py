@@ -6,6 +6,7 @@ import csv
 import itertools
 import json
 
+import batwatt.schedulers.powercap  # noqa: F401  # registers its responses
 import pytest
 
 from batwatt.scheduling.registry import names

@@ -14,10 +14,11 @@ from pathlib import Path
 from joblib import cpu_count
 
 from batwatt import __version__
+from batwatt.campaign import WORKERLESS_S
 from batwatt.campaign.cells import Cell, code_digest, expand
 from batwatt.campaign.execute import CellOutcome, CellTask, task_of
 from batwatt.campaign.generated import GeneratedCapacity
-from batwatt.campaign.pools import WORKERLESS_S, check_dask, dask_client, run_here, run_on_dask
+from batwatt.campaign.pools import check_dask, dask_client, run_here, run_on_dask
 from batwatt.campaign.sources import GeneratedPlatform
 from batwatt.campaign.spec import OPTIMUM, Campaign, folder_name
 from batwatt.campaign.store import COPY, CampaignStopped, CellRecord, Store

@@ -33,8 +33,6 @@ Result = TypeVar("Result")
 DEATHS = 3
 """How often the process that runs a cell may die before the cell counts as failed."""
 CONNECT_S = 20.0
-WORKERLESS_S = 60.0
-"""How long a campaign waits by default for a Dask cluster that has no worker (any more)."""
 LOOK_S = 1.0
 """How often it looks for workers while no run ends."""
 ANSWER_S = 5.0

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from batwatt.cli.options import ENGINE
-from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
-from batwatt.inputs.workloads.batsim_json import read_text
+
+if TYPE_CHECKING:
+    from batwatt.engine.config import EngineConfig
+    from batwatt.inputs.platforms.host_choice import HostChoice
 
 
 def _switch(names: str, help: str, **more: Any) -> Any:
@@ -30,6 +31,8 @@ class FirstHosts:
     @property
     def choice(self) -> HostChoice:
         """Raises InputError."""
+        from batwatt.inputs.platforms.host_choice import HostChoice
+
         return HostChoice(**vars(self))
 
 
@@ -66,6 +69,9 @@ class Switches:
     @property
     def config(self) -> EngineConfig:
         """What the engine is told. Raises InputError."""
+        from batwatt.engine.config import EngineConfig
+        from batwatt.inputs.workloads.batsim_json import read_text
+
         if self.sched_cfg is not None and self.sched_cfg_file is not None:
             raise InputError("--sched-cfg, --sched-cfg-file", "both are given", "give one of them")
         text = self.sched_cfg or "" if self.sched_cfg_file is None else read_text(self.sched_cfg_file)

@@ -10,27 +10,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import TextColumn
 
-from batwatt.campaign.campaign import (
-    Backend,
-    CampaignFolder,
-    Report,
-    StudyProgress,
-    campaign_in,
-    campaign_of,
-    carry_out,
-)
-from batwatt.campaign.pools import WORKERLESS_S
+from batwatt.campaign import WORKERLESS_S
 from batwatt.cli.models import options_of
 from batwatt.cli.options import Plugins
 from batwatt.cli.results import report
 from batwatt.cli.shared import counting_bar
 from batwatt.errors import InputError, message, printable
-from batwatt.inputs.workloads.batsim_json import read_text
+
+if TYPE_CHECKING:
+    from batwatt.campaign.campaign import Backend, CampaignFolder, Report, StudyProgress
 
 TOLD_EVERY_S = 30.0
 
@@ -62,6 +54,8 @@ class ResultsOptions:
 
     def campaign(self, known: Path) -> CampaignFolder:
         """The campaign of a folder of results or of a YAML file. Raises InputError."""
+        from batwatt.campaign.campaign import campaign_in, campaign_of
+
         try:
             is_folder = known.is_dir()
         except OSError:
@@ -95,6 +89,8 @@ class WorkerOptions:
     @property
     def backend(self) -> Backend:
         """Raises InputError."""
+        from batwatt.campaign.campaign import Backend
+
         remote, workerless_s = self.dask is not None or self.dask_jobqueue is not None, self.worker_timeout
         if self.dask is not None and self.dask_jobqueue is not None:
             raise InputError("--dask-jobqueue", "there is --dask, too", "give one of them")
@@ -113,6 +109,8 @@ class WorkerOptions:
 @contextmanager
 def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
     """A bar with the remaining time on stderr, or a line now and then where that is no terminal."""
+    from rich.progress import TextColumn
+
     with counting_bar(unit, TextColumn("{task.fields[left]}")) as bar:
         task = bar.add_task(what, total=None, left="")
         began = told = time.monotonic()
@@ -134,6 +132,8 @@ def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
 
 def _carry_out(declared: CampaignFolder, way: Backend, only: str | None) -> int:
     """Run, tell the state, and return the exit code."""
+    from batwatt.campaign.campaign import carry_out
+
     with progress() as report:
         states = carry_out(declared, way, only, report)
     _print_states(states)
@@ -168,6 +168,8 @@ def run_command(
 
     [bold]Example:[/] batwatt campaign run experiments/igsc22.yaml
     """
+    from batwatt.campaign.campaign import campaign_in
+
     return _carry_out(campaign_in(declared, results.results, results.name), workers.backend, only)
 
 
@@ -184,6 +186,8 @@ def resume_command(
 
     [bold]Example:[/] batwatt campaign resume results/igsc22
     """
+    from batwatt.inputs.workloads.batsim_json import read_text
+
     found = results.campaign(known)
     if not found.store.folder.is_dir():
         raise InputError(found.store.folder, "is not there", "begin with `batwatt campaign run`")

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from batwatt.checks import finite
-from batwatt.cli.inputs import Output, generate, write_output
+from batwatt.cli.generate import generate
+from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.shared import show_table
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity import COLUMN, read_capacity, to_csv
-from batwatt.inputs.series.capacity_spec import parse_capacity
-from batwatt.inputs.series.characterise import Character, characterise
-from batwatt.inputs.series.energy_budget import Bill, bill
-from batwatt.inputs.series.signal_csv import DAY_S, SignalFile, read_signal
-from batwatt.inputs.workloads.batsim_json import read_text
-from batwatt.model.series import Series
-from batwatt.model.signal import Signal
+from batwatt.units import DAY_S
+
+if TYPE_CHECKING:
+    from batwatt.inputs.series.characterise import Character
+    from batwatt.inputs.series.energy_budget import Bill
+    from batwatt.model.signal import Signal
 
 END_S = 30 * DAY_S
 """How long a capacity that varies by chance is, unless told."""
@@ -41,6 +40,9 @@ def generate_capacity(
 
     [bold]Example:[/] batwatt generate capacity walk:range=0.6,seed=1 --machines 1000 -o walk.csv
     """
+    from batwatt.inputs.series.capacity import to_csv
+    from batwatt.inputs.series.capacity_spec import parse_capacity
+
     spec = parse_capacity(capacity)
     if spec is None:
         raise InputError("CAPACITY", f"{capacity!r} describes no capacity", "write for instance walk:range=0.6,seed=1")
@@ -60,6 +62,10 @@ def characterise_capacity(
 
     [bold]Example:[/] batwatt characterise carbon:DE-2024-hourly.csv,budget=0.7
     """
+    from batwatt.inputs.series.capacity_spec import parse_capacity
+    from batwatt.inputs.series.characterise import characterise
+    from batwatt.inputs.series.energy_budget import bill
+
     spec = parse_capacity(capacity)
     if spec is None:
         found, paid = _of_file(Path(capacity), column, machines), None
@@ -75,6 +81,11 @@ def characterise_capacity(
 
 def _of_file(path: Path, column: str | None, machines: int | None) -> Signal:
     """A file's series; machines as fractions if it is said of how many."""
+    from batwatt.inputs.series.capacity import COLUMN, read_capacity
+    from batwatt.inputs.series.signal_csv import SignalFile, read_signal
+    from batwatt.model.series import Series
+    from batwatt.model.signal import Signal
+
     if column is None and _is_text(path):
         series = read_capacity(path, None)
         found = Signal(series, series.times_s[-1] + series.last_step_s)
@@ -90,6 +101,8 @@ def _of_file(path: Path, column: str | None, machines: int | None) -> Signal:
 
 def _is_text(path: Path) -> bool:
     """Whether a file is in the riskaware paper's format, which begins with a number and has no header."""
+    from batwatt.inputs.workloads.batsim_json import read_text
+
     try:
         finite(read_text(path).split(maxsplit=1)[0])
     except (ValueError, IndexError):

@@ -12,13 +12,6 @@ from batwatt.cli.inputs import Output, Seed, write_output
 from batwatt.cli.models import options_of
 from batwatt.cli.shared import json_text
 from batwatt.files import whole_file, write_json
-from batwatt.inputs.platforms.machines import machines_xml
-from batwatt.inputs.traces.jobs_csv import COLUMNS
-from batwatt.inputs.workloads.batsim_json import read_workload
-from batwatt.inputs.workloads.phase_workload import phase_workload
-from batwatt.systems.carbon.account import account
-from batwatt.systems.carbon.files import read_integral
-from batwatt.systems.carbon.simulators.lwa_jobs import ml_jobs
 
 
 def workload_command(
@@ -37,6 +30,9 @@ def workload_command(
     batwatt run -p out/p.xml -w out/w.json -e out/x
       -s powercap -o '{"response": "none"}'
     """
+    from batwatt.inputs.platforms.machines import machines_xml
+    from batwatt.inputs.workloads.phase_workload import phase_workload
+
     read = read_jobs(jobs, length_unit, watts)
     found, content = phase_workload(read, machines)
     with whole_file(platform) as out:
@@ -65,6 +61,10 @@ def account_command(
     batwatt carbon account out/x -w out/w.json
       --signal power_profiles/carbon/carbon-hourly.csv
     """
+    from batwatt.inputs.workloads.batsim_json import read_workload
+    from batwatt.systems.carbon.account import account
+    from batwatt.systems.carbon.files import read_integral
+
     file = signal.file
     integral = read_integral(file)
     paid = price.integral(file, integral)
@@ -87,5 +87,8 @@ def jobs_command(
       --begin 2020-01-01 --policy interrupting
       --constraint semi-weekly -e out/lwa
     """
+    from batwatt.inputs.traces.jobs_csv import COLUMNS
+    from batwatt.systems.carbon.simulators.lwa_jobs import ml_jobs
+
     rows = "".join(f"{job.arrival_s:.0f},{job.length_s:.0f},{job.cpus}\n" for job in ml_jobs(n, seed))
     write_output(f"{','.join(COLUMNS)}\n{rows}", output)

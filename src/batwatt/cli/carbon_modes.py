@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, is_dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import typer
 
 from batwatt.cli.carbon_options import (
@@ -35,15 +34,13 @@ from batwatt.cli.carbon_options import (
 )
 from batwatt.cli.shared import given_of
 from batwatt.errors import InputError
-from batwatt.inputs.series.signal_csv import DAY_S
-from batwatt.model.phases import ShiftJob
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.files import read_integral, rows_as_hours
-from batwatt.systems.carbon.outcome import Outcome
-from batwatt.systems.carbon.simulate import ShiftOptions, simulate
-from batwatt.systems.carbon.simulators import gaia, lwa
-from batwatt.systems.carbon.simulators.gaia_rules import HOURS
-from batwatt.units import HOUR_S
+from batwatt.units import DAY_S, HOUR_S
+
+if TYPE_CHECKING:
+    from batwatt.model.phases import ShiftJob
+    from batwatt.model.signal_integral import SignalIntegral
+    from batwatt.systems.carbon.outcome import Outcome
+    from batwatt.systems.carbon.simulate import ShiftOptions
 
 MARGIN_S = 8 * DAY_S
 """How much longer than planned the signal is read: constraints reach a week, and jobs that start often take longer."""
@@ -122,6 +119,9 @@ class OwnRequest(ShiftRequest):
 
     def simulator(self) -> Simulator:
         """Our policies on jobs with models. Raises InputError."""
+        from batwatt.systems.carbon.files import read_integral
+        from batwatt.systems.carbon.simulate import simulate
+
         options = self._options()
         carbon_weight, price_weight = self.price.weights
         jobs = self.read_jobs()
@@ -139,6 +139,8 @@ class OwnRequest(ShiftRequest):
 
     def _options(self) -> ShiftOptions:
         """All options but the price and its weight."""
+        from batwatt.systems.carbon.simulate import ShiftOptions
+
         ways = given_of({"--wait": self.wait, "--deadline": self.deadline, "--constraint": self.constraint})
         if len(ways) > 1:
             raise InputError(", ".join(ways), "are two ways to say how long jobs may wait", "give one of them")
@@ -172,6 +174,10 @@ class GaiaRequest(ShiftRequest):
 
     def simulator(self) -> Simulator:
         """Jobs in 720 hours of the signal, as GAIA reads it. Raises InputError."""
+        from batwatt.systems.carbon.files import rows_as_hours
+        from batwatt.systems.carbon.simulators import gaia
+        from batwatt.systems.carbon.simulators.gaia_rules import HOURS
+
         options = given_of(
             {
                 "wait_h": None if self.wait is None else wait_of(self.wait),
@@ -203,6 +209,11 @@ class LwaRequest(ShiftRequest):
 
         A step has the value at its begin, as LWA reads its files. All of the signal counts for the mean of errors.
         """
+        import numpy as np
+
+        from batwatt.systems.carbon.files import read_integral
+        from batwatt.systems.carbon.simulators import lwa
+
         constraint: str | int | None = self.constraint
         if self.constraint is not None and self.constraint.isdecimal():
             # longer ones are refused, whatever they say

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -13,12 +13,12 @@ from batwatt.checks import finite
 from batwatt.cli.options import unit_of
 from batwatt.cli.shared import numbers_of, one_of
 from batwatt.errors import InputError
-from batwatt.inputs.series.signal_csv import Kind, SignalFile
-from batwatt.inputs.workloads.phase_jobs import MOST_W, read_phase_jobs
-from batwatt.model.phases import ShiftJob
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.costs import MachinePrices
-from batwatt.systems.carbon.files import read_integral
+
+if TYPE_CHECKING:
+    from batwatt.inputs.series.signal_csv import SignalFile
+    from batwatt.model.phases import ShiftJob
+    from batwatt.model.signal_integral import SignalIntegral
+    from batwatt.systems.carbon.costs import MachinePrices
 
 PLANNING = "Planning"
 _signal, _price, _planning, _waiting, _machines = (
@@ -68,6 +68,8 @@ class SignalOptions:
     @property
     def file(self) -> SignalFile:
         """The column that these options tell of. Raises InputError."""
+        from batwatt.inputs.series.signal_csv import Kind, SignalFile
+
         kind = one_of("--kind", "kind of emissions", self.kind, get_args(Kind))
         return SignalFile(
             self.signal, column=self.column, kind=kind, zone=self.zone, tz=self.tz, begin=self.begin, wanted="carbon"
@@ -89,6 +91,9 @@ class PriceOptions:
         self, signal: SignalFile, carbon: SignalIntegral, until: float | str | None = None
     ) -> SignalIntegral | None:
         """The price from the date at which the carbon signal begins. Raises InputError."""
+        from batwatt.inputs.series.signal_csv import SignalFile
+        from batwatt.systems.carbon.files import read_integral
+
         if self.price is None:
             return None
         begin = carbon.begin or signal.begin
@@ -154,6 +159,8 @@ class ReservedOptions:
     @property
     def prices(self) -> MachinePrices | None:
         """The prices that are given. Raises InputError."""
+        from batwatt.systems.carbon.costs import MachinePrices
+
         if self.machine_prices is None:
             return None
         numbers = numbers_of(self.machine_prices, ",")
@@ -165,6 +172,8 @@ class ReservedOptions:
 
 def read_jobs(path: Path, length_unit: str, watts: float | None) -> list[ShiftJob]:
     """The jobs of a file. Raises InputError."""
+    from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
+
     return read_phase_jobs(path, unit_of(length_unit), watts_of(watts))
 
 
@@ -178,6 +187,8 @@ def wait_of(text: str) -> tuple[float, ...]:
 
 def watts_of(watts: float | None) -> float:
     """The power of a cpu of jobs that say none, W. Raises InputError."""
+    from batwatt.inputs.workloads.phase_jobs import MOST_W
+
     found = 1.0 if watts is None else number_of("--watts", watts)
     if not found <= MOST_W:
         raise InputError("--watts", f"must be <= {MOST_W:g} W, got {found:g}", "correct it")

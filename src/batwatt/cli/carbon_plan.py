@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
 
 from batwatt.cli.carbon_options import (
@@ -24,16 +23,15 @@ from batwatt.cli.models import options_of
 from batwatt.cli.shared import Picture, drawing, json_text, one_of
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import write_json
-from batwatt.inputs.workloads.phase_jobs import read_model
-from batwatt.model.phases import MOST_CPUS, PhaseModel, ShiftJob
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.execution import Execution, Segment
-from batwatt.systems.carbon.figures.fit import plot_fit
-from batwatt.systems.carbon.figures.gantt import plot_gantt
-from batwatt.systems.carbon.files import Charged, offset_s, read_integral
-from batwatt.systems.carbon.fit import CHECKPOINTS, STARTUP_UNTIL, compared, fit_runs, model_json
-from batwatt.systems.carbon.measurements import read_runs
-from batwatt.systems.carbon.optimum import NoPlanError, ShiftPlan, UnprovenError, plan
+from batwatt.model.workload import MOST_CPUS
+from batwatt.systems.carbon import CHECKPOINTS, STARTUP_UNTIL
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from batwatt.model.phases import PhaseModel
+    from batwatt.model.signal_integral import SignalIntegral
+    from batwatt.systems.carbon.optimum import ShiftPlan
 
 METHODS = ("dp", "milp")
 
@@ -68,6 +66,12 @@ def plan_command(
       --signal power_profiles/carbon/carbon-hourly.csv
       --start 2024-07-01T06:00 --deadline 2024-07-02T06:00
     """
+    from batwatt.inputs.workloads.phase_jobs import read_model
+    from batwatt.model.phases import ShiftJob
+    from batwatt.systems.carbon.execution import Execution, Segment
+    from batwatt.systems.carbon.figures.gantt import plot_gantt
+    from batwatt.systems.carbon.files import Charged, offset_s, read_integral
+
     chosen = one_of("--method", "method", method, METHODS)
     weights = price.weights
     if slot_s is not None:
@@ -127,6 +131,8 @@ def _planned(
     method: str, model: PhaseModel, integral: SignalIntegral, start_s: float, deadline_s: float, asked: dict[str, Any]
 ) -> ShiftPlan:
     """The plan; what cannot be planned is one line."""
+    from batwatt.systems.carbon.optimum import NoPlanError, UnprovenError, plan
+
     try:
         if method == "dp":
             return plan(model, integral, start_s, deadline_s, **asked)
@@ -170,6 +176,10 @@ def fit_command(
 
     [bold]Example:[/] batwatt carbon fit power_profiles/measured/straight -o model.json --picture fit.png
     """
+    from batwatt.systems.carbon.figures.fit import plot_fit
+    from batwatt.systems.carbon.fit import CHECKPOINTS, compared, fit_runs, model_json
+    from batwatt.systems.carbon.measurements import read_runs
+
     measured = read_runs(runs)
     fitted = fit_runs(measured, startup_until=startup_until, checkpoints=checkpoints or CHECKPOINTS, alike=alike)
     content = {

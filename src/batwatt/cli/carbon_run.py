@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
 
 from batwatt.cli.carbon_modes import GaiaRequest, LwaRequest, OwnRequest, ShiftRequest, Simulator
@@ -16,14 +15,12 @@ from batwatt.cli.models import options_of
 from batwatt.cli.options import PREFIX_HELP, Plugins
 from batwatt.cli.shared import drawing, given_of, show_table
 from batwatt.errors import InputError, printable
-from batwatt.results.writers import file_of
-from batwatt.systems.carbon.figures.charts import plot_saved_cdf
-from batwatt.systems.carbon.figures.gantt import plot_gantt
-from batwatt.systems.carbon.files import executions_of, write_outcome
-from batwatt.systems.carbon.outcome import Outcome, saved
-from batwatt.systems.carbon.simulate import described
-from batwatt.systems.carbon.simulators import gaia, lwa
 from batwatt.units import HOUR_S, J_PER_KWH
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from batwatt.systems.carbon.outcome import Outcome
 
 BASE = "immediate"
 """The policy that savings are measured against."""
@@ -33,12 +30,13 @@ PolicyNames = Annotated[str, typer.Option("--policy", help="A name of --list; or
 Figures = Annotated[Path | None, typer.Option("-o", "--output", help="Write all figures as CSV, too.")]
 
 
-def _listing(policies: Mapping[str, str]) -> Any:
-    """The option that lists policies, whatever else is given."""
+def _listing(simulator: str) -> Any:
+    """The option that lists a simulator's policies, whatever else is given."""
 
     def show(wanted: bool) -> None:
         if wanted:
-            show_table(HEAD, list(policies.items()))
+            rules = import_module(f"batwatt.systems.carbon.simulators.{simulator}")
+            show_table(HEAD, list(rules.POLICIES.items()))
             raise typer.Exit
 
     return typer.Option("--list", callback=show, is_eager=True, help="List the policies.")
@@ -54,6 +52,12 @@ class RunFiles:
 
     def write(self, asked: ShiftRequest, simulator: Simulator, outcomes: list[Outcome], table: pd.DataFrame) -> str:
         """Write what the last outcome is, compared with the first; which files."""
+        from batwatt.results.writers import file_of
+        from batwatt.systems.carbon.figures.charts import plot_saved_cdf
+        from batwatt.systems.carbon.figures.gantt import plot_gantt
+        from batwatt.systems.carbon.files import executions_of, write_outcome
+        from batwatt.systems.carbon.outcome import saved
+
         base, found = outcomes[0], outcomes[-1]
         export = self.export or EXPORT
         segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")
@@ -114,7 +118,7 @@ def gaia_command(
     policy: PolicyNames,
     files: RunFiles,
     output: Figures = None,
-    listing: Annotated[bool, _listing(gaia.POLICIES)] = False,
+    listing: Annotated[bool, _listing("gaia")] = False,
 ) -> None:
     """Run a policy by GAIA's rules and write the files of `carbon run`; or compare several.
 
@@ -131,7 +135,7 @@ def lwa_command(
     policy: PolicyNames,
     files: RunFiles,
     output: Figures = None,
-    listing: Annotated[bool, _listing(lwa.POLICIES)] = False,
+    listing: Annotated[bool, _listing("lwa")] = False,
 ) -> None:
     """Run a policy by the rules of Let's Wait Awhile and write the files of `carbon run`; or compare several.
 
@@ -147,6 +151,8 @@ def policies_command(plugin: Plugins = None) -> None:
 
     [bold]Example:[/] batwatt carbon policies
     """
+    from batwatt.systems.carbon.simulate import described
+
     show_table(HEAD, list(described()))
 
 
@@ -183,6 +189,8 @@ def _simulate(asked: ShiftRequest, names: list[str], files: RunFiles | None, out
 
 def _table(outcomes: list[Outcome], base: Outcome) -> pd.DataFrame:
     """The figures of outcomes, a row each, and which share of the base's carbon each saves."""
+    import pandas as pd
+
     rows: list[dict[str, Any]] = [{"policy": outcome.policy, **outcome.metrics()} for outcome in outcomes]
     table = pd.DataFrame(rows)
     before = float(base.metrics()["carbon_g"])

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from batwatt.campaign.carbon.study import SUMMARY, carry_out_studies, studies_in
-from batwatt.campaign.store import TABLE
 from batwatt.cli.campaign import Jobs, Only, ResultsOptions, progress
 from batwatt.cli.models import options_of
 from batwatt.cli.shared import show_table
@@ -29,6 +27,9 @@ def study_command(
 
     [bold]Example:[/] batwatt carbon study experiments/carbon-small.yaml
     """
+    from batwatt.campaign.carbon.study import SUMMARY, carry_out_studies, studies_in
+    from batwatt.campaign.store import TABLE
+
     declaration = studies_in(declared, results.results, results.name)
     with progress("study", "jobs") as report:
         summaries = carry_out_studies(declaration, jobs, only, report)

@@ -5,29 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.shared import Picture, json_text, numbers_of, one_of, show_table
 from batwatt.errors import InputError
-from batwatt.systems.checkpoint.fairness import pareto_front, plan_with_yield
-from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_followed, plot_front, plot_plan
-from batwatt.systems.checkpoint.files import (
-    JobName,
-    followed_json,
-    front_json,
-    is_course,
-    plan_json,
-    read_instance,
-    read_running,
-    read_sequence,
-)
-from batwatt.systems.checkpoint.instance import PeriodPlan
-from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError, subset_sum
-from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES, Cover, Objective, prepare
-from batwatt.systems.checkpoint.sequence import METHODS, Method, follow
+
+if TYPE_CHECKING:
+    from batwatt.systems.checkpoint.files import JobName
+    from batwatt.systems.checkpoint.instance import PeriodPlan
+    from batwatt.systems.checkpoint.prepare import Cover, Objective
+    from batwatt.systems.checkpoint.sequence import Method
 
 checkpoint = typer.Typer(
     name="checkpoint",
@@ -73,6 +63,11 @@ def plan_command(
 
     [bold]Example:[/] batwatt checkpoint plan experiments/periods/period.json
     """
+    from batwatt.systems.checkpoint.fairness import plan_with_yield
+    from batwatt.systems.checkpoint.figures.charts import plot_plan
+    from batwatt.systems.checkpoint.files import plan_json, read_instance
+    from batwatt.systems.checkpoint.period_plan import subset_sum
+
     chosen = _method(method, min_yield, refill)
     given = read_instance(instance)
     with _blaming(instance, chosen):
@@ -98,6 +93,9 @@ def prepare_command(
 
     [bold]Example:[/] batwatt checkpoint prepare experiments/periods/change.json --objective worst
     """
+    from batwatt.systems.checkpoint.files import read_running
+    from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES, prepare
+
     wanted = one_of("--objective", "objective", objective, OBJECTIVES)
     covered = one_of("--cover", "cover", cover, COVERS)
     given = read_running(instance)
@@ -141,6 +139,10 @@ def follow_command(
 
     [bold]Example:[/] batwatt checkpoint follow experiments/periods/figure1.json --picture figure1.png
     """
+    from batwatt.systems.checkpoint.figures.charts import plot_followed
+    from batwatt.systems.checkpoint.files import followed_json, read_sequence
+    from batwatt.systems.checkpoint.sequence import follow
+
     chosen = _method(method, min_yield, refill)
     objective, covered = _preparing(prepare, cover)
     given = read_sequence(sequence)
@@ -176,6 +178,10 @@ def front_command(
 
     [bold]Example:[/] batwatt checkpoint front experiments/periods/starving.json --min-yields 0,0.25,0.5
     """
+    from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_front
+    from batwatt.systems.checkpoint.files import is_course, read_sequence
+    from batwatt.systems.checkpoint.sequence import follow
+
     objective, covered = _preparing(prepare, cover)
     targets = _targets(SOME_YIELDS if min_yields is None else min_yields)
     if not is_course(sequence):
@@ -206,6 +212,10 @@ def front_command(
 
 def _show_front(instance: Path, as_json: bool, picture: Path | None) -> None:
     """The front of one period."""
+    from batwatt.systems.checkpoint.fairness import pareto_front
+    from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_front
+    from batwatt.systems.checkpoint.files import front_json, read_instance
+
     given = read_instance(instance)
     with _blaming(instance):
         points = pareto_front(given.instance, given.past)
@@ -238,12 +248,16 @@ def _targets(text: str) -> list[float]:
 
 
 def _preparing(prepare: str | None, cover: str) -> tuple[Objective | None, Cover]:
+    from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES
+
     objective = None if prepare is None else one_of("--prepare", "way to prepare", prepare, OBJECTIVES)
     return objective, one_of("--cover", "cover", cover, COVERS)
 
 
 def _method(name: str, min_yield: float, refill: bool) -> Method:
     """The method, which must know the other two. Raises InputError."""
+    from batwatt.systems.checkpoint.sequence import METHODS
+
     method = one_of("--method", "method", name, METHODS)
     if not 0.0 <= min_yield <= 1.0:
         raise InputError("--min-yield", f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
@@ -256,6 +270,8 @@ def _method(name: str, min_yield: float, refill: bool) -> Method:
 @contextmanager
 def _blaming(path: Path, method: Method = "dp") -> Iterator[None]:
     """Within, what cannot be planned is the fault of the file."""
+    from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError
+
     try:
         yield
     except NoPeriodPlanError as error:

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from batwatt.errors import BatwattError, message, printable
-from batwatt.run.repeats import Repeats
 
 TOGETHER_S = 0.5
 """Signals that come within such a time of each other interrupt once."""
@@ -97,6 +96,8 @@ class Warnings(logging.StreamHandler[Any]):
     """
 
     def __init__(self) -> None:
+        from batwatt.run.repeats import Repeats
+
         super().__init__()
         self._repeats = Repeats()
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,8 @@ from batwatt.cli.capacity import characterise_capacity
 from batwatt.cli.carbon import carbon
 from batwatt.cli.checkpoint import checkpoint
 from batwatt.cli.exits import Warnings, exit_code_of
-from batwatt.cli.inputs import convert, events, generate, read_options
+from batwatt.cli.generate import generate
+from batwatt.cli.inputs import convert, events, read_options
 from batwatt.cli.models import options_of
 from batwatt.cli.optimum import optimum
 from batwatt.cli.options import (
@@ -40,20 +41,14 @@ from batwatt.cli.options import (
 )
 from batwatt.cli.results import gantt, metrics, policies, print_summary, report
 from batwatt.cli.shared import counting_bar
-from batwatt.engine.launch import listen
 from batwatt.errors import InputError, printable
 from batwatt.files import living_file
-from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
-from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.workloads.batsim_json import read_workload
-from batwatt.model.series import Series
-from batwatt.results.plots import plot_power
-from batwatt.results.power import power_series
-from batwatt.results.writers import file_of
-from batwatt.run.find_scheduler import blaming, make_scheduler
-from batwatt.run.inputs import cached_trace, capacity_named, capacity_of, is_trace, machines_of
-from batwatt.run.run import RunResult, run, run_engine
-from batwatt.run.spec import RunSpec
+
+if TYPE_CHECKING:
+    from batwatt.inputs.platforms.host_choice import HostChoice
+    from batwatt.model.series import Series
+    from batwatt.run.run import RunResult
+    from batwatt.run.spec import RunSpec
 
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
 READY = "made by batwatt serve"
@@ -189,6 +184,8 @@ def _label(spec: RunSpec) -> str:
 
 def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]]:
     """Run one after another with a bar each, then print the table."""
+    from batwatt.run.run import run
+
     jobs = _jobs_of(specs[0][1]) if sys.stderr.isatty() else 0
     results = []
     with _progress_bar([label for label, _ in specs], jobs) as report:
@@ -202,6 +199,10 @@ def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]
 
 def _jobs_of(spec: RunSpec) -> int:
     """How many jobs will run, for the bar."""
+    from batwatt.inputs.platforms.host_choice import platform_of
+    from batwatt.inputs.workloads.batsim_json import read_workload
+    from batwatt.run.inputs import cached_trace, is_trace
+
     if not is_trace(spec.workload):
         return sum(len(read_workload(path, simulate=False).jobs) for path in spec.workloads)
     # kept for the run
@@ -231,6 +232,13 @@ def compare_command(
       --envelope power_profiles/profile3.csv
       -c 'HFLD={"response": "hfld"}' -c 'no configuration={"response": "none"}'
     """
+    from batwatt.inputs.series.series_csv import read_series
+    from batwatt.results.plots import plot_power
+    from batwatt.results.power import power_series
+    from batwatt.results.writers import file_of
+    from batwatt.run.find_scheduler import make_scheduler
+    from batwatt.run.spec import RunSpec
+
     specs: list[tuple[str, RunSpec]] = []
     for text in case:
         label, sign, options = text.partition("=")
@@ -295,6 +303,10 @@ def serve_command(
     batwatt serve -p platform.xml --envelope envelope.csv &
     batsim -p platform.xml -w workload.json -E -e out/x
     """
+    from batwatt.engine.launch import listen
+    from batwatt.inputs.platforms.host_choice import platform_of
+    from batwatt.run.find_scheduler import blaming, make_scheduler
+
     chosen = read_options(options)
     if platform is not None:
         chosen.setdefault("platform", platform_of(platform, hosts.choice))
@@ -322,6 +334,9 @@ def serve_command(
 
 def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Series:
     """The capacity for a scheduler that does not know how long the workload is: a file, or what is made of a text."""
+    from batwatt.inputs.platforms.host_choice import platform_of
+    from batwatt.run.inputs import capacity_named, capacity_of, machines_of
+
     given = capacity_named(text)
     if isinstance(given, Path):
         return text
@@ -350,6 +365,9 @@ def engine_command(
     batwatt serve -o '{"response": "none"}' &
     batwatt engine -p platforms/small.xml -w workloads/small.json -e out/x
     """
+    from batwatt.run.run import run_engine
+    from batwatt.run.spec import RunSpec
+
     spec = RunSpec(
         platform,
         workload[0],

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from batwatt.cli.options import PlatformFile
 from batwatt.cli.results import print_summary
 from batwatt.cli.shared import given_of
 from batwatt.errors import printable
-from batwatt.run.optimum import OptimumResult, run_optimum
-from batwatt.run.spec import RunSpec
-from batwatt.systems.powercap.optimum.optimum import Stand
+
+if TYPE_CHECKING:
+    from batwatt.run.optimum import OptimumResult
+    from batwatt.systems.powercap.optimum.optimum import Stand
 
 PER_CENT = 100.0
 
@@ -46,6 +45,9 @@ def optimum(
     batwatt optimum -p platforms/grid5000.xml -w workloads/google-288-00.json
       --envelope power_profiles/profile3.csv --time-limit 60 -e out/opt
     """
+    from batwatt.run.optimum import run_optimum
+    from batwatt.run.spec import RunSpec
+
     options = given_of({"time_limit_s": time_limit, "effort": effort, "seed": seed})
     spec = RunSpec(platform, workload, "optimum", options, export, envelope)
     with _shown() as report:
@@ -66,6 +68,9 @@ def _bound_line(result: OptimumResult) -> str:
 @contextmanager
 def _shown() -> Iterator[Any]:
     """A line on stderr with the best value, the bound and the time; silent where stderr is not a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from batwatt.checks import finite
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.platforms.machines import MachineSpec
-from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.workload import LONG_S
-from batwatt.results.goodput import Window
-from batwatt.run.find_scheduler import load_plugins
-from batwatt.run.inputs import capacity_named
-from batwatt.run.spec import RunSpec
+
+if TYPE_CHECKING:
+    from batwatt.inputs.platforms.machines import MachineSpec
+    from batwatt.inputs.traces.jobs_csv import TimeUnit
+    from batwatt.results.goodput import Window
+    from batwatt.run.spec import RunSpec
 
 ENGINE = "Engine"
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
@@ -60,11 +60,19 @@ SchedulerName = Annotated[
         "-s", "--scheduler", help="A name of `batwatt policies`, one of pybatsim's, or the path of a .py file."
     ),
 ]
+
+
+def _load(given: list[Path] | None) -> None:
+    from batwatt.run.find_scheduler import load_plugins
+
+    load_plugins(given or ())
+
+
 Plugins = Annotated[
     list[Path] | None,
     typer.Option(
         "--plugin",
-        callback=lambda given: load_plugins(given or ()),
+        callback=_load,
         help="A .py file with parts of your own (docs/parts.md); repeatable.",
     ),
 ]
@@ -111,6 +119,9 @@ class MachineChoice:
 
     def spec(self, platform: Path | None, workload: Sequence[Path], **more: Any) -> RunSpec:
         """A run of workloads on these machines, or on the platform's file. Raises InputError."""
+        from batwatt.run.inputs import capacity_named
+        from batwatt.run.spec import RunSpec
+
         return RunSpec(
             self._platform(platform),
             workload[0],
@@ -124,6 +135,8 @@ class MachineChoice:
 
     def _platform(self, platform: Path | None) -> Path | MachineSpec:
         """The platform's file, or the machines to be made."""
+        from batwatt.inputs.platforms.machines import MachineSpec
+
         if (platform is None) == (self.machines is None):
             problem = "both are given" if platform is not None else "neither is given"
             raise InputError("--platform, --machines", problem, "give a platform file, or machines and their cores")
@@ -137,6 +150,8 @@ class MachineChoice:
 
     def _window(self) -> Window | None:
         """The window that `BEGIN:END` stands for."""
+        from batwatt.results.goodput import Window
+
         if self.window is None:
             return None
         begin, _, end = self.window.partition(":")

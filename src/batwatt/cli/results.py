@@ -6,24 +6,19 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from batwatt.cli.batsim import FirstHosts, HostOptions
 from batwatt.cli.models import options_of
 from batwatt.cli.options import EnvelopeFile, Jobs, MachineChoice, OptionalPlatform, Plugins
 from batwatt.errors import printable
-from batwatt.inputs.platforms.host_choice import platform_of
-from batwatt.inputs.series.series_csv import read_series
-from batwatt.results.gantt import plot_gantt
-from batwatt.results.metrics import Metrics
-from batwatt.results.summary import summary_table, summary_text
-from batwatt.run.find_scheduler import describe_file, describe_options, describe_schedulers, is_file_name
-from batwatt.run.inputs import load_inputs
-from batwatt.run.run import write_results
-from batwatt.scheduling.registry import describe
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from batwatt.results.metrics import Metrics
 
 PLURALS = {
     "node_selection": "node selections (option node_selection)",
@@ -38,6 +33,10 @@ PLURALS = {
 
 def print_summary(rows: Sequence[tuple[str, Metrics]]) -> None:
     """The table of runs (label, metrics), coloured where the output is a terminal."""
+    from rich.console import Console
+
+    from batwatt.results.summary import summary_table, summary_text
+
     console = Console(highlight=False)
     if console.is_terminal:
         console.print(summary_table(rows))
@@ -56,6 +55,11 @@ def policies(
 
     [bold]Example:[/] batwatt policies riskaware
     """
+    from rich.console import Console
+
+    from batwatt.run.find_scheduler import describe_file, describe_options, describe_schedulers, is_file_name
+    from batwatt.scheduling.registry import describe
+
     console = Console(highlight=False)
     width = console.width if console.is_terminal else sys.maxsize
     if scheduler is not None and is_file_name(scheduler):
@@ -108,6 +112,9 @@ def metrics(
     batwatt metrics out/x -p platforms/grid5000.xml -w workloads/google-288-00.json
       --envelope power_profiles/profile3.csv
     """
+    from batwatt.run.inputs import load_inputs
+    from batwatt.run.run import write_results
+
     # a real Batsim runs profiles that ours does not
     spec = machines.spec(platform, workload, engine="batsim", delays_to_flops=slowed, hosts=hosts.choice)
     found = write_results(prefix, load_inputs(spec, envelope))
@@ -129,6 +136,10 @@ def gantt(
     [bold]Example:[/]
     batwatt gantt out/x -p platforms/grid5000.xml --envelope power_profiles/profile3.csv -o out/x.svg
     """
+    from batwatt.inputs.platforms.host_choice import platform_of
+    from batwatt.inputs.series.series_csv import read_series
+    from batwatt.results.gantt import plot_gantt
+
     series = read_series(envelope) if envelope is not None else None
     chosen = platform_of(platform, hosts.choice)
     print(printable(plot_gantt(prefix, chosen, series, output, title)))

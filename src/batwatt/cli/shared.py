@@ -7,18 +7,15 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
-from rich.table import Column, Table
-from rich.text import Text
 
 from batwatt.checks import finite
 from batwatt.errors import UnknownNameError, printable
-from batwatt.results.style import kind_of
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 Chosen = TypeVar("Chosen", bound=str)
 
@@ -47,6 +44,9 @@ def given_of(options: Mapping[str, Any]) -> dict[str, Any]:
 @contextmanager
 def counting_bar(unit: str, *more: ProgressColumn) -> Iterator[Progress]:
     """A bar on stderr that counts, for instance runs, with more columns; silent where stderr is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -65,6 +65,8 @@ def drawing(option: str, what: str) -> Any:
 
     def drawable(picture: Path | None) -> Path | None:
         if picture is not None:
+            from batwatt.results.style import kind_of
+
             kind_of(picture)
         return picture
 
@@ -84,6 +86,11 @@ def json_text(content: Mapping[str, Any]) -> str:
 
 def show_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """The table for people, without a head of names and what they are; lines with tabs where no terminal is."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Column, Table
+    from rich.text import Text
+
     rows = [tuple(map(printable, row)) for row in rows]
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -15,9 +15,9 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
+from batwatt.model.workload import MOST_CPUS
+
 Array = npt.NDArray[np.float64]
-MOST_CPUS = 1_000_000_000
-"""A job of more is refused: a mistake."""
 
 
 @dataclass(frozen=True, slots=True)

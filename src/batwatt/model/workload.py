@@ -33,6 +33,8 @@ MEMORY, ESTIMATE, DEPENDS, USE = "memory", "estimate_s", "depends_on", "use"
 the ids of jobs of its workload that must complete first; the mean share of its cores that it uses, in ]0, 1]."""
 CHECKPOINT_S, RECOVERY_S = "checkpoint_s", "recovery_s"
 """Fields of a job: how long a checkpoint of it takes, and a recovery from one, in s >= 0."""
+MOST_CPUS = 1_000_000_000
+"""A job of more is refused: a mistake."""
 LONG_S = 3600.0
 """A job is long if it runs for more than this many s: one usual period of a capacity that changes."""
 

@@ -106,6 +106,9 @@ def load_plugins(paths: Iterable[Path]) -> tuple[Path, ...]:
     given = tuple(path.resolve() for path in paths)
     for path in given:
         if path not in _plugins:
+            # the parts that are shipped have their names first
+            for _ in our_schedulers():
+                pass
             _plugins[path] = _module_of(path)
     return given
 

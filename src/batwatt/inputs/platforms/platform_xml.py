@@ -11,9 +11,6 @@ from types import MappingProxyType
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-from defusedxml import DefusedXmlException
-from defusedxml.ElementTree import XMLParser
-
 from batwatt.checks import finite, shown
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.batsim_json import read_bytes
@@ -94,6 +91,9 @@ def read_platform(path: Path | str, master: str = MASTER_HOST) -> Platform:
 
 def _read_nodes(path: Path | str) -> tuple[list[_Node], list[str]]:
     """The hosts of a file, and the elements that have latency."""
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import XMLParser
+
     builder = _Builder(path)
     parser = XMLParser(target=builder, forbid_dtd=False, forbid_entities=True, forbid_external=True)
     builder.parser = parser.parser

@@ -15,12 +15,8 @@ import pandas as pd
 
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.phases import Array, Phase, PhaseModel, Steps
+from batwatt.systems.carbon import CHECKPOINTS, STARTUP_UNTIL
 from batwatt.systems.carbon.measurements import ABORT, END, MeasuredRun, Part
-
-CHECKPOINTS = ("save*",)
-"""Patterns of the names of phases that end with all saved."""
-STARTUP_UNTIL = "training"
-"""The event at which work begins, unless told otherwise."""
 
 PHASE_COLUMNS: Mapping[str, str] = {
     "phase": "name of the phase",
