@@ -336,8 +336,10 @@ def main() -> int:
 
 
 def _all_hashes(base: Path, only: str, jobs: int) -> dict[str, dict[str, str]]:
-    import batwatt.cli.main  # noqa: F401  # once, for all forks
+    # what takes long to import, once for all forks
+    from batwatt.run.find_scheduler import our_schedulers
 
+    list(our_schedulers())
     context = get_context("fork")
     (base / "shared").mkdir()
     (base / "shared" / "year.csv").write_text(_year(), encoding="utf-8")

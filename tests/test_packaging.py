@@ -12,7 +12,7 @@ import pytest
 from test_readme import ROOT, check_command, options_of
 
 from batwatt import __version__
-from batwatt.cli.main import DEFAULT_ENDPOINT
+from batwatt.cli.serve import DEFAULT_ENDPOINT
 from batwatt.scheduling.options import EnvelopeOptions, parse_options
 from batwatt.scheduling.registry import make
 

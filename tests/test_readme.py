@@ -8,9 +8,8 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
+from cli_commands import COMMANDS
 
-from batwatt.cli.main import app
 from batwatt.results.columns import FILES
 from batwatt.results.metrics import METRICS
 from batwatt.run.run import run
@@ -29,7 +28,7 @@ def check_command(line: str) -> None:
     assert words[0] == "batwatt", line
     if "&" in words:
         words = words[: words.index("&")]
-    command = get_command(app)
+    command = COMMANDS[""]
     index = 1
     while hasattr(command, "commands") and index < len(words) and not words[index].startswith("-"):
         assert words[index] in command.commands, f"no command {words[index]!r} in: {line}"

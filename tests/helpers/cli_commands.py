@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from batwatt.cli.main import app
+from batwatt.cli.main import application
 
 
 def _walked(command: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -16,7 +16,7 @@ def _walked(command: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield from _walked(one, f"{path} {name}".strip())
 
 
-COMMANDS: dict[str, Any] = dict(_walked(get_command(app), ""))
+COMMANDS: dict[str, Any] = dict(_walked(get_command(application()), ""))
 """Commands and groups of commands by their words after `batwatt`."""
 GROUPS = [words for words, command in COMMANDS.items() if hasattr(command, "commands")]
 LEAVES = [words for words in COMMANDS if words not in GROUPS]

@@ -1,4 +1,4 @@
-"""The commands about capacities: `generate capacity` and `characterise`."""
+"""The command `characterise`: what a capacity or a signal is like."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batwatt.checks import finite
-from batwatt.cli.generate import generate
-from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.shared import show_table
 from batwatt.errors import InputError
 from batwatt.units import DAY_S
@@ -23,30 +21,9 @@ if TYPE_CHECKING:
 END_S = 30 * DAY_S
 """How long a capacity that varies by chance is, unless told."""
 
-_End = Annotated[float, typer.Option("--end", help="How long a capacity without an end of its own is, s.", min=1.0)]
-_Machines = Annotated[
-    int | None, typer.Option("--machines", help="Machines that there are.", min=1, show_default="fractions")
+CapacityEnd = Annotated[
+    float, typer.Option("--end", help="How long a capacity without an end of its own is, s.", min=1.0)
 ]
-
-
-@generate.command("capacity")
-def generate_capacity(
-    capacity: Annotated[str, typer.Argument(help="As for run --capacity: walk:, uniform:, carbon:FILE, ...")],
-    machines: _Machines = None,
-    end: _End = END_S,
-    output: Output = None,
-) -> None:
-    """Write the machines alive over time, or the fraction of them, that a text describes, as CSV.
-
-    [bold]Example:[/] batwatt generate capacity walk:range=0.6,seed=1 --machines 1000 -o walk.csv
-    """
-    from batwatt.inputs.series.capacity import to_csv
-    from batwatt.inputs.series.capacity_spec import parse_capacity
-
-    spec = parse_capacity(capacity)
-    if spec is None:
-        raise InputError("CAPACITY", f"{capacity!r} describes no capacity", "write for instance walk:range=0.6,seed=1")
-    write_output(to_csv(spec.fractions(end) if machines is None else spec.series(machines, end)), output)
 
 
 def characterise_capacity(
@@ -56,7 +33,7 @@ def characterise_capacity(
     ] = None,
     column: Annotated[str | None, typer.Option(help="Column of a file.", show_default="by its name")] = None,
     fixed: Annotated[float, typer.Option(help="Fixed fraction that costs are compared with.", min=0.0)] = 0.7,
-    end: _End = END_S,
+    end: CapacityEnd = END_S,
 ) -> None:
     """Show the range, structure, step and frequency of a capacity or a signal, and what it costs or emits.
 

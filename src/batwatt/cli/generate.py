@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from batwatt.cli.capacity import END_S, CapacityEnd
 from batwatt.cli.inputs import Output, Seed, write_output
 from batwatt.cli.shared import given_of
 from batwatt.errors import InputError
@@ -226,3 +227,25 @@ def generate_slice(
     most = machines * cores * (end - begin)
     jobs = slice_of(read_trace(trace), begin, end, core_s=most, shorter_s=shorter, seed=seed, source=trace)
     write_output(to_riskaware(jobs), output)
+
+
+@generate.command("capacity")
+def generate_capacity(
+    capacity: Annotated[str, typer.Argument(help="As for run --capacity: walk:, uniform:, carbon:FILE, ...")],
+    machines: Annotated[
+        int | None, typer.Option("--machines", help="Machines that there are.", min=1, show_default="fractions")
+    ] = None,
+    end: CapacityEnd = END_S,
+    output: Output = None,
+) -> None:
+    """Write the machines alive over time, or the fraction of them, that a text describes, as CSV.
+
+    [bold]Example:[/] batwatt generate capacity walk:range=0.6,seed=1 --machines 1000 -o walk.csv
+    """
+    from batwatt.inputs.series.capacity import to_csv
+    from batwatt.inputs.series.capacity_spec import parse_capacity
+
+    spec = parse_capacity(capacity)
+    if spec is None:
+        raise InputError("CAPACITY", f"{capacity!r} describes no capacity", "write for instance walk:range=0.6,seed=1")
+    write_output(to_csv(spec.fractions(end) if machines is None else spec.series(machines, end)), output)

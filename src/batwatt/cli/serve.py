@@ -1,0 +1,140 @@
+"""The commands `serve`, a scheduler for a real Batsim, and `engine`, Batsim for a scheduler."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from batwatt.cli.batsim import FirstHosts, Switches
+from batwatt.cli.inputs import read_options
+from batwatt.cli.models import options_of
+from batwatt.cli.options import (
+    CapacityText,
+    EnvelopeFile,
+    EventsFile,
+    Jobs,
+    OptionsJson,
+    PlatformFile,
+    Plugins,
+    Prefix,
+    SchedulerName,
+    Timeout,
+    at_most,
+    patience_of,
+)
+from batwatt.errors import InputError, printable
+from batwatt.files import living_file
+
+if TYPE_CHECKING:
+    from batwatt.inputs.platforms.host_choice import HostChoice
+    from batwatt.model.series import Series
+
+DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
+READY = "made by batwatt serve"
+"""Last line of a file that says where to connect."""
+
+
+@options_of
+def serve_command(
+    *,
+    scheduler: SchedulerName = "powercap",
+    options: OptionsJson = "{}",
+    plugin: Plugins = None,
+    platform: Annotated[
+        Path | None, typer.Option("-p", "--platform", help="The platform file that Batsim runs.")
+    ] = None,
+    envelope: EnvelopeFile = None,
+    capacity: CapacityText = None,
+    socket: Annotated[str, typer.Option("--socket", help="Where to listen for Batsim.")] = DEFAULT_ENDPOINT,
+    ready_file: Annotated[
+        Path | None, typer.Option("--ready-file", help="Made once Batsim can connect; must not be there.")
+    ] = None,
+    timeout: Timeout = 0.0,
+    hosts: FirstHosts,
+) -> None:
+    """Listen as the decision process of a Batsim 4.x that you start yourself; ends with the simulation.
+
+    [bold]Example:[/]
+    batwatt serve -p platform.xml --envelope envelope.csv &
+    batsim -p platform.xml -w workload.json -E -e out/x
+    """
+    from batwatt.engine.launch import listen
+    from batwatt.inputs.platforms.host_choice import platform_of
+    from batwatt.run.find_scheduler import blaming, make_scheduler
+
+    chosen = read_options(options)
+    if platform is not None:
+        chosen.setdefault("platform", platform_of(platform, hosts.choice))
+    if envelope is not None:
+        chosen.setdefault("envelope", str(envelope))
+    if capacity is not None:
+        chosen.setdefault("capacity", _served_capacity(capacity, platform, hosts.choice))
+    patience_s = patience_of(timeout)
+
+    with nullcontext() if ready_file is None else living_file(ready_file, READY) as make:
+
+        def ready(endpoint: str) -> None:
+            print(
+                f"listening on {endpoint}; waiting for Batsim to connect, {at_most(patience_s)}",
+                file=sys.stderr,
+                flush=True,
+            )
+            if make is not None:
+                make(endpoint)
+
+        made = make_scheduler(scheduler, chosen)
+        with blaming(scheduler, made):
+            listen(made, socket, patience_s, ready)
+
+
+def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Series:
+    """The capacity for a scheduler that does not know how long the workload is: a file, or what is made of a text."""
+    from batwatt.inputs.platforms.host_choice import platform_of
+    from batwatt.run.inputs import capacity_named, capacity_of, machines_of
+
+    given = capacity_named(text)
+    if isinstance(given, Path):
+        return text
+    if platform is None:
+        raise InputError("--capacity", f"{text!r} is made for a number of machines", "give --platform, too, or a file")
+    return capacity_of(given, len(machines_of(platform_of(platform, hosts))))
+
+
+@options_of
+def engine_command(
+    *,
+    platform: PlatformFile,
+    workload: Jobs,
+    socket: Annotated[
+        str, typer.Option("-s", "--socket-endpoint", help="Where the scheduler listens.")
+    ] = DEFAULT_ENDPOINT,
+    export: Prefix = Path("out/engine"),
+    events: EventsFile = None,
+    timeout: Timeout = 0.0,
+    switches: Switches,
+) -> None:
+    """Play Batsim on the wire for a scheduler in any language, without Batsim: the embedded engine behind a socket.
+
+    [bold]Example:[/]
+    batwatt serve -o '{"response": "none"}' &
+    batwatt engine -p platforms/small.xml -w workloads/small.json -e out/x
+    """
+    from batwatt.run.run import run_engine
+    from batwatt.run.spec import RunSpec
+
+    spec = RunSpec(
+        platform,
+        workload[0],
+        prefix=export,
+        events=events,
+        config=switches.config,
+        patience_s=patience_of(timeout),
+        more_workloads=tuple(workload[1:]),
+        hosts=switches.hosts.choice,
+    )
+    waiting = f"asking the scheduler at {printable(socket)}; waiting for its answer {at_most(spec.patience_s)}"
+    run_engine(spec, socket, lambda: print(waiting, file=sys.stderr, flush=True))

@@ -1,0 +1,216 @@
+"""The commands `run` and `compare`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from batwatt.cli.batsim import HostOptions, Switches
+from batwatt.cli.inputs import read_options
+from batwatt.cli.models import options_of
+from batwatt.cli.options import (
+    ENGINE,
+    EnvelopeFile,
+    EventsFile,
+    Jobs,
+    MachineChoice,
+    OptionalPlatform,
+    OptionsJson,
+    PlatformFile,
+    Plugins,
+    Prefix,
+    SchedulerName,
+    Timeout,
+    patience_of,
+)
+from batwatt.cli.results import print_summary
+from batwatt.cli.shared import counting_bar
+from batwatt.errors import InputError, printable
+
+if TYPE_CHECKING:
+    from batwatt.run.run import RunResult
+    from batwatt.run.spec import RunSpec
+
+
+@contextmanager
+def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
+    """A bar per run on stderr; silent where stderr is not a terminal. Yields `report(label) -> progress function`."""
+    with counting_bar("jobs") as bar:
+        tasks = {label: bar.add_task(printable(label), total=jobs) for label in labels}
+
+        def report(label: str) -> Any:
+            return lambda now_s, ended: bar.update(tasks[label], completed=ended)
+
+        yield report
+
+
+@options_of
+def run_command(
+    *,
+    workload: Jobs,
+    platform: OptionalPlatform = None,
+    scheduler: SchedulerName = "powercap",
+    options: OptionsJson = "{}",
+    plugin: Plugins = None,
+    envelope: EnvelopeFile = None,
+    export: Prefix = Path("out/run"),
+    events: EventsFile = None,
+    machines: MachineChoice,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine",
+            help="embedded (in process), wire (the same in two processes) or batsim (a real one).",
+            rich_help_panel=ENGINE,
+        ),
+    ] = "embedded",
+    batsim: Annotated[
+        str, typer.Option("--batsim", help="The real Batsim's executable.", rich_help_panel=ENGINE)
+    ] = "batsim",
+    batsim_arg: Annotated[
+        list[str] | None,
+        typer.Option("--batsim-arg", help="Passed to the real Batsim; repeatable.", rich_help_panel=ENGINE),
+    ] = None,
+    timeout: Timeout = 300.0,
+    switches: Switches,
+) -> None:
+    """Run one scheduler on one workload and write Batsim's files, the metrics and the power series under a prefix.
+
+    [bold]Example:[/]
+    batwatt run -p platforms/grid5000.xml -w workloads/google-288-00.json
+      --envelope power_profiles/profile3.csv -o '{"response": "idfs"}' -e out/idfs
+    batwatt run -w workloads/risk-small.txt --window 86400:259200
+      --machines 152 --cores 8 --capacity power_profiles/walk-small.csv
+      -s riskaware -o '{"strategy": "target-asap"}' -e out/risk
+    batwatt run -w jobs.csv --length-unit hours --machines 1000 --cores 24
+      --capacity walk:range=0.6,mean=0.7,step=0.15,period=3600,seed=1
+      -s varcap -o '{"termination": "lww"}' -e out/x
+    """
+    if engine not in ("embedded", "wire", "batsim"):
+        raise InputError("--engine", f"{engine!r} is not an engine", "use embedded, wire or batsim")
+    spec = machines.spec(
+        platform,
+        workload,
+        scheduler=scheduler,
+        options=read_options(options),
+        prefix=export,
+        envelope=envelope,
+        events=events,
+        engine=engine,
+        config=switches.config,
+        batsim=batsim,
+        batsim_args=tuple(batsim_arg or ()),
+        patience_s=patience_of(timeout),
+        hosts=switches.hosts.choice,
+        plugins=tuple(plugin or ()),
+    )
+    _run_all([(_label(spec), spec)])
+
+
+def _label(spec: RunSpec) -> str:
+    parts = [
+        str(spec.options[kind])
+        for kind in ("backfilling", "order", "response", "strategy", "mapping", "termination")
+        if isinstance(spec.options.get(kind), str)
+    ]
+    return " ".join([Path(spec.scheduler).stem, *parts])
+
+
+def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]]:
+    """Run one after another with a bar each, then print the table."""
+    from batwatt.run.run import run
+
+    jobs = _jobs_of(specs[0][1]) if sys.stderr.isatty() else 0
+    results = []
+    with _progress_bar([label for label, _ in specs], jobs) as report:
+        for label, spec in specs:
+            results.append((label, run(spec, report(label))))
+    print_summary([(label, result.metrics) for label, result in results])
+    for _, result in results:
+        print(f"files: {printable(result.prefix)}_*.csv, _metrics.json, _metadata.json")
+    return results
+
+
+def _jobs_of(spec: RunSpec) -> int:
+    """How many jobs will run, for the bar."""
+    from batwatt.inputs.platforms.host_choice import platform_of
+    from batwatt.inputs.workloads.batsim_json import read_workload
+    from batwatt.run.inputs import cached_trace, is_trace
+
+    if not is_trace(spec.workload):
+        return sum(len(read_workload(path, simulate=False).jobs) for path in spec.workloads)
+    # kept for the run
+    platform = platform_of(spec.platform, spec.hosts)
+    return len(cached_trace(spec.workload, spec.window, len(platform), spec.length_unit).jobs)
+
+
+@options_of
+def compare_command(
+    *,
+    platform: PlatformFile,
+    workload: Jobs,
+    envelope: Annotated[Path, typer.Option("--envelope", help="Power envelope (CSV time_s,power_w).")],
+    case: Annotated[
+        list[str], typer.Option("-c", "--case", help="LABEL=OPTIONS (JSON): one run of the comparison; repeatable.")
+    ],
+    scheduler: SchedulerName = "powercap",
+    plugin: Plugins = None,
+    export: Prefix = Path("out/compare"),
+    hosts: HostOptions,
+) -> None:
+    """Run several settings of a scheduler side by side: one table, and a picture of power against the envelope.
+
+    [bold]Example:[/]
+    batwatt compare -p platforms/grid5000.xml -w workloads/google-288-00.json
+      --envelope power_profiles/profile3.csv
+      -c 'HFLD={"response": "hfld"}' -c 'no configuration={"response": "none"}'
+    """
+    from batwatt.inputs.series.series_csv import read_series
+    from batwatt.results.plots import plot_power
+    from batwatt.results.power import power_series
+    from batwatt.results.writers import file_of
+    from batwatt.run.find_scheduler import make_scheduler
+    from batwatt.run.spec import RunSpec
+
+    specs: list[tuple[str, RunSpec]] = []
+    for text in case:
+        label, sign, options = text.partition("=")
+        if not sign or not label.strip():
+            raise InputError("--case", f"{text!r} is not LABEL=OPTIONS", 'write \'HFLD={"response": "hfld"}\'')
+        name = "".join(c if c.isalnum() else "-" for c in label.strip().lower()).strip("-")
+        prefix = export.with_name(f"{export.name}-{name}")
+        if not name or any(spec.prefix == prefix for _, spec in specs):
+            problem = f"{label.strip()!r} gives no file name of its own ({prefix}_*)"
+            raise InputError("--case", problem, "choose another label")
+        chosen = read_options(options, f"--case {label.strip()}")
+        spec = RunSpec(
+            platform,
+            workload[0],
+            scheduler,
+            chosen,
+            prefix,
+            envelope,
+            more_workloads=tuple(workload[1:]),
+            hosts=hosts.choice,
+            plugins=tuple(plugin or ()),
+        )
+        specs.append((label.strip(), spec))
+    for _, spec in specs:
+        # what is wrong with a later case is said before the first one runs
+        make_scheduler(scheduler, spec.scheduler_options())
+    results = _run_all(specs)
+    series = read_series(envelope)
+    picture = file_of(export, "power", ".png")
+    traces = [
+        (label, power_series(result.prefix, result.metrics.makespan_s))
+        for label, result in results
+        if result.metrics.makespan_s
+    ]
+    if traces:
+        plot_power(traces, series, picture)
+        print(f"picture: {printable(picture)}")
