@@ -55,18 +55,22 @@ def test_twenty_jobs_four_servers_and_48_steps_are_proven_at_light_load(run_s, s
     check(problem, solution.schedule)
 
 
-def test_what_is_not_proven_is_not_called_so():
+@pytest.fixture(scope="module")
+def unproven():
     problem = small(2, 200.0, 750.0)
-    solution = optimise(problem, SearchBudget(effort=1))
+    return problem, optimise(problem, SearchBudget(effort=1))
+
+
+def test_what_is_not_proven_is_not_called_so(unproven):
+    problem, solution = unproven
     check(problem, solution.schedule)
     assert not solution.proven
     assert 1.0 < solution.bound < solution.value == problem.mean_slowdown(solution.schedule.starts)
     assert solution.gap == (solution.value - solution.bound) / solution.value > 0.01
 
 
-def test_an_interrupt_stops_the_proof_and_keeps_what_is_known(monkeypatch):
-    problem = small(2, 200.0, 750.0)
-    known = optimise(problem, SearchBudget(effort=1)).schedule
+def test_an_interrupt_stops_the_proof_and_keeps_what_is_known(monkeypatch, unproven):
+    problem, found = unproven
     asked = []
 
     def interrupted(*args, **how):
@@ -76,7 +80,7 @@ def test_an_interrupt_stops_the_proof_and_keeps_what_is_known(monkeypatch):
         return wait(*args, **how)
 
     monkeypatch.setattr(exact, "wait", interrupted)
-    outcome = exact.solve(problem, known, Relaxation(problem), exact.Limits(time_s=600.0))
+    outcome = exact.solve(problem, found.schedule, Relaxation(problem), exact.Limits(time_s=600.0))
     assert not outcome.proven and len(asked) * exact.SIGNAL_S < 60.0
     if outcome.schedule is not None:
         check(problem, outcome.schedule)

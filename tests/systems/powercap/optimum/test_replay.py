@@ -84,7 +84,7 @@ def test_the_replay_gives_what_the_search_claims(rows, watts, seed):
     assert metrics.violations is not None and metrics.violations <= problem.raised
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.deep), 2, 3])
 def test_the_replay_gives_what_the_proof_claims(seed):
     rng = np.random.default_rng(seed)
     platform = machine(2, 2)

@@ -103,19 +103,20 @@ def test_full_size(tmp_path):
     assert result.gap == pytest.approx((value - result.lower_bound) / value, abs=2e-6) and not result.proven_optimal
 
 
-def test_a_cap_that_nobody_can_keep_is_told(tmp_path, capsys):
-    spec = full(tmp_path, 1, {})
-    words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "--effort", 1, "-e", spec.prefix]
+def test_a_cap_that_nobody_can_keep_is_told(spec, capsys):
+    # four servers that are on at 0 s draw more until they are asleep
+    spec.envelope.write_text("time_s,power_w\n0,60\n300,350\n600,500\n900,620\n")
+    words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "--time-limit", 2, "-e", spec.prefix]
     with pytest.raises(SystemExit) as ended:
         main(["optimum", *map(str, words)])
     out, err = capsys.readouterr()
     assert ended.value.code == 0 and err == "" and "1 violation that nobody can avoid" in out
     figures = json.loads(Path(f"{spec.prefix}_metrics.json").read_text())
-    assert figures["violations"] == 1 and figures["jobs_finished"] == 288
+    assert figures["violations"] == 1 and figures["jobs_finished"] == 8
     assert json.loads(Path(f"{spec.prefix}_metadata.json").read_text())["optimum"]["raised_caps"] == 1
 
 
-def test_a_signal_in_the_search_keeps_the_best_so_far(tmp_path, monkeypatch, capsys):
+def test_a_signal_in_the_search_keeps_the_best_so_far(spec, monkeypatch, capsys):
     @contextmanager
     def shown():
         def report(stand: Stand) -> None:
@@ -127,13 +128,12 @@ def test_a_signal_in_the_search_keeps_the_best_so_far(tmp_path, monkeypatch, cap
 
     sent: list[Stand] = []
     monkeypatch.setattr(cli_optimum, "_shown", shown)
-    spec = full(tmp_path, 3, {})
     words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "-e", spec.prefix]
     with pytest.raises(SystemExit) as ended:
         main(["optimum", *map(str, words), "--time-limit", "7"])
     assert ended.value.code == 130 and "ended by SIGINT" in capsys.readouterr().err
     figures = json.loads(Path(f"{spec.prefix}_metrics.json").read_text())
-    assert figures["jobs_finished"] == 288 and figures["violations"] == 0
+    assert figures["jobs_finished"] == 8 and figures["violations"] == 0
 
 
 def test_no_run_that_keeps_the_rules_is_below_the_bound(spec):
