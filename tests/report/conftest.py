@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from matplotlib.figure import Figure
 from tables_of_tests import whole
 
 from batwatt.report.page import write_report
@@ -15,3 +16,9 @@ def results(tmp_path_factory):
     began = time.perf_counter()
     written = write_report(folder)
     return folder, written, time.perf_counter() - began
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pictures are not drawn, which takes most of the time of a report, but their files are there."""
+    monkeypatch.setattr(Figure, "savefig", lambda figure, out, **how: out.write(b"drawn elsewhere"))

@@ -295,12 +295,13 @@ def test_files_agree_with_the_page(made):
 
 
 def test_same_results_same_bytes(tmp_path):
-    folder = save(tmp_path / "pmbs23", [row for row in evaluation() if row["study"] in ("range-uniform", "mavg-borg")])
+    folder = save(tmp_path / "pmbs23", [row for row in evaluation() if row["study"] == "mavg-borg"])
     first = {path: path.read_bytes() for path in write_report(folder)}
     shutil.rmtree(folder / "report")
     assert {path: path.read_bytes() for path in write_report(folder)} == first
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_campaign_without_a_sweep_has_one_figure(tmp_path):
     folder = save(tmp_path / "r", [run(name, seed_of_walk=n) for name in NAMES for n in range(3)])
     names = {path.name for path in write_report(folder)}
@@ -311,6 +312,7 @@ def test_a_campaign_without_a_sweep_has_one_figure(tmp_path):
     assert plots["plot-studies-0"]["layout"]["xaxis"]["ticktext"] == list(NAMES)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_hostile_labels_and_runs_without_goodput(tmp_path):
     rows = [run(AWARE, label=label, range=r) for label in (HOSTILE, "<b>b") for r in (4, 8)]
     folder = save(tmp_path / "r", [*rows, row("plain", study="<u>1")])
@@ -333,6 +335,7 @@ def test_tables_without_the_later_columns_are_read(tmp_path):
     assert [sweep.name for sweep in sweeps(points(campaign))] == ["studies"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_campaign_without_goodput_has_no_such_report(tmp_path):
     names = {path.name for path in write_report(save(tmp_path / "r", [row("a"), row("b")]))}
     assert "table2.csv" in names and "means.csv" not in names

@@ -74,6 +74,7 @@ def test_plotly_accepts_the_plots(results):
         go.Figure(plot)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_hostile_labels_stay_labels(tmp_path):
     folder = save(tmp_path / "r", [row(label, w) for label in (HOSTILE, "<b>b", "c") for w in ("w0", "<u>1")])
     written = write_report(folder)
@@ -87,6 +88,7 @@ def test_hostile_labels_stay_labels(tmp_path):
     assert all("<" not in name for name in shown)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_campaign_without_an_envelope_or_kept_runs(tmp_path):
     rows = [row(f"x{n}", w, envelope=None, violations=None, backfilling=None) for n in range(3) for w in "ab"]
     names = {path.name for path in write_report(save(tmp_path / "r", rows))}
@@ -95,12 +97,14 @@ def test_a_campaign_without_an_envelope_or_kept_runs(tmp_path):
     assert "No kept run tells of an envelope." in page and "No study has several envelopes." in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_only_failed_runs_is_a_report_as_well(tmp_path):
     rows = [row(label, status="failed", error="broken") for label in ("a", "b")]
     page = write_report(save(tmp_path / "r", rows))[0].read_text()
     assert "2 runs failed" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_damaged_kept_files_are_named(tmp_path):
     folder = whole(tmp_path / "r", 1)
     for energy in (folder / "runs").glob("*/run_consumed_energy.csv"):
@@ -109,6 +113,7 @@ def test_damaged_kept_files_are_named(tmp_path):
         write_report(folder)
 
 
+@pytest.mark.deep
 def test_a_thousand_rows_take_less_than_half_a_minute(tmp_path):
     rows = paper(20) + [
         row(f"{order} {name}", f"w{n}", mean_slowdown=n + 1.0, response=name, order=order, backfilling="easy")

@@ -201,6 +201,7 @@ def test_no_break_even_without_both(tmp_path):
 # the whole
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report(tmp_path):
     rows = [cost(value, goodput=1 - value / 1000) for value in (0, 60)]
     rows += [killed("costs"), killed("mine", HOSTILE), planned("ranges", status="failed", error="<b>no</b>")]

@@ -179,6 +179,7 @@ def test_the_page_of_charts(made):
     assert plots["plot-fig5-6-0"]["data"][-1]["name"] == "fixed capacity"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_is_the_same_again(tmp_path):
     rows = [row for row in whole() if row["study"] in ("fig6-4-mira", "german")]
     folder = save(tmp_path / "varcap", rows)

@@ -106,9 +106,9 @@ def test_full_size(tmp_path):
 def test_a_cap_that_nobody_can_keep_is_told(spec, capsys):
     # four servers that are on at 0 s draw more until they are asleep
     spec.envelope.write_text("time_s,power_w\n0,60\n300,350\n600,500\n900,620\n")
-    words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "--time-limit", 2, "-e", spec.prefix]
+    words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "-e", spec.prefix]
     with pytest.raises(SystemExit) as ended:
-        main(["optimum", *map(str, words)])
+        main(["optimum", *map(str, words), "--time-limit", "2"])
     out, err = capsys.readouterr()
     assert ended.value.code == 0 and err == "" and "1 violation that nobody can avoid" in out
     figures = json.loads(Path(f"{spec.prefix}_metrics.json").read_text())
@@ -203,7 +203,7 @@ def test_a_job_that_the_caps_forbid_is_named(spec, capsys):
     Path(spec.envelope).write_text("time_s,power_w\n0,100\n300,20\n")
     words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "-e", spec.prefix]
     with pytest.raises(SystemExit) as ended:
-        main(["optimum", *map(str, words)])
+        main(["optimum", *map(str, words), "--time-limit", "2"])
     err = capsys.readouterr().err
     assert ended.value.code == 2 and err.count("\n") == 1 and "job w0!" in err and "can never run" in err
     assert not list(spec.prefix.parent.glob("*"))
