@@ -267,6 +267,7 @@ def test_pai() -> None:
     assert first == {"id": "1", "subtime": 0, "res": 1, "walltime": 12604, "profile": "delay6302"}
 
 
+@pytest.mark.deep
 def test_mustang_is_in_hours() -> None:
     done = convert_file(data("mustang-trace-2015-100k.csv"), unit="h", cores_per_server=24)
     check_batsim(done.workload)
