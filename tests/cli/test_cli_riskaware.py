@@ -223,7 +223,7 @@ GOODPUT = {
 
 
 @pytest.mark.skipif(not TRACE.exists(), reason="no Borg trace in ../shared/data")
-@pytest.mark.parametrize("walk", range(3))
+@pytest.mark.parametrize("walk", [0, *(pytest.param(walk, marks=pytest.mark.deep) for walk in (1, 2))])
 @pytest.mark.parametrize("strategy", GOODPUT)
 def test_goodput_is_that_of_the_authors_program(strategy, walk, tmp_path):
     spec = RunSpec(
