@@ -18,7 +18,7 @@ from batwatt.model.series import Series
 from batwatt.report.data import Scores, Zoom
 from batwatt.report.report_plan import ReportPlan
 from batwatt.report.table import SavedCampaign
-from batwatt.results.plots import power_legend, power_panel, stairs
+from batwatt.results.plots import power_axis, power_legend, power_panel, stairs
 from batwatt.results.style import (
     BEST,
     CAP,
@@ -27,16 +27,19 @@ from batwatt.results.style import (
     GRID,
     HOUR_S,
     INK,
-    KW,
     MARKERS,
     PALETTE,
     WIDE_IN,
     WIDTH_IN,
     WORST,
     Look,
+    cell_grid,
+    legend,
     new_figure,
+    panel_title,
+    panels_of,
     plain,
-)
+)  # fmt: skip
 
 HUB = 0.25
 """Radius of the worst score: with 0 there, bad scores would hide one another in the centre."""
@@ -50,15 +53,15 @@ def envelopes_figure(envelopes: Sequence[tuple[str, Series]]) -> Figure:
     """Each envelope over its rows, one below the other on the same axes: power in kW, time in h. Figure 1."""
     count = len(envelopes)
     height = 1.35 * count + 0.6
-    figure = new_figure(WIDTH_IN, height)
-    panels: list[Axes] = list(figure.subplots(count, 1, sharex=True, sharey=True, squeeze=False)[:, 0])
-    figure.subplots_adjust(left=0.075, right=0.985, bottom=0.42 / height, top=1.0 - 0.25 / height, hspace=0.3)
+    figure, grid = panels_of(WIDTH_IN, height, count, 1, margins_in=(0.25, 0.42), left=0.075, right=0.985, hspace=0.3,
+                             sharex=True, sharey=True)  # fmt: skip
+    panels: list[Axes] = list(grid[:, 0])
     for number, (axes, (name, series)) in enumerate(zip(panels, envelopes, strict=True)):
         edges = np.append(series.times_s, series.times_s[-1] + series.last_step_s)
         hours, power = stairs(edges, np.asarray(series.values))
         axes.fill_between(hours, power, color=Look(number).colour, alpha=0.2, linewidth=0.0, zorder=2)
         axes.plot(hours, power, color=Look(number).colour, linewidth=1.0, zorder=3)
-        axes.set_title(name, loc="left", fontsize=8.5, fontweight="bold", pad=3.0)
+        panel_title(axes, name, 3.0)
         axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
         plain(axes)
     longest = max(series.times_s[-1] + series.last_step_s for _, series in envelopes)
@@ -74,10 +77,8 @@ def zoom_figure(zoom: Zoom) -> Figure:
     """The power of each run around the violation, over hours and closely; the step concerned is shaded. Figure 3."""
     count = len(zoom.runs)
     height = 1.5 * count + 1.0
-    figure = new_figure(WIDE_IN, height)
-    grid = figure.subplots(count, 2, sharex="col", sharey=True, squeeze=False, width_ratios=(2.2, 1.0))
-    figure.subplots_adjust(left=0.06, right=0.985, bottom=0.45 / height, top=1.0 - 0.58 / height, wspace=0.09,
-                           hspace=0.32)  # fmt: skip
+    figure, grid = panels_of(WIDE_IN, height, count, 2, margins_in=(0.58, 0.45), left=0.06, right=0.985, wspace=0.09,
+                             hspace=0.32, sharex="col", sharey=True, width_ratios=(2.2, 1.0))  # fmt: skip
     top_w = 0.0
     for row, (label, trace) in zip(grid, zoom.runs, strict=True):
         for axes, begin_s, end_s in ((row[0], zoom.begin_s, zoom.end_s), (row[1], *zoom.close_s)):
@@ -87,16 +88,14 @@ def zoom_figure(zoom: Zoom) -> Figure:
             axes.set_title("", loc="right")
         row[1].set_title("", loc="left")
     wide, close = grid[-1]
-    wide.set_ylim(0.0, 1.12 * top_w / KW)
-    wide.yaxis.set_major_locator(MaxNLocator(nbins=4))
+    power_axis(wide, top_w)
     wide.set_xlabel("time (h)")
     since_h = zoom.step_s[0] / HOUR_S
     close.xaxis.set_major_locator(FixedLocator([since_h + second / HOUR_S for second in range(-60, 3600, 30)]))
     close.xaxis.set_major_formatter(lambda hour, _: f"{(hour - since_h) * HOUR_S:.0f}".replace("-", "−"))
     close.set_xlabel("s since the step began")
     figure.text(0.012, 0.5, "power (kW)", rotation=90, va="center", ha="left", color=INK)
-    figure.legend(handles=power_legend(True), loc="upper right", bbox_to_anchor=(0.99, 1.0 - 0.02 / height), ncols=3,
-                  frameon=False, handlelength=1.6, columnspacing=1.6)  # fmt: skip
+    legend(figure, power_legend(True), 0.99)
     return figure
 
 
@@ -184,12 +183,8 @@ def scores_figure(scores: Scores, outline: ReportPlan) -> Figure:
     """The means of all algorithms as a table whose cells are the bluer the better, best first. Figure 2."""
     labels = scores.scores.index.tolist()
     height = ROW_IN * len(labels) + 1.15
-    figure = new_figure(5.2, height)
-    axes = figure.subplots()
-    longest = max(len(label) for label in labels)
-    figure.subplots_adjust(
-        left=min(0.5, 0.06 + 0.0155 * longest), right=0.98, top=1.0 - 0.45 / height, bottom=0.6 / height
-    )
+    left = min(0.5, 0.06 + 0.0155 * max(map(len, labels)))
+    figure, [[axes]] = panels_of(5.2, height, 1, 1, margins_in=(0.45, 0.6), left=left, right=0.98)
     values = scores.scores.to_numpy(dtype=float)
     image = axes.imshow(
         values, cmap=LinearSegmentedColormap.from_list("score", (WORST, BEST)), vmin=0.0, vmax=1.0, aspect="auto"
@@ -200,17 +195,12 @@ def scores_figure(scores: Scores, outline: ReportPlan) -> Figure:
             if np.isfinite(score):
                 axes.text(column, row, f"{value:.{measure.decimals}f}", ha="center", va="center", fontsize=7.0,
                           color=CAP)  # fmt: skip
-    axes.set_yticks(np.arange(len(labels) + 1) - 0.5, minor=True)
-    axes.set_xticks(np.arange(len(scores.measures) + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color=GRID, linewidth=0.8)
-    axes.tick_params(which="minor", length=0.0)
+    cell_grid(axes, *values.shape, GRID, 0.8)
     axes.set_xticks(range(len(scores.measures)), [measure.axis for measure in scores.measures])
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(labels)), labels, fontsize=7.0)
     for tick, label in zip(axes.get_yticklabels(), labels, strict=True):
         tick.set_fontweight("bold" if label in outline.highlighted else "normal")
-    axes.tick_params(length=0.0)
-    axes.spines[:].set_visible(False)
     bar = figure.add_axes((0.5, 0.34 / height, 0.4, 0.09 / height))
     figure.colorbar(image, cax=bar, orientation="horizontal", ticks=[0.0, 1.0])
     bar.set_xticklabels(["worst of all", "best of all"], fontsize=7.0)

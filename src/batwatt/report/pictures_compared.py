@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from batwatt.report.data import readable_top
 from batwatt.report.table import Measure
-from batwatt.results.style import INK, WIDE_IN, WIDTH_IN, Look, new_figure, plain
+from batwatt.results.style import INK, WIDE_IN, WIDTH_IN, Look, legend, panels_of, plain
 
 NAMED = 32
 """More instances than this are not named."""
@@ -25,12 +25,9 @@ def instances_figure(frame: pd.DataFrame, measures: Sequence[Measure], looks: Ma
     labels = list(dict.fromkeys(frame["label"].tolist()))
     instances = sorted(set(frame["instance"].tolist()))
     names, prefix = _short(instances)
-    height = 2.35 * len(measures) + 1.35
-    figure = new_figure(WIDE_IN, height)
-    grid = figure.subplots(len(measures), 2, sharex="col", sharey="row", squeeze=False, width_ratios=(2.4, 1.0))
-    bottom_in = 1.05 if len(measures) > 1 else 0.95
-    figure.subplots_adjust(left=0.06, right=0.99, top=1.0 - 0.62 / height, bottom=bottom_in / height, wspace=0.03,
-                           hspace=0.12)  # fmt: skip
+    figure, grid = panels_of(WIDE_IN, 2.35 * len(measures) + 1.35, len(measures), 2,
+                             margins_in=(0.62, 1.05 if len(measures) > 1 else 0.95), left=0.06, right=0.99, wspace=0.03,
+                             hspace=0.12, sharex="col", sharey="row", width_ratios=(2.4, 1.0))  # fmt: skip
     rank = {name: number for number, name in enumerate(instances)}
     for (left, right), measure in zip(grid, measures, strict=True):
         for number, label in enumerate(labels):
@@ -46,8 +43,7 @@ def instances_figure(frame: pd.DataFrame, measures: Sequence[Measure], looks: Ma
         left.set_ylabel(measure.axis)
         for axes in (left, right):
             plain(axes)
-        left.grid(False, axis="x")
-        right.grid(False, axis="x")
+            axes.grid(False, axis="x")
         for edge in range(1, len(instances)):
             left.axvline(edge - 0.5, color="#eef1f4", linewidth=0.6, zorder=0)
         if measure.better == "lower":
@@ -66,8 +62,7 @@ def instances_figure(frame: pd.DataFrame, measures: Sequence[Measure], looks: Ma
         Line2D([], [], color=looks[label].colour, marker=looks[label].marker[0], linestyle="", markersize=5,
                label=label) for label in labels
     ]  # fmt: skip
-    figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.05, 1.0 - 0.02 / height), ncols=4,
-                  frameon=False, handletextpad=0.3, columnspacing=1.6)  # fmt: skip
+    legend(figure, handles, 0.05, columns=4, handlelength=None, handletextpad=0.3)
     return figure
 
 
@@ -102,10 +97,10 @@ def envelopes_bars_figure(frame: pd.DataFrame, measures: Sequence[Measure], look
     """The mean of each measure by envelope, a bar per algorithm; a bar far longer than the others is cut. Figure 6."""
     labels = list(dict.fromkeys(frame["label"].tolist()))
     envelopes = sorted(set(frame["envelope"].tolist()))
-    height = 1.75 * len(measures) + 0.85
-    figure = new_figure(WIDTH_IN if len(labels) * len(envelopes) <= 24 else WIDE_IN, height)
-    panels: list[Axes] = list(figure.subplots(len(measures), 1, sharex=True, squeeze=False)[:, 0])
-    figure.subplots_adjust(left=0.085, right=0.99, top=1.0 - 0.62 / height, bottom=0.3 / height, hspace=0.16)
+    figure, grid = panels_of(WIDTH_IN if len(labels) * len(envelopes) <= 24 else WIDE_IN, 1.75 * len(measures) + 0.85,
+                             len(measures), 1, margins_in=(0.62, 0.3), left=0.085, right=0.99, hspace=0.16,
+                             sharex=True)  # fmt: skip
+    panels: list[Axes] = list(grid[:, 0])
     width = 0.84 / len(labels)
     for axes, measure in zip(panels, measures, strict=True):
         top = readable_top(frame, measure, labels)
@@ -136,6 +131,5 @@ def envelopes_bars_figure(frame: pd.DataFrame, measures: Sequence[Measure], look
         Patch(facecolor=looks[label].colour + "b0", edgecolor=looks[label].colour, hatch=looks[label].hatch[0],
               label=label) for label in labels
     ]  # fmt: skip
-    figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.07, 1.0 - 0.02 / height), ncols=4,
-                  frameon=False, handlelength=1.8, columnspacing=1.6)  # fmt: skip
+    legend(figure, handles, 0.07, columns=4, handlelength=1.8)
     return figure

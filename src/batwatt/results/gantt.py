@@ -18,9 +18,20 @@ from matplotlib.ticker import MaxNLocator
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
-from batwatt.results.plots import power_legend, power_panel
+from batwatt.results.plots import power_axis, power_legend, power_panel
 from batwatt.results.power import PowerTrace, power_series
-from batwatt.results.style import HOUR_S, INK, KW, VIOLATION, drawing, kind_of, new_figure, save
+from batwatt.results.style import (
+    HOUR_S,
+    INK,
+    VIOLATION,
+    box_corners,
+    draw,
+    headline,
+    kind_of,
+    legend,
+    panels_of,
+    unboxed,
+)  # fmt: skip
 from batwatt.results.timeline import (
     ASLEEP,
     SWITCHING_OFF,
@@ -55,14 +66,12 @@ def plot_gantt(
 
     The power (and with it the envelope in W) is there if `PREFIX_consumed_energy.csv` is. Raises InputError.
     """
-    path = Path(path)
-    kind_of(path)
+    kind_of(Path(path))
     timeline = read_timeline(prefix, platform)
     if not timeline.runs or not timeline.end_s > 0.0:
         raise InputError(file_of(prefix, "jobs"), "no job ran, so there is nothing to draw", "choose another run")
     power = power_series(prefix, timeline.end_s) if file_of(prefix, "consumed_energy").exists() else None
-    with drawing():
-        return save(gantt_figure(timeline, platform, power, envelope, title or Path(prefix).name), path)
+    return draw(path, lambda: gantt_figure(timeline, platform, power, envelope, title or Path(prefix).name))
 
 
 def gantt_figure(
@@ -72,38 +81,27 @@ def gantt_figure(
     servers_in = min(MOST_IN, max(LEAST_IN, ROW_IN * len(platform)))
     below_in = 0.0 if power is None else POWER_IN + 0.3
     height = HEADER_IN + servers_in + below_in + 0.45
-    figure = new_figure(GANTT_WIDTH_IN, height)
     ratios = [servers_in] if power is None else [servers_in, POWER_IN]
-    panels: list[Axes] = list(
-        figure.subplots(len(ratios), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios})[:, 0]
-    )
     longest = max(len(host.name) for host in platform.hosts) if len(platform) <= NAMED else 4
-    figure.subplots_adjust(
-        left=min(0.3, 0.035 + 0.0055 * longest),
-        right=0.99,
-        top=1.0 - HEADER_IN / height,
-        bottom=0.45 / height,
-        hspace=0.0 if power is None else 2.0 * 0.3 / (servers_in + POWER_IN),
-    )
+    hspace = 0.0 if power is None else 2.0 * 0.3 / (servers_in + POWER_IN)
+    figure, grid = panels_of(GANTT_WIDTH_IN, height, len(ratios), 1, margins_in=(HEADER_IN, 0.45),
+                             left=min(0.3, 0.035 + 0.0055 * longest), right=0.99, hspace=hspace, sharex=True,
+                             gridspec_kw={"height_ratios": ratios})  # fmt: skip
+    panels: list[Axes] = list(grid[:, 0])
     ranks = _ranks(platform)
     colours = _colours(max(max(rank.values(), default=0) for rank in ranks) + 1)
     _servers(panels[0], timeline, platform, ranks, colours)
     panels[0].set_xlim(0.0, timeline.end_s / HOUR_S)
     handles: list[Any] = _legend(colours, timeline)
     if power is not None:
-        top_w = power_panel(panels[1], "", power, envelope, timeline.end_s)
-        panels[1].set_ylim(0.0, 1.12 * top_w / KW if top_w > 0.0 else 1.0)
-        panels[1].yaxis.set_major_locator(MaxNLocator(nbins=4))
+        power_axis(panels[1], power_panel(panels[1], "", power, envelope, timeline.end_s))
         panels[1].set_ylabel("power (kW)")
         handles += power_legend(envelope is not None)
     panels[-1].set_xlabel("time (h)")
     panels[-1].xaxis.set_major_locator(MaxNLocator(nbins=14, steps=[1, 2, 3, 6, 10]))
-    figure.suptitle(title, x=0.01, y=1.0 - 0.06 / height, ha="left", va="top", fontsize=10, fontweight="bold")
+    headline(figure, title, 0.06, 0.01, 10)
     columns = -(-len(handles) // 2)
-    figure.legend(
-        handles=_by_rows(handles, columns), loc="upper right", bbox_to_anchor=(0.995, 1.0 - 0.28 / height),
-        ncols=columns, frameon=False, handlelength=1.6, columnspacing=1.4, fontsize=7.5,
-    )  # fmt: skip
+    legend(figure, _by_rows(handles, columns), 0.995, 0.28, columns, columnspacing=1.4, fontsize=7.5)
     return figure
 
 
@@ -146,8 +144,7 @@ def _servers(
     )
     _mark_killed(axes, timeline.runs, count)
     axes.set_ylim(count - 0.5, -0.5)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(length=2.5, width=0.6)
+    unboxed(axes)
     if count <= NAMED:
         axes.set_yticks(range(count), [host.name for host in platform.hosts], fontsize=7)
     else:
@@ -157,8 +154,7 @@ def _servers(
 
 def _corners(low: float, high: float, start_s: float, end_s: float) -> list[tuple[float, float]]:
     """The box around the rows low..high, in h."""
-    left, right = start_s / HOUR_S, end_s / HOUR_S
-    return [(left, low - 0.5), (right, low - 0.5), (right, high + 0.5), (left, high + 0.5)]
+    return box_corners(start_s / HOUR_S, end_s / HOUR_S, low - 0.5, high + 0.5)
 
 
 def _fill(

@@ -23,12 +23,13 @@ from batwatt.results.style import (
     POWER,
     VIOLATION,
     WIDTH_IN,
-    drawing,
-    kind_of,
-    new_figure,
+    check_shown,
+    draw,
+    legend,
+    panel_title,
+    panels_of,
     plain,
-    save,
-)
+)  # fmt: skip
 
 PANEL_IN = 1.45
 MARGIN_IN = 0.95
@@ -43,50 +44,38 @@ def plot_power(
     The envelope in W is the line, red is power above it, and a red mark at the top of a panel is a step in violation.
     The suffix of `path` is `.png`, `.svg` or `.pdf`. Raises InputError.
     """
-    path = Path(path)
-    kind_of(path)
-    if not runs:
-        raise InputError(path, "has no run to show", "name at least one run")
+    check_shown(path, runs, "run", "name at least one run")
     if end_s is None:
         end_s = max(trace.end_s for _, trace in runs)
     if not end_s > 0.0:
         raise InputError(path, "would show no time: no job ended", "choose runs with jobs, or give an end > 0 s")
-    with drawing():
-        return save(power_figure(runs, envelope, end_s), path)
+    return draw(path, lambda: power_figure(runs, envelope, end_s))
 
 
-def power_figure(
-    runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, end_s: float, begin_s: float = 0.0
-) -> Figure:
-    """One panel per run (label, power), one below the other, over [begin_s, end_s]."""
+def power_figure(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, end_s: float) -> Figure:
+    """One panel per run (label, power), one below the other, over [0, end_s]."""
     height = PANEL_IN * len(runs) + MARGIN_IN
-    figure = new_figure(WIDTH_IN, height)
-    panels: list[Axes] = list(figure.subplots(len(runs), 1, sharex=True, sharey=True, squeeze=False)[:, 0])
-    figure.subplots_adjust(
-        left=0.075, right=0.985, bottom=0.45 / height, top=1.0 - 0.55 / height, hspace=0.34 * len(runs) / (height - 1.0)
-    )
+    figure, grid = panels_of(WIDTH_IN, height, len(runs), 1, margins_in=(0.55, 0.45), left=0.075, right=0.985,
+                             hspace=0.34 * len(runs) / (height - 1.0), sharex=True, sharey=True)  # fmt: skip
+    panels: list[Axes] = list(grid[:, 0])
     top_w = 0.0
     for axes, (label, trace) in zip(panels, runs, strict=True):
-        top_w = max(top_w, power_panel(axes, label, trace, envelope, end_s, begin_s))
-    panels[0].set_xlim(begin_s / HOUR_S, end_s / HOUR_S)
-    panels[0].set_ylim(0.0, 1.12 * top_w / KW if top_w > 0.0 else 1.0)
-    panels[0].yaxis.set_major_locator(MaxNLocator(nbins=4))
+        top_w = max(top_w, power_panel(axes, label, trace, envelope, end_s))
+    panels[0].set_xlim(0.0, end_s / HOUR_S)
+    power_axis(panels[0], top_w)
     panels[0].xaxis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 2, 3, 6, 10]))
     panels[-1].set_xlabel("time (h)")
     # one label for all panels, in the middle of them
     middle = (figure.subplotpars.top + figure.subplotpars.bottom) / 2.0
     figure.text(0.012, middle, "power (kW)", rotation=90, va="center", ha="left", color=INK)
-    handles = power_legend(envelope is not None)
-    figure.legend(
-        handles=handles,
-        loc="upper right",
-        bbox_to_anchor=(0.99, 1.0 - 0.02 / height),
-        ncols=len(handles),
-        frameon=False,
-        handlelength=1.6,
-        columnspacing=1.6,
-    )
+    legend(figure, power_legend(envelope is not None), 0.99)
     return figure
+
+
+def power_axis(axes: Axes, top_w: float) -> None:
+    """An axis of power in kW from 0 to a little above the highest."""
+    axes.set_ylim(0.0, 1.12 * top_w / KW if top_w > 0.0 else 1.0)
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
 
 
 def power_legend(capped: bool) -> list[Patch | Line2D]:
@@ -115,7 +104,7 @@ def power_panel(
         axes.plot(hours, cap, color=CAP, linewidth=1.0, solid_joinstyle="miter", zorder=5)
         top_w = max(top_w, float(caps[np.append(starts[1:], end_s) > begin_s].max()))
         _violations(axes, compare(trace, envelope))
-    axes.set_title(label, loc="left", fontsize=8.5, fontweight="bold", pad=4.0)
+    panel_title(axes, label)
     plain(axes)
     return top_w
 
@@ -123,16 +112,9 @@ def power_panel(
 def _violations(axes: Axes, pieces: Comparison) -> None:
     """Fill what is above the cap, mark the steps concerned at the top and count them."""
     bounds = np.column_stack((pieces.start_s, pieces.end_s)).ravel() / HOUR_S
-    axes.fill_between(
-        bounds,
-        np.repeat(pieces.cap_w, 2) / KW,
-        np.repeat(pieces.power_w, 2) / KW,
-        where=np.repeat(pieces.over, 2),
-        facecolor=VIOLATION,
-        edgecolor=VIOLATION,
-        linewidth=0.8,
-        zorder=4,
-    )
+    axes.fill_between(bounds, np.repeat(pieces.cap_w, 2) / KW, np.repeat(pieces.power_w, 2) / KW,
+                      where=np.repeat(pieces.over, 2), facecolor=VIOLATION, edgecolor=VIOLATION, linewidth=0.8,
+                      zorder=4)  # fmt: skip
     count = pieces.violations
     if pieces.steps:
         _, first = np.unique(pieces.step[pieces.over], return_index=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -120,6 +122,23 @@ def kind_of(path: Path) -> str:
     return kind
 
 
+def check_shown(path: Path | str, shown: Sized, what: str, hint: str) -> None:
+    """Raise InputError unless the suffix of the path is a format and there is anything to show."""
+    kind_of(Path(path))
+    if not len(shown):
+        raise InputError(path, f"has no {what} to show", hint)
+
+
+def draw(path: Path | str, figure: Callable[[], Figure]) -> Path:
+    """Write the figure that a function makes, in the format of the suffix; returns the path. Raises InputError.
+
+    The suffix is checked before anything is drawn.
+    """
+    kind_of(Path(path))
+    with drawing():
+        return save(figure(), Path(path))
+
+
 def new_figure(width_in: float, height_in: float) -> Figure:
     """An empty figure of that size in inches."""
     figure = Figure(figsize=(width_in, height_in), facecolor="white")
@@ -127,10 +146,61 @@ def new_figure(width_in: float, height_in: float) -> Figure:
     return figure
 
 
+def panels_of(
+    width_in: float, height_in: float, down: int, across: int, *, margins_in: tuple[float, float], left: float,
+    right: float, wspace: float | None = None, hspace: float | None = None, **settings: Any,
+) -> tuple[Figure, Any]:  # fmt: skip
+    """A figure of that size with a grid of panels; `margins_in` above and below them, `left` and `right` are shares."""
+    figure = new_figure(width_in, height_in)
+    grid = figure.subplots(down, across, squeeze=False, **settings)
+    above, below = (margin_in / height_in for margin_in in margins_in)
+    figure.subplots_adjust(left=left, right=right, top=1.0 - above, bottom=below, wspace=wspace, hspace=hspace)
+    return figure, grid
+
+
+def headline(figure: Figure, text: str, below_in: float, x: float = 0.012, size: float = 9.5) -> None:
+    """The title of a figure, so far below its upper edge."""
+    y = 1.0 - below_in / figure.get_size_inches()[1]
+    figure.suptitle(text, x=x, y=y, ha="left", va="top", fontsize=size, fontweight="bold")
+
+
+def legend(
+    figure: Figure, handles: Sequence[Artist], x: float, below_in: float = 0.02, columns: int = 0, **look: Any
+) -> None:
+    """A legend so far below the upper edge of a figure, up to `x` in its right half, from there on in its left half."""
+    look = {"frameon": False, "handlelength": 1.6, "columnspacing": 1.6, "ncols": columns or len(handles)} | look
+    place = (x, 1.0 - below_in / figure.get_size_inches()[1])
+    figure.legend(handles=handles, loc="upper right" if x > 0.5 else "upper left", bbox_to_anchor=place, **look)
+
+
+def panel_title(axes: Axes, text: str, pad: float = 4.0) -> None:
+    """The title of a panel."""
+    axes.set_title(text, loc="left", fontsize=8.5, fontweight="bold", pad=pad)
+
+
+def box_corners(left: float, right: float, low: float, high: float) -> list[tuple[float, float]]:
+    """The corners of a box."""
+    return [(left, low), (right, low), (right, high), (left, high)]
+
+
+def cell_grid(axes: Axes, rows: int, columns: int, colour: str, width: float) -> None:
+    """Lines between the cells of a heat map in place of ticks and a box."""
+    axes.set_yticks(np.arange(rows + 1) - 0.5, minor=True)
+    axes.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color=colour, linewidth=width)
+    axes.tick_params(which="both", length=0.0)
+    axes.spines[:].set_visible(False)
+
+
 def plain(axes: Axes) -> None:
     """A grid behind the data, no box around it."""
     axes.grid(color=GRID, linewidth=0.6, zorder=0)
     axes.set_axisbelow(True)
+    unboxed(axes)
+
+
+def unboxed(axes: Axes) -> None:
+    """No box around the data."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(length=2.5, width=0.6)
 

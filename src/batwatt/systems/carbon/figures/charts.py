@@ -24,12 +24,13 @@ from batwatt.results.style import (
     WIDTH_IN,
     WORST,
     Look,
-    drawing,
-    kind_of,
-    new_figure,
+    cell_grid,
+    check_shown,
+    draw,
+    headline,
+    panels_of,
     plain,
-    save,
-)
+)  # fmt: skip
 
 CLASSES_S = (2.0 * HOUR_S, 12.0 * HOUR_S)
 """Where the next class of lengths begins: GAIA's short jobs, and two classes of long ones."""
@@ -51,29 +52,24 @@ def plot_saved_cdf(
     share of all saved carbon, of the carbon before, and of all jobs that is in jobs up to a length. Right: for each
     class of lengths, the share of its jobs that save at most so much.
     """
-    path = Path(path)
-    kind_of(path)
+    check_shown(path, saved, "job", "choose at least one job")
     missing = [name for name in NEEDED if name not in saved.columns]
     if missing:
         raise InputError(path, f"the table of savings has no column {missing[0]!r}", "give what each job saves")
-    if not len(saved):
-        raise InputError(path, "has no job to show", "choose at least one job")
-    with drawing():
-        return save(saved_figure(saved, title, classes_s), path)
+    return draw(path, lambda: saved_figure(saved, title, classes_s))
 
 
 def saved_figure(saved: pd.DataFrame, title: str, classes_s: Sequence[float]) -> Figure:
     """Two distributions, both rising from 0 to 100 %."""
-    figure = new_figure(WIDE_IN, CDF_IN)
-    left, right = figure.subplots(1, 2)
-    figure.subplots_adjust(left=0.065, right=0.985, top=0.87, bottom=0.145, wspace=0.2)
+    figure, [[left, right]] = panels_of(WIDE_IN, CDF_IN, 1, 2, margins_in=(0.13 * CDF_IN, 0.145 * CDF_IN), left=0.065,
+                                        right=0.985, wspace=0.2)  # fmt: skip
     _by_length(left, saved)
     _by_class(right, saved, classes_s)
     for axes in (left, right):
         plain(axes)
         axes.set_ylim(min(0.0, axes.get_ylim()[0]), max(1.03, axes.get_ylim()[1]))
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    figure.suptitle(title or _told(saved), x=0.012, y=0.985, ha="left", va="top", fontsize=9.5, fontweight="bold")
+    headline(figure, title or _summary(saved), 0.015 * CDF_IN)
     return figure
 
 
@@ -108,13 +104,10 @@ def plot_grid(
 
     `value` is a share; cells without a row stay empty. Raises InputError if two rows of the table are the same cell.
     """
-    path = Path(path)
-    kind_of(path)
+    check_shown(path, table, "cell", "give at least one row")
     for name in (rows, columns, value, *([panels] if panels else [])):
         if name not in table.columns:
             raise UnknownNameError(path, "column", name, table.columns, "The table has one row per cell.")
-    if not len(table):
-        raise InputError(path, "has no cell to show", "give at least one row")
     keys = [*([panels] if panels else []), rows, columns]
     double = table[table.duplicated(keys)]
     if len(double):
@@ -122,8 +115,7 @@ def plot_grid(
         raise InputError(path, f"two values for {cell}", "take the mean of them, or tell them apart by panels")
     parts = {str(key): part for key, part in table.groupby(panels, sort=False)} if panels else {"": table}
     grids = {name: part.pivot(index=rows, columns=columns, values=value) for name, part in parts.items()}
-    with drawing():
-        return save(grid_figure(grids, title, rows, columns), path)
+    return draw(path, lambda: grid_figure(grids, title, rows, columns))
 
 
 def grid_figure(grids: dict[str, pd.DataFrame], title: str, rows: str, columns: str) -> Figure:
@@ -134,12 +126,8 @@ def grid_figure(grids: dict[str, pd.DataFrame], title: str, rows: str, columns: 
     head_in, foot_in = 0.75 if any(grids) else 0.5, 0.75
     height = head_in + foot_in + down * tall_in + (down - 1) * PANEL_GAP_IN
     width = WIDTH_IN * {1: 0.55, 2: 0.85}.get(across, 1.0)
-    figure = new_figure(width, height)
-    panels = figure.subplots(down, across, squeeze=False)
-    figure.subplots_adjust(
-        left=0.55 / width, right=1.0 - 0.1 / width, top=1.0 - head_in / height, bottom=foot_in / height, wspace=0.18,
-        hspace=PANEL_GAP_IN / tall_in,
-    )  # fmt: skip
+    figure, panels = panels_of(width, height, down, across, margins_in=(head_in, foot_in), left=0.55 / width,
+                               right=1.0 - 0.1 / width, wspace=0.18, hspace=PANEL_GAP_IN / tall_in)  # fmt: skip
     values = np.concatenate([grid.to_numpy(dtype=float).ravel() for grid in grids.values()])
     shades = _shades(values[np.isfinite(values)])
     for axes in panels.ravel()[len(grids) :]:
@@ -156,8 +144,7 @@ def grid_figure(grids: dict[str, pd.DataFrame], title: str, rows: str, columns: 
     figure.colorbar(shades, cax=bar, orientation="horizontal", format=PercentFormatter(1.0))
     bar.tick_params(length=2.0, width=0.4, pad=1.0, labelsize=6.5)
     bar.locator_params(nbins=4)
-    figure.suptitle(title or "carbon saved against immediate starts", x=0.02, y=1.0 - 0.1 / height, ha="left", va="top",
-                    fontsize=9.5, fontweight="bold")  # fmt: skip
+    headline(figure, title or "carbon saved against immediate starts", 0.1, 0.02)
     return figure
 
 
@@ -204,11 +191,7 @@ def _grid(axes: Axes, grid: pd.DataFrame, shades: ScalarMappable) -> None:
         axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=CAP)
     axes.set_xticks(range(len(grid.columns)), [f"{each:g}" for each in grid.columns])
     axes.set_yticks(range(len(grid.index)), [f"{each:g}" for each in grid.index])
-    axes.set_xticks(np.arange(len(grid.columns) + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(len(grid.index) + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color="white", linewidth=1.5)
-    axes.tick_params(which="both", length=0.0)
-    axes.spines[:].set_visible(False)
+    cell_grid(axes, *values.shape, "white", 1.5)
 
 
 def _shades(values: np.ndarray) -> ScalarMappable:
@@ -227,7 +210,7 @@ def _spoken(column: str) -> str:
     return f"{name.replace('_', ' ')} ({unit})" if name else column
 
 
-def _told(saved: pd.DataFrame) -> str:
+def _summary(saved: pd.DataFrame) -> str:
     base, less = saved["carbon_base_g"].sum(), saved["saved_g"].sum()
     share = f" ({100.0 * less / base:.1f} %)" if base > 0.0 else ""
     scale, unit = (KG, "kg") if base >= 10.0 * KG else (1.0, "g")

@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from batwatt.errors import InputError
-from batwatt.results.style import CAP, POWER, WIDE_IN, drawing, kind_of, new_figure, plain, save
+from batwatt.results.style import CAP, POWER, WIDE_IN, check_shown, draw, new_figure, plain
 from batwatt.systems.carbon.fit import FittedModel
 from batwatt.systems.carbon.measurements import MeasuredRun
 
@@ -28,12 +27,8 @@ ROOM = 1.2
 
 def plot_fit(fitted: FittedModel, runs: Sequence[MeasuredRun], path: Path | str, title: str = "") -> Path:
     """Draw the model over the samples of its runs; returns the path (`.png`, `.svg` or `.pdf`). Raises InputError."""
-    path = Path(path)
-    kind_of(path)
-    if not runs:
-        raise InputError(path, "has no run to show", "name at least one run")
-    with drawing():
-        return save(fit_figure(fitted, runs, title), path)
+    check_shown(path, runs, "run", "name at least one run")
+    return draw(path, lambda: fit_figure(fitted, runs, title))
 
 
 def fit_figure(fitted: FittedModel, runs: Sequence[MeasuredRun], title: str) -> Figure:

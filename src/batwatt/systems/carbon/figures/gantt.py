@@ -19,7 +19,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from batwatt.errors import InputError
 from batwatt.model.phases import Phase
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.results.style import (
@@ -31,12 +30,14 @@ from batwatt.results.style import (
     KW,
     PALETTE,
     WIDE_IN,
-    drawing,
-    kind_of,
-    new_figure,
+    box_corners,
+    check_shown,
+    draw,
+    headline,
+    legend,
+    panels_of,
     plain,
-    save,
-)
+)  # fmt: skip
 from batwatt.systems.carbon.execution import Execution
 
 SIGNAL = "carbon intensity\n(g/kWh)"
@@ -92,15 +93,12 @@ def plot_gantt(
 
     A single job is drawn as its power by phase, several as a row each. `deadlines_s` by job id are marked.
     """
-    path = Path(path)
-    kind_of(path)
-    if not executions:
-        raise InputError(path, "has no job to show", "choose at least one job")
+    check_shown(path, executions, "job", "choose at least one job")
     deadlines = deadlines_s or {}
-    with drawing():
-        if len(executions) == 1:
-            return save(job_figure(executions[0], integral, title, deadlines.get(executions[0].job.id), signal), path)
-        return save(jobs_figure(executions, integral, title, deadlines, signal), path)
+    if len(executions) == 1:
+        alone = executions[0]
+        return draw(path, lambda: job_figure(alone, integral, title, deadlines.get(alone.job.id), signal))
+    return draw(path, lambda: jobs_figure(executions, integral, title, deadlines, signal))
 
 
 def job_figure(
@@ -117,7 +115,7 @@ def job_figure(
     handles: list[Any] = []
     for number, (label, colour, chosen) in enumerate(_groups(found, colours)):
         hatch = HATCHES[1][0] if label == "start-up" else ""
-        corners = [_box(piece.begin_s, piece.end_s, 0.0, piece.watts / scale, axis.unit_s) for piece in chosen]
+        corners = [axis.box(piece, 0.0, piece.watts / scale) for piece in chosen]
         look: dict[str, Any] = {"facecolor": colour, "hatch": hatch, "linewidth": 0.0, "edgecolor": "white"}
         above.add_collection(PolyCollection(corners, zorder=2.0 + 0.01 * number, **look))
         handles.append(Patch(label=label, **look))
@@ -130,7 +128,7 @@ def job_figure(
         for axes in (above, below):
             axes.axvline(time_s / axis.unit_s, color=CAP, linewidth=1.0, linestyle=dash, zorder=4)
         handles.append(Line2D([], [], color=CAP, linewidth=1.0, linestyle=dash, label=word))
-    _head(figure, title or _told(execution, integral), handles)
+    _head(figure, title or _summary(execution, integral), handles)
     return figure
 
 
@@ -150,7 +148,7 @@ def jobs_figure(
     for number, row in enumerate(drawn):
         for piece in row:
             corners, watts = boxes[piece.startup]
-            corners.append(_box(piece.begin_s, piece.end_s, number - thick / 2, number + thick / 2, axis.unit_s))
+            corners.append(axis.box(piece, number - thick / 2, number + thick / 2))
             watts.append(piece.watts)
     many = sum(map(len, drawn)) > SHAPES
     for startup, (corners, watts) in boxes.items():
@@ -181,6 +179,10 @@ class _Axis:
     end_s: float
     unit_s: float
 
+    def box(self, piece: Piece, low: float, high: float) -> Corners:
+        """The box of a piece."""
+        return box_corners(piece.begin_s / self.unit_s, piece.end_s / self.unit_s, low, high)
+
 
 def _panels(
     above_in: float, begin_s: float, end_s: float, integral: SignalIntegral, *, left: float = 0.075
@@ -190,11 +192,10 @@ def _panels(
     unit_s, unit = next((unit_s, unit) for least, unit_s, unit in UNITS if end_s - begin_s >= least)
     axis = _Axis(begin_s - margin, end_s + margin, unit_s)
     height = HEADER_IN + above_in + SIGNAL_IN + 0.12 + FOOT_IN
-    figure = new_figure(WIDE_IN, height)
-    above, below = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [above_in, SIGNAL_IN]})
-    figure.subplots_adjust(
-        left=left, right=0.985, top=1.0 - HEADER_IN / height, bottom=FOOT_IN / height,
-        hspace=2.0 * 0.12 / (above_in + SIGNAL_IN),
+    hspace = 2.0 * 0.12 / (above_in + SIGNAL_IN)
+    figure, [[above], [below]] = panels_of(
+        WIDE_IN, height, 2, 1, margins_in=(HEADER_IN, FOOT_IN), left=left, right=0.985, hspace=hspace, sharex=True,
+        gridspec_kw={"height_ratios": [above_in, SIGNAL_IN]},
     )  # fmt: skip
     for axes in (above, below):
         plain(axes)
@@ -271,20 +272,11 @@ def _power_bar(figure: Figure, above: Axes, shades: ScalarMappable) -> None:
 
 
 def _head(figure: Figure, title: str, handles: Sequence[Any]) -> None:
-    height = figure.get_size_inches()[1]
-    figure.suptitle(title, x=0.012, y=1.0 - 0.07 / height, ha="left", va="top", fontsize=9.5, fontweight="bold")
-    figure.legend(
-        handles=handles, loc="upper left", bbox_to_anchor=(0.005, 1.0 - 0.27 / height), ncols=len(handles),
-        frameon=False, handlelength=1.6, columnspacing=1.4, fontsize=7.5,
-    )  # fmt: skip
+    headline(figure, title, 0.07)
+    legend(figure, handles, 0.005, 0.27, columnspacing=1.4, fontsize=7.5)
 
 
-def _told(execution: Execution, integral: SignalIntegral) -> str:
+def _summary(execution: Execution, integral: SignalIntegral) -> str:
     count = len(execution.segments)
     grams = execution.emitted(integral)
     return f"{execution.job.id}: {grams:.4g} g in {count} segment{'s' if count > 1 else ''}"
-
-
-def _box(begin_s: float, end_s: float, low: float, high: float, unit_s: float) -> Corners:
-    left, right = begin_s / unit_s, end_s / unit_s
-    return [(left, low), (right, low), (right, high), (left, high)]

@@ -15,7 +15,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from batwatt.errors import InputError
 from batwatt.results.style import (
     CAP,
     HOUR_S,
@@ -23,12 +22,15 @@ from batwatt.results.style import (
     PALETTE,
     WIDE_IN,
     WIDTH_IN,
-    drawing,
-    kind_of,
+    box_corners,
+    check_shown,
+    draw,
+    headline,
+    legend,
     new_figure,
     plain,
-    save,
-)
+    unboxed,
+)  # fmt: skip
 from batwatt.systems.checkpoint.figures.bands import Placed, Stay, Stretch, arrange, stays
 from batwatt.systems.checkpoint.instance import JobPhase, Kind, PeriodPlan
 from batwatt.systems.checkpoint.sequence import Followed
@@ -87,10 +89,7 @@ def plot_periods(
     stretches: Sequence[Stretch], given: Sequence[Stay], path: Path | str, title: str, note: str = ""
 ) -> Path:
     """Draw stays of jobs over stretches that follow each other; returns the path. Raises InputError, ValueError."""
-    path = Path(path)
-    kind_of(path)
-    with drawing():
-        return save(periods_figure(stretches, arrange(stretches, given), title, note), path)
+    return draw(path, lambda: periods_figure(stretches, arrange(stretches, given), title, note))
 
 
 def periods_figure(stretches: Sequence[Stretch], placed: Sequence[Placed], title: str, note: str = "") -> Figure:
@@ -108,15 +107,11 @@ def periods_figure(stretches: Sequence[Stretch], placed: Sequence[Placed], title
     axes.set_xlabel(f"time ({unit})")
     axes.set_ylabel("processors")
     axes.yaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(length=2.5, width=0.6)
+    unboxed(axes)
     figure.text(0.98, 0.02, note, ha="right", va="bottom", fontsize=7.5)
-    figure.suptitle(title, x=0.012, y=0.985, ha="left", va="top", fontsize=10, fontweight="bold")
-    figure.legend(
-        handles=_legend(placed, any(each.processors < most for each in stretches)),
-        loc="upper right", bbox_to_anchor=(0.99, 0.965), ncols=7, frameon=False, handlelength=1.6, columnspacing=1.4,
-        fontsize=7.5,
-    )  # fmt: skip
+    headline(figure, title, 0.015 * HEIGHT_IN, size=10)
+    handles = _legend(placed, any(each.processors < most for each in stretches))
+    legend(figure, handles, 0.99, 0.035 * HEIGHT_IN, 7, columnspacing=1.4, fontsize=7.5)
     return figure
 
 
@@ -154,19 +149,17 @@ def _boxes(axes: Axes, placed: Sequence[Placed], unit_s: float) -> None:
 
     for kind, colour in COLOURS.items():
         corners = [
-            _corners(phase.begin_s / unit_s, phase.end_s / unit_s, *band)
+            box_corners(phase.begin_s / unit_s, phase.end_s / unit_s, *band)
             for each in placed for band in each.bands for phase in each.stay.phases if phase.kind == kind
         ]  # fmt: skip
         hatch = {} if thin else {"hatch": _HATCHES[kind]}
         draw(corners, facecolors=colour, edgecolors="white", linewidths=0.0, zorder=2, **hatch)
     around = [
-        _corners(each.stay.begin_s / unit_s, each.stay.end_s / unit_s, *band) for each in placed for band in each.bands
+        box_corners(each.stay.begin_s / unit_s, each.stay.end_s / unit_s, *band)
+        for each in placed
+        for band in each.bands
     ]
     draw(around, facecolors="none", edgecolors=INK, linewidths=0.2 if thin else 0.7, zorder=3)
-
-
-def _corners(left: float, right: float, low: int, high: int) -> list[tuple[float, float]]:
-    return [(left, low), (right, low), (right, high), (left, high)]
 
 
 def _names(figure: Figure, axes: Axes, placed: Sequence[Placed], unit_s: float) -> None:
@@ -211,12 +204,8 @@ class ParetoMark:
 
 def plot_front(marks: Sequence[ParetoMark], path: Path | str, title: str = "") -> Path:
     """Draw goodput against least yield; returns the path. Raises InputError."""
-    path = Path(path)
-    kind_of(path)
-    if not marks:
-        raise InputError(path, "has no point to show", "ask for at least one least yield")
-    with drawing():
-        return save(front_figure(marks, title or "goodput against the least yield"), path)
+    check_shown(path, marks, "point", "ask for at least one least yield")
+    return draw(path, lambda: front_figure(marks, title or "goodput against the least yield"))
 
 
 def front_figure(marks: Sequence[ParetoMark], title: str) -> Figure:
