@@ -14,11 +14,12 @@ import pytest
 from tables_of_goodput import NAMES, STRATEGIES, evaluation, run, swept
 from tables_of_tests import row, save
 
-from batwatt.report.interactive import boxes_plot
+from batwatt.report.charts import TIMES, boxes, keys_of_labels
+from batwatt.report.interactive_charts import chart_plot
 from batwatt.report.page import write_report
 from batwatt.report.papers import pmbs23
 from batwatt.report.papers.pmbs23 import GOODPUT, MAX_STRETCH, points, sweeps
-from batwatt.report.pictures_boxes import TIMES, boxes, boxes_figure
+from batwatt.report.pictures_charts import charts_figure
 from batwatt.report.table import LATER, read_campaign
 from batwatt.results.style import Look, drawing
 
@@ -157,6 +158,15 @@ def test_where_nothing_varies_there_is_a_box_per_type_or_study(tmp_path):
 # boxes
 
 
+def boxed(panel, measure, labels, x_axis="x"):
+    looks = {label: Look(n) for n, label in enumerate(labels)}
+    return boxes(panel.title, measure, x_axis, panel.rows, panel.values, keys_of_labels(labels, looks))
+
+
+def stats(panel):
+    return pd.concat([curve.points for curve in panel.curves])
+
+
 def eleven(folder, labels=(ASAP,), last=10.0):
     """11 instances with the maximum stretches 0 to 10 at either value of the range."""
     rows = [
@@ -167,54 +177,51 @@ def eleven(folder, labels=(ASAP,), last=10.0):
 
 
 def test_boxes_by_hand(tmp_path):
-    panel = boxes(eleven(tmp_path), MAX_STRETCH, NAMES)
-    assert panel.values == (8.0, 16.0) and len(panel.stats) == 2
-    for _, line in panel.stats.iterrows():
+    panel = boxed(eleven(tmp_path), MAX_STRETCH, NAMES)
+    assert panel.xs == (8.0, 16.0) and len(stats(panel)) == 2
+    for _, line in stats(panel).iterrows():
         assert (line["low"], line["q1"], line["median"], line["q3"], line["high"]) == (1.0, 2.5, 5.0, 7.5, 9.0)
         assert (line["mean"], line["count"]) == (5.0, 11)
     # the mean, and no other, follows one far value
-    far = boxes(eleven(tmp_path, last=120.0), MAX_STRETCH, NAMES).stats.iloc[0]
+    far = stats(boxed(eleven(tmp_path, last=120.0), MAX_STRETCH, NAMES)).iloc[0]
     assert (far["mean"], far["q3"], far["high"]) == (15.0, 7.5, 9.0)
 
 
 def test_boxes_stand_in_the_order_asked_for_without_touching(tmp_path):
-    panel = boxes(eleven(tmp_path, (PACKED, AWARE)), MAX_STRETCH, [AWARE, PACKED])
-    assert panel.stats["label"].tolist() == [AWARE, PACKED] * 2
-    places, width = panel.places([AWARE, PACKED])
-    assert places[AWARE] == -places[PACKED] < 0 and places[PACKED] - places[AWARE] > width
-    assert panel.ticks([AWARE, PACKED]) == ([0.0, 1.0], ["8", "16"])
+    panel = boxed(eleven(tmp_path, (PACKED, AWARE)), MAX_STRETCH, [AWARE, PACKED])
+    assert [curve.key.label for curve in panel.curves] == [AWARE, PACKED]
+    (left, right), width = panel.places()
+    assert left == -right < 0 and right - left > width
+    assert (panel.ticks_at, panel.ticks) == ([0, 1], ["8", "16"])
 
 
 def test_what_has_no_meaning_has_no_box(tmp_path):
     [sweep] = swept(tmp_path, [run(AWARE, range=8, max_stretch=None), run(AWARE, range=16, max_stretch=3.0)])
-    assert boxes(sweep.panels[0], MAX_STRETCH, [AWARE]).stats["value"].tolist() == [16.0]
+    assert stats(boxed(sweep.panels[0], MAX_STRETCH, [AWARE]))["x"].tolist() == [16.0]
     [sweep] = swept(tmp_path, [run(AWARE, max_stretch=None)])
-    assert boxes(sweep.panels[0], MAX_STRETCH, [AWARE]) is None
-    assert boxes(sweep.panels[0], GOODPUT, [AWARE]).stats["mean"].tolist() == [50.0]
+    assert boxed(sweep.panels[0], MAX_STRETCH, [AWARE]) is None
+    assert stats(boxed(sweep.panels[0], GOODPUT, [AWARE]))["mean"].tolist() == [50.0]
 
 
 def test_a_wide_span_is_logarithmic(tmp_path):
     def panel(high):
-        return boxes(swept(tmp_path, [run(AWARE, range=r, max_stretch=m) for r, m in ((8, 2.0), (16, high))])[0]
+        return boxed(swept(tmp_path, [run(AWARE, range=r, max_stretch=m) for r, m in ((8, 2.0), (16, high))])[0]
                      .panels[0], MAX_STRETCH, [AWARE])  # fmt: skip
 
     wide, narrow = panel(2.0 * TIMES + 1.0), panel(2.0 * TIMES)
-    looks = {AWARE: Look(0)}
     for given, kind in ((wide, "log"), (narrow, "linear")):
-        assert boxes_figure([given], [AWARE], looks, "x").axes[0].get_yscale() == kind
-        assert boxes_plot(given, [AWARE], looks, "x")["layout"]["yaxis"]["type"] == kind
+        assert charts_figure([given], 1).axes[0].get_yscale() == kind
+        assert chart_plot(given)["layout"]["yaxis"]["type"] == kind
     assert wide.decades == [2.0, 5.0, 10.0, 20.0, 50.0]
     with drawing():
-        axes = boxes_figure([wide], [AWARE], looks, "x").axes[0]
+        axes = charts_figure([wide], 1).axes[0]
         # no formulas, and the axis is not longer for its marks
         assert [text.get_text() for text in axes.get_yticklabels()] == ["2", "5", "10", "20", "50"]
         assert axes.get_yticks(minor=True).tolist() == [] and axes.get_ylim()[1] < 100.0
 
 
 def test_the_plot_has_the_numbers_of_the_picture(tmp_path):
-    panel = boxes(eleven(tmp_path, (AWARE, ASAP)), MAX_STRETCH, [AWARE, ASAP])
-    looks = {AWARE: Look(0), ASAP: Look(1)}
-    box, star, *_ = boxes_plot(panel, [AWARE, ASAP], looks, "x")["data"]
+    box, star, *_ = chart_plot(boxed(eleven(tmp_path, (AWARE, ASAP)), MAX_STRETCH, [AWARE, ASAP]))["data"]
     assert (box["lowerfence"], box["q1"], box["median"]) == ([1.0, 1.0], [2.5, 2.5], [5.0, 5.0])
     assert (box["q3"], box["upperfence"], star["y"]) == ([7.5, 7.5], [9.0, 9.0], [5.0, 5.0])
     assert box["x"] == star["x"] and box["meta"] == star["meta"] == {"label": AWARE}
@@ -226,9 +233,9 @@ def test_the_plot_has_the_numbers_of_the_picture(tmp_path):
 def test_nothing_sticks_out_of_a_picture(tmp_path, labels, panels, x_axis):
     ranges = (8, 16) if x_axis else (8,)
     rows = [run(AWARE, label=label, range=r, seed_of_walk=n) for label in labels for n in range(3) for r in ranges]
-    panel = boxes(swept(tmp_path, rows)[0].panels[0], GOODPUT, labels)
+    panel = boxed(swept(tmp_path, rows)[0].panels[0], GOODPUT, labels, x_axis)
     with drawing():
-        figure = boxes_figure([panel] * panels, labels, {label: Look(n) for n, label in enumerate(labels)}, x_axis)
+        figure = charts_figure([panel] * panels, min(2, panels))
         figure.draw_without_rendering()
         inside = figure.bbox
         for box in (figure.legends[0].get_window_extent(), *(axes.get_tightbbox() for axes in figure.axes[:panels])):

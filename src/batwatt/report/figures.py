@@ -9,15 +9,16 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from batwatt.report import data, interactive, pictures, pictures_compared
-from batwatt.report.grid import extent, sentence, slug
-from batwatt.report.papers.pmbs23 import GOODPUT, MEASURES, RANGE, Sweep
-from batwatt.report.pictures_boxes import READING, Boxes, boxes, boxes_figure
+from batwatt.report.charts import LEVEL, Chart, keys_of
+from batwatt.report.grid import slug
+from batwatt.report.interactive_charts import chart_plot
+from batwatt.report.pictures_charts import charts_figure
 from batwatt.report.report_plan import ReportPlan, best_first
 from batwatt.report.saved_runs import envelope_of, platform_of
 from batwatt.report.table import COMPARED, INSTANCE, KILLS, SLOWDOWN, VIOLATIONS, WORK, Measure, SavedCampaign
 from batwatt.results.gantt import gantt_figure
 from batwatt.results.power import power_series
-from batwatt.results.style import HOUR_S, Look, save
+from batwatt.results.style import CAP, HOUR_S, Look, save
 from batwatt.results.timeline import read_timeline
 
 GANTTS = 2
@@ -208,50 +209,14 @@ def _gantts(campaign: SavedCampaign, outline: ReportPlan, zoom: data.Zoom | None
         )
 
 
-def box_figures(swept: Sequence[Sweep], labels: Sequence[str], looks: Mapping[str, Look]) -> Iterator[ReportFigure]:
-    """The figures of the riskaware paper, as far as anything varies: goodput by type of workload, and other metrics."""
-    for sweep in swept:
-        parameter, first = sweep.parameter, sweep.panels[0]
-        # the panels of Figure 4: measures instead of types
-        metrics = [boxes(first, m, labels, ": ".join(filter(None, (first.title, m.title)))) for m in MEASURES]
-        if parameter is None:
-            title = "Studies in which no parameter varies" if len(swept) > 1 else "Goodput and other metrics"
-            yield _boxes("studies", title, title, metrics, labels, looks, "")
-            continue
-        varies = f"{parameter.meaning}, {parameter.symbol}"
-        goodput = [boxes(panel, GOODPUT, labels) for panel in sweep.panels]
-        title = f"Figure {parameter.figure[-1]}: goodput by {varies}"
-        yield _boxes(parameter.figure, title, f"Goodput by {varies}", goodput, labels, looks, parameter.axis)
-        if parameter is RANGE:
-            title = f"Figure 4: four metrics by {varies}: {first.title}"
-            yield _boxes("figure4", title, f"Four metrics by {varies}: {first.title}", metrics, labels, looks,
-                         parameter.axis)  # fmt: skip
-
-
-def _boxes(
-    name: str,
-    title: str,
-    what: str,
-    drawn: Sequence[Boxes | None],
-    labels: Sequence[str],
-    looks: Mapping[str, Look],
-    x_axis: str,
-) -> ReportFigure:
-    panels = [panel for panel in drawn if panel is not None]
-    counts = {count for panel in panels for count in panel.stats["count"].tolist()}
-    meanings = "; ".join(dict.fromkeys(f"{panel.measure.title}: {panel.measure.meaning}" for panel in panels))
-    caption = f"{what}. A box per algorithm, of {extent(counts)} instances each. {READING} {sentence(meanings)}."
-    shown = tuple(
-        Shown(
-            f"plot-{name}-{number}",
-            f"Boxes of {panel.measure.title} by {x_axis or 'algorithm'} ({panel.title})",
-            interactive.boxes_plot(panel, labels, looks, x_axis),
-        )
-        for number, panel in enumerate(panels)
-    )
-    picture = boxes_figure(panels, labels, looks, x_axis)
-    legend = tuple(Entry(label, looks[label].colour, label) for label in labels)
-    return ReportFigure(name, title, caption, {name: picture}, shown, ("png", "svg", "pdf"), legend)
+def chart_figure(name: str, title: str, caption: str, panels: Sequence[Chart], across: int) -> ReportFigure:
+    """Panels as a figure of the report."""
+    shown = tuple(Shown(f"plot-{name}-{n}", panel.alt, chart_plot(panel)) for n, panel in enumerate(panels))
+    entries = [Entry(key.name, key.colour, key.label) for key in keys_of(panels)]
+    if any(panel.level is not None for panel in panels):
+        entries.append(Entry(LEVEL, CAP))
+    kinds = ("png", "svg", "pdf")
+    return ReportFigure(name, title, caption, {name: charts_figure(panels, across)}, shown, kinds, tuple(entries))
 
 
 def _with_remark(caption: str, outline: ReportPlan, name: str) -> str:

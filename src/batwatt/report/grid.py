@@ -93,6 +93,11 @@ def write_csv(frame: pd.DataFrame, path: Path) -> Path:
     return path
 
 
+def written(value: float | str) -> str:
+    """A value of a parameter as it is shown."""
+    return value if isinstance(value, str) else f"{value:.10g}"
+
+
 def slug(text: str) -> str:
     """A label or a name as a part of a file name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "run"

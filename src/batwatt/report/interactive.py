@@ -11,8 +11,6 @@ import pandas as pd
 
 from batwatt.model.series import Series
 from batwatt.report.data import Scores, Zoom, readable_top
-from batwatt.report.papers.pmbs23 import written
-from batwatt.report.pictures_boxes import Boxes
 from batwatt.report.table import Measure
 from batwatt.results.plots import stairs
 from batwatt.results.power import Floats, PowerTrace, compare
@@ -244,38 +242,3 @@ def bars_plot(
                  "hovertemplate": f"%{{customdata:.{measure.decimals}f}} {measure.unit}"}
             )  # fmt: skip
     return plot_of(traces, 250 * len(measures) + 60, barmode="group", hovermode="x unified", bargap=0.16, **layout)
-
-
-def boxes_plot(panel: Boxes, labels: Sequence[str], looks: Mapping[str, Look], x_axis: str) -> Plot:
-    """A panel of boxes whose quantiles are given, side by side at each value of a parameter; a star at each mean."""
-    places, width = panel.places(labels)
-    traces: list[dict[str, Any]] = []
-    for label, rows in panel.stats.groupby("label", sort=False):
-        name, look = str(label), looks[str(label)]
-        at = rounded(pd.Series([panel.values.index(value) + places[name] for value in rows["value"]]))
-        numbers = {column: rounded(rows[column]) for column in ("low", "q1", "median", "q3", "high", "mean")}
-        traces += [
-            {"type": "box", **marked(name), "x": at, "lowerfence": numbers["low"], "q1": numbers["q1"],
-             "median": numbers["median"], "q3": numbers["q3"], "upperfence": numbers["high"], "width": width,
-             "whiskerwidth": 0.6, "line": {"color": look.colour, "width": 1.4}, "fillcolor": look.colour + "40",
-             "hoverinfo": "skip", "showlegend": False},
-            {"type": "scatter", "mode": "markers", **marked(name), "x": at, "y": numbers["mean"],
-             "marker": {"symbol": "star", "size": 8, "color": "white", "line": {"color": INK, "width": 1}},
-             "text": [escape(written(value)) for value in rows["value"]],
-             "customdata": [
-                 [*numbers_, count] for *numbers_, count in zip(
-                     numbers["low"], numbers["q1"], numbers["median"], numbers["q3"], numbers["high"],
-                     rows["count"].tolist(), strict=True)],
-             "hovertemplate": "%{text}<br>mean %{y}, median %{customdata[2]}<br>25 to 75 %: %{customdata[1]} to "
-                              "%{customdata[3]}<br>10 to 90 %: %{customdata[0]} to %{customdata[4]}<br>"
-                              "%{customdata[5]} instances"},
-        ]  # fmt: skip
-    ticks_at, ticks = panel.ticks(labels)
-    scale: dict[str, Any] = {"type": "linear"}
-    if panel.logarithmic:
-        scale = {"type": "log", "tickvals": panel.decades, "ticktext": [written(value) for value in panel.decades]}
-    return plot_of(traces, 330, title=title_of(panel.title), boxmode="overlay", hovermode="closest", hoverdistance=40,
-                 showlegend=False, shapes=dividers(len(panel.values)),
-                 xaxis=axis_of(x_axis, tickvals=ticks_at, ticktext=[escape(text) for text in ticks],
-                             range=[-0.5, len(panel.values) - 0.5], showgrid=False, fixedrange=True),
-                 yaxis=axis_of(panel.measure.axis, fixedrange=True, **scale))  # fmt: skip

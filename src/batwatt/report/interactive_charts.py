@@ -7,41 +7,51 @@ from typing import Any
 
 import numpy as np
 
-from batwatt.report.charts import LEVEL, Chart, Curve, errors_of
+from batwatt.report.charts import LEVEL, QUANTILES, Chart, Curve, errors_of
+from batwatt.report.grid import written
 from batwatt.report.interactive import Plot, axis_of, dividers, marked, plot_of, rounded, title_of
-from batwatt.report.papers.pmbs23 import written
-from batwatt.results.style import CAP
-
-HEIGHT_PX = 320
+from batwatt.results.style import CAP, INK
 
 
 def chart_plot(panel: Chart) -> Plot:
     """A panel; its legend is that of the page."""
     places, width = panel.places()
     traces = [
-        _line(panel, curve) if panel.kind == "lines" else _bars(panel, curve, place, width)
+        trace
         for curve, place in zip(panel.curves, places, strict=True)
-    ]
-    x_axis: dict[str, Any] = {"fixedrange": True}
-    if panel.kind == "lines":
+        for trace in (
+            [_line(panel, curve)] if panel.kind == "lines"
+            else (_boxes if panel.kind == "boxes" else _bars)(panel, curve, place, width)
+        )
+    ]  # fmt: skip
+    ends: list[Any] = [-0.5, len(panel.xs) - 0.5]
+    x_axis: dict[str, Any] = {"tickvals": panel.ticks_at, "ticktext": [escape(text) for text in panel.ticks],
+                              "range": ends, "showgrid": False}  # fmt: skip
+    y_axis: dict[str, Any] = {"rangemode": "tozero", "fixedrange": True}
+    settings: dict[str, Any] = {"barmode": "stack" if panel.kind == "stacks" else "overlay"}
+    height_px = 320
+    if panel.kind == "boxes":
+        x_axis |= {"tickvals": [float(at) for at in panel.ticks_at], "fixedrange": True}
+        settings, height_px = {"boxmode": "overlay"}, 330
+        y_axis = {"fixedrange": True, "type": "linear"}
+        if panel.decades:
+            y_axis |= {"type": "log", "tickvals": panel.decades, "ticktext": list(map(written, panel.decades))}
+    elif panel.kind != "lines":
+        x_axis = {"fixedrange": True} | x_axis
+    else:
+        ends, x_axis = [panel.xs[0], panel.xs[-1]], {"fixedrange": True}
         if panel.logarithmic:
             x_axis["type"] = "log"
         if panel.logarithmic or len(panel.xs) <= 8:
             x_axis |= {"tickvals": list(panel.xs), "ticktext": panel.ticks}
-    else:
-        x_axis |= {"tickvals": list(range(len(panel.xs))), "ticktext": [escape(text) for text in panel.ticks],
-                   "range": [-0.5, len(panel.xs) - 0.5], "showgrid": False}  # fmt: skip
-    if panel.level is not None and panel.xs:
+    if panel.level is not None:
         # a line of its own, so that the axis reaches it
-        ends = [panel.xs[0], panel.xs[-1]] if panel.kind == "lines" else [-0.5, len(panel.xs) - 0.5]
         traces.append({"type": "scatter", "mode": "lines", "name": LEVEL, "x": rounded(np.array(ends)),
                        "y": [panel.level] * 2, "line": {"color": CAP, "width": 1.4, "dash": "dash"},
                        "hovertemplate": f"%{{y:.{panel.measure.decimals}f}}"})  # fmt: skip
-    shapes = [] if panel.kind == "lines" else dividers(len(panel.xs))
-    return plot_of(traces, HEIGHT_PX, title=title_of(panel.title),
-                   barmode="stack" if panel.kind == "stacks" else "overlay", hovermode="closest", hoverdistance=40,
-                   showlegend=False, shapes=shapes, xaxis=axis_of(panel.x_axis, **x_axis),
-                   yaxis=axis_of(panel.measure.axis, rangemode="tozero", fixedrange=True))  # fmt: skip
+    return plot_of(traces, height_px, title=title_of(panel.title), **settings, hovermode="closest", hoverdistance=40,
+                   showlegend=False, shapes=[] if panel.kind == "lines" else dividers(len(panel.xs)),
+                   xaxis=axis_of(panel.x_axis, **x_axis), yaxis=axis_of(panel.measure.axis, **y_axis))  # fmt: skip
 
 
 def _whose(curve: Curve) -> dict[str, Any]:
@@ -74,9 +84,31 @@ def _line(panel: Chart, curve: Curve) -> dict[str, Any]:
             "marker": {"symbol": key.marker[1], "size": 7}}  # fmt: skip
 
 
-def _bars(panel: Chart, curve: Curve, place: float, width: float) -> dict[str, Any]:
+def _bars(panel: Chart, curve: Curve, place: float, width: float) -> list[dict[str, Any]]:
     key = curve.key
     pattern = {"shape": "" if panel.kind == "stacks" else key.hatch[1], "fillmode": "overlay", "fgcolor": "white",
                "fgopacity": 0.7, "size": 7}  # fmt: skip
-    return {"type": "bar", **_shared(panel, curve), "x": [panel.xs.index(x) + place for x in curve.points["x"]],
-            "width": width, "marker": {"color": key.colour, "pattern": pattern}}  # fmt: skip
+    return [{"type": "bar", **_shared(panel, curve), "x": [panel.xs.index(x) + place for x in curve.points["x"]],
+             "width": width, "marker": {"color": key.colour, "pattern": pattern}}]  # fmt: skip
+
+
+def _boxes(panel: Chart, curve: Curve, place: float, width: float) -> list[dict[str, Any]]:
+    """Boxes whose quantiles are given, and a star at each mean."""
+    key, points = curve.key, curve.points
+    if points.empty:
+        return []
+    at = rounded(np.array([panel.xs.index(x) + place for x in points["x"]]))
+    low, q1, median, q3, high, mean = (rounded(points[name]) for name in (*QUANTILES, "mean"))
+    whose = _whose(curve)
+    return [
+        {"type": "box", **whose, "x": at, "lowerfence": low, "q1": q1, "median": median, "q3": q3, "upperfence": high,
+         "width": width, "whiskerwidth": 0.6, "line": {"color": key.colour, "width": 1.4},
+         "fillcolor": key.colour + "40", "hoverinfo": "skip", "showlegend": False},
+        {"type": "scatter", "mode": "markers", **whose, "x": at, "y": mean,
+         "marker": {"symbol": "star", "size": 8, "color": "white", "line": {"color": INK, "width": 1}},
+         "text": [escape(written(x)) for x in points["x"]],
+         "customdata": list(map(list, zip(low, q1, median, q3, high, points["count"].tolist(), strict=True))),
+         "hovertemplate": "%{text}<br>mean %{y}, median %{customdata[2]}<br>25 to 75 %: %{customdata[1]} to "
+                          "%{customdata[3]}<br>10 to 90 %: %{customdata[0]} to %{customdata[4]}<br>"
+                          "%{customdata[5]} instances"},
+    ]  # fmt: skip

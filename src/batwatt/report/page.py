@@ -15,7 +15,8 @@ from plotly.offline import get_plotlyjs
 
 from batwatt import __version__
 from batwatt.files import whole_file, whole_set
-from batwatt.report.figures import ReportFigure, box_figures, figures, write_pictures
+from batwatt.report.charts import keys_of_labels
+from batwatt.report.figures import ReportFigure, figures, write_pictures
 from batwatt.report.grid import Table, write_csv
 from batwatt.report.papers import checkpoint, igsc22, pmbs23, varcap
 from batwatt.report.papers.checkpoint_charts import drawn_of as checkpoint_charts
@@ -23,7 +24,7 @@ from batwatt.report.papers.checkpoint_claims import CLAIMS as CHECKPOINT_CLAIMS
 from batwatt.report.papers.checkpoint_claims import break_even_grid
 from batwatt.report.papers.checkpoint_claims import claims as checkpoint_claims
 from batwatt.report.papers.pmbs23_claims import claims, claims_table
-from batwatt.report.papers.pmbs23_tables import all_means, mean_tables
+from batwatt.report.papers.pmbs23_tables import all_means, box_figures, mean_tables
 from batwatt.report.papers.varcap_charts import all_means as marks
 from batwatt.report.papers.varcap_claims import claims as varied_claims
 from batwatt.report.papers.varcap_claims import claims_tables
@@ -79,7 +80,7 @@ def _goodput_report(campaign: SavedCampaign) -> list[Path]:
     found = claims(swept)
     grids = [*mean_tables(swept, labels), *claims_table(found)]
     frames = _numbers(all_means(swept, labels), found)
-    return _write(campaign, outline, grids, frames, box_figures(swept, labels, outline.looks(labels)))
+    return _write(campaign, outline, grids, frames, box_figures(swept, keys_of_labels(labels, outline.looks(labels))))
 
 
 def _varied_report(declared: SavedCampaign) -> list[Path]:

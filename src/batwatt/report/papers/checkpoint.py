@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import pandas as pd
 
+from batwatt.report.grid import written
 from batwatt.report.papers import varcap
-from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT, written
+from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT
 from batwatt.report.report_plan import ReportPlan, widest
 from batwatt.report.table import Measure, SavedCampaign
 from batwatt.results.metrics import MEANINGS

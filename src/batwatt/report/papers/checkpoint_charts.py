@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from batwatt.report.charts import Chart, Key, chart
+from batwatt.report.grid import written
 from batwatt.report.papers.checkpoint import MEAN_YIELD, MIN_YIELD, OVERHEAD
-from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT, written
+from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT
 from batwatt.report.papers.varcap_charts import charts_of
 from batwatt.report.papers.varcap_figures import Drawn
 from batwatt.report.papers.varcap_plans import RANGE, Axis, Plot, general_plan

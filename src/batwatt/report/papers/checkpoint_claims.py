@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from batwatt.report.grid import GridColumn, Table
+from batwatt.report.grid import GridColumn, Table, written
 from batwatt.report.papers.checkpoint import COSTS, DIMENSIONS, KILLING, MIN_YIELD, PLANNED, SUBSET
-from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT, written
+from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT
 from batwatt.report.papers.varcap import FIXED
 from batwatt.report.papers.varcap_claims import HELD, Claim
 from batwatt.report.papers.varcap_claims import claims as claims_of

@@ -20,6 +20,7 @@ from typing import Any
 import pandas as pd
 
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS
+from batwatt.report.grid import written
 from batwatt.report.report_plan import ReportPlan, widest
 from batwatt.report.table import INSTANCE, Measure, SavedCampaign
 from batwatt.results.metrics import MEANINGS
@@ -110,11 +111,6 @@ class Sweep:
     def name(self) -> str:
         """A part of file names."""
         return self.parameter.name.removesuffix("_s") if self.parameter else "studies"
-
-
-def written(value: float | str) -> str:
-    """A value of a parameter as it is shown."""
-    return value if isinstance(value, str) else f"{value:.10g}"
 
 
 def strategy_of(strategy: str, options: str) -> str:
@@ -251,9 +247,8 @@ def _varying(rows: pd.DataFrame, name: str, others: Sequence[str]) -> pd.DataFra
 
 def _fixed(names: Sequence[str], values: Sequence[float]) -> str:
     symbols = {parameter.name: parameter.symbol for parameter in PARAMETERS}
-    return ", ".join(
-        f"{symbols[name]} = {value:g}" for name, value in zip(names, values, strict=True) if not math.isnan(value)
-    )
+    known = ((name, value) for name, value in zip(names, values, strict=True) if not math.isnan(value))
+    return ", ".join(f"{symbols[name]} = {written(value)}" for name, value in known)
 
 
 def _panels(rows: pd.DataFrame) -> Iterator[Panel]:
@@ -264,3 +259,18 @@ def _panels(rows: pd.DataFrame) -> Iterator[Panel]:
         for line in lines:
             part = of_type[of_type["fixed"] == line].reset_index(drop=True)
             yield Panel(f"{kind}, {line}" if len(lines) > 1 else kind, part)
+
+
+def views(swept: Sequence[Sweep]) -> Iterator[tuple[Sweep, str, list[tuple[Measure, Panel]]]]:
+    """What figures and tables show of each sweep: `goodput` of each panel, and of one panel all four `metrics`.
+
+    These are of the range (Figure 4), or of the `studies` in which nothing varies.
+    """
+    for sweep in swept:
+        metrics = [(measure, sweep.panels[0]) for measure in MEASURES]
+        if sweep.parameter is None:
+            yield sweep, "studies", metrics
+            continue
+        yield sweep, "goodput", [(GOODPUT, panel) for panel in sweep.panels]
+        if sweep.parameter is RANGE:
+            yield sweep, "metrics", metrics

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from batwatt.report.claims import NO, OPEN, SURE, YES, Numbers, claims_grid, mean_of, verdict_of
-from batwatt.report.grid import Table
+from batwatt.report.grid import Table, written
 from batwatt.report.papers.pmbs23 import (
     ABORTED,
     ABORTED_TIME,
@@ -25,7 +25,6 @@ from batwatt.report.papers.pmbs23 import (
     Panel,
     Parameter,
     Sweep,
-    written,
 )
 from batwatt.report.table import INSTANCE
 

@@ -1,32 +1,57 @@
-"""The tables of a report with goodput: means of the algorithms by the value of a parameter."""
+"""The tables and figures of a report with goodput: means and boxes of the algorithms by the value of a parameter."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from batwatt.report.grid import GridColumn, Table, extent
-from batwatt.report.papers.pmbs23 import GOODPUT, MEASURES, RANGE, RAW, USED, Panel, Sweep, written
+from batwatt.report.charts import Key, boxes, counts_of
+from batwatt.report.figures import ReportFigure, chart_figure
+from batwatt.report.grid import GridColumn, Table, extent, sentence, written
+from batwatt.report.papers.pmbs23 import RAW, USED, Panel, Sweep, views
 from batwatt.report.table import Measure
+
+READING = "Box: 25 to 75 %, line: median, whiskers: 10 to 90 %, star: mean."
+
+
+def box_figures(swept: Sequence[Sweep], keys: Sequence[Key]) -> Iterator[ReportFigure]:
+    """The figures of the riskaware paper, as far as anything varies: goodput by type of workload, and other metrics."""
+    for sweep, view, parts in views(swept):
+        parameter = sweep.parameter
+        if parameter is None:
+            name, axis = "studies", ""
+            title = what = "Studies in which no parameter varies" if len(swept) > 1 else "Goodput and other metrics"
+        else:
+            first, varies = parts[0][1].title, f"{parameter.meaning}, {parameter.symbol}"
+            name, axis = parameter.figure if view == "goodput" else "figure4", parameter.axis
+            what = f"goodput by {varies}" if view == "goodput" else f"four metrics by {varies}: {first}"
+            title = f"Figure {name[-1]}: {what}"
+        drawn = (
+            boxes(panel.title if view == "goodput" else ": ".join(filter(None, (panel.title, measure.title))), measure,
+                  axis, panel.rows, panel.values, keys)
+            for measure, panel in parts
+        )  # fmt: skip
+        panels = [panel for panel in drawn if panel is not None]
+        meanings = "; ".join(dict.fromkeys(f"{panel.measure.title}: {panel.measure.meaning}" for panel in panels))
+        counts = extent(counts_of(panels))
+        caption = f"{sentence(what)}. A box per algorithm, of {counts} instances each. {READING} {sentence(meanings)}."
+        yield chart_figure(name, title, caption, panels, min(2, len(panels)))
 
 
 def mean_tables(swept: Sequence[Sweep], labels: Sequence[str]) -> list[Table]:
     """Goodput of each algorithm by the value of each parameter; the other metrics by that of the range, or by study."""
     grids = []
-    for sweep in swept:
-        parameter = sweep.parameter
-        # the first panel is the one of Figure 4
-        metrics = [(measure.axis, measure, sweep.panels[0]) for measure in MEASURES]
-        if parameter is None:
-            title = "Means without a sweep" if len(swept) > 1 else "Means"
-            grids.append(_means("means-studies", title, metrics, labels))
-            continue
-        by = f"by {parameter.meaning} ({parameter.symbol})"
-        goodput = [(f"{panel.title} ({GOODPUT.unit})", GOODPUT, panel) for panel in sweep.panels]
-        grids.append(_means(f"means-{sweep.name}", f"Mean goodput {by}", goodput, labels))
-        if parameter is RANGE:
-            grids.append(_means("means-metrics", f"Means of {sweep.panels[0].title} {by}", metrics, labels))
+    for sweep, view, parts in views(swept):
+        by = f"by {sweep.parameter.meaning} ({sweep.parameter.symbol})" if sweep.parameter else ""
+        name, title = {
+            "studies": ("studies", "Means without a sweep" if len(swept) > 1 else "Means"),
+            "goodput": (sweep.name, f"Mean goodput {by}"),
+            "metrics": ("metrics", f"Means of {parts[0][1].title} {by}"),
+        }[view]
+        headed = [(f"{panel.title} ({measure.unit})" if view == "goodput" else measure.axis, measure, panel)
+                  for measure, panel in parts]  # fmt: skip
+        grids.append(_means(f"means-{name}", title, headed, labels))
     return grids
 
 

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batwatt.report.papers.pmbs23 import GOODPUT, written
+from batwatt.report.grid import written
+from batwatt.report.papers.pmbs23 import GOODPUT
 from batwatt.report.report_plan import ReportPlan, widest
 from batwatt.report.table import Measure, SavedCampaign
 from batwatt.results.metrics import MEANINGS

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from batwatt.report.charts import Chart, Key, chart
-from batwatt.report.papers.pmbs23 import GOODPUT, written
+from batwatt.report.charts import Chart, Key, chart, keys_of_labels
+from batwatt.report.grid import written
+from batwatt.report.papers.pmbs23 import GOODPUT
 from batwatt.report.papers.varcap import FIXED, FIXED_NAME
 from batwatt.report.papers.varcap_plans import CASE, Plot
 from batwatt.report.table import Measure
@@ -87,9 +88,8 @@ def _from_zero(rows: pd.DataFrame, keys: Sequence[Key]) -> pd.DataFrame:
 
 
 def _labels(rows: pd.DataFrame, looks: Mapping[str, Look]) -> Series:
-    labels = [label for label in looks if label in set(rows["label"])]
-    keys = [Key(label, looks[label].colour, looks[label].turn, label) for label in labels]
-    return rows.assign(series=rows["label"]), keys
+    there = set(rows["label"])
+    return rows.assign(series=rows["label"]), keys_of_labels([label for label in looks if label in there], looks)
 
 
 def _steps(rows: pd.DataFrame, looks: Mapping[str, Look]) -> Series:

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from batwatt.report.claims import NO, OPEN, YES, claims_grid, mean_of, verdict_of
-from batwatt.report.grid import Table
-from batwatt.report.papers.pmbs23 import GOODPUT, written
+from batwatt.report.grid import Table, written
+from batwatt.report.papers.pmbs23 import GOODPUT
 from batwatt.report.papers.varcap import CAPACITY, DIMENSIONS, FAILURES, FIXED, NONE, WAIT, WORK
 
 QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)

@@ -7,16 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.report.charts import LEVEL, READING, Chart, Key, chart, counts_of, keys_of
-from batwatt.report.figures import Entry, ReportFigure, Shown
-from batwatt.report.grid import sentence
-from batwatt.report.interactive_charts import chart_plot
+from batwatt.report.charts import LEVEL, READING, Chart, Key, chart, counts_of
+from batwatt.report.figures import ReportFigure, chart_figure
+from batwatt.report.grid import extent, sentence
 from batwatt.report.papers.varcap_charts import CLASSES, LONG, SHORT, SYSTEMS, charts_of
 from batwatt.report.papers.varcap_plans import Plot, plans_of
-from batwatt.report.pictures_charts import charts_figure
 from batwatt.report.table import Measure, SavedCampaign
 from batwatt.results.read import table as read_table
-from batwatt.results.style import CAP, Look
+from batwatt.results.style import Look
 from batwatt.results.writers import file_of
 
 FAIR = "fig6-4"
@@ -44,36 +42,23 @@ def chart_exhibits(drawn: Drawn, frame: pd.DataFrame, campaign: SavedCampaign) -
         across = _across(len(panels), len(by_measure))
         meanings = "; ".join(f"{measure.title}: {measure.meaning}" for measure in by_measure)
         level = f" The dashed line is the {LEVEL}." if any(panel.level is not None for panel in panels) else ""
-        reading = READING.format(counts_of(panels))
+        counts = counts_of(panels)
+        reading = READING.format(f"{extent(counts)} {'run' if counts == {1} else 'runs'}")
         caption = f"{sentence(plan.title)}. {reading}{level} {sentence(meanings)}."
-        yield exhibit(plan.id, f"{plan.figure}: {plan.title}", caption, panels, across)
+        yield chart_figure(plan.id, f"{plan.figure}: {plan.title}", caption, panels, across)
         if plan.stem == FAIR:
             fair = list(_fair(plan, frame, campaign))
             if fair:
                 caption = (
                     "Terminations on a walk of range 0.6 by the run time of the job, next to the jobs of all run times."
                 )
-                yield exhibit("fig6-6", "Figure 6.6: which jobs are terminated", caption, fair, min(3, len(fair)))
+                yield chart_figure("fig6-6", "Figure 6.6: which jobs are terminated", caption, fair, min(3, len(fair)))
 
 
 def _across(panels: int, measures: int) -> int:
     """How many panels stand side by side: those of a measure if there are several, else all measures."""
     each = panels // measures
     return min(3, each if each > 1 else panels)
-
-
-def exhibit(name: str, title: str, caption: str, panels: Sequence[Chart], across: int) -> ReportFigure:
-    """Panels as a figure of the report."""
-    shown = tuple(
-        Shown(f"plot-{name}-{number}", f"{panel.measure.title} by {panel.x_axis or 'case'} ({panel.title})",
-              chart_plot(panel))
-        for number, panel in enumerate(panels)
-    )  # fmt: skip
-    entries = [Entry(key.name, key.colour, key.label) for key in keys_of(panels)]
-    if any(panel.level is not None for panel in panels):
-        entries.append(Entry(LEVEL, CAP))
-    kinds = ("png", "svg", "pdf")
-    return ReportFigure(name, title, caption, {name: charts_figure(panels, across)}, shown, kinds, tuple(entries))
 
 
 def _fair(plan: Plot, frame: pd.DataFrame, campaign: SavedCampaign) -> Iterator[Chart]:
