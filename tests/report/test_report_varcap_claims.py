@@ -13,7 +13,7 @@ from varcap_points import HOSTILE, carbon, pointed, run
 
 from batwatt.report.page import write_report
 from batwatt.report.papers import varcap
-from batwatt.report.papers.varcap_claims import CLAIMS, claims, claims_tables, sure
+from batwatt.report.papers.varcap_claims import CLAIMS, claims, claims_table, sure
 from batwatt.report.papers.varcap_plans import PLANS
 from batwatt.report.papers.varcap_tables import acceptable, tables
 
@@ -190,4 +190,4 @@ def test_the_report_is_the_same_again(tmp_path):
 
 def test_no_claims_without_a_number(tmp_path):
     _, frame = pointed(tmp_path, [run("own")])
-    assert claims_tables(claims(frame)) == [] and tables(frame, ["Random"]) == []
+    assert claims_table(claims(frame)) == [] and tables(frame, ["Random"]) == []

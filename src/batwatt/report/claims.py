@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal
 
 import pandas as pd
 
@@ -17,24 +18,40 @@ Numbers = pd.Series | tuple[pd.Series, pd.Series]
 """Those of the instances, or of two samples of them."""
 
 
-class Said(Protocol):
-    """A sentence of a paper, put as: a number is above `threshold`; None where the paper gives no bound."""
+How = Literal["difference", "more", "less", "times"]
 
-    @property
-    def name(self) -> str:
-        """Its name in the files."""
 
-    @property
-    def says(self) -> str:
-        """The sentence."""
+@dataclass(frozen=True, kw_only=True)
+class PaperClaim:
+    """A sentence of a paper, put as: the number is above `threshold`, of the first compared with the second.
+
+    `how`: `difference`, first - second; `more`, by how many % the first is more than the second; `less`, by how many %
+    the second is less than the first; `times`, first / second.
+    """
+
+    name: str
+    says: str
+    measure: str
+    how: How
+    threshold: float | None = 0.0
+    """None where the paper gives no bound: numbers only."""
 
     @property
     def unit(self) -> str:
-        """Unit of the number."""
+        """Unit of its numbers; that of a difference follows from the name of the measure."""
+        if self.how == "difference":
+            units = {"percent": "% points", "min": "min", "h": "h"}
+            return units.get(self.measure.rpartition("_")[2], "")
+        return self.how if self.how == "times" else f"% {self.how}"
 
-    @property
-    def threshold(self) -> float | None:
-        """The bound."""
+    def compared(self, first: pd.Series, second: pd.Series) -> pd.Series:
+        """The numbers of pairs; of a quotient, NaN where what it is divided by is 0."""
+        if self.how == "difference":
+            return first - second
+        if self.how == "less":
+            return 100.0 * (1.0 - second / first.where(first != 0.0))
+        quotient = first / second.where(second != 0.0)
+        return 100.0 * (quotient - 1.0) if self.how == "more" else quotient
 
 
 def mean_of(numbers: Numbers) -> tuple[float, float, int]:
@@ -57,13 +74,16 @@ def verdict_of(threshold: float | None, number: float, error: float, sure: float
     return NO if number + sure * error < threshold else OPEN
 
 
-def claims_grid(found: pd.DataFrame, said: Sequence[Said], heading: str, points: str, notes: Sequence[str]) -> Table:
+def claims_tables(
+    found: pd.DataFrame, claims: Sequence[PaperClaim], heading: str, points: str, note: str
+) -> list[Table]:
     """How often each claim holds in `found` (claim, number, verdict), and the least, the mean and the largest number.
 
-    Claims without a number are left out. `heading` is that of the sentences, `points` says what is counted.
+    Claims without a number are left out; no table of none. `heading` is that of the sentences, `points` says what is
+    counted.
     """
     rows = []
-    for claim in said:
+    for claim in claims:
         part = found[found["claim"] == claim.name]
         numbers = part["number"].dropna()
         if numbers.empty:
@@ -80,4 +100,6 @@ def claims_grid(found: pd.DataFrame, said: Sequence[Said], heading: str, points:
         *(GridColumn(name, name, "by how much", "", 2) for name in names[6:]),
     )
     frame = pd.DataFrame(rows, columns=names)
-    return Table("claims", "What the paper claims", columns, frame, len(frame), tuple(notes), by_label=False)
+    notes = (note, "Every number with its standard error is in claims-numbers.csv.")
+    table = Table("claims", "What the paper claims", columns, frame, len(frame), notes, by_label=False)
+    return [table] if rows else []

@@ -27,7 +27,7 @@ from batwatt.report.papers.pmbs23_claims import claims, claims_table
 from batwatt.report.papers.pmbs23_tables import all_means, box_figures, mean_tables
 from batwatt.report.papers.varcap_charts import all_means as marks
 from batwatt.report.papers.varcap_claims import claims as varied_claims
-from batwatt.report.papers.varcap_claims import claims_tables
+from batwatt.report.papers.varcap_claims import claims_table as varied_claims_table
 from batwatt.report.papers.varcap_figures import chart_exhibits, drawn_of
 from batwatt.report.papers.varcap_plans import hours_apart
 from batwatt.report.papers.varcap_tables import tables
@@ -90,7 +90,7 @@ def _varied_report(declared: SavedCampaign) -> list[Path]:
     points = varcap.points(campaign, declared)
     drawn = drawn_of(points, {label: outline.looks(campaign.labels)[label] for label in outline.drawn})
     found = varied_claims(points)
-    grids = [*claims_tables(found), *tables(points, outline.drawn)]
+    grids = [*varied_claims_table(found), *tables(points, outline.drawn)]
     frames = _numbers(marks(drawn), found) | {SUMMARY: summary(declared, general_plan(declared))}
     return _write(campaign, outline, grids, frames, chart_exhibits(drawn, points, campaign))
 
@@ -102,7 +102,10 @@ def _checkpoint_report(declared: SavedCampaign) -> list[Path]:
     points = checkpoint.points(campaign, declared)
     drawn = checkpoint_charts(points, outline.looks(campaign.labels))
     found = checkpoint_claims(points)
-    grids = [*claims_tables(found, CHECKPOINT_CLAIMS, "what is said (section of the paper)"), *break_even_grid(points)]
+    grids = [
+        *varied_claims_table(found, CHECKPOINT_CLAIMS, "what is said (section of the paper)"),
+        *break_even_grid(points),
+    ]
     frames = _numbers(marks(drawn), found) | {SUMMARY: summary(declared, general_plan(declared))}
     return _write(campaign, outline, grids, frames, chart_exhibits(drawn, points, campaign))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from batwatt.report.claims import NO, OPEN, SURE, YES, Numbers, claims_grid, mean_of, verdict_of
+from batwatt.report.claims import NO, OPEN, SURE, YES, How, Numbers, PaperClaim, claims_tables, mean_of, verdict_of
 from batwatt.report.grid import Table, written
 from batwatt.report.papers.pmbs23 import (
     ABORTED,
@@ -25,7 +25,7 @@ from batwatt.report.papers.pmbs23 import (
     Panel,
     Parameter,
     Sweep,
-)
+)  # fmt: skip
 from batwatt.report.table import INSTANCE
 
 AWARE, UNAWARE, STRETCH, ASAP, PACKED = STRATEGIES.values()
@@ -38,15 +38,11 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaperClaim(ABC):
-    """A sentence of the paper, put as: `number` is above `threshold`."""
+class SweptClaim(PaperClaim, ABC):
+    """A claim of what varies in some sweeps."""
 
-    name: str
-    says: str
-    measure: str
-    unit: str
-    threshold: float | None = 0.0
-    """None where the paper gives no bound: numbers only."""
+    measure: str = GOODPUT.name
+    how: How = "difference"
     parameter: Parameter | None = None
     """The sweep that the paper says it of; None for all."""
     types: tuple[str, ...] = ()
@@ -58,11 +54,10 @@ class PaperClaim(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared(PaperClaim):
-    """The first of each pair has more than the second on the same instance: the difference, or the quotient."""
+class Compared(SweptClaim):
+    """The first of each pair is compared with the second on the same instance."""
 
     pairs: Pairs
-    quotient: bool = False
 
     def rows(self, panel: Panel) -> Iterator[tuple[str, str, str, Numbers]]:
         """A row per value and pair; its numbers are of the instances that both were run on."""
@@ -71,12 +66,11 @@ class Compared(PaperClaim):
             here = wide[wide.index.get_level_values("value") == value]
             for first, second in self.pairs:
                 if first in here and second in here:
-                    numbers = here[first] / here[second] if self.quotient else here[first] - here[second]
-                    yield written(value), first, second, numbers.dropna()
+                    yield written(value), first, second, self.compared(here[first], here[second]).dropna()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trend(PaperClaim):
+class Trend(SweptClaim):
     """The measure is larger at the end of a span of the parameter than at its begin; smaller if `falling`."""
 
     span: tuple[float, float] | None = None
@@ -102,36 +96,33 @@ def _all(others: Sequence[str], second: str) -> Pairs:
 
 _PAIRS: Pairs = tuple((first, second) for first in (ASAP, PACKED) for second in FIRST_FIT)
 _OTHERS = (*FIRST_FIT, ASAP, PACKED)
-CLAIMS: tuple[PaperClaim, ...] = (
+CLAIMS: tuple[SweptClaim, ...] = (
     Compared(name="asap-over-first-fit", says="TargetASAP and PackedTargetASAP always have more goodput than "
-             "FirstFitAware and FirstFitUnaware.", measure=GOODPUT.name, unit="% points", pairs=_PAIRS),
+             "FirstFitAware and FirstFitUnaware.", pairs=_PAIRS),
     Compared(name="packed-over-asap", says="PackedTargetASAP has slightly more goodput than TargetASAP.",
-             measure=GOODPUT.name, unit="% points", pairs=((PACKED, ASAP),)),
+             pairs=((PACKED, ASAP),)),
     Compared(name="aware-like-unaware", says="FirstFitAware and FirstFitUnaware have much the same goodput "
-             "(but for log-scale).", measure=GOODPUT.name, unit="% points", threshold=None, pairs=((AWARE, UNAWARE),)),
+             "(but for log-scale).", threshold=None, pairs=((AWARE, UNAWARE),)),
     Compared(name="stretch-goodput", says="On Borg TargetStretch has clearly less goodput than TargetASAP and "
-             "PackedTargetASAP.", measure=GOODPUT.name, unit="% points", parameter=RANGE, types=(BORG,),
-             pairs=_all((ASAP, PACKED), STRETCH)),
+             "PackedTargetASAP.", parameter=RANGE, types=(BORG,), pairs=_all((ASAP, PACKED), STRETCH)),
     Compared(name="stretch-max-stretch", says="On Borg TargetStretch has the least maximum stretch.",
-             measure=MAX_STRETCH.name, unit="", parameter=RANGE, types=(BORG,), pairs=_all(_OTHERS, STRETCH)),
+             measure=MAX_STRETCH.name, parameter=RANGE, types=(BORG,), pairs=_all(_OTHERS, STRETCH)),
     Compared(name="first-fit-max-stretch", says="The maximum stretch of FirstFitAware and FirstFitUnaware is two to "
-             "three times that of the target strategies: at least twice.", measure=MAX_STRETCH.name, unit="times",
-             threshold=2.0, quotient=True,
+             "three times that of the target strategies: at least twice.", measure=MAX_STRETCH.name, how="times",
+             threshold=2.0,
              pairs=tuple((first, second) for first in FIRST_FIT for second in (STRETCH, ASAP, PACKED))),
     Compared(name="stretch-aborted", says="On Borg TargetStretch has the least aborted volume.", measure=ABORTED.name,
-             unit="% points", parameter=RANGE, types=(BORG,), pairs=_all(_OTHERS, STRETCH)),
+             parameter=RANGE, types=(BORG,), pairs=_all(_OTHERS, STRETCH)),
     Compared(name="stretch-aborted-time", says="On Borg TargetStretch loses the least time to a kill.",
-             measure=ABORTED_TIME.name, unit="h", parameter=RANGE, types=(BORG,), pairs=_all(_OTHERS, STRETCH)),
+             measure=ABORTED_TIME.name, parameter=RANGE, types=(BORG,), pairs=_all(_OTHERS, STRETCH)),
     Compared(name="stretch-idle", says="Goodput and aborted volume together are close to 1 but for TargetStretch, "
-             "which leaves machines idle.", measure=USED, unit="", pairs=_all(_OTHERS, STRETCH)),
+             "which leaves machines idle.", measure=USED, pairs=_all(_OTHERS, STRETCH)),
     Trend(name="mean-up", says="Goodput rises from 20 to 26 machines on average (but for TargetStretch).",
-          measure=GOODPUT.name, unit="% points", parameter=MEAN, span=(20.0, 26.0), labels=_OTHERS),
-    Trend(name="mean-down", says="Goodput falls from 26 to 28 machines on average.", measure=GOODPUT.name,
-          unit="% points", parameter=MEAN, span=(26.0, 28.0), falling=True),
-    Trend(name="period-up", says="Goodput rises with the period.", measure=GOODPUT.name, unit="% points",
-          parameter=PERIOD),
-    Trend(name="range-down", says="Goodput falls with the range.", measure=GOODPUT.name, unit="% points",
-          parameter=RANGE, falling=True),
+          parameter=MEAN, span=(20.0, 26.0), labels=_OTHERS),
+    Trend(name="mean-down", says="Goodput falls from 26 to 28 machines on average.", parameter=MEAN,
+          span=(26.0, 28.0), falling=True),
+    Trend(name="period-up", says="Goodput rises with the period.", parameter=PERIOD),
+    Trend(name="range-down", says="Goodput falls with the range.", parameter=RANGE, falling=True),
 )  # fmt: skip
 """Section 6, in its order; all that is claimed of a difference is put such that the number is positive."""
 
@@ -160,16 +151,13 @@ def claims(swept: Sequence[Sweep]) -> pd.DataFrame:
 
 
 def claims_table(found: pd.DataFrame) -> list[Table]:
-    """A table of the claims: how often each holds, and the least, the mean and the largest number; none of no claim."""
-    if found["number"].notna().sum() == 0:
-        return []
-    notes = (
+    """A table of the claims; none without a number."""
+    note = (
         "A number is a mean over instances of a difference (of a quotient where it counts times) that is positive if "
         f"it is as the paper says. It is “{YES}” or “{NO}” where {SURE:g} standard errors agree, else “{OPEN}”; so "
         f"it is of fewer than {FEWEST} instances. The instances share traces and walks, so standard errors are rather "
         "too small than too large; of many numbers some are far off by chance; and runs that several sweeps share "
-        "count in each.",
-        "Every number with its standard error is in claims-numbers.csv.",
+        "count in each."
     )
     points = "pairs of strategies at a value of a parameter and a type of workload"
-    return [claims_grid(found, CLAIMS, "what the paper says (section 6)", points, notes)]
+    return claims_tables(found, CLAIMS, "what the paper says (section 6)", points, note)

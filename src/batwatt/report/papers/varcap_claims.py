@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from batwatt.report.claims import NO, OPEN, YES, claims_grid, mean_of, verdict_of
+from batwatt.report.claims import NO, OPEN, YES, How, PaperClaim, claims_tables, mean_of, verdict_of
 from batwatt.report.grid import Table, written
 from batwatt.report.papers.pmbs23 import GOODPUT
 from batwatt.report.papers.varcap import CAPACITY, DIMENSIONS, FAILURES, FIXED, NONE, WAIT, WORK
@@ -25,36 +24,23 @@ INSTANCE = ("trace", "walk")
 Side = Mapping[str, str | float]
 HELD: Side = {"structure": FIXED}
 """The fixed capacity."""
-How = Literal["difference", "more", "less", "times"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
-    """A sentence of the text, put as: the number is above `threshold`, of the first compared with the second.
+class Claim(PaperClaim):
+    """A sentence of the text, of studies that begin with one of `stems`.
 
     `first` and `second` are what columns of the points are, and both have what `also` says; they may differ in what
-    `free` names, too. `how`: `difference`, first
-    - second; `more`, by how many % the first is more than the second; `less`, by how many % the second is less than the
-    first; `times`, first / second.
+    `free` names, too.
     """
 
-    name: str
-    says: str
     stems: tuple[str, ...]
     first: Side
     second: Side
     measure: str = GOODPUT.name
     how: How = "more"
-    threshold: float | None = 0.0
     also: Side = field(default_factory=dict)
     free: tuple[str, ...] = ()
-
-    @property
-    def unit(self) -> str:
-        """Unit of its numbers."""
-        if self.how == "difference":
-            return "min" if self.measure == WAIT.name else "% points"
-        return self.how if self.how == "times" else f"% {self.how}"
 
     def holds(self, study: str) -> bool:
         """Whether it is of this study."""
@@ -167,7 +153,7 @@ def claims(frame: pd.DataFrame, said: Sequence[Claim] = CLAIMS, dimensions: Sequ
         for study in dict.fromkeys(study for study in frame["study"] if claim.holds(study)):
             for point, numbers in _numbers(frame[frame["study"] == study], claim, dimensions):
                 number, error, count = mean_of(numbers)
-                verdict = verdict_of(claim.threshold, number, math.inf if math.isnan(error) else error, sure(count))
+                verdict = verdict_of(claim.threshold, number, error, sure(count))
                 sides = (_named(claim.first), _named(claim.second))
                 found.append((claim.name, study, point, claim.measure, *sides, number, error, count, claim.unit,
                               verdict))  # fmt: skip
@@ -196,7 +182,7 @@ def _numbers(rows: pd.DataFrame, claim: Claim, dimensions: Sequence[str]) -> Ite
     same = [name for name in dimensions if name not in free]
     pairs = here[[*dimensions, claim.measure]].merge(there[[*same, claim.measure]], on=same, suffixes=("", "_there"))
     one, other = pairs[claim.measure], pairs[f"{claim.measure}_there"]
-    numbers = _compared(*((other, one) if swapped else (one, other)), claim.how)
+    numbers = claim.compared(*((other, one) if swapped else (one, other)))
     by = _apart(pairs, dimensions)
     for values, part in pairs.groupby(by, sort=False) if by else (((), pairs),):
         left = numbers[part.index].dropna()
@@ -212,15 +198,6 @@ def _apart(pairs: pd.DataFrame, dimensions: Sequence[str]) -> list[str]:
         if name not in (*INSTANCE, "case") and (more := len(pairs[[*found, name]].drop_duplicates())) > count:
             found, count = [*found, name], more
     return found
-
-
-def _compared(first: pd.Series, second: pd.Series, how: How) -> pd.Series:
-    if how == "difference":
-        return first - second
-    if how == "less":
-        return 100.0 * (1.0 - second / first.where(first != 0.0))
-    quotient = first / second.where(second != 0.0)
-    return 100.0 * (quotient - 1.0) if how == "more" else quotient
 
 
 def _word(name: str, value: Any) -> str:
@@ -245,19 +222,15 @@ def _named(side: Side) -> str:
     return ", ".join(names.get(str(value), _word(name, value)) for name, value in side.items())
 
 
-def claims_tables(
+def claims_table(
     found: pd.DataFrame, said: Sequence[Claim] = CLAIMS, heading: str = "what the text says (section)"
 ) -> list[Table]:
     """The table of the claims; none without a number."""
-    if found["number"].notna().sum() == 0:
-        return []
-    notes: Sequence[str] = (
+    note = (
         "A number is a mean over pairs of runs on the same jobs and the same walk, and is put such that it is larger "
         f"the more it is as the text says. It is “{YES}” or “{NO}” where the threshold (0 unless the sentence says "
         f"another; 1 of what counts times) lies outside its 95 % interval (Student's t of its pairs), else “{OPEN}”. "
         "Few walks tell little, pairs of one trace are not independent, and of many numbers some are far off by "
-        "chance.",
-        "Every number with its standard error is in claims-numbers.csv.",
+        "chance."
     )
-    points = "studies, and values of what varies in them"
-    return [claims_grid(found, said, heading, points, notes)]
+    return claims_tables(found, said, heading, "studies, and values of what varies in them", note)
