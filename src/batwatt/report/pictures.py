@@ -18,28 +18,8 @@ from batwatt.model.series import Series
 from batwatt.report.data import Scores, Zoom
 from batwatt.report.report_plan import ReportPlan
 from batwatt.report.table import SavedCampaign
+from batwatt.results import style
 from batwatt.results.plots import power_axis, power_legend, power_panel, stairs
-from batwatt.results.style import (
-    BEST,
-    CAP,
-    DASHES,
-    FRAME,
-    GRID,
-    HOUR_S,
-    INK,
-    MARKERS,
-    PALETTE,
-    WIDE_IN,
-    WIDTH_IN,
-    WORST,
-    Look,
-    cell_grid,
-    legend,
-    new_figure,
-    panel_title,
-    panels_of,
-    plain,
-)  # fmt: skip
 
 HUB = 0.25
 """Radius of the worst score: with 0 there, bad scores would hide one another in the centre."""
@@ -53,23 +33,23 @@ def envelopes_figure(envelopes: Sequence[tuple[str, Series]]) -> Figure:
     """Each envelope over its rows, one below the other on the same axes: power in kW, time in h. Figure 1."""
     count = len(envelopes)
     height = 1.35 * count + 0.6
-    figure, grid = panels_of(WIDTH_IN, height, count, 1, margins_in=(0.25, 0.42), left=0.075, right=0.985, hspace=0.3,
-                             sharex=True, sharey=True)  # fmt: skip
+    figure, grid = style.panels_of(style.WIDTH_IN, height, count, 1, margins_in=(0.25, 0.42), left=0.075, right=0.985,
+                                   hspace=0.3, sharex=True, sharey=True)  # fmt: skip
     panels: list[Axes] = list(grid[:, 0])
     for number, (axes, (name, series)) in enumerate(zip(panels, envelopes, strict=True)):
         edges = np.append(series.times_s, series.times_s[-1] + series.last_step_s)
         hours, power = stairs(edges, np.asarray(series.values))
-        axes.fill_between(hours, power, color=Look(number).colour, alpha=0.2, linewidth=0.0, zorder=2)
-        axes.plot(hours, power, color=Look(number).colour, linewidth=1.0, zorder=3)
-        panel_title(axes, name, 3.0)
+        axes.fill_between(hours, power, color=style.Look(number).colour, alpha=0.2, linewidth=0.0, zorder=2)
+        axes.plot(hours, power, color=style.Look(number).colour, linewidth=1.0, zorder=3)
+        style.panel_title(axes, name, 3.0)
         axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
-        plain(axes)
+        style.plain(axes)
     longest = max(series.times_s[-1] + series.last_step_s for _, series in envelopes)
-    panels[0].set_xlim(0.0, longest / HOUR_S)
+    panels[0].set_xlim(0.0, longest / style.HOUR_S)
     panels[0].set_ylim(0.0, None)
     panels[-1].xaxis.set_major_locator(MaxNLocator(nbins=12, steps=[1, 2, 3, 4, 6, 10]))
     panels[-1].set_xlabel("time (h)")
-    figure.text(0.012, 0.5, "power available (kW)", rotation=90, va="center", ha="left", color=INK)
+    figure.text(0.012, 0.5, "power available (kW)", rotation=90, va="center", ha="left", color=style.INK)
     return figure
 
 
@@ -77,25 +57,26 @@ def zoom_figure(zoom: Zoom) -> Figure:
     """The power of each run around the violation, over hours and closely; the step concerned is shaded. Figure 3."""
     count = len(zoom.runs)
     height = 1.5 * count + 1.0
-    figure, grid = panels_of(WIDE_IN, height, count, 2, margins_in=(0.58, 0.45), left=0.06, right=0.985, wspace=0.09,
-                             hspace=0.32, sharex="col", sharey=True, width_ratios=(2.2, 1.0))  # fmt: skip
+    figure, grid = style.panels_of(style.WIDE_IN, height, count, 2, margins_in=(0.58, 0.45), left=0.06, right=0.985,
+                                   wspace=0.09, hspace=0.32, sharex="col", sharey=True,
+                                   width_ratios=(2.2, 1.0))  # fmt: skip
     top_w = 0.0
     for row, (label, trace) in zip(grid, zoom.runs, strict=True):
         for axes, begin_s, end_s in ((row[0], zoom.begin_s, zoom.end_s), (row[1], *zoom.close_s)):
             top_w = max(top_w, power_panel(axes, label, trace, zoom.envelope, end_s, begin_s))
-            axes.axvspan(*(edge / HOUR_S for edge in zoom.step_s), color="#fbe6e7", linewidth=0.0, zorder=1)
-            axes.set_xlim(begin_s / HOUR_S, end_s / HOUR_S)
+            axes.axvspan(*(edge / style.HOUR_S for edge in zoom.step_s), color="#fbe6e7", linewidth=0.0, zorder=1)
+            axes.set_xlim(begin_s / style.HOUR_S, end_s / style.HOUR_S)
             axes.set_title("", loc="right")
         row[1].set_title("", loc="left")
     wide, close = grid[-1]
     power_axis(wide, top_w)
     wide.set_xlabel("time (h)")
-    since_h = zoom.step_s[0] / HOUR_S
-    close.xaxis.set_major_locator(FixedLocator([since_h + second / HOUR_S for second in range(-60, 3600, 30)]))
-    close.xaxis.set_major_formatter(lambda hour, _: f"{(hour - since_h) * HOUR_S:.0f}".replace("-", "−"))
+    since_h = zoom.step_s[0] / style.HOUR_S
+    close.xaxis.set_major_locator(FixedLocator([since_h + second / style.HOUR_S for second in range(-60, 3600, 30)]))
+    close.xaxis.set_major_formatter(lambda hour, _: f"{(hour - since_h) * style.HOUR_S:.0f}".replace("-", "−"))
     close.set_xlabel("s since the step began")
-    figure.text(0.012, 0.5, "power (kW)", rotation=90, va="center", ha="left", color=INK)
-    legend(figure, power_legend(True), 0.99)
+    figure.text(0.012, 0.5, "power (kW)", rotation=90, va="center", ha="left", color=style.INK)
+    style.legend(figure, power_legend(True), 0.99)
     return figure
 
 
@@ -105,14 +86,18 @@ def member_styles(members: Mapping[str, str], campaign: SavedCampaign) -> dict[s
     known = (rows["backfilling"] != "") & (rows["order"] != "")
     orders = sorted(set(rows.loc[known, "order"]))
     backfillings = sorted(set(rows.loc[known, "backfilling"]))
-    free = cycle(range(len(PALETTE)))
+    free = cycle(range(len(style.PALETTE)))
     styles: dict[str, Style] = {}
     for label in members:
         if known[label]:
             number, dash = orders.index(rows.loc[label, "order"]), backfillings.index(rows.loc[label, "backfilling"])
         else:
             number, dash = next(free), 0
-        styles[label] = (PALETTE[number % len(PALETTE)], DASHES[dash % len(DASHES)][0], MARKERS[number % 8][0])
+        styles[label] = (
+            style.PALETTE[number % len(style.PALETTE)],
+            style.DASHES[dash % len(style.DASHES)][0],
+            style.MARKERS[number % 8][0],
+        )
     return styles
 
 
@@ -125,7 +110,7 @@ def radar_figure(scores: Scores, outline: ReportPlan, campaign: SavedCampaign) -
     styles = member_styles({label: outline.members[label] for label in scores.scores.index}, campaign)
     rows = -(-len(groups) // ACROSS)
     height = 2.25 * rows + 1.0
-    figure = new_figure(WIDTH_IN, height)
+    figure = style.new_figure(style.WIDTH_IN, height)
     angles = np.linspace(0.0, 2.0 * np.pi, len(scores.measures), endpoint=False)
     for number, (name, labels) in enumerate(groups.items()):
         axes = cast(PolarAxes, figure.add_subplot(rows, ACROSS, number + 1, projection="polar"))
@@ -154,9 +139,15 @@ def _radar(
     axes.set_theta_direction(-1)
     axes.set_ylim(0.0, 1.0 + HUB)
     for radius in (HUB, HUB + 0.5, HUB + 1.0):
-        axes.plot(around, np.full(len(around), radius), color=FRAME if radius > 1.0 else GRID, linewidth=0.7, zorder=1)
+        axes.plot(
+            around,
+            np.full(len(around), radius),
+            color=style.FRAME if radius > 1.0 else style.GRID,
+            linewidth=0.7,
+            zorder=1,
+        )
     for angle in angles:
-        axes.plot([angle, angle], [0.0, 1.0 + HUB], color=GRID, linewidth=0.7, zorder=1)
+        axes.plot([angle, angle], [0.0, 1.0 + HUB], color=style.GRID, linewidth=0.7, zorder=1)
     area = scores.scores.sum(axis=1)
     best = max(labels, key=lambda label: float(area[label]))
     for label in labels:
@@ -184,18 +175,22 @@ def scores_figure(scores: Scores, outline: ReportPlan) -> Figure:
     labels = scores.scores.index.tolist()
     height = ROW_IN * len(labels) + 1.15
     left = min(0.5, 0.06 + 0.0155 * max(map(len, labels)))
-    figure, [[axes]] = panels_of(5.2, height, 1, 1, margins_in=(0.45, 0.6), left=left, right=0.98)
+    figure, [[axes]] = style.panels_of(5.2, height, 1, 1, margins_in=(0.45, 0.6), left=left, right=0.98)
     values = scores.scores.to_numpy(dtype=float)
     image = axes.imshow(
-        values, cmap=LinearSegmentedColormap.from_list("score", (WORST, BEST)), vmin=0.0, vmax=1.0, aspect="auto"
+        values,
+        cmap=LinearSegmentedColormap.from_list("score", (style.WORST, style.BEST)),
+        vmin=0.0,
+        vmax=1.0,
+        aspect="auto",
     )
     for row, label in enumerate(labels):
         for column, measure in enumerate(scores.measures):
             value, score = scores.means.loc[label, measure.name], values[row, column]
             if np.isfinite(score):
                 axes.text(column, row, f"{value:.{measure.decimals}f}", ha="center", va="center", fontsize=7.0,
-                          color=CAP)  # fmt: skip
-    cell_grid(axes, *values.shape, GRID, 0.8)
+                          color=style.CAP)  # fmt: skip
+    style.cell_grid(axes, *values.shape, style.GRID, 0.8)
     axes.set_xticks(range(len(scores.measures)), [measure.axis for measure in scores.measures])
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(labels)), labels, fontsize=7.0)

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 
 from batwatt.report.charts import LEVEL, QUANTILES, Chart, Key, errors_of, keys_of
 from batwatt.report.grid import written
-from batwatt.results.style import CAP, GRID, INK, WIDE_IN, WIDTH_IN, legend, panel_title, panels_of, plain
+from batwatt.results import style
 
 CHARACTER_IN = 0.07
 """Width of a character on an axis, with what is between texts."""
@@ -29,7 +29,7 @@ CLOSE = 0.02
 def charts_figure(panels: Sequence[Chart], across: int) -> Figure:
     """The panels, all boxes or none, in `across` columns, with one legend for all."""
     down = math.ceil(len(panels) / across)
-    width = WIDE_IN if across > 1 else WIDTH_IN
+    width = style.WIDE_IN if across > 1 else style.WIDTH_IN
     keys = keys_of(panels)
     names = [key.name for key in keys] + ([LEVEL] if any(panel.level is not None for panel in panels) else [])
     columns = legend_columns(names, width)
@@ -47,7 +47,7 @@ def charts_figure(panels: Sequence[Chart], across: int) -> Figure:
     top_in = 0.36 + (0.18 * math.ceil(len(names) / columns) if named else 0.0)
     bottom_in = 0.45 + hanging_in
     height = panel_in * down + top_in + bottom_in - 0.3 + hanging_in * (down - 1)
-    figure, grid = panels_of(width, height, down, across, margins_in=(top_in, bottom_in), left=left, right=right,
+    figure, grid = style.panels_of(width, height, down, across, margins_in=(top_in, bottom_in), left=left, right=right,
                              wspace=wspace, hspace=0.36 + hanging_in / 1.6)  # fmt: skip
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
@@ -64,8 +64,8 @@ def charts_figure(panels: Sequence[Chart], across: int) -> Figure:
         kinds = {curve.key.name: panel.kind for panel in panels for curve in panel.curves}
         handles: list[Artist] = [_handle(key, kinds[key.name]) for key in keys]
         if len(names) > len(keys):
-            handles.append(Line2D([], [], color=CAP, linewidth=1.0, linestyle=(0, (4, 2)), label=LEVEL))
-        legend(figure, handles, x, columns=columns, handlelength=handle)
+            handles.append(Line2D([], [], color=style.CAP, linewidth=1.0, linestyle=(0, (4, 2)), label=LEVEL))
+        style.legend(figure, handles, x, columns=columns, handlelength=handle)
     return figure
 
 
@@ -98,10 +98,10 @@ def _panel(axes: Axes, panel: Chart) -> None:
         axes.set_xticks(panel.ticks_at, [] if crowded else panel.ticks)
         axes.set_xlim(-0.5, len(panel.xs) - 0.5)
         for edge in range(1, len(panel.xs)) if panel.kind != "stacks" else ():
-            axes.axvline(edge - 0.5, color=GRID, linewidth=0.6, zorder=0)
+            axes.axvline(edge - 0.5, color=style.GRID, linewidth=0.6, zorder=0)
     if panel.level is not None:
-        axes.axhline(panel.level, color=CAP, linewidth=1.0, linestyle=(0, (4, 2)), zorder=5)
-    panel_title(axes, panel.title)
+        axes.axhline(panel.level, color=style.CAP, linewidth=1.0, linestyle=(0, (4, 2)), zorder=5)
+    style.panel_title(axes, panel.title)
     axes.set_ylabel(panel.measure.axis)
     if panel.decades:
         axes.set_yscale("log")
@@ -111,7 +111,7 @@ def _panel(axes: Axes, panel: Chart) -> None:
         axes.yaxis.set_major_locator(MaxNLocator(nbins=6 if panel.kind == "boxes" else 5))
     if panel.kind != "boxes" and all((c.points["mean"] - errors_of(c)).min() >= 0.0 for c in panel.curves):
         axes.set_ylim(bottom=0.0)
-    plain(axes)
+    style.plain(axes)
     if panel.kind == "boxes":
         axes.grid(False, axis="x")
 
@@ -149,7 +149,7 @@ def _bars(axes: Axes, panel: Chart) -> None:
         if stacked:
             base |= {x: base[x] + mean for x, mean in zip(curve.points["x"], curve.points["mean"], strict=True)}
         else:
-            axes.errorbar(at, curve.points["mean"], yerr=errors_of(curve), fmt="none", ecolor=CAP, elinewidth=0.8,
+            axes.errorbar(at, curve.points["mean"], yerr=errors_of(curve), fmt="none", ecolor=style.CAP, elinewidth=0.8,
                           capsize=1.6, zorder=4)  # fmt: skip
 
 
@@ -163,8 +163,8 @@ def _boxes(axes: Axes, panel: Chart) -> None:
             drawn, positions=[panel.xs.index(x) + place for x in curve.points["x"]], widths=width, patch_artist=True,
             showfliers=False, showmeans=True, manage_ticks=False,
             boxprops={"facecolor": colour + "60", "edgecolor": colour, "linewidth": 0.7, "hatch": curve.key.hatch[0]},
-            medianprops={"color": INK, "linewidth": 1.1}, whiskerprops=line, capprops=line,
-            meanprops={"marker": "*", "markersize": 5.2, "markerfacecolor": "white", "markeredgecolor": INK,
+            medianprops={"color": style.INK, "linewidth": 1.1}, whiskerprops=line, capprops=line,
+            meanprops={"marker": "*", "markersize": 5.2, "markerfacecolor": "white", "markeredgecolor": style.INK,
                        "markeredgewidth": 0.5},
             zorder=3,
         )  # fmt: skip

@@ -14,18 +14,18 @@ from matplotlib.ticker import MaxNLocator
 
 from batwatt.report.data import readable_top
 from batwatt.report.table import Measure
-from batwatt.results.style import INK, WIDE_IN, WIDTH_IN, Look, legend, panels_of, plain
+from batwatt.results import style
 
 NAMED = 32
 """More instances than this are not named."""
 
 
-def instances_figure(frame: pd.DataFrame, measures: Sequence[Measure], looks: Mapping[str, Look]) -> Figure:
+def instances_figure(frame: pd.DataFrame, measures: Sequence[Measure], looks: Mapping[str, style.Look]) -> Figure:
     """Each measure by instance (left) and its spread over them by algorithm (right). Figures 4 and 5."""
     labels = list(dict.fromkeys(frame["label"].tolist()))
     instances = sorted(set(frame["instance"].tolist()))
     names, prefix = _short(instances)
-    figure, grid = panels_of(WIDE_IN, 2.35 * len(measures) + 1.35, len(measures), 2,
+    figure, grid = style.panels_of(style.WIDE_IN, 2.35 * len(measures) + 1.35, len(measures), 2,
                              margins_in=(0.62, 1.05 if len(measures) > 1 else 0.95), left=0.06, right=0.99, wspace=0.03,
                              hspace=0.12, sharex="col", sharey="row", width_ratios=(2.4, 1.0))  # fmt: skip
     rank = {name: number for number, name in enumerate(instances)}
@@ -42,7 +42,7 @@ def instances_figure(frame: pd.DataFrame, measures: Sequence[Measure], looks: Ma
             _box(right, number, values[np.isfinite(values)], look)
         left.set_ylabel(measure.axis)
         for axes in (left, right):
-            plain(axes)
+            style.plain(axes)
             axes.grid(False, axis="x")
         for edge in range(1, len(instances)):
             left.axvline(edge - 0.5, color="#eef1f4", linewidth=0.6, zorder=0)
@@ -62,7 +62,7 @@ def instances_figure(frame: pd.DataFrame, measures: Sequence[Measure], looks: Ma
         Line2D([], [], color=looks[label].colour, marker=looks[label].marker[0], linestyle="", markersize=5,
                label=label) for label in labels
     ]  # fmt: skip
-    legend(figure, handles, 0.05, columns=4, handlelength=None, handletextpad=0.3)
+    style.legend(figure, handles, 0.05, columns=4, handlelength=None, handletextpad=0.3)
     return figure
 
 
@@ -76,7 +76,7 @@ def _short(instances: Sequence[str]) -> tuple[list[str], str]:
     return [name[same:] for name in instances], first[:same]
 
 
-def _box(axes: Axes, position: int, values: np.ndarray, look: Look) -> None:
+def _box(axes: Axes, position: int, values: np.ndarray, look: style.Look) -> None:
     """A box with its points: median, quartiles, whiskers up to 1.5 times the box."""
     if not len(values):
         return
@@ -84,7 +84,7 @@ def _box(axes: Axes, position: int, values: np.ndarray, look: Look) -> None:
         values, positions=[position], widths=0.62, patch_artist=True, showfliers=False, manage_ticks=False,
         boxprops={"facecolor": look.colour + "40", "edgecolor": look.colour, "linewidth": 0.9,
                   "hatch": look.hatch[0]},
-        medianprops={"color": INK, "linewidth": 1.4},
+        medianprops={"color": style.INK, "linewidth": 1.4},
         whiskerprops={"color": look.colour, "linewidth": 0.9}, capprops={"color": look.colour, "linewidth": 0.9},
         zorder=2,
     )  # fmt: skip
@@ -93,13 +93,13 @@ def _box(axes: Axes, position: int, values: np.ndarray, look: Look) -> None:
               markeredgewidth=0.2, markeredgecolor="white", zorder=3)  # fmt: skip
 
 
-def envelopes_bars_figure(frame: pd.DataFrame, measures: Sequence[Measure], looks: Mapping[str, Look]) -> Figure:
+def envelopes_bars_figure(frame: pd.DataFrame, measures: Sequence[Measure], looks: Mapping[str, style.Look]) -> Figure:
     """The mean of each measure by envelope, a bar per algorithm; a bar far longer than the others is cut. Figure 6."""
     labels = list(dict.fromkeys(frame["label"].tolist()))
     envelopes = sorted(set(frame["envelope"].tolist()))
-    figure, grid = panels_of(WIDTH_IN if len(labels) * len(envelopes) <= 24 else WIDE_IN, 1.75 * len(measures) + 0.85,
-                             len(measures), 1, margins_in=(0.62, 0.3), left=0.085, right=0.99, hspace=0.16,
-                             sharex=True)  # fmt: skip
+    width = style.WIDTH_IN if len(labels) * len(envelopes) <= 24 else style.WIDE_IN
+    figure, grid = style.panels_of(width, 1.75 * len(measures) + 0.85, len(measures), 1, margins_in=(0.62, 0.3),
+                                   left=0.085, right=0.99, hspace=0.16, sharex=True)  # fmt: skip
     panels: list[Axes] = list(grid[:, 0])
     width = 0.84 / len(labels)
     for axes, measure in zip(panels, measures, strict=True):
@@ -118,12 +118,12 @@ def envelopes_bars_figure(frame: pd.DataFrame, measures: Sequence[Measure], look
                 text = f"{value:.{digits}f}" + (" ↑" if cut else "")
                 axes.annotate(text, (middle, min(value, top)), (0, -1 if cut else 1.5), textcoords="offset points",
                               ha="center", va="top" if cut else "bottom", fontsize=5.8, rotation=90 if cut else 0,
-                              color="white" if cut else INK, zorder=4,
+                              color="white" if cut else style.INK, zorder=4,
                               fontweight="bold" if cut else "normal")  # fmt: skip
         axes.set_ylim(0.0, top)
         axes.set_ylabel(measure.axis)
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=measure.unit != ""))
-        plain(axes)
+        style.plain(axes)
         axes.grid(False, axis="x")
     panels[-1].set_xticks(range(len(envelopes)), envelopes, fontweight="bold")
     panels[-1].set_xlim(-0.5, len(envelopes) - 0.5)
@@ -131,5 +131,5 @@ def envelopes_bars_figure(frame: pd.DataFrame, measures: Sequence[Measure], look
         Patch(facecolor=looks[label].colour + "b0", edgecolor=looks[label].colour, hatch=looks[label].hatch[0],
               label=label) for label in labels
     ]  # fmt: skip
-    legend(figure, handles, 0.07, columns=4, handlelength=1.8)
+    style.legend(figure, handles, 0.07, columns=4, handlelength=1.8)
     return figure

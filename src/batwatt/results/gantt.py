@@ -18,20 +18,9 @@ from matplotlib.ticker import MaxNLocator
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
+from batwatt.results import style
 from batwatt.results.plots import power_axis, power_legend, power_panel
 from batwatt.results.power import PowerTrace, power_series
-from batwatt.results.style import (
-    HOUR_S,
-    INK,
-    VIOLATION,
-    box_corners,
-    draw,
-    headline,
-    kind_of,
-    legend,
-    panels_of,
-    unboxed,
-)  # fmt: skip
 from batwatt.results.timeline import (
     ASLEEP,
     SWITCHING_OFF,
@@ -56,7 +45,9 @@ SHAPES = 20_000
 IDLE_ALPHA = 0.3
 
 _SHADES = {ASLEEP: "#e6e8eb", SWITCHING_OFF: "#e69f00", SWITCHING_ON: "#d55e00"}
-_KILLED = Line2D([], [], marker="x", linestyle="", color=VIOLATION, markersize=5, markeredgewidth=1.4, label="killed")
+_KILLED = Line2D(
+    [], [], marker="x", linestyle="", color=style.VIOLATION, markersize=5, markeredgewidth=1.4, label="killed"
+)
 
 
 def plot_gantt(
@@ -66,12 +57,12 @@ def plot_gantt(
 
     The power (and with it the envelope in W) is there if `PREFIX_consumed_energy.csv` is. Raises InputError.
     """
-    kind_of(Path(path))
+    style.kind_of(Path(path))
     timeline = read_timeline(prefix, platform)
     if not timeline.runs or not timeline.end_s > 0.0:
         raise InputError(file_of(prefix, "jobs"), "no job ran, so there is nothing to draw", "choose another run")
     power = power_series(prefix, timeline.end_s) if file_of(prefix, "consumed_energy").exists() else None
-    return draw(path, lambda: gantt_figure(timeline, platform, power, envelope, title or Path(prefix).name))
+    return style.draw(path, lambda: gantt_figure(timeline, platform, power, envelope, title or Path(prefix).name))
 
 
 def gantt_figure(
@@ -84,14 +75,14 @@ def gantt_figure(
     ratios = [servers_in] if power is None else [servers_in, POWER_IN]
     longest = max(len(host.name) for host in platform.hosts) if len(platform) <= NAMED else 4
     hspace = 0.0 if power is None else 2.0 * 0.3 / (servers_in + POWER_IN)
-    figure, grid = panels_of(GANTT_WIDTH_IN, height, len(ratios), 1, margins_in=(HEADER_IN, 0.45),
+    figure, grid = style.panels_of(GANTT_WIDTH_IN, height, len(ratios), 1, margins_in=(HEADER_IN, 0.45),
                              left=min(0.3, 0.035 + 0.0055 * longest), right=0.99, hspace=hspace, sharex=True,
                              gridspec_kw={"height_ratios": ratios})  # fmt: skip
     panels: list[Axes] = list(grid[:, 0])
     ranks = _ranks(platform)
     colours = _colours(max(max(rank.values(), default=0) for rank in ranks) + 1)
     _servers(panels[0], timeline, platform, ranks, colours)
-    panels[0].set_xlim(0.0, timeline.end_s / HOUR_S)
+    panels[0].set_xlim(0.0, timeline.end_s / style.HOUR_S)
     handles: list[Any] = _legend(colours, timeline)
     if power is not None:
         power_axis(panels[1], power_panel(panels[1], "", power, envelope, timeline.end_s))
@@ -99,9 +90,9 @@ def gantt_figure(
         handles += power_legend(envelope is not None)
     panels[-1].set_xlabel("time (h)")
     panels[-1].xaxis.set_major_locator(MaxNLocator(nbins=14, steps=[1, 2, 3, 6, 10]))
-    headline(figure, title, 0.06, 0.01, 10)
+    style.headline(figure, title, 0.06, 0.01, 10)
     columns = -(-len(handles) // 2)
-    legend(figure, _by_rows(handles, columns), 0.995, 0.28, columns, columnspacing=1.4, fontsize=7.5)
+    style.legend(figure, _by_rows(handles, columns), 0.995, 0.28, columns, columnspacing=1.4, fontsize=7.5)
     return figure
 
 
@@ -140,11 +131,11 @@ def _servers(
     boxes = [_corners(run.low + gap, run.high - gap, run.start_s, run.end_s) for run in timeline.runs]
     width = 0.6 if count <= NAMED else 0.3
     axes.add_collection(
-        PolyCollection(boxes, facecolors="none", edgecolors=INK, linewidths=width, zorder=3, rasterized=pictured)
+        PolyCollection(boxes, facecolors="none", edgecolors=style.INK, linewidths=width, zorder=3, rasterized=pictured)
     )
     _mark_killed(axes, timeline.runs, count)
     axes.set_ylim(count - 0.5, -0.5)
-    unboxed(axes)
+    style.unboxed(axes)
     if count <= NAMED:
         axes.set_yticks(range(count), [host.name for host in platform.hosts], fontsize=7)
     else:
@@ -154,7 +145,7 @@ def _servers(
 
 def _corners(low: float, high: float, start_s: float, end_s: float) -> list[tuple[float, float]]:
     """The box around the rows low..high, in h."""
-    return box_corners(start_s / HOUR_S, end_s / HOUR_S, low - 0.5, high + 0.5)
+    return style.box_corners(start_s / style.HOUR_S, end_s / style.HOUR_S, low - 0.5, high + 0.5)
 
 
 def _fill(
@@ -172,9 +163,9 @@ def _fill(
 def _mark_killed(axes: Axes, runs: Sequence[DrawnRun], count: int) -> None:
     killed = [run for run in runs if run.killed]
     axes.plot(
-        [run.end_s / HOUR_S for run in killed],
+        [run.end_s / style.HOUR_S for run in killed],
         [(run.low + run.high) / 2.0 for run in killed],
-        marker="x", linestyle="", color=VIOLATION, markersize=4.5 if count <= NAMED else 2.5,
+        marker="x", linestyle="", color=style.VIOLATION, markersize=4.5 if count <= NAMED else 2.5,
         markeredgewidth=1.3 if count <= NAMED else 0.7, zorder=4, clip_on=False,
     )  # fmt: skip
 
@@ -184,7 +175,7 @@ def _legend(colours: list[str], timeline: Timeline) -> list[Any]:
     named = range(len(colours)) if len(colours) <= 7 else sorted({0, len(colours) // 2, len(colours) - 1})
     note = {0: " (fastest)", len(colours) - 1: " (slowest)"} if len(colours) > 1 else {}
     handles: list[Any] = [
-        Patch(facecolor=colours[rank], edgecolor=INK, linewidth=0.5, label=f"P{rank}{note.get(rank, '')}")
+        Patch(facecolor=colours[rank], edgecolor=style.INK, linewidth=0.5, label=f"P{rank}{note.get(rank, '')}")
         for rank in named
     ]
     handles.append(Patch(facecolor=colours[0], alpha=IDLE_ALPHA, label="pale: on, no job"))

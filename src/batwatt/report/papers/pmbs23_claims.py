@@ -6,29 +6,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from batwatt.report.claims import NO, OPEN, SURE, YES, How, Numbers, PaperClaim, claims_tables, mean_of, verdict_of
 from batwatt.report.grid import Table, written
-from batwatt.report.papers.pmbs23 import (
-    ABORTED,
-    ABORTED_TIME,
-    BORG,
-    GOODPUT,
-    MAX_STRETCH,
-    MEAN,
-    PERIOD,
-    RANGE,
-    STRATEGIES,
-    USED,
-    Panel,
-    Parameter,
-    Sweep,
-)  # fmt: skip
+from batwatt.report.papers import pmbs23
 from batwatt.report.table import INSTANCE
 
-AWARE, UNAWARE, STRETCH, ASAP, PACKED = STRATEGIES.values()
+AWARE, UNAWARE, STRETCH, ASAP, PACKED = pmbs23.STRATEGIES.values()
 FIRST_FIT = (AWARE, UNAWARE)
 FEWEST = 5
 """Of fewer instances nothing is decided."""
@@ -41,15 +28,15 @@ Pairs = tuple[tuple[str, str], ...]
 class SweptClaim(PaperClaim, ABC):
     """A claim of what varies in some sweeps."""
 
-    measure: str = GOODPUT.name
+    measure: str = pmbs23.GOODPUT.name
     how: How = "difference"
-    parameter: Parameter | None = None
+    parameter: pmbs23.Parameter | None = None
     """The sweep that the paper says it of; None for all."""
     types: tuple[str, ...] = ()
     """The types of workloads that it says it of; empty for all."""
 
     @abstractmethod
-    def rows(self, panel: Panel) -> Iterator[tuple[str, str, str, Numbers]]:
+    def rows(self, panel: pmbs23.Panel) -> Iterator[tuple[str, str, str, Numbers]]:
         """Value, first, second, and the numbers of the instances whose mean is asked for."""
 
 
@@ -59,7 +46,7 @@ class Compared(SweptClaim):
 
     pairs: Pairs
 
-    def rows(self, panel: Panel) -> Iterator[tuple[str, str, str, Numbers]]:
+    def rows(self, panel: pmbs23.Panel) -> Iterator[tuple[str, str, str, Numbers]]:
         """A row per value and pair; its numbers are of the instances that both were run on."""
         wide = panel.rows.pivot_table(index=["value", *INSTANCE], columns="label", values=self.measure)
         for value in panel.values:
@@ -76,10 +63,10 @@ class Trend(SweptClaim):
     span: tuple[float, float] | None = None
     """None for the least and the largest value."""
     falling: bool = False
-    labels: tuple[str, ...] = tuple(STRATEGIES.values())
+    labels: tuple[str, ...] = tuple(pmbs23.STRATEGIES.values())
     """The strategies that it is said of."""
 
-    def rows(self, panel: Panel) -> Iterator[tuple[str, str, str, Numbers]]:
+    def rows(self, panel: pmbs23.Panel) -> Iterator[tuple[str, str, str, Numbers]]:
         """A row per strategy; its numbers are those at both ends, whose instances are different ones."""
         begin, end = self.span or (panel.values[0], panel.values[-1])
         for label in self.labels:
@@ -96,6 +83,7 @@ def _all(others: Sequence[str], second: str) -> Pairs:
 
 _PAIRS: Pairs = tuple((first, second) for first in (ASAP, PACKED) for second in FIRST_FIT)
 _OTHERS = (*FIRST_FIT, ASAP, PACKED)
+_ON_BORG: dict[str, Any] = {"parameter": pmbs23.RANGE, "types": (pmbs23.BORG,)}
 CLAIMS: tuple[SweptClaim, ...] = (
     Compared(name="asap-over-first-fit", says="TargetASAP and PackedTargetASAP always have more goodput than "
              "FirstFitAware and FirstFitUnaware.", pairs=_PAIRS),
@@ -104,30 +92,30 @@ CLAIMS: tuple[SweptClaim, ...] = (
     Compared(name="aware-like-unaware", says="FirstFitAware and FirstFitUnaware have much the same goodput "
              "(but for log-scale).", threshold=None, pairs=((AWARE, UNAWARE),)),
     Compared(name="stretch-goodput", says="On Borg TargetStretch has clearly less goodput than TargetASAP and "
-             "PackedTargetASAP.", parameter=RANGE, types=(BORG,), pairs=_all((ASAP, PACKED), STRETCH)),
+             "PackedTargetASAP.", pairs=_all((ASAP, PACKED), STRETCH), **_ON_BORG),
     Compared(name="stretch-max-stretch", says="On Borg TargetStretch has the least maximum stretch.",
-             measure=MAX_STRETCH.name, parameter=RANGE, types=(BORG,), pairs=_all(_OTHERS, STRETCH)),
+             measure=pmbs23.MAX_STRETCH.name, pairs=_all(_OTHERS, STRETCH), **_ON_BORG),
     Compared(name="first-fit-max-stretch", says="The maximum stretch of FirstFitAware and FirstFitUnaware is two to "
-             "three times that of the target strategies: at least twice.", measure=MAX_STRETCH.name, how="times",
+             "three times that of the target strategies: at least twice.", measure=pmbs23.MAX_STRETCH.name, how="times",
              threshold=2.0,
              pairs=tuple((first, second) for first in FIRST_FIT for second in (STRETCH, ASAP, PACKED))),
-    Compared(name="stretch-aborted", says="On Borg TargetStretch has the least aborted volume.", measure=ABORTED.name,
-             parameter=RANGE, types=(BORG,), pairs=_all(_OTHERS, STRETCH)),
+    Compared(name="stretch-aborted", says="On Borg TargetStretch has the least aborted volume.",
+             measure=pmbs23.ABORTED.name, pairs=_all(_OTHERS, STRETCH), **_ON_BORG),
     Compared(name="stretch-aborted-time", says="On Borg TargetStretch loses the least time to a kill.",
-             measure=ABORTED_TIME.name, parameter=RANGE, types=(BORG,), pairs=_all(_OTHERS, STRETCH)),
+             measure=pmbs23.ABORTED_TIME.name, pairs=_all(_OTHERS, STRETCH), **_ON_BORG),
     Compared(name="stretch-idle", says="Goodput and aborted volume together are close to 1 but for TargetStretch, "
-             "which leaves machines idle.", measure=USED, pairs=_all(_OTHERS, STRETCH)),
+             "which leaves machines idle.", measure=pmbs23.USED, pairs=_all(_OTHERS, STRETCH)),
     Trend(name="mean-up", says="Goodput rises from 20 to 26 machines on average (but for TargetStretch).",
-          parameter=MEAN, span=(20.0, 26.0), labels=_OTHERS),
-    Trend(name="mean-down", says="Goodput falls from 26 to 28 machines on average.", parameter=MEAN,
+          parameter=pmbs23.MEAN, span=(20.0, 26.0), labels=_OTHERS),
+    Trend(name="mean-down", says="Goodput falls from 26 to 28 machines on average.", parameter=pmbs23.MEAN,
           span=(26.0, 28.0), falling=True),
-    Trend(name="period-up", says="Goodput rises with the period.", parameter=PERIOD),
-    Trend(name="range-down", says="Goodput falls with the range.", parameter=RANGE, falling=True),
+    Trend(name="period-up", says="Goodput rises with the period.", parameter=pmbs23.PERIOD),
+    Trend(name="range-down", says="Goodput falls with the range.", parameter=pmbs23.RANGE, falling=True),
 )  # fmt: skip
 """Section 6, in its order; all that is claimed of a difference is put such that the number is positive."""
 
 
-def claims(swept: Sequence[Sweep]) -> pd.DataFrame:
+def claims(swept: Sequence[pmbs23.Sweep]) -> pd.DataFrame:
     """A row per claim and point at which it can be looked at, with the columns `COLUMNS`.
 
     The verdict is `yes` or `no` if `SURE` standard errors of the number lie between it and the threshold, else `open`;

@@ -11,15 +11,7 @@ import pandas as pd
 from batwatt.report.charts import Kind
 from batwatt.report.grid import slug
 from batwatt.report.papers.pmbs23 import GOODPUT
-from batwatt.report.papers.varcap import (
-    FAILURES,
-    FIXED,
-    GAINED,
-    MEASURES,
-    SAVED,
-    SLOWED,
-    WORK,
-)
+from batwatt.report.papers.varcap import FAILURES, FIXED, GAINED, MEASURES, SAVED, SLOWED, WORK
 from batwatt.report.table import Measure
 
 Fixed = Literal["zero", "first", "level", "own"]

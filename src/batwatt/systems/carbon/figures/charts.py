@@ -15,24 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.results.style import (
-    BEST,
-    CAP,
-    HOUR_S,
-    INK,
-    WIDE_IN,
-    WIDTH_IN,
-    WORST,
-    Look,
-    cell_grid,
-    check_shown,
-    draw,
-    headline,
-    panels_of,
-    plain,
-)  # fmt: skip
+from batwatt.results import style
 
-CLASSES_S = (2.0 * HOUR_S, 12.0 * HOUR_S)
+CLASSES_S = (2.0 * style.HOUR_S, 12.0 * style.HOUR_S)
 """Where the next class of lengths begins: GAIA's short jobs, and two classes of long ones."""
 CDF_IN = 3.2
 CELL_IN, PANEL_GAP_IN, ACROSS = 0.46, 0.6, 3
@@ -52,24 +37,25 @@ def plot_saved_cdf(
     share of all saved carbon, of the carbon before, and of all jobs that is in jobs up to a length. Right: for each
     class of lengths, the share of its jobs that save at most so much.
     """
-    check_shown(path, saved, "job", "choose at least one job")
+    style.check_shown(path, saved, "job", "choose at least one job")
     missing = [name for name in NEEDED if name not in saved.columns]
     if missing:
         raise InputError(path, f"the table of savings has no column {missing[0]!r}", "give what each job saves")
-    return draw(path, lambda: saved_figure(saved, title, classes_s))
+    return style.draw(path, lambda: saved_figure(saved, title, classes_s))
 
 
 def saved_figure(saved: pd.DataFrame, title: str, classes_s: Sequence[float]) -> Figure:
     """Two distributions, both rising from 0 to 100 %."""
-    figure, [[left, right]] = panels_of(WIDE_IN, CDF_IN, 1, 2, margins_in=(0.13 * CDF_IN, 0.145 * CDF_IN), left=0.065,
-                                        right=0.985, wspace=0.2)  # fmt: skip
+    figure, [[left, right]] = style.panels_of(
+        style.WIDE_IN, CDF_IN, 1, 2, margins_in=(0.13 * CDF_IN, 0.145 * CDF_IN), left=0.065, right=0.985, wspace=0.2
+    )
     _by_length(left, saved)
     _by_class(right, saved, classes_s)
     for axes in (left, right):
-        plain(axes)
+        style.plain(axes)
         axes.set_ylim(min(0.0, axes.get_ylim()[0]), max(1.03, axes.get_ylim()[1]))
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    headline(figure, title or _summary(saved), 0.015 * CDF_IN)
+    style.headline(figure, title or _summary(saved), 0.015 * CDF_IN)
     return figure
 
 
@@ -85,7 +71,7 @@ def cumulative(saved: pd.DataFrame) -> pd.DataFrame:
 
 def class_names(classes_s: Sequence[float]) -> list[str]:
     """What the classes of lengths are called: below the first bound, between two, from the last on."""
-    bounds = [f"{bound / HOUR_S:g}" for bound in classes_s]
+    bounds = [f"{bound / style.HOUR_S:g}" for bound in classes_s]
     between = [f"{low} to {high} h" for low, high in pairwise(bounds)]
     return [f"below {bounds[0]} h", *between, f"{bounds[-1]} h and more"] if bounds else ["all jobs"]
 
@@ -104,7 +90,7 @@ def plot_grid(
 
     `value` is a share; cells without a row stay empty. Raises InputError if two rows of the table are the same cell.
     """
-    check_shown(path, table, "cell", "give at least one row")
+    style.check_shown(path, table, "cell", "give at least one row")
     for name in (rows, columns, value, *([panels] if panels else [])):
         if name not in table.columns:
             raise UnknownNameError(path, "column", name, table.columns, "The table has one row per cell.")
@@ -115,7 +101,7 @@ def plot_grid(
         raise InputError(path, f"two values for {cell}", "take the mean of them, or tell them apart by panels")
     parts = {str(key): part for key, part in table.groupby(panels, sort=False)} if panels else {"": table}
     grids = {name: part.pivot(index=rows, columns=columns, values=value) for name, part in parts.items()}
-    return draw(path, lambda: grid_figure(grids, title, rows, columns))
+    return style.draw(path, lambda: grid_figure(grids, title, rows, columns))
 
 
 def grid_figure(grids: dict[str, pd.DataFrame], title: str, rows: str, columns: str) -> Figure:
@@ -125,8 +111,8 @@ def grid_figure(grids: dict[str, pd.DataFrame], title: str, rows: str, columns: 
     tall_in = CELL_IN * max(len(grid) for grid in grids.values())
     head_in, foot_in = 0.75 if any(grids) else 0.5, 0.75
     height = head_in + foot_in + down * tall_in + (down - 1) * PANEL_GAP_IN
-    width = WIDTH_IN * {1: 0.55, 2: 0.85}.get(across, 1.0)
-    figure, panels = panels_of(width, height, down, across, margins_in=(head_in, foot_in), left=0.55 / width,
+    width = style.WIDTH_IN * {1: 0.55, 2: 0.85}.get(across, 1.0)
+    figure, panels = style.panels_of(width, height, down, across, margins_in=(head_in, foot_in), left=0.55 / width,
                                right=1.0 - 0.1 / width, wspace=0.18, hspace=PANEL_GAP_IN / tall_in)  # fmt: skip
     values = np.concatenate([grid.to_numpy(dtype=float).ravel() for grid in grids.values()])
     shades = _shades(values[np.isfinite(values)])
@@ -144,16 +130,16 @@ def grid_figure(grids: dict[str, pd.DataFrame], title: str, rows: str, columns: 
     figure.colorbar(shades, cax=bar, orientation="horizontal", format=PercentFormatter(1.0))
     bar.tick_params(length=2.0, width=0.4, pad=1.0, labelsize=6.5)
     bar.locator_params(nbins=4)
-    headline(figure, title or "carbon saved against immediate starts", 0.1, 0.02)
+    style.headline(figure, title or "carbon saved against immediate starts", 0.1, 0.02)
     return figure
 
 
 def _by_length(axes: Axes, saved: pd.DataFrame) -> None:
     shares = cumulative(saved)
-    hours = shares.index.to_numpy(dtype=float) / HOUR_S
+    hours = shares.index.to_numpy(dtype=float) / style.HOUR_S
     looks = {"saved_g": "saved carbon", "carbon_base_g": "carbon before", "jobs": "jobs"}
     for number, (column, word) in enumerate(looks.items()):
-        look = Look(number)
+        look = style.Look(number)
         axes.step(
             hours, shares[column], where="post", color=look.colour, linestyle=look.dash[0],
             linewidth=1.6 if number == 0 else 1.0, label=word,
@@ -171,12 +157,12 @@ def _by_class(axes: Axes, saved: pd.DataFrame, classes_s: Sequence[float]) -> No
     for number, word in enumerate(class_names(classes_s)):
         shares = np.sort(saved["saved_share"].to_numpy(dtype=float)[which == number])
         if len(shares):
-            look = Look(number)
+            look = style.Look(number)
             up = np.arange(1, len(shares) + 1) / len(shares)
             label = f"{word} ({len(shares)} job{'s' if len(shares) > 1 else ''})"
             axes.step(np.append(shares[0], shares), np.append(0.0, up), where="post", color=look.colour,
                       linestyle=look.dash[0], linewidth=1.3, label=label)  # fmt: skip
-    axes.axvline(0.0, color=INK, linewidth=0.6, zorder=1)
+    axes.axvline(0.0, color=style.INK, linewidth=0.6, zorder=1)
     axes.xaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_xlabel("share of its carbon that a job saves")
     axes.set_ylabel("jobs that save at most this")
@@ -188,19 +174,19 @@ def _grid(axes: Axes, grid: pd.DataFrame, shades: ScalarMappable) -> None:
     axes.imshow(shades.to_rgba(values), aspect="auto")
     for (row, column), value in np.ndenumerate(values):
         text = f"{100.0 * value:.1f}" if np.isfinite(value) else "–"
-        axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=CAP)
+        axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=style.CAP)
     axes.set_xticks(range(len(grid.columns)), [f"{each:g}" for each in grid.columns])
     axes.set_yticks(range(len(grid.index)), [f"{each:g}" for each in grid.index])
-    cell_grid(axes, *values.shape, "white", 1.5)
+    style.cell_grid(axes, *values.shape, "white", 1.5)
 
 
 def _shades(values: np.ndarray) -> ScalarMappable:
     """White where nothing is saved, bluer the more is; another hue where more is emitted."""
     low, high = min(0.0, float(values.min(initial=0.0))), max(float(values.max(initial=0.0)), 1e-9)
-    colours = LinearSegmentedColormap.from_list("saved", (WORST, BEST))
+    colours = LinearSegmentedColormap.from_list("saved", (style.WORST, style.BEST))
     if low < 0.0:
         middle = -low / (high - low)
-        colours = LinearSegmentedColormap.from_list("saved", ((0.0, LOSS), (middle, WORST), (1.0, BEST)))
+        colours = LinearSegmentedColormap.from_list("saved", ((0.0, LOSS), (middle, style.WORST), (1.0, style.BEST)))
     return ScalarMappable(Normalize(low, high), colours.with_extremes(bad="#f4f5f6"))
 
 

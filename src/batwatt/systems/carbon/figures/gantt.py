@@ -21,23 +21,7 @@ from matplotlib.ticker import MaxNLocator
 
 from batwatt.model.phases import Phase
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.results.style import (
-    CAP,
-    FRAME,
-    HATCHES,
-    HOUR_S,
-    INK,
-    KW,
-    PALETTE,
-    WIDE_IN,
-    box_corners,
-    check_shown,
-    draw,
-    headline,
-    legend,
-    panels_of,
-    plain,
-)  # fmt: skip
+from batwatt.results import style
 from batwatt.systems.carbon.execution import Execution
 
 SIGNAL = "carbon intensity\n(g/kWh)"
@@ -50,7 +34,7 @@ NAMES = 7
 SHAPES = 20_000
 """With more boxes than this those of a vector format become an image."""
 STARTUP_COLOUR, OTHER_COLOUR, RUNS_COLOUR = "#8c8c8c", "#c9ced3", "#e3eef7"
-UNITS = ((10 * 86400.0, 86400.0, "d"), (2 * HOUR_S, HOUR_S, "h"), (300.0, 60.0, "min"), (0.0, 1.0, "s"))
+UNITS = ((10 * 86400.0, 86400.0, "d"), (2 * style.HOUR_S, style.HOUR_S, "h"), (300.0, 60.0, "min"), (0.0, 1.0, "s"))
 """From which length on which unit of time is on the axis: least length in s, unit in s, its name."""
 
 Corners = list[tuple[float, float]]
@@ -93,12 +77,12 @@ def plot_gantt(
 
     A single job is drawn as its power by phase, several as a row each. `deadlines_s` by job id are marked.
     """
-    check_shown(path, executions, "job", "choose at least one job")
+    style.check_shown(path, executions, "job", "choose at least one job")
     deadlines = deadlines_s or {}
     if len(executions) == 1:
         alone = executions[0]
-        return draw(path, lambda: job_figure(alone, integral, title, deadlines.get(alone.job.id), signal))
-    return draw(path, lambda: jobs_figure(executions, integral, title, deadlines, signal))
+        return style.draw(path, lambda: job_figure(alone, integral, title, deadlines.get(alone.job.id), signal))
+    return style.draw(path, lambda: jobs_figure(executions, integral, title, deadlines, signal))
 
 
 def job_figure(
@@ -109,12 +93,12 @@ def job_figure(
     figure, (above, below), axis = _panels(POWER_IN, execution.job.arrival_s, until_s, integral)
     found = list(pieces(execution))
     names = list(dict.fromkeys(piece.name for piece in found if not piece.startup))
-    colours = dict(zip(names, PALETTE[: NAMES - 1 if len(names) > NAMES else NAMES], strict=False))
+    colours = dict(zip(names, style.PALETTE[: NAMES - 1 if len(names) > NAMES else NAMES], strict=False))
     top_w = max(piece.watts for piece in found)
-    scale, unit = (KW, "kW") if top_w >= 10.0 * KW else (1.0, "W")
+    scale, unit = (style.KW, "kW") if top_w >= 10.0 * style.KW else (1.0, "W")
     handles: list[Any] = []
     for number, (label, colour, chosen) in enumerate(_groups(found, colours)):
-        hatch = HATCHES[1][0] if label == "start-up" else ""
+        hatch = style.HATCHES[1][0] if label == "start-up" else ""
         corners = [axis.box(piece, 0.0, piece.watts / scale) for piece in chosen]
         look: dict[str, Any] = {"facecolor": colour, "hatch": hatch, "linewidth": 0.0, "edgecolor": "white"}
         above.add_collection(PolyCollection(corners, zorder=2.0 + 0.01 * number, **look))
@@ -126,8 +110,8 @@ def job_figure(
     times += [] if deadline_s is None else [("deadline", deadline_s, "--")]
     for word, time_s, dash in times:
         for axes in (above, below):
-            axes.axvline(time_s / axis.unit_s, color=CAP, linewidth=1.0, linestyle=dash, zorder=4)
-        handles.append(Line2D([], [], color=CAP, linewidth=1.0, linestyle=dash, label=word))
+            axes.axvline(time_s / axis.unit_s, color=style.CAP, linewidth=1.0, linestyle=dash, zorder=4)
+        handles.append(Line2D([], [], color=style.CAP, linewidth=1.0, linestyle=dash, label=word))
     _head(figure, title or _summary(execution, integral), handles)
     return figure
 
@@ -152,18 +136,18 @@ def jobs_figure(
             watts.append(piece.watts)
     many = sum(map(len, drawn)) > SHAPES
     for startup, (corners, watts) in boxes.items():
-        colours = PALETTE[1] if startup else shades.to_rgba(np.array(watts))
+        colours = style.PALETTE[1] if startup else shades.to_rgba(np.array(watts))
         above.add_collection(
             PolyCollection(corners, facecolors=colours, linewidths=0.0, zorder=3.0 if startup else 2.5, rasterized=many)
         )
     begins, ends = ([f(e) / axis.unit_s for e in executions] for f in (lambda e: e.job.arrival_s, lambda e: e.end_s))
-    above.hlines(range(len(executions)), begins, ends, color=FRAME, linewidth=0.5, zorder=2, rasterized=many)
+    above.hlines(range(len(executions)), begins, ends, color=style.FRAME, linewidth=0.5, zorder=2, rasterized=many)
     due = [(deadlines_s[e.job.id] / axis.unit_s, row) for row, e in enumerate(executions) if e.job.id in deadlines_s]
-    handles: list[Any] = [Patch(facecolor=PALETTE[1], label="start-up")] if boxes[True][0] else []
-    handles.append(Line2D([], [], color=FRAME, linewidth=0.8, label="arrived, waits"))
+    handles: list[Any] = [Patch(facecolor=style.PALETTE[1], label="start-up")] if boxes[True][0] else []
+    handles.append(Line2D([], [], color=style.FRAME, linewidth=0.8, label="arrived, waits"))
     if due and len(executions) <= NAMED:
-        above.plot(*zip(*due, strict=True), linestyle="", marker="|", color=CAP, markersize=6.0, zorder=3)
-        handles.append(Line2D([], [], linestyle="", marker="|", color=CAP, markersize=6.0, label="deadline"))
+        above.plot(*zip(*due, strict=True), linestyle="", marker="|", color=style.CAP, markersize=6.0, zorder=3)
+        handles.append(Line2D([], [], linestyle="", marker="|", color=style.CAP, markersize=6.0, label="deadline"))
     _rows(above, executions)
     _signal(below, integral, axis, signal)
     _power_bar(figure, above, shades)
@@ -181,7 +165,7 @@ class _Axis:
 
     def box(self, piece: Piece, low: float, high: float) -> Corners:
         """The box of a piece."""
-        return box_corners(piece.begin_s / self.unit_s, piece.end_s / self.unit_s, low, high)
+        return style.box_corners(piece.begin_s / self.unit_s, piece.end_s / self.unit_s, low, high)
 
 
 def _panels(
@@ -193,12 +177,12 @@ def _panels(
     axis = _Axis(begin_s - margin, end_s + margin, unit_s)
     height = HEADER_IN + above_in + SIGNAL_IN + 0.12 + FOOT_IN
     hspace = 2.0 * 0.12 / (above_in + SIGNAL_IN)
-    figure, [[above], [below]] = panels_of(
-        WIDE_IN, height, 2, 1, margins_in=(HEADER_IN, FOOT_IN), left=left, right=0.985, hspace=hspace, sharex=True,
-        gridspec_kw={"height_ratios": [above_in, SIGNAL_IN]},
+    figure, [[above], [below]] = style.panels_of(
+        style.WIDE_IN, height, 2, 1, margins_in=(HEADER_IN, FOOT_IN), left=left, right=0.985, hspace=hspace,
+        sharex=True, gridspec_kw={"height_ratios": [above_in, SIGNAL_IN]},
     )  # fmt: skip
     for axes in (above, below):
-        plain(axes)
+        style.plain(axes)
     above.tick_params(axis="x", length=0.0)
     above.set_xlim(axis.begin_s / unit_s, axis.end_s / unit_s)
     since = f", since {integral.begin}" if integral.begin else ""
@@ -213,7 +197,7 @@ def _signal(axes: Axes, integral: SignalIntegral, axis: _Axis, label: str, execu
     edges = np.clip(inside, 0.0, integral.end_s)
     edges = np.unique(edges)
     values = integral.at(edges[:-1])
-    axes.stairs(values, edges / axis.unit_s, baseline=None, color=INK, linewidth=1.1, zorder=3)
+    axes.stairs(values, edges / axis.unit_s, baseline=None, color=style.INK, linewidth=1.1, zorder=3)
     for segment in execution.segments if execution else ():
         axes.axvspan(segment.begin_s / axis.unit_s, segment.end_s / axis.unit_s, color=RUNS_COLOUR, zorder=0.5)
     low, high = min(0.0, float(values.min())), float(values.max())
@@ -272,8 +256,8 @@ def _power_bar(figure: Figure, above: Axes, shades: ScalarMappable) -> None:
 
 
 def _head(figure: Figure, title: str, handles: Sequence[Any]) -> None:
-    headline(figure, title, 0.07)
-    legend(figure, handles, 0.005, 0.27, columnspacing=1.4, fontsize=7.5)
+    style.headline(figure, title, 0.07)
+    style.legend(figure, handles, 0.005, 0.27, columnspacing=1.4, fontsize=7.5)
 
 
 def _summary(execution: Execution, integral: SignalIntegral) -> str:

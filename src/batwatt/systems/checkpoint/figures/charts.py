@@ -15,22 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from batwatt.results.style import (
-    CAP,
-    HOUR_S,
-    INK,
-    PALETTE,
-    WIDE_IN,
-    WIDTH_IN,
-    box_corners,
-    check_shown,
-    draw,
-    headline,
-    legend,
-    new_figure,
-    plain,
-    unboxed,
-)  # fmt: skip
+from batwatt.results import style
 from batwatt.systems.checkpoint.figures.bands import Placed, Stay, Stretch, arrange, stays
 from batwatt.systems.checkpoint.instance import JobPhase, Kind, PeriodPlan
 from batwatt.systems.checkpoint.sequence import Followed
@@ -40,7 +25,7 @@ SHAPES = 20_000
 """With more boxes than this those of a vector format become an image."""
 NAMED = 60
 """Of more residences than this no names are written."""
-IN_HOURS_S = 3.0 * HOUR_S
+IN_HOURS_S = 3.0 * style.HOUR_S
 """Longer pictures have hours on their axis, shorter ones seconds."""
 
 LABELLED = 16
@@ -89,14 +74,14 @@ def plot_periods(
     stretches: Sequence[Stretch], given: Sequence[Stay], path: Path | str, title: str, note: str = ""
 ) -> Path:
     """Draw stays of jobs over stretches that follow each other; returns the path. Raises InputError, ValueError."""
-    return draw(path, lambda: periods_figure(stretches, arrange(stretches, given), title, note))
+    return style.draw(path, lambda: periods_figure(stretches, arrange(stretches, given), title, note))
 
 
 def periods_figure(stretches: Sequence[Stretch], placed: Sequence[Placed], title: str, note: str = "") -> Figure:
     """Processors stacked over time: what their jobs do, what is idle, and what is not there."""
     end_s, most = stretches[-1].end_s, max(each.processors for each in stretches)
-    unit_s, unit = (HOUR_S, "h") if end_s > IN_HOURS_S else (1.0, "s")
-    figure = new_figure(WIDE_IN, HEIGHT_IN)
+    unit_s, unit = (style.HOUR_S, "h") if end_s > IN_HOURS_S else (1.0, "s")
+    figure = style.new_figure(style.WIDE_IN, HEIGHT_IN)
     axes = figure.add_axes((0.06, 0.105, 0.92, 0.725))
     axes.set_xlim(stretches[0].begin_s / unit_s, end_s / unit_s)
     axes.set_ylim(0.0, most * 1.02)
@@ -107,11 +92,11 @@ def periods_figure(stretches: Sequence[Stretch], placed: Sequence[Placed], title
     axes.set_xlabel(f"time ({unit})")
     axes.set_ylabel("processors")
     axes.yaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-    unboxed(axes)
+    style.unboxed(axes)
     figure.text(0.98, 0.02, note, ha="right", va="bottom", fontsize=7.5)
-    headline(figure, title, 0.015 * HEIGHT_IN, size=10)
+    style.headline(figure, title, 0.015 * HEIGHT_IN, size=10)
     handles = _legend(placed, any(each.processors < most for each in stretches))
-    legend(figure, handles, 0.99, 0.035 * HEIGHT_IN, 7, columnspacing=1.4, fontsize=7.5)
+    style.legend(figure, handles, 0.99, 0.035 * HEIGHT_IN, 7, columnspacing=1.4, fontsize=7.5)
     return figure
 
 
@@ -125,17 +110,17 @@ def _stretches(axes: Axes, stretches: Sequence[Stretch], most: int, unit_s: floa
                 Rectangle((left, each.processors), width, most - each.processors, facecolor="white",
                           edgecolor=_ABSENT, hatch="xx", linewidth=0.0, zorder=1)
             )  # fmt: skip
-        axes.axvline(left, color=CAP, linewidth=0.8, linestyle=(0, (4, 2)), zorder=4)
+        axes.axvline(left, color=style.CAP, linewidth=0.8, linestyle=(0, (4, 2)), zorder=4)
         if len(stretches) <= LABELLED:
             name = f"T{number}" if len(stretches) > 1 else "Tn"
             axes.annotate(
                 f"{name}: {each.processors}", (left, 1.0), (2.0 if number else 0.0, 3.0), annotation_clip=False,
-                xycoords=axes.get_xaxis_transform(), textcoords="offset points", fontsize=7.5, color=INK,
+                xycoords=axes.get_xaxis_transform(), textcoords="offset points", fontsize=7.5, color=style.INK,
             )  # fmt: skip
     edges = [stretches[0].begin_s, *(each.end_s for each in stretches)]
     axes.stairs(
         [each.processors for each in stretches], [edge / unit_s for edge in edges],
-        color=CAP, linewidth=1.4, baseline=None, zorder=5,
+        color=style.CAP, linewidth=1.4, baseline=None, zorder=5,
     )  # fmt: skip
 
 
@@ -144,22 +129,19 @@ def _boxes(axes: Axes, placed: Sequence[Placed], unit_s: float) -> None:
     count = sum(len(each.bands) * len(each.stay.phases) for each in placed)
     pictured, thin = count > SHAPES, count > 10 * NAMED
 
-    def draw(corners: list[Any], **look: Any) -> None:
+    def add(corners: list[Any], **look: Any) -> None:
         axes.add_collection(PolyCollection(corners, rasterized=pictured, **look))
 
     for kind, colour in COLOURS.items():
         corners = [
-            box_corners(phase.begin_s / unit_s, phase.end_s / unit_s, *band)
+            style.box_corners(phase.begin_s / unit_s, phase.end_s / unit_s, *band)
             for each in placed for band in each.bands for phase in each.stay.phases if phase.kind == kind
         ]  # fmt: skip
         hatch = {} if thin else {"hatch": _HATCHES[kind]}
-        draw(corners, facecolors=colour, edgecolors="white", linewidths=0.0, zorder=2, **hatch)
-    around = [
-        box_corners(each.stay.begin_s / unit_s, each.stay.end_s / unit_s, *band)
-        for each in placed
-        for band in each.bands
-    ]
-    draw(around, facecolors="none", edgecolors=INK, linewidths=0.2 if thin else 0.7, zorder=3)
+        add(corners, facecolors=colour, edgecolors="white", linewidths=0.0, zorder=2, **hatch)
+    around = [style.box_corners(each.stay.begin_s / unit_s, each.stay.end_s / unit_s, *band)
+              for each in placed for band in each.bands]  # fmt: skip
+    add(around, facecolors="none", edgecolors=style.INK, linewidths=0.2 if thin else 0.7, zorder=3)
 
 
 def _names(figure: Figure, axes: Axes, placed: Sequence[Placed], unit_s: float) -> None:
@@ -177,7 +159,7 @@ def _names(figure: Figure, axes: Axes, placed: Sequence[Placed], unit_s: float) 
             if size >= 4.0:
                 axes.text(
                     (begin + end) / 2.0, (low + high) / 2.0, each.stay.job, ha="center", va="center_baseline",
-                    fontsize=size, color=CAP, zorder=6,
+                    fontsize=size, color=style.CAP, zorder=6,
                 )  # fmt: skip
 
 
@@ -190,7 +172,7 @@ def _legend(placed: Sequence[Placed], away: bool) -> list[Any]:
     handles.append(Patch(facecolor=_IDLE, label="on, no work"))
     if away:
         handles.append(Patch(facecolor="white", edgecolor="#c9ced3", hatch="xxx", linewidth=0.5, label="not there"))
-    return [*handles, Line2D([], [], color=CAP, linewidth=1.4, label="processors")]
+    return [*handles, Line2D([], [], color=style.CAP, linewidth=1.4, label="processors")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,18 +186,18 @@ class ParetoMark:
 
 def plot_front(marks: Sequence[ParetoMark], path: Path | str, title: str = "") -> Path:
     """Draw goodput against least yield; returns the path. Raises InputError."""
-    check_shown(path, marks, "point", "ask for at least one least yield")
-    return draw(path, lambda: front_figure(marks, title or "goodput against the least yield"))
+    style.check_shown(path, marks, "point", "ask for at least one least yield")
+    return style.draw(path, lambda: front_figure(marks, title or "goodput against the least yield"))
 
 
 def front_figure(marks: Sequence[ParetoMark], title: str) -> Figure:
     """Goodput over the least yield of all jobs, with the target next to each point; a line joins the best ones."""
-    figure = new_figure(WIDTH_IN * 0.72, FRONT_IN)
+    figure = style.new_figure(style.WIDTH_IN * 0.72, FRONT_IN)
     axes = figure.add_axes((0.12, 0.14, 0.84, 0.74))
     end = 1.15 * max(0.1, *(mark.min_yield for mark in marks))
     best = [mark for mark in marks if not any(_beats(other, mark) for other in marks)]
     best.sort(key=lambda mark: mark.min_yield)
-    look: dict[str, Any] = {"color": PALETTE[0], "marker": "o", "markersize": 4.5, "zorder": 3, "clip_on": False}
+    look: dict[str, Any] = {"color": style.PALETTE[0], "marker": "o", "markersize": 4.5, "zorder": 3, "clip_on": False}
     axes.plot(*_places(best), linewidth=1.1, **look)
     worse = [mark for mark in marks if mark not in best]
     if worse:
@@ -236,7 +218,7 @@ def front_figure(marks: Sequence[ParetoMark], title: str) -> Figure:
     axes.set_xlabel("least yield of all jobs")
     axes.set_ylabel("goodput")
     axes.set_title(title, loc="left", fontsize=9.0, fontweight="bold")
-    plain(axes)
+    style.plain(axes)
     return figure
 
 
