@@ -7,8 +7,8 @@ import json
 from tables_of_tests import row, save
 
 from batwatt.report.papers import varcap
-from batwatt.report.papers.varcap_charts import charts_of
-from batwatt.report.papers.varcap_plans import hours_apart, plans_of
+from batwatt.report.papers.varcap_figures import drawn_of
+from batwatt.report.papers.varcap_plans import hours_apart
 from batwatt.report.table import read_campaign
 
 HOSTILE = "</script><img src=x onerror=alert(1)> %{y} {{ 7 * 7 }}"
@@ -56,7 +56,7 @@ def drawn(folder, rows):
     """Study's stem -> its panels."""
     campaign, frame = pointed(folder, rows)
     looks = varcap.outline(campaign).looks(campaign.labels)
-    return {plan.stem: charts_of(plan, studies, frame, looks) for plan, studies in plans_of(frame)}
+    return {plan.stem: panels for plan, panels in drawn_of(frame, looks)}
 
 
 def shown(panel):

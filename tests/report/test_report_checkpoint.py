@@ -10,9 +10,10 @@ from tables_of_tests import save
 from varcap_points import HOSTILE, run, shown
 
 from batwatt.report.page import write_report
-from batwatt.report.papers import checkpoint
+from batwatt.report.papers import checkpoint, checkpoint_charts
 from batwatt.report.papers.checkpoint_charts import PLANS, drawn_of
-from batwatt.report.papers.checkpoint_claims import CLAIMS, break_even, break_even_grid, claims, crossing
+from batwatt.report.papers.checkpoint_claims import CLAIMS, break_even, break_even_grid, claims
+from batwatt.report.papers.varcap_tables import crossing
 from batwatt.report.pictures_charts import charts_figure
 from batwatt.report.table import read_campaign
 
@@ -217,7 +218,7 @@ def test_the_report(tmp_path):
 
 def test_campaigns_without_the_scheduler_have_the_other_report(tmp_path):
     declared = read_campaign(save(tmp_path, [run("fig5-3"), planned("costs", status="failed")]))
-    assert not checkpoint.is_checkpointed(declared)
+    assert checkpoint_charts.report(declared) is None
 
 
 def test_options_that_are_no_object_have_usual_values(tmp_path):

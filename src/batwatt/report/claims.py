@@ -74,6 +74,11 @@ def verdict_of(threshold: float | None, number: float, error: float, sure: float
     return NO if number + sure * error < threshold else OPEN
 
 
+def numbers(means: pd.DataFrame, claimed: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The files with what is behind figures and claims."""
+    return {"means.csv": means} | ({} if claimed.empty else {"claims-numbers.csv": claimed})
+
+
 def claims_tables(
     found: pd.DataFrame, claims: Sequence[PaperClaim], heading: str, points: str, note: str
 ) -> list[Table]:
@@ -85,12 +90,12 @@ def claims_tables(
     rows = []
     for claim in claims:
         part = found[found["claim"] == claim.name]
-        numbers = part["number"].dropna()
-        if numbers.empty:
+        known = part["number"].dropna()
+        if known.empty:
             continue
         counts = [int((part["verdict"] == verdict).sum()) if claim.threshold is not None else math.nan
                   for verdict in (YES, OPEN, NO)]  # fmt: skip
-        rows.append((claim.says, len(part), *counts, claim.unit, numbers.min(), numbers.mean(), numbers.max()))
+        rows.append((claim.says, len(part), *counts, claim.unit, known.min(), known.mean(), known.max()))
     names = ["label", "points", YES, OPEN, NO, "unit", "least", "mean", "largest"]
     columns = (
         GridColumn("label", heading),

@@ -49,13 +49,13 @@ class Scores:
         return ends if measure.better == "lower" else ends[::-1]
 
 
-def scores(campaign: SavedCampaign, outline: ReportPlan) -> Scores:
+def scores(campaign: SavedCampaign, plan: ReportPlan) -> Scores:
     """The scores of all algorithms that do something about the envelope, best mean first. Figure 2."""
-    frame = campaign.per_instance(outline.main)
+    frame = campaign.per_instance(plan.main)
     labels = [
         label
         for label in campaign.labels
-        if label not in outline.unresponsive and label != outline.reference and (frame["label"] == label).any()
+        if label not in plan.unresponsive and label != plan.reference and (frame["label"] == label).any()
     ]
     part = frame[frame["label"].isin(labels)]
     found = 1.0 - places(part).reindex(best_first(frame, labels))
@@ -79,20 +79,20 @@ class Zoom:
     excess_w: float
 
 
-def zoom(campaign: SavedCampaign, outline: ReportPlan) -> Zoom | None:
+def zoom(campaign: SavedCampaign, plan: ReportPlan) -> Zoom | None:
     """The violation with the largest excess of the algorithm that is looked at, compared with the others. Figure 3.
 
     Of its kept runs the one that most of the others share, of those one under the envelope of the main study, of those
     the one with the fewest violations. Without an algorithm to look at, that of all kept runs. None if none has one.
     """
     kept = campaign.kept[campaign.kept["envelope"] != ""]
-    guilty = kept[(kept[VIOLATIONS.name] > 0) & (kept["label"] != outline.reference)]
-    if outline.zoomed in guilty["label"].tolist():
-        guilty = guilty[guilty["label"] == outline.zoomed]
+    guilty = kept[(kept[VIOLATIONS.name] > 0) & (kept["label"] != plan.reference)]
+    if plan.zoomed in guilty["label"].tolist():
+        guilty = guilty[guilty["label"] == plan.zoomed]
     if guilty.empty:
         return None
-    usual = set(campaign.study(outline.main)["envelope"].unique().tolist())
-    others = [label for label in (outline.reference, *outline.companions) if label is not None]
+    usual = set(campaign.study(plan.main)["envelope"].unique().tolist())
+    others = [label for label in (plan.reference, *plan.companions) if label is not None]
 
     def merit(row: pd.Series) -> tuple[int, bool, float]:
         same = kept[(kept[list(INSTANCE)] == row[list(INSTANCE)]).all(axis=1)]
@@ -111,8 +111,8 @@ def zoom(campaign: SavedCampaign, outline: ReportPlan) -> Zoom | None:
     in_step = pieces.over & (pieces.step == pieces.step[worst])
     above = pieces.start_s[in_step].min(), min(pieces.end_s[in_step].max(), step[1])
     same = kept[(kept[list(INSTANCE)] == chosen[list(INSTANCE)]).all(axis=1)].set_index("label", drop=False)
-    first, *rest = (*([outline.reference] if outline.reference in same.index else []), chosen["label"])
-    labels = [first, *rest, *(label for label in outline.companions if label in same.index)]
+    first, *rest = (*([plan.reference] if plan.reference in same.index else []), chosen["label"])
+    labels = [first, *rest, *(label for label in plan.companions if label in same.index)]
     return Zoom(
         instance=" ".join(filter(None, chosen[["workload", "envelope"]])),
         envelope=envelope,

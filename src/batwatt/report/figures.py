@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from batwatt.report import data, interactive, pictures, pictures_compared
 from batwatt.report.charts import LEVEL, Chart, keys_of
-from batwatt.report.grid import slug
+from batwatt.report.grid import Table, slug
 from batwatt.report.interactive_charts import chart_plot
 from batwatt.report.pictures_charts import charts_figure
 from batwatt.report.report_plan import ReportPlan, best_first
@@ -23,6 +24,17 @@ from batwatt.results.timeline import read_timeline
 
 GANTTS = 2
 """How many runs are drawn server by server."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is written of a campaign: tables, further frames by file name, and figures as they are drawn."""
+
+    campaign: SavedCampaign
+    plan: ReportPlan
+    tables: Sequence[Table]
+    frames: Mapping[str, pd.DataFrame]
+    figures: Iterable[ReportFigure]
 
 
 @dataclass(frozen=True)
@@ -60,17 +72,17 @@ class ReportFigure:
     legend: tuple[Entry, ...] = ()
 
 
-def figures(campaign: SavedCampaign, outline: ReportPlan) -> Iterator[ReportFigure]:
+def figures(campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
     """Every figure in turn, made when it is asked for."""
-    looks = outline.looks(campaign.labels)
+    looks = plan.looks(campaign.labels)
     yield _envelopes(campaign)
-    yield _scores(campaign, outline, looks)
-    zoom = data.zoom(campaign, outline)
-    yield _zoom(zoom, outline, looks)
-    yield _instances("figure4", (KILLS, WORK), campaign, outline, looks)
-    yield _instances("figure5", (SLOWDOWN,) if outline.printed else (SLOWDOWN, VIOLATIONS), campaign, outline, looks)
-    yield _bars(campaign, outline, looks)
-    yield from _gantts(campaign, outline, zoom)
+    yield _scores(campaign, plan, looks)
+    zoom = data.zoom(campaign, plan)
+    yield _zoom(zoom, plan, looks)
+    yield _instances("figure4", (KILLS, WORK), campaign, plan, looks)
+    yield _instances("figure5", (SLOWDOWN,) if plan.printed else (SLOWDOWN, VIOLATIONS), campaign, plan, looks)
+    yield _bars(campaign, plan, looks)
+    yield from _gantts(campaign, plan, zoom)
 
 
 def _envelopes(campaign: SavedCampaign) -> ReportFigure:
@@ -89,32 +101,32 @@ def _envelopes(campaign: SavedCampaign) -> ReportFigure:
     )
 
 
-def _scores(campaign: SavedCampaign, outline: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
+def _scores(campaign: SavedCampaign, plan: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
     title = "Figure 2: slowdown, kills and violations of all algorithms"
-    scores = data.scores(campaign, outline)
+    scores = data.scores(campaign, plan)
     count = len(scores.scores)
     if count < 2 or len(scores.measures) < len(COMPARED):
         return ReportFigure("figure2", title, "Needs two algorithms or more, with slowdown, kills and violations each.")
     caption = (
-        f"Means over study “{outline.main}” of {count} algorithms. Each axis runs from the worst of them (inside) to "
+        f"Means over study “{plan.main}” of {count} algorithms. Each axis runs from the worst of them (inside) to "
         "the best (outside), so a larger area is better. The table of colours has the means themselves, "
         f"best mean of the three scores first: {scores.scores.index[0]}."
     )
-    if outline.unresponsive:
+    if plan.unresponsive:
         caption += " Algorithms that do nothing about the envelope are left out, as the ranges would be theirs."
     caption += " In the pictures a thick line is the largest area of its family."
     figures = {
-        "figure2": pictures.radar_figure(scores, outline, campaign),
-        "figure2-table": pictures.scores_figure(scores, outline),
+        "figure2": pictures.radar_figure(scores, plan, campaign),
+        "figure2-table": pictures.scores_figure(scores, plan),
     }
     shown = (
         Shown("plot2", "Radar of three scores, one triangle per algorithm", interactive.radar_plot(scores, looks)),
         Shown("plot2table", "Three means per algorithm, coloured by score", interactive.heat_plot(scores)),
     )
-    return ReportFigure("figure2", title, _with_remark(caption, outline, "figure2"), figures, shown)
+    return ReportFigure("figure2", title, _with_remark(caption, plan, "figure2"), figures, shown)
 
 
-def _zoom(zoom: data.Zoom | None, outline: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
+def _zoom(zoom: data.Zoom | None, plan: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
     title = "Figure 3: a violation looked at closely"
     if zoom is None:
         return ReportFigure("figure3", title, "No kept run has a violation.")
@@ -125,23 +137,23 @@ def _zoom(zoom: data.Zoom | None, outline: ReportPlan, looks: Mapping[str, Look]
     )
     shown = Shown("plot3", f"Power over time of {labels} with the envelope", interactive.zoom_plot(zoom, looks))
     return ReportFigure(
-        "figure3", title, _with_remark(caption, outline, "figure3"), {"figure3": pictures.zoom_figure(zoom)}, (shown,)
+        "figure3", title, _with_remark(caption, plan, "figure3"), {"figure3": pictures.zoom_figure(zoom)}, (shown,)
     )
 
 
 def _instances(
-    name: str, measures: Sequence[Measure], campaign: SavedCampaign, outline: ReportPlan, looks: Mapping[str, Look]
+    name: str, measures: Sequence[Measure], campaign: SavedCampaign, plan: ReportPlan, looks: Mapping[str, Look]
 ) -> ReportFigure:
-    every = data.per_instance(campaign, outline.main, outline.ordered(campaign.labels), measures)
+    every = data.per_instance(campaign, plan.main, plan.ordered(campaign.labels), measures)
     measures = [measure for measure in measures if data.has(every, measure)]
     title = f"Figure {name[-1]}: {' and '.join(measure.title for measure in measures)} by instance"
-    drawn = every[every["label"].isin(outline.shown)].reset_index(drop=True)
+    drawn = every[every["label"].isin(plan.shown)].reset_index(drop=True)
     if not measures or drawn.empty:
         return ReportFigure(name, title, "No run has these figures.")
     count = every["instance"].nunique()
     means = "; ".join(f"{m.title}{f' ({m.unit})' if m.unit else ''}: {m.meaning}" for m in measures)
     caption = (
-        f"The {count} instances of study “{outline.main}”: a point per run; boxes from the first to the third quartile "
+        f"The {count} instances of study “{plan.main}”: a point per run; boxes from the first to the third quartile "
         f"with the median, whiskers up to 1.5 times the box. {means[0].upper()}{means[1:]}."
     )
     shown = tuple(
@@ -150,34 +162,34 @@ def _instances(
         for number, measure in enumerate(measures)
     )  # fmt: skip
     picture = pictures_compared.instances_figure(drawn, measures, looks)
-    return ReportFigure(name, title, _with_remark(caption, outline, name), {name: picture}, shown)
+    return ReportFigure(name, title, _with_remark(caption, plan, name), {name: picture}, shown)
 
 
-def _bars(campaign: SavedCampaign, outline: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
+def _bars(campaign: SavedCampaign, plan: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
     title = "Figure 6: the same work under each envelope"
-    if outline.variants is None:
+    if plan.variants is None:
         return ReportFigure("figure6", title, "No study has several envelopes.")
-    every = data.per_envelope(campaign, outline.variants, outline.ordered(campaign.labels))
+    every = data.per_envelope(campaign, plan.variants, plan.ordered(campaign.labels))
     measures = [measure for measure in COMPARED if data.has(every, measure)]
-    drawn = every[every["label"].isin(outline.shown)]
+    drawn = every[every["label"].isin(plan.shown)]
     if not measures or drawn.empty:
         return ReportFigure("figure6", title, "No run has these figures.")
     caption = (
-        f"Means of study “{outline.variants}” by envelope. A bar far longer than the others is cut; it tells its value."
+        f"Means of study “{plan.variants}” by envelope. A bar far longer than the others is cut; it tells its value."
     )
-    plot = interactive.bars_plot(every, measures, looks, outline.shown)
+    plot = interactive.bars_plot(every, measures, looks, plan.shown)
     shown = Shown("plot6", "Bars of slowdown, kills and violations by envelope and algorithm", plot)
     picture = pictures_compared.envelopes_bars_figure(drawn, measures, looks)
-    return ReportFigure("figure6", title, _with_remark(caption, outline, "figure6"), {"figure6": picture}, (shown,))
+    return ReportFigure("figure6", title, _with_remark(caption, plan, "figure6"), {"figure6": picture}, (shown,))
 
 
-def _gantts(campaign: SavedCampaign, outline: ReportPlan, zoom: data.Zoom | None) -> Iterator[ReportFigure]:
+def _gantts(campaign: SavedCampaign, plan: ReportPlan, zoom: data.Zoom | None) -> Iterator[ReportFigure]:
     """The best of the algorithms with kept runs, and the one that was looked at closely, on the same instance."""
     kept = campaign.kept
-    usual = set(campaign.study(outline.main)["envelope"].unique().tolist())
+    usual = set(campaign.study(plan.main)["envelope"].unique().tolist())
     kept = kept.assign(usual=kept["envelope"].isin(usual)).sort_values("usual", ascending=False, kind="stable")
-    rated = [label for label in outline.rated if label in kept["label"].tolist()]
-    ranked = best_first(campaign.per_instance(outline.main), rated)
+    rated = [label for label in plan.rated if label in kept["label"].tolist()]
+    ranked = best_first(campaign.per_instance(plan.main), rated)
     wanted = [*ranked[:1], *([zoom.label] if zoom else []), *ranked[1:]]
     drawn = 0
     for label in dict.fromkeys(wanted):
@@ -219,12 +231,12 @@ def chart_figure(name: str, title: str, caption: str, panels: Sequence[Chart], a
     return ReportFigure(name, title, caption, {name: charts_figure(panels, across)}, shown, kinds, tuple(entries))
 
 
-def _with_remark(caption: str, outline: ReportPlan, name: str) -> str:
-    return f"{caption} {outline.remarks.get(name, '')}".strip()
+def _with_remark(caption: str, plan: ReportPlan, name: str) -> str:
+    return f"{caption} {plan.remarks.get(name, '')}".strip()
 
 
-def write_pictures(exhibit: ReportFigure, folder: Path) -> Iterator[Path]:
+def write_pictures(figure: ReportFigure, folder: Path) -> Iterator[Path]:
     """Write each picture in each of its formats; yields the paths."""
-    for stem, figure in exhibit.pictures.items():
-        for kind in exhibit.kinds:
-            yield save(figure, folder / f"{stem}.{kind}")
+    for stem, picture in figure.pictures.items():
+        for kind in figure.kinds:
+            yield save(picture, folder / f"{stem}.{kind}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from batwatt.files import whole_file
+from batwatt.report.table import Measure
 
 NOTHING = "–"
 
@@ -84,6 +85,20 @@ class Table:
         with whole_file(text) as out:
             out.write(self.markdown())
         return [path, text]
+
+
+def column_of(measure: Measure, name: str = "", *, heading: str = "", group: str = "") -> GridColumn:
+    """The column of a measure, by default under its name and the label of its axis."""
+    return GridColumn(name or measure.name, heading or measure.axis, group, measure.meaning, measure.decimals)
+
+
+def table_by_label(
+    name: str, title: str, columns: Sequence[GridColumn], found: pd.DataFrame, labels: Sequence[str],
+    notes: Sequence[str] = (), named: int | None = None,
+) -> Table:  # fmt: skip
+    """A table of `found` by label (index), in the order of `labels`; `named` as in `Table`, by default all."""
+    frame = found.reindex([label for label in labels if label in found.index]).rename_axis("label").reset_index()
+    return Table(name, title, tuple(columns), frame, len(frame) if named is None else named, tuple(notes))
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> Path:

@@ -101,13 +101,13 @@ def member_styles(members: Mapping[str, str], campaign: SavedCampaign) -> dict[s
     return styles
 
 
-def radar_figure(scores: Scores, outline: ReportPlan, campaign: SavedCampaign) -> Figure:
+def radar_figure(scores: Scores, plan: ReportPlan, campaign: SavedCampaign) -> Figure:
     """A small radar for each family of algorithms: further out is better, 1 is the best of all. Figure 2."""
     groups: dict[str, list[str]] = {}
     for label in campaign.labels:
         if label in scores.scores.index:
-            groups.setdefault(outline.groups[label], []).append(label)
-    styles = member_styles({label: outline.members[label] for label in scores.scores.index}, campaign)
+            groups.setdefault(plan.groups[label], []).append(label)
+    styles = member_styles({label: plan.members[label] for label in scores.scores.index}, campaign)
     rows = -(-len(groups) // ACROSS)
     height = 2.25 * rows + 1.0
     figure = style.new_figure(style.WIDTH_IN, height)
@@ -120,8 +120,8 @@ def radar_figure(scores: Scores, outline: ReportPlan, campaign: SavedCampaign) -
     handles = {}
     for label in scores.scores.index:
         colour, dash, marker = styles[label]
-        handles[outline.members[label]] = Line2D(
-            [], [], color=colour, linestyle=dash, marker=marker, markersize=4, label=outline.members[label]
+        handles[plan.members[label]] = Line2D(
+            [], [], color=colour, linestyle=dash, marker=marker, markersize=4, label=plan.members[label]
         )
     named = [handles[name] for name in sorted(handles)]
     figure.legend(handles=named[:16], loc="lower center", ncols=min(8, max(4, -(-len(named) // 2))), frameon=False,
@@ -170,7 +170,7 @@ def _radar(
         )  # fmt: skip
 
 
-def scores_figure(scores: Scores, outline: ReportPlan) -> Figure:
+def scores_figure(scores: Scores, plan: ReportPlan) -> Figure:
     """The means of all algorithms as a table whose cells are the bluer the better, best first. Figure 2."""
     labels = scores.scores.index.tolist()
     height = ROW_IN * len(labels) + 1.15
@@ -195,7 +195,7 @@ def scores_figure(scores: Scores, outline: ReportPlan) -> Figure:
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(labels)), labels, fontsize=7.0)
     for tick, label in zip(axes.get_yticklabels(), labels, strict=True):
-        tick.set_fontweight("bold" if label in outline.highlighted else "normal")
+        tick.set_fontweight("bold" if label in plan.highlighted else "normal")
     bar = figure.add_axes((0.5, 0.34 / height, 0.4, 0.09 / height))
     figure.colorbar(image, cax=bar, orientation="horizontal", ticks=[0.0, 1.0])
     bar.set_xticklabels(["worst of all", "best of all"], fontsize=7.0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import types
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -121,6 +122,22 @@ def families(campaign: SavedCampaign) -> tuple[dict[str, str], dict[str, str]]:
     return {str(label): str(name) for label, name in groups.items()}, {
         str(label): str(name) for label, name in members.items()
     }
+
+
+def plan_of_all(
+    campaign: SavedCampaign, title: str, rank: Callable[[str], int], groups: Callable[[str], str],
+    fixed: Mapping[str, int] = types.MappingProxyType({}),
+) -> ReportPlan:  # fmt: skip
+    """The plan of a report in which all algorithms are drawn, in the order of a rank."""
+    labels = tuple(sorted(campaign.labels, key=rank))
+    return ReportPlan(
+        title=f"Campaign {campaign.name}: {title}",
+        main=widest(campaign),
+        highlighted=labels,
+        drawn=labels,
+        groups={label: groups(label) for label in labels},
+        fixed=fixed,
+    )
 
 
 def general_plan(campaign: SavedCampaign) -> ReportPlan:

@@ -7,7 +7,7 @@ from itertools import chain, count
 
 import pandas as pd
 
-from batwatt.report.grid import GridColumn, Table, slug
+from batwatt.report.grid import GridColumn, Table, column_of, slug, table_by_label
 from batwatt.report.report_plan import ReportPlan, places
 from batwatt.report.table import (
     COMPARED,
@@ -35,40 +35,40 @@ FURTHER = (*COMPARED, WORK)
 """What the tables of further studies compare."""
 APART = 6
 """As many envelopes (platforms, workloads) have columns of their own in a table; of more there are means only."""
+SUMMARY = "summary.csv"
 _BOUND = "slowdown_over_lower_bound"
 
 
-def table2(campaign: SavedCampaign, outline: ReportPlan) -> Table:
+def table2(campaign: SavedCampaign, plan: ReportPlan) -> Table:
     """Means over the instances of the main study, and the mean distance to the optimum of the same instance.
 
     The distance is to the *optimum* only if all its rows are proven optimal, else to the best known schedule, and then
     the distance to the lower bound of the mean slowdown is next to it. Table II of the powercap paper.
     """
-    frame = campaign.per_instance(outline.main)
-    labels = [label for label in outline.ordered(campaign.labels) if (frame["label"] == label).any()]
+    frame = campaign.per_instance(plan.main)
+    labels = [label for label in plan.ordered(campaign.labels) if (frame["label"] == label).any()]
     columns = [GridColumn("label", "algorithm"), GridColumn("instances", "runs", decimals=0)]
     found = pd.DataFrame(index=labels)
     by_label = frame.groupby("label", sort=False)
     found["instances"] = by_label.size()
     for measure in _with_speeds(SHOWN, frame):
         found[measure.name] = by_label[measure.name].mean()
-        unit = f" ({measure.unit})" if measure.unit else ""
-        columns.append(GridColumn(measure.name, measure.title + unit, "mean", measure.meaning, measure.decimals))
-    notes = [f"Means over the instances of study “{outline.main}”."]
-    if outline.reference is None or not (frame["label"] == outline.reference).any():
+        columns.append(column_of(measure, group="mean"))
+    notes = [f"Means over the instances of study “{plan.main}”."]
+    if plan.reference is None or not (frame["label"] == plan.reference).any():
         notes.append("There is no optimum in this campaign: absolute values only.")
     else:
-        columns += _distances(campaign, outline, frame, found, notes)
-    if outline.printed is not None:
+        columns += _distances(campaign, plan, frame, found, notes)
+    if plan.printed is not None:
         for position, measure in enumerate(COMPARED):
             name = f"{measure.name}_printed"
-            found[name] = pd.Series({label: row[position] for label, row in outline.printed.distances.items()})
-            group = f"{outline.printed.source}: distance to the optimum"
+            found[name] = pd.Series({label: row[position] for label, row in plan.printed.distances.items()})
+            group = f"{plan.printed.source}: distance to the optimum"
             columns.append(GridColumn(name, measure.title, group, "", measure.decimals, True))
-        notes += [text for name, text in outline.remarks.items() if name == "table2"]
-    named = sum(label in outline.highlighted or label == outline.reference for label in labels)
-    title = "Table II: the algorithms and the optimum" if outline.printed else "The algorithms"
-    return Table("table2", title, tuple(columns), found.rename_axis("label").reset_index(), named, tuple(notes))
+        notes += [text for name, text in plan.remarks.items() if name == "table2"]
+    named = sum(label in plan.highlighted or label == plan.reference for label in labels)
+    title = "Table II: the algorithms and the optimum" if plan.printed else "The algorithms"
+    return table_by_label("table2", title, columns, found, labels, notes, named)
 
 
 def _with_speeds(measures: Sequence[Measure], frame: pd.DataFrame) -> tuple[Measure, ...]:
@@ -95,13 +95,13 @@ def paired(frame: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 
 def _distances(
-    campaign: SavedCampaign, outline: ReportPlan, frame: pd.DataFrame, found: pd.DataFrame, notes: list[str]
+    campaign: SavedCampaign, plan: ReportPlan, frame: pd.DataFrame, found: pd.DataFrame, notes: list[str]
 ) -> list[GridColumn]:
     """Add the distances to `found` and what they mean to `notes`; returns their columns."""
-    assert outline.reference is not None
-    proven = is_proven(campaign, outline.main)
+    assert plan.reference is not None
+    proven = is_proven(campaign, plan.main)
     word, name = ("the optimum", "optimum") if proven else ("the best known schedule", "best_known")
-    pairs = paired(frame, outline.reference)
+    pairs = paired(frame, plan.reference)
     columns = []
     for measure in COMPARED:
         column = f"{measure.name}_over_{name}"
@@ -114,10 +114,10 @@ def _distances(
     means = pairs.groupby("label", sort=False)[[column.name for column in columns]].mean()
     for name in means.columns:
         found[name] = means[name]
-    notes.append(f"Distances are to {outline.reference} on the same instance, then averaged.")
+    notes.append(f"Distances are to {plan.reference} on the same instance, then averaged.")
     if not proven:
         notes.append(
-            f"{outline.reference} is the best known schedule that finishes every job within the envelope. It is not "
+            f"{plan.reference} is the best known schedule that finishes every job within the envelope. It is not "
             "proven optimal for every instance: the optimum lies between it and the lower bound."
         )
     short = pairs.groupby("label", sort=False).size().reindex(found.index).fillna(0) < found["instances"]
@@ -126,14 +126,14 @@ def _distances(
     return columns
 
 
-def marks(campaign: SavedCampaign, outline: ReportPlan, labels: Sequence[str]) -> pd.DataFrame | None:
+def marks(campaign: SavedCampaign, plan: ReportPlan, labels: Sequence[str]) -> pd.DataFrame | None:
     """Marks of the labels (index) in each measure of `COMPARED`; None if fewer than two were run.
 
     Per study, the mean of an algorithm has a place between the best (0) and the worst (1) of the labels. The mean of
     its places over the studies decides: +++ in the best quarter, ++ in the second, + in the third, else nothing.
     """
     found = []
-    for study in dict.fromkeys(filter(None, (outline.main, outline.variants))):
+    for study in dict.fromkeys(filter(None, (plan.main, plan.variants))):
         frame = campaign.per_instance(study)
         found.append(places(frame[frame["label"].isin(labels)]))
     mean = pd.concat(found).groupby(level=0).mean()
@@ -143,9 +143,9 @@ def marks(campaign: SavedCampaign, outline: ReportPlan, labels: Sequence[str]) -
     return mean.map(lambda place: "" if pd.isna(place) else QUARTERS[min(3, int(4.0 * place + 1e-9))])
 
 
-def table3(campaign: SavedCampaign, outline: ReportPlan) -> Table | None:
+def table3(campaign: SavedCampaign, plan: ReportPlan) -> Table | None:
     """The marks, with those printed elsewhere next to them. Table III of the powercap paper."""
-    found = marks(campaign, outline, outline.rated)
+    found = marks(campaign, plan, plan.rated)
     if found is None:
         return None
     measures = [measure for measure in COMPARED if measure.name in found]
@@ -156,50 +156,43 @@ def table3(campaign: SavedCampaign, outline: ReportPlan) -> Table | None:
         "The mean of its places decides: +++ in the best quarter, ++ in the second, + in the third, nothing in the "
         "last. All equal: +++."
     ]
-    if outline.printed is not None:
-        printed = outline.printed.marks
-        same = marks(campaign, outline, [label for label in outline.rated if label in printed])
+    if plan.printed is not None:
+        printed = plan.printed.marks
+        same = marks(campaign, plan, [label for label in plan.rated if label in printed])
         if same is not None and len(same) < len(found):
             for measure in measures:
                 found[f"{measure.name}_among_printed"] = same[measure.name].reindex(found.index).fillna(ABSENT)
-                group = f"among those of the {outline.printed.source}"
+                group = f"among those of the {plan.printed.source}"
                 columns.append(GridColumn(f"{measure.name}_among_printed", measure.title, group))
         for position, measure in enumerate(COMPARED):
             name = f"{measure.name}_printed"
             found[name] = [printed[label][position] if label in printed else ABSENT for label in found.index]
-            columns.append(GridColumn(name, measure.title, f"printed in the {outline.printed.source}"))
-        notes.append(f"A dot: not in the table of the {outline.printed.source}.")
-    frame = found.rename_axis("label").reset_index()
-    return Table(
-        "table3",
-        "Table III: overall" if outline.printed else "Overall",
-        tuple(columns),
-        frame,
-        len(frame),
-        tuple(notes),
-    )
+            columns.append(GridColumn(name, measure.title, f"printed in the {plan.printed.source}"))
+        notes.append(f"A dot: not in the table of the {plan.printed.source}.")
+    title = "Table III: overall" if plan.printed else "Overall"
+    return table_by_label("table3", title, columns, found, plan.rated, notes)
 
 
-def study_tables(campaign: SavedCampaign, outline: ReportPlan) -> list[Table]:
+def study_tables(campaign: SavedCampaign, plan: ReportPlan) -> list[Table]:
     """A table of each study that has results and is neither the main one nor the one with the variants."""
     grids: dict[str, Table] = {}
     for study in campaign.studies:
-        if study in (outline.main, outline.variants) or campaign.study(study).empty:
+        if study in (plan.main, plan.variants) or campaign.study(study).empty:
             continue
         # names of studies may differ in what no file name holds
         stem = f"study-{slug(study)}"
         name = next(name for name in chain([stem], (f"{stem}-{n}" for n in count(2))) if name not in grids)
-        grids[name] = _study_table(campaign, outline, study, name)
+        grids[name] = _study_table(campaign, plan, study, name)
     return list(grids.values())
 
 
-def _study_table(campaign: SavedCampaign, outline: ReportPlan, study: str, name: str) -> Table:
+def _study_table(campaign: SavedCampaign, plan: ReportPlan, study: str, name: str) -> Table:
     """Means of a study: a group of columns per measure, in it one per envelope if there are 2 to `APART`, and of all.
 
     Columns are per platform, or per workload, where envelopes are one or too many.
     """
     frame = campaign.per_instance(study)
-    labels = [label for label in outline.ordered(campaign.labels) if (frame["label"] == label).any()]
+    labels = [label for label in plan.ordered(campaign.labels) if (frame["label"] == label).any()]
     kinds = {kind: sorted(frame[kind].unique().tolist()) for kind in ("envelope", "platform", "workload")}
     apart = next((kind for kind, values in kinds.items() if 2 <= len(values) <= APART), None)
     parts = [(f"_{value}", value or "none", frame[frame[apart] == value]) for value in kinds.get(apart or "", ())]
@@ -209,31 +202,25 @@ def _study_table(campaign: SavedCampaign, outline: ReportPlan, study: str, name:
         for suffix, heading, part in parts:
             column = f"{measure.name}{suffix}"
             found[column] = part.groupby("label")[measure.name].mean()
-            columns.append(GridColumn(column, heading, measure.axis, measure.meaning, measure.decimals))
+            columns.append(column_of(measure, column, heading=heading, group=measure.axis))
     instances = len(frame[list(INSTANCE)].drop_duplicates())
     counts = ", ".join(f"{len(values)} {kind}{'s' * (len(values) != 1)}" for kind, values in kinds.items())
     notes = [f"Means over the {instances} instances of study “{study}” ({counts})."]
     short = {label: n for label, n in frame.groupby("label").size().reindex(labels).items() if n < instances}
     if short:
         notes.append(f"Means over fewer: {', '.join(f'{label} ({n})' for label, n in short.items())}.")
-    return Table(
-        name,
-        f"Study “{study}”" + (f" by {apart}" if apart else ""),
-        tuple(columns),
-        pd.DataFrame(found).reindex(labels).rename_axis("label").reset_index(),
-        len(labels),
-        tuple(notes),
-    )
+    title = f"Study “{study}”" + (f" by {apart}" if apart else "")
+    return table_by_label(name, title, columns, pd.DataFrame(found, labels), labels, notes)
 
 
-def summary(campaign: SavedCampaign, outline: ReportPlan) -> pd.DataFrame:
+def summary(campaign: SavedCampaign, plan: ReportPlan) -> pd.DataFrame:
     """Per study and algorithm: runs, failed runs, and mean and standard deviation (n - 1) of every figure."""
     names = [metric.name for metric in METRICS] + [KILLS.name]
     parts = []
     for study in campaign.studies:
         frame = campaign.per_instance(study)
         rows = campaign.frame[campaign.frame["study"] == study].groupby("label", sort=False)["status"]
-        labels = outline.ordered(rows.size().index.tolist())
+        labels = plan.ordered(rows.size().index.tolist())
         part = pd.DataFrame({"study": study, "label": labels})
         part["runs"] = part["label"].map(rows.size())
         part["failed"] = part["label"].map(rows.agg(lambda status: int((status != DONE).sum())))

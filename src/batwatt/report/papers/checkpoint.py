@@ -14,7 +14,7 @@ import pandas as pd
 from batwatt.report.grid import written
 from batwatt.report.papers import varcap
 from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT
-from batwatt.report.report_plan import ReportPlan, widest
+from batwatt.report.report_plan import ReportPlan, plan_of_all
 from batwatt.report.table import Measure, SavedCampaign
 from batwatt.results.metrics import MEANINGS
 
@@ -40,11 +40,6 @@ _VALUE = re.compile(r"\s*\b[A-Za-z]\w*=\S+")
 _FAIR = re.compile(r"\s*\bfair\b.*")
 
 
-def is_checkpointed(campaign: SavedCampaign) -> bool:
-    """Whether any run that ended well was of the scheduler."""
-    return bool((campaign.with_goodput["scheduler"] == SCHEDULER).any())
-
-
 def named(campaign: SavedCampaign) -> SavedCampaign:
     """The campaign with algorithms as labels: without values, and `DP` whatever is asked for if that is no yield."""
     frame = campaign.frame
@@ -58,23 +53,20 @@ def named(campaign: SavedCampaign) -> SavedCampaign:
 
 def outline(campaign: SavedCampaign) -> ReportPlan:
     """The plan of the report of a `named` campaign."""
-    labels = tuple(sorted(campaign.labels, key=lambda label: list(LOOKS).index(label) if label in LOOKS else 99))
-    return ReportPlan(
-        title=f"Campaign {campaign.name}: checkpoints before the capacity changes",
-        main=widest(campaign),
-        highlighted=labels,
-        drawn=labels,
-        groups={label: "killing" if label in (*KILLING, "foresight 6 h") else "checkpoints" for label in labels},
-        members={label: label for label in labels},
-        fixed={label: number for label, number in LOOKS.items() if label in labels},
+    order = list(LOOKS)
+    return plan_of_all(
+        campaign,
+        "checkpoints before the capacity changes",
+        lambda label: order.index(label) if label in LOOKS else len(order),
+        lambda label: "killing" if label in (*KILLING, "foresight 6 h") else "checkpoints",
+        LOOKS,
     )
 
 
 def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
     """The points of `varcap` for a `named` campaign, with `COSTS` (NaN of other schedulers) and yields and volumes."""
     frame = varcap.points(campaign, declared)
-    schedulers = declared.frame.drop_duplicates(["study", "label"]).set_index(["study", "label"])["scheduler"]
-    ours = schedulers.loc[list(frame[["study", "case"]].itertuples(index=False, name=None))].to_numpy() == SCHEDULER
+    ours = frame["scheduler"] == SCHEDULER
     given = [varcap.read_options(text) for text in frame["options"]]
     usual = {"checkpoint_s": 60.0, "recovery_s": 60.0, "warning_s": float("nan"), "asked_yield": 0.0}
     values = {

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pandas as pd
 
-from batwatt.report.charts import Chart, Key, chart
+from batwatt.report.figures import Report
 from batwatt.report.grid import written
+from batwatt.report.papers import checkpoint
 from batwatt.report.papers.checkpoint import MEAN_YIELD, MIN_YIELD, OVERHEAD
+from batwatt.report.papers.checkpoint_claims import CLAIMS, break_even_grid, claims
 from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT
 from batwatt.report.papers.varcap_charts import charts_of
-from batwatt.report.papers.varcap_figures import Drawn
+from batwatt.report.papers.varcap_claims import claims_table
+from batwatt.report.papers.varcap_figures import Drawn, charts_report
 from batwatt.report.papers.varcap_plans import RANGE, Axis, Plot, general_plan
+from batwatt.report.table import SavedCampaign
 from batwatt.results.style import Look
 
 COST = Axis("checkpoint_s", "time of a checkpoint, C (s)")
@@ -45,43 +49,43 @@ PLANS = (
 )  # fmt: skip
 
 
+def report(declared: SavedCampaign) -> Report | None:
+    """The report of a campaign with the scheduler `checkpoint`: charts of what varies in each study."""
+    if not (declared.with_goodput["scheduler"] == checkpoint.SCHEDULER).any():
+        return None
+    campaign = checkpoint.named(declared)
+    plan = checkpoint.outline(campaign)
+    points = checkpoint.points(campaign, declared)
+    found = claims(points)
+    tables = [*claims_table(found, CLAIMS, "what is said (section of the paper)"), *break_even_grid(points)]
+    return charts_report(declared, campaign, plan, points, drawn_of(points, plan.looks(campaign.labels)), found, tables)
+
+
 def drawn_of(frame: pd.DataFrame, looks: Mapping[str, Look]) -> Drawn:
     """Every figure that there are runs for, in the order of the plans, then those of other studies."""
     found: Drawn = []
     for plan in PLANS:
         rows = frame[frame["study"] == plan.stem]
         if not rows.empty:
-            found.append((plan, list(_panels(plan, rows, looks))))
+            found.append((plan, charts_of(plan, _parts(plan, rows), looks)))
     known = {plan.stem for plan in PLANS}
     for study in dict.fromkeys(study for study in frame["study"] if study not in known):
         plan = general_plan(study, frame[frame["study"] == study])
-        found.append((plan, charts_of(plan, [study], frame, looks)))
+        found.append((plan, charts_of(plan, [("", frame[frame["study"] == study])], looks)))
     return [(plan, panels) for plan, panels in found if panels]
 
 
-def _panels(plan: Plot, rows: pd.DataFrame, looks: Mapping[str, Look]) -> Iterator[Chart]:
-    """A panel per measure, trace and, where it is not what varies, time between changes."""
+def _parts(plan: Plot, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows by trace and, where it is not what varies, by time between changes."""
     if plan.x is ASKED:
         rows = rows.assign(label=rows["label"].str.partition(" fair")[0])
     apart = [name for name in ("trace", "period_s") if name != plan.x.column and _several(rows, name)]
-    keys = [Key(label, look.colour, look.turn, label) for label, look in looks.items() if label in set(rows["label"])]
-    for measure in plan.measures:
-        for point, part in rows.groupby(apart, sort=False) if apart else (((), rows),):
-            name = ", ".join(f"{written(value)} s" if isinstance(value, float) else str(value) for value in point)
-            everywhere = _everywhere(part, plan.x.column)
-            panel = chart(
-                f"{name}: {measure.title}" if name else measure.title,
-                measure,
-                plan.kind,
-                plan.x.title,
-                everywhere.assign(x=everywhere[plan.x.column], series=everywhere["label"],
-                                  value=everywhere[measure.name]),
-                keys,
-                xs=list(dict.fromkeys(part["label"])) if plan.kind == "bars" else None,
-                logarithmic=plan.x.logarithmic,
-            )  # fmt: skip
-            if panel is not None:
-                yield panel
+    parts = rows.groupby(apart, sort=False) if apart else [((), rows)]
+    return [
+        (", ".join(f"{written(value)} s" if isinstance(value, float) else str(value) for value in point),
+         _everywhere(part, plan.x.column))
+        for point, part in parts
+    ]  # fmt: skip
 
 
 def _several(rows: pd.DataFrame, name: str) -> bool:

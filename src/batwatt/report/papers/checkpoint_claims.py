@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -13,6 +11,7 @@ from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT
 from batwatt.report.papers.varcap import FIXED
 from batwatt.report.papers.varcap_claims import HELD, Claim
 from batwatt.report.papers.varcap_claims import claims as claims_of
+from batwatt.report.papers.varcap_tables import crossing
 
 BREAK_EVEN = "single"
 """The study in which C varies, next to all that kill."""
@@ -69,21 +68,6 @@ def claims(frame: pd.DataFrame) -> pd.DataFrame:
     return claims_of(frame, CLAIMS, DIMENSIONS)
 
 
-def crossing(costs: Sequence[float], gains: Sequence[float]) -> tuple[float, bool]:
-    """The cost up to which gains are > 0, between two costs on a straight line, and whether more is not known.
-
-    What gains nothing even at the least cost is worth it nowhere: NaN.
-    """
-    before: tuple[float, float] | None = None
-    for cost, gain in sorted(zip(costs, gains, strict=True)):
-        if not gain > 0.0:
-            if before is None:
-                return float("nan"), False
-            return before[0] + (cost - before[0]) * before[1] / (before[1] - gain), False
-        before = cost, gain
-    return (before[0], True) if before else (float("nan"), False)
-
-
 def break_even(frame: pd.DataFrame) -> pd.DataFrame:
     """Per trace and time between changes: who kills best, and the C (= R) up to which checkpoints have more goodput.
 
@@ -102,8 +86,7 @@ def break_even(frame: pd.DataFrame) -> pd.DataFrame:
         gains = ours.sub(theirs, axis=0).dropna()
         costs: list[float] = gains.columns.astype(float).tolist()
         mean, open_ = crossing(costs, gains.mean().tolist())
-        each = np.array([crossing(costs, values)[0] for values in gains.to_numpy().tolist()])
-        each = np.nan_to_num(each, nan=0.0)
+        each = np.nan_to_num([crossing(costs, values)[0] for values in gains.to_numpy().tolist()], nan=0.0)
         found.append((trace, period_s, best, float(kills.max()), float(gains.iloc[:, 0].mean()), mean, open_,
                       each.min(), each.max(), len(gains)))  # fmt: skip
     names = ["trace", "period_s", "best", "goodput_percent", "gain", "checkpoint_s", "open", "least", "most", "walks"]

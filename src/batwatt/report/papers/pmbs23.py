@@ -21,7 +21,7 @@ import pandas as pd
 
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS
 from batwatt.report.grid import written
-from batwatt.report.report_plan import ReportPlan, widest
+from batwatt.report.report_plan import ReportPlan, plan_of_all
 from batwatt.report.table import INSTANCE, Measure, SavedCampaign
 from batwatt.results.metrics import MEANINGS
 
@@ -130,13 +130,12 @@ def named(campaign: SavedCampaign) -> SavedCampaign:
     A label that stands for several strategies is split by them.
     """
     frame = campaign.frame
-    kinds = frame[["label", "strategy", "options"]].drop_duplicates()
-    kinds = kinds.assign(kind=[strategy_of(*row) for row in kinds[["strategy", "options"]].itertuples(index=False)])
-    several = kinds.groupby("label")["kind"].transform("nunique") > 1
-    kinds["name"] = kinds["label"].where(~several, kinds["label"] + " " + kinds["kind"])
-    kinds["name"] = [_in_words(name, kind) for name, kind in zip(kinds["name"], kinds["kind"], strict=True)]
-    full = frame.merge(kinds, on=["label", "strategy", "options"], how="left", validate="many_to_one")
-    return replace(campaign, frame=frame.assign(strategy=full["kind"].to_numpy(), label=full["name"].to_numpy()))
+    found = [strategy_of(*row) for row in frame[["strategy", "options"]].itertuples(index=False)]
+    frame = frame.assign(strategy=found)
+    several = frame.groupby("label")["strategy"].transform("nunique") > 1
+    names = frame["label"].where(~several, frame["label"] + " " + frame["strategy"])
+    labels = [_in_words(name, strategy) for name, strategy in zip(names, found, strict=True)]
+    return replace(campaign, frame=frame.assign(label=labels))
 
 
 def _in_words(label: str, strategy: str) -> str:
@@ -146,25 +145,16 @@ def _in_words(label: str, strategy: str) -> str:
     return re.sub(rf"(?<![\w-]){re.escape(strategy)}(?![\w-])", STRATEGIES[strategy], label)
 
 
-def has_goodput(campaign: SavedCampaign) -> bool:
-    """Whether any run was on machines that come and go."""
-    return not campaign.with_goodput.empty
-
-
 def outline(campaign: SavedCampaign) -> ReportPlan:
     """The plan of the report of a `named` campaign: all algorithms are drawn, those of the paper first."""
     first = campaign.frame.drop_duplicates("label").set_index("label")["strategy"]
     order = list(STRATEGIES)
-    rank = {label: order.index(name) if name in order else len(order) for label, name in first.items()}
-    labels = tuple(sorted(campaign.labels, key=lambda label: rank[label]))
-    complete = set(first) >= set(STRATEGIES)
-    return ReportPlan(
-        title=f"Campaign {campaign.name}: " + (f"the evaluation of {SOURCE}" if complete else "goodput"),
-        main=widest(campaign),
-        highlighted=labels,
-        drawn=labels,
-        groups={str(label): "strategies" if name else "others" for label, name in first.items()},
-        members={label: label for label in labels},
+    title = f"the evaluation of {SOURCE}" if set(first) >= set(STRATEGIES) else "goodput"
+    return plan_of_all(
+        campaign,
+        title,
+        lambda label: order.index(first[label]) if first[label] in order else len(order),
+        lambda label: "strategies" if first[label] else "others",
     )
 
 

@@ -6,13 +6,31 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from batwatt.report.charts import Key, boxes, counts_of
-from batwatt.report.figures import ReportFigure, chart_figure
-from batwatt.report.grid import GridColumn, Table, extent, sentence, written
+from batwatt.report.charts import Key, boxes, counts_of, keys_of_labels
+from batwatt.report.claims import numbers
+from batwatt.report.figures import Report, ReportFigure, chart_figure
+from batwatt.report.grid import GridColumn, Table, column_of, extent, sentence, table_by_label, written
+from batwatt.report.papers import pmbs23
 from batwatt.report.papers.pmbs23 import RAW, USED, Panel, Sweep, views
-from batwatt.report.table import Measure
+from batwatt.report.papers.pmbs23_claims import claims, claims_table
+from batwatt.report.table import Measure, SavedCampaign
+from batwatt.report.tables import SUMMARY, summary
 
 READING = "Box: 25 to 75 %, line: median, whiskers: 10 to 90 %, star: mean."
+
+
+def report(declared: SavedCampaign) -> Report | None:
+    """The report of a campaign on machines that come and go: boxes by the value of a parameter."""
+    if declared.with_goodput.empty:
+        return None
+    campaign = pmbs23.named(declared)
+    plan = pmbs23.outline(campaign)
+    swept = pmbs23.sweeps(pmbs23.points(campaign))
+    found = claims(swept)
+    tables = [*mean_tables(swept, plan.drawn), *claims_table(found)]
+    frames = numbers(all_means(swept, plan.drawn), found) | {SUMMARY: summary(campaign, plan)}
+    drawn = box_figures(swept, keys_of_labels(plan.drawn, plan.looks(plan.drawn)))
+    return Report(campaign, plan, tables, frames, drawn)
 
 
 def box_figures(swept: Sequence[Sweep], keys: Sequence[Key]) -> Iterator[ReportFigure]:
@@ -66,11 +84,9 @@ def _means(name: str, title: str, parts: Sequence[tuple[str, Measure, Panel]], l
             column = " ".join(filter(None, (measure.name, panel.title, text)))
             found[column] = grouped.mean()
             counts |= set(grouped.size().tolist())
-            columns.append(GridColumn(column, text or "all", heading, measure.meaning, measure.decimals))
-    frame = pd.DataFrame(found)
-    frame = frame.reindex([label for label in labels if label in frame.index]).rename_axis("label").reset_index()
+            columns.append(column_of(measure, column, heading=text or "all", group=heading))
     note = f"Each mean is over {extent(counts)} instances."
-    return Table(name, title, tuple(columns), frame, len(frame), (note,))
+    return table_by_label(name, title, columns, pd.DataFrame(found), labels, [note])
 
 
 def all_means(swept: Sequence[Sweep], labels: Sequence[str]) -> pd.DataFrame:

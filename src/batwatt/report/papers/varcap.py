@@ -21,7 +21,7 @@ import pandas as pd
 
 from batwatt.report.grid import written
 from batwatt.report.papers.pmbs23 import GOODPUT
-from batwatt.report.report_plan import ReportPlan, widest
+from batwatt.report.report_plan import ReportPlan, plan_of_all
 from batwatt.report.table import Measure, SavedCampaign
 from batwatt.results.metrics import MEANINGS
 
@@ -78,11 +78,6 @@ NONE = -1.0
 _SAME = ["study", "label", "platform", "workload", "capacity", "options"]
 
 
-def is_varied(campaign: SavedCampaign) -> bool:
-    """Whether any run that ended well was on a capacity that a text describes."""
-    return bool((campaign.with_goodput["cap_structure"] != "").any())
-
-
 def policy(options: Mapping[str, Any]) -> str:
     """What the text calls the scheduler with these options: by its termination if that is all there is to it."""
     name = str(options.get("scheduler", "base"))
@@ -107,33 +102,22 @@ def named(campaign: SavedCampaign, hours_apart: Mapping[str, bool]) -> SavedCamp
     True: the hours of foresight are no part of the name; False: the label is that of a case, not of an algorithm, and
     the options name it. Labels of other studies stay.
     """
-    frame = campaign.frame
-    kinds = frame[["study", "label", "options"]].drop_duplicates()
     names = []
-    for study, label, options in kinds.itertuples(index=False):
-        name = label
-        if study in hours_apart:
-            rest = _HOURS.sub("", label).strip() if hours_apart[study] else ""
-            name = rest or policy(read_options(options))
-        names.append(name)
-    full = frame.merge(kinds.assign(name=names), on=["study", "label", "options"], how="left", validate="many_to_one")
-    return replace(campaign, frame=frame.assign(label=full["name"].to_numpy()))
+    for study, label, options in campaign.frame[["study", "label", "options"]].itertuples(index=False):
+        rest = _HOURS.sub("", label).strip() if hours_apart.get(study) else ""
+        names.append((rest or policy(read_options(options))) if study in hours_apart else label)
+    return replace(campaign, frame=campaign.frame.assign(label=names))
 
 
 def outline(campaign: SavedCampaign) -> ReportPlan:
     """The plan of the report of a `named` campaign; each algorithm has its colour in all reports."""
-    first = {label: list(LOOKS).index(word) if (word := label.split(" ")[0]) in LOOKS else len(LOOKS)
-             for label in campaign.labels}  # fmt: skip
-    labels = tuple(sorted(campaign.labels, key=lambda label: first[label]))
-    return ReportPlan(
-        title=f"Campaign {campaign.name}: jobs on a capacity that varies, after {SOURCE}",
-        main=widest(campaign),
-        highlighted=labels,
-        drawn=labels,
-        groups=dict.fromkeys(labels, "schedulers and terminations"),
-        members={label: label for label in labels},
-        fixed=numbers_of(labels),
-    )
+
+    def rank(label: str) -> int:
+        word = label.split(" ")[0]
+        return list(LOOKS).index(word) if word in LOOKS else len(LOOKS)
+
+    title = f"jobs on a capacity that varies, after {SOURCE}"
+    return plan_of_all(campaign, title, rank, lambda _: "schedulers and terminations", numbers_of(campaign.labels))
 
 
 def numbers_of(labels: tuple[str, ...]) -> dict[str, int]:
@@ -157,7 +141,7 @@ def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
     rows = campaign.with_goodput.assign(case=declared.with_goodput["label"])
     columns = rows.select_dtypes("number").columns.difference(["seed"]).tolist()
     frame = rows.groupby([*_SAME, "case"], sort=False).agg(
-        {**dict.fromkeys(columns, "mean"), "cap_structure": "first", "key": "min"}
+        {**dict.fromkeys(columns, "mean"), "cap_structure": "first", "scheduler": "first", "key": "min"}
     )
     frame = frame.reset_index()
     given = [read_options(text) for text in frame["options"]]

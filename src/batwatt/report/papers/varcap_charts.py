@@ -28,18 +28,21 @@ Series = tuple[pd.DataFrame, list[Key]]
 """Rows with their `series`, and how the series look."""
 
 
-def charts_of(plan: Plot, studies: Sequence[str], frame: pd.DataFrame, looks: Mapping[str, Look]) -> list[Chart]:
-    """The panels of a figure: a row of panels per measure, and in it one per study."""
-    found = []
-    for measure in plan.measures:
-        for study in studies:
-            rows = frame[frame["study"] == study]
-            named = SYSTEMS.get(study.removeprefix(plan.stem).strip("-"), study.removeprefix(plan.stem).strip("-"))
-            title = f"{named}: {measure.title}" if named and len(studies) > 1 else measure.title
-            panel = _panel(plan, title, measure, rows, looks)
-            if panel is not None:
-                found.append(panel)
-    return found
+def parts_of(plan: Plot, studies: Sequence[str], frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows of each study with what it adds to the stem of the plan, unless it is the only one."""
+    ends = [study.removeprefix(plan.stem).strip("-") for study in studies]
+    names = [SYSTEMS.get(end, end) if len(studies) > 1 else "" for end in ends]
+    return [(name, frame[frame["study"] == study]) for name, study in zip(names, studies, strict=True)]
+
+
+def charts_of(plan: Plot, parts: Sequence[tuple[str, pd.DataFrame]], looks: Mapping[str, Look]) -> list[Chart]:
+    """The panels of a figure: a row of panels per measure, and in it one per part, with its name."""
+    found = (
+        _panel(plan, f"{name}: {measure.title}" if name else measure.title, measure, rows, looks)
+        for measure in plan.measures
+        for name, rows in parts
+    )
+    return [panel for panel in found if panel is not None]
 
 
 def _panel(plan: Plot, title: str, measure: Measure, rows: pd.DataFrame, looks: Mapping[str, Look]) -> Chart | None:

@@ -8,11 +8,17 @@ import pandas as pd
 
 from batwatt.errors import InputError
 from batwatt.report.charts import LEVEL, READING, Chart, Key, chart, counts_of
-from batwatt.report.figures import ReportFigure, chart_figure
-from batwatt.report.grid import extent, sentence
-from batwatt.report.papers.varcap_charts import CLASSES, LONG, SHORT, SYSTEMS, charts_of
-from batwatt.report.papers.varcap_plans import Plot, plans_of
+from batwatt.report.claims import numbers
+from batwatt.report.figures import Report, ReportFigure, chart_figure
+from batwatt.report.grid import Table, extent, sentence
+from batwatt.report.papers import varcap
+from batwatt.report.papers.varcap_charts import CLASSES, LONG, SHORT, SYSTEMS, all_means, charts_of, parts_of
+from batwatt.report.papers.varcap_claims import claims, claims_table
+from batwatt.report.papers.varcap_plans import Plot, hours_apart, plans_of
+from batwatt.report.papers.varcap_tables import tables as tables_of
+from batwatt.report.report_plan import ReportPlan, general_plan
 from batwatt.report.table import Measure, SavedCampaign
+from batwatt.report.tables import SUMMARY, summary
 from batwatt.results.read import table as read_table
 from batwatt.results.style import Look
 from batwatt.results.writers import file_of
@@ -29,9 +35,32 @@ DEPTHS = ("#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08
 Drawn = list[tuple[Plot, list[Chart]]]
 
 
+def report(declared: SavedCampaign) -> Report | None:
+    """The report of a campaign on capacities that texts describe: charts of what varies in each study."""
+    if not (declared.with_goodput["cap_structure"] != "").any():
+        return None
+    campaign = varcap.named(declared, hours_apart(declared.studies))
+    plan = varcap.outline(campaign)
+    points = varcap.points(campaign, declared)
+    found = claims(points)
+    tables = [*claims_table(found), *tables_of(points, plan.drawn)]
+    looks = plan.looks(campaign.labels)
+    drawn = drawn_of(points, {label: looks[label] for label in plan.drawn})
+    return charts_report(declared, campaign, plan, points, drawn, found, tables)
+
+
+def charts_report(
+    declared: SavedCampaign, campaign: SavedCampaign, plan: ReportPlan, points: pd.DataFrame, drawn: Drawn,
+    found: pd.DataFrame, tables: Sequence[Table],
+) -> Report:  # fmt: skip
+    """The report of what was `drawn` and `found` of the points of a campaign; the summary has its `declared` labels."""
+    frames = numbers(all_means(drawn), found) | {SUMMARY: summary(declared, general_plan(declared))}
+    return Report(campaign, plan, tables, frames, chart_exhibits(drawn, points, campaign))
+
+
 def drawn_of(frame: pd.DataFrame, looks: Mapping[str, Look]) -> Drawn:
     """Every figure that there are runs for, with its panels."""
-    found = [(plan, charts_of(plan, studies, frame, looks)) for plan, studies in plans_of(frame)]
+    found = [(plan, charts_of(plan, parts_of(plan, studies, frame), looks)) for plan, studies in plans_of(frame)]
     return [(plan, panels) for plan, panels in found if panels]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from batwatt.report.grid import GridColumn, Table
+from batwatt.report.grid import GridColumn, Table, column_of, table_by_label
 from batwatt.report.papers.pmbs23 import GOODPUT
 from batwatt.report.papers.varcap import CONVENTIONAL, FAILURES, FIXED, FIXED_NAME, GAINED, SAVED, WAIT, WORK
 from batwatt.report.table import Measure
@@ -30,26 +30,24 @@ KILLED = Measure("terminations", "terminations", "", MEANINGS["terminations"], d
 
 def tables(frame: pd.DataFrame, labels: Sequence[str]) -> list[Table]:
     """Every table that there are runs for."""
-    ranges = (_acceptable_grid(frame, study) for study in (RANGES, LONGER))
+    ranges = (_acceptable_table(frame, study) for study in (RANGES, LONGER))
     found = (*ranges, _german(frame, labels), _headroom(frame), _real(frame, labels))
     return [grid for grid in found if grid is not None]
 
 
-def widest(curve: pd.Series, fixed: float, limit: float) -> tuple[float, bool]:
-    """The range up to which a goodput by range is at most `limit` % below `fixed`, and whether more is not known.
+def crossing(xs: Sequence[float], gains: Sequence[float]) -> tuple[float, bool]:
+    """The x up to which gains are > 0, between two x on a straight line, and whether more is not known.
 
-    Between ranges it is a straight line; what is lost even at the least range gives 0.
+    NaN if nothing is gained even at the least x.
     """
-    lost = 100.0 * (1.0 - curve.sort_index() / fixed)
     before: tuple[float, float] | None = None
-    for size, value in lost.items():
-        at = float(str(size))
-        if value > limit:
+    for x, gain in sorted(zip(xs, gains, strict=True)):
+        if not gain > 0.0:
             if before is None:
-                return 0.0, False
-            return before[0] + (at - before[0]) * (limit - before[1]) / (value - before[1]), False
-        before = at, float(value)
-    return (before[0] if before else 0.0), before is not None
+                return math.nan, False
+            return before[0] + (x - before[0]) * before[1] / (before[1] - gain), False
+        before = x, gain
+    return (before[0], True) if before else (math.nan, False)
 
 
 def acceptable(frame: pd.DataFrame, study: str = RANGES) -> pd.DataFrame:
@@ -62,14 +60,14 @@ def acceptable(frame: pd.DataFrame, study: str = RANGES) -> pd.DataFrame:
     found = []
     for label, part in rows.groupby("label", sort=False) if not math.isnan(fixed) else ():
         curve = part.groupby("range")[GOODPUT.name].mean()
-        mean = float(part["cap_mean"].mean())
+        lost, mean = 100.0 * (1.0 - curve / fixed), float(part["cap_mean"].mean())
         for limit in LIMITS:
-            size, last = widest(curve, float(fixed), limit)
-            found.append((limit, label, 100.0 * size / mean, last))
+            size, last = crossing(curve.index.tolist(), (limit - lost).tolist())
+            found.append((limit, label, 0.0 if math.isnan(size) else 100.0 * size / mean, last))
     return pd.DataFrame(found, columns=["limit", "label", "variation", "open"])
 
 
-def _acceptable_grid(frame: pd.DataFrame, study: str = RANGES) -> Table | None:
+def _acceptable_table(frame: pd.DataFrame, study: str) -> Table | None:
     found = acceptable(frame, study)
     if found.empty:
         return None
@@ -91,8 +89,7 @@ def _acceptable_grid(frame: pd.DataFrame, study: str = RANGES) -> Table | None:
     name, title = "table7-3", "Table 7.3: acceptable variation"
     if study == LONGER:
         name, title = f"{name}-longer", f"{title}, as if jobs ran longer"
-    return Table(name, title, tuple(columns), pd.DataFrame(cells), len(LIMITS), notes,
-                by_label=False)  # fmt: skip
+    return Table(name, title, tuple(columns), pd.DataFrame(cells), len(LIMITS), notes, by_label=False)
 
 
 def _german(frame: pd.DataFrame, labels: Sequence[str]) -> Table | None:
@@ -106,11 +103,10 @@ def _german(frame: pd.DataFrame, labels: Sequence[str]) -> Table | None:
                                    above=(days[WORK.name] >= 100.0).groupby(level="label").sum())  # fmt: skip
     columns = (
         GridColumn("label", "algorithm"),
-        GridColumn(WORK.name, "mean", WORK.axis, WORK.meaning, 1),
-        GridColumn("worst", "worst day", WORK.axis, "", 1),
-        GridColumn("best", "best day", WORK.axis, "", 1),
+        column_of(WORK, group=WORK.axis, heading="mean"),
+        *(GridColumn(name, f"{name} day", WORK.axis, "", 1) for name in ("worst", "best")),
         GridColumn("above", "days at 100 or more", WORK.axis, "", 0),
-        *(_column(measure) for measure in (FAILURES, WAIT)),
+        *map(column_of, (FAILURES, WAIT)),
     )
     count = rows["day"].nunique()
     notes = [f"Means over {count} days."]
@@ -118,7 +114,7 @@ def _german(frame: pd.DataFrame, labels: Sequence[str]) -> Table | None:
         bills = rows.drop_duplicates("day")[[SAVED.name, GAINED.name]].mean()
         notes.append(f"On these days the capacity is {bills[GAINED.name]:.1f} % larger than the fixed one on average, "
                      f"and emits {bills[SAVED.name]:.1f} % less.")  # fmt: skip
-    return _by_label("table-german", "A German data centre on exemplar days", columns, found, labels, notes)
+    return table_by_label("table-german", "A German data centre on exemplar days", columns, found, labels, notes)
 
 
 def _headroom(frame: pd.DataFrame) -> Table | None:
@@ -129,7 +125,7 @@ def _headroom(frame: pd.DataFrame) -> Table | None:
     grouped = rows.groupby("headroom")
     found = grouped[[measure.name for measure in measures]].mean().sort_index(ascending=False)
     found = found.assign(label=[f"{value:g}" for value in found.index], runs=grouped.size())
-    columns = (GridColumn("label", "most capacity"), *(_column(measure) for measure in measures),
+    columns = (GridColumn("label", "most capacity"), *map(column_of, measures),
                GridColumn("runs", "runs", "", "", 0))  # fmt: skip
     notes = (f"Savings relative to the fixed capacity, and the work done, by {', '.join(rows['label'].unique())}.",)
     return Table("table-headroom", "Work and carbon by headroom", columns, found.reset_index(drop=True), len(found),
@@ -148,18 +144,5 @@ def _real(frame: pd.DataFrame, labels: Sequence[str]) -> Table | None:
         for measure in measures:
             name = f"{measure.name} {source}"
             parts[name] = means[measure.name].mean()
-            columns.append(GridColumn(name, measure.axis, source, measure.meaning, measure.decimals))
-    return _by_label("table-mustang", "Real jobs on a real capacity", columns, pd.DataFrame(parts), labels, ())
-
-
-def _column(measure: Measure) -> GridColumn:
-    return GridColumn(measure.name, measure.axis, "", measure.meaning, measure.decimals)
-
-
-def _by_label(
-    name: str, title: str, columns: Sequence[GridColumn], found: pd.DataFrame, labels: Sequence[str],
-    notes: Sequence[str],
-) -> Table:  # fmt: skip
-    there = [label for label in labels if label in found.index]
-    full = found.reindex(there).rename_axis("label").reset_index()
-    return Table(name, title, tuple(columns), full, len(there), tuple(notes))
+            columns.append(column_of(measure, name, group=source))
+    return table_by_label("table-mustang", "Real jobs on a real capacity", columns, pd.DataFrame(parts), labels)
