@@ -37,11 +37,6 @@ def test_red_only_above_the_envelope(tmp_path):
     assert quiet < red(ENVELOPE)
 
 
-def test_cut_or_extended(tmp_path):
-    for end_s in (100.0, 20000.0):
-        assert plot_power([("run", TRACE)], ENVELOPE, str(tmp_path / "f.png"), end_s=end_s).stat().st_size > 1000
-
-
 @pytest.mark.parametrize(
     ("runs", "name", "complaint"),
     [

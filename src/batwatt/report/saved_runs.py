@@ -1,4 +1,4 @@
-"""The files of kept runs: their power, and the envelope they were under."""
+"""The files of saved runs: their power, and the envelope they were under."""
 
 from __future__ import annotations
 
@@ -10,18 +10,13 @@ from typing import Any
 import numpy as np
 
 from batwatt.errors import InputError
+from batwatt.inputs.platforms import host_choice
 from batwatt.inputs.platforms.host_choice import HostChoice
-from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.results import read
 from batwatt.results.writers import file_of
-
-
-def input_of(prefix: Path, name: str) -> Path | None:
-    """The file that a run had as its input `name` ("envelope", "platform"), if it is there and still the same."""
-    return _same_file(_metadata(prefix), name)
 
 
 def _metadata(prefix: Path) -> Any:
@@ -32,29 +27,26 @@ def _metadata(prefix: Path) -> Any:
         return {}
 
 
-def _same_file(metadata: Any, name: str) -> Path | None:
+def _input(metadata: Any, name: str) -> Path | None:
+    """The file that a run had as its input `name` ("envelope", "platform"), if it is there and still the same."""
     try:
-        noted = metadata["inputs"][name]
-        path = Path(noted["path"])
-        same = hashlib.sha256(path.read_bytes()).hexdigest() == noted["sha256"]
+        path = Path(metadata["inputs"][name]["path"])
+        same = hashlib.sha256(path.read_bytes()).hexdigest() == metadata["inputs"][name]["sha256"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return path if same else None
 
 
 def platform_of(prefix: Path) -> Platform | None:
-    """The hosts of the platform file on which a kept run ran, if it is there and still the same."""
+    """The hosts of the platform file on which a saved run ran, if it is there and still the same."""
     metadata = _metadata(prefix)
-    path = _same_file(metadata, "platform")
-    if path is None:
-        return None
-    hosts = HostChoice(**metadata.get("hosts", {}))
-    return hosts.of(read_platform(path, hosts.master))
+    path = _input(metadata, "platform")
+    return None if path is None else host_choice.platform_of(path, HostChoice(**metadata.get("hosts", {})))
 
 
 def envelope_of(prefix: Path) -> Series | None:
-    """The envelope of a kept run in W: its file, or what `PREFIX_power.csv` has noted of it; None if it had none."""
-    path = input_of(prefix, "envelope")
+    """The envelope of a saved run in W: its file, or what `PREFIX_power.csv` has noted of it; None if it had none."""
+    path = _input(_metadata(prefix), "envelope")
     if path is not None:
         try:
             return read_series(path)

@@ -22,19 +22,16 @@ MARGIN_IN = 0.95
 """Height of the legend, the axis label and the title of the first panel together."""
 
 
-def plot_power(
-    runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, path: Path | str, end_s: float | None = None
-) -> Path:
-    """Draw one panel per run (label, power) over [0, end_s], by default up to the end of the longest; returns the path.
+def plot_power(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, path: Path | str) -> Path:
+    """Draw one panel per run (label, power) up to the end of the longest; returns the path.
 
     The envelope in W is the line, red is power above it, and a red mark at the top of a panel is a step in violation.
     The suffix of `path` is `.png`, `.svg` or `.pdf`. Raises InputError.
     """
     style.check_shown(path, runs, "run", "name at least one run")
-    if end_s is None:
-        end_s = max(trace.end_s for _, trace in runs)
+    end_s = max(trace.end_s for _, trace in runs)
     if not end_s > 0.0:
-        raise InputError(path, "would show no time: no job ended", "choose runs with jobs, or give an end > 0 s")
+        raise InputError(path, "would show no time: no job ended", "choose runs with jobs")
     return style.draw(path, lambda: power_figure(runs, envelope, end_s))
 
 

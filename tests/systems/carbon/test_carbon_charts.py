@@ -66,14 +66,14 @@ def test_one_job_is_drawn(tmp_path, suffix):
 def test_what_is_in_the_picture_of_one_job():
     """Three kinds of phases; the highest box is that of b; both panels end after the deadline."""
     with drawing():
-        figure = job_figure(suspended(), COURSE, "", 20_000.0, "price")
+        figure = job_figure(suspended(), COURSE, 20_000.0)
     above, below = figure.axes
     kinds = [each for each in above.collections if isinstance(each, PolyCollection)]
     assert [len(kind.get_paths()) for kind in kinds] == [2, 1, 2]
     assert max(path.vertices[:, 1].max() for kind in kinds for path in kind.get_paths()) == 160.0
     # hours: 20,000 s are 5.6
     assert above.get_xlim()[1] == pytest.approx(1.015 * 20_000.0 / 3600.0)
-    assert below.get_ylabel() == "price"
+    assert below.get_ylabel() == "carbon intensity\n(g/kWh)"
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == ["start-up", "a", "b", "arrival", "deadline"]
     assert figure.get_suptitle().startswith("j: ") and figure.get_suptitle().endswith("g in 2 segments")
@@ -82,7 +82,7 @@ def test_what_is_in_the_picture_of_one_job():
 def test_many_names_of_phases_share_a_colour():
     work = tuple(Phase(f"phase {number}", 10.0, 10.0 + number) for number in range(12))
     with drawing():
-        figure = job_figure(carry_out(ShiftJob("j", 0.0, PhaseModel((), work)), [(0.0, 200.0)]), COURSE, "", None, "")
+        figure = job_figure(carry_out(ShiftJob("j", 0.0, PhaseModel((), work)), [(0.0, 200.0)]), COURSE, None)
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == [*(f"phase {number}" for number in range(6)), "other phases", "arrival"]
 
@@ -92,7 +92,7 @@ def test_many_jobs_are_drawn(tmp_path, count):
     executions = [suspended(f"job {number}") for number in range(count)]
     assert plot_gantt(executions, COURSE, tmp_path / "many.png").stat().st_size > 5000
     with drawing():
-        figure = jobs_figure(executions, COURSE, "", {"job 1": 8000.0}, "")
+        figure = jobs_figure(executions, COURSE, {"job 1": 8000.0})
     startups, work = (each for each in figure.axes[0].collections if isinstance(each, PolyCollection))
     assert (len(startups.get_paths()), len(work.get_paths())) == (2 * count, 3 * count)
     assert figure.axes[0].yaxis_inverted()
@@ -183,8 +183,8 @@ def test_grids_are_drawn(tmp_path, suffix):
 def test_bad_grids(tmp_path):
     with pytest.raises(InputError, match="two values for deadline_h 4, length_h 1"):
         plot_grid(cells(), tmp_path / "grid.png")
-    with pytest.raises(InputError, match=r"no column 'savd'; did you mean 'saved_share'\?|no column 'savd'"):
-        plot_grid(cells(), tmp_path / "grid.png", value="savd")
+    with pytest.raises(InputError, match=r"no column 'deadline'"):
+        plot_grid(cells(), tmp_path / "grid.png", rows="deadline")
     with pytest.raises(InputError, match="has no cell to show"):
         plot_grid(cells().iloc[:0], tmp_path / "grid.png")
 
@@ -205,12 +205,12 @@ def test_a_fit_shows_the_samples_from_the_beginning_of_each_run():
     """8 samples from 1 s to 8 s of each run, shown from 0 s on; the model at 15 W."""
     runs = [measured(), measured(20.0)]
     with drawing():
-        figure = fit_figure(fit_runs(runs), runs, "")
+        figure = fit_figure(fit_runs(runs), runs)
     axes = figure.axes[0]
     assert axes.lines[0].get_xdata().tolist() == [*range(8), *range(8)]
     assert axes.patches[0].get_data().values.tolist() == [15.0]
     assert [text.get_text() for text in axes.texts] == ["load", "training", "save"]
     assert figure.texts[0].get_text() == "0.12 kJ in 8.0 s; leaving one out, RMSE 10.0 W and 0.080 kJ"
     with drawing():
-        alone = fit_figure(fit_runs(runs[:1]), runs[:1], "")
+        alone = fit_figure(fit_runs(runs[:1]), runs[:1])
     assert alone.texts[0].get_text() == "0.08 kJ in 8.0 s"

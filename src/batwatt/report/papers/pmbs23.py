@@ -38,9 +38,9 @@ BORG, OTHER = "borg", "other jobs"
 TYPES = (BORG, *KINDS, OTHER)
 """Types of workloads in the order of the panels."""
 
-_WALK = re.compile(r"walk-(?P<mean>\d+)-(?P<range>\d+)-(?P<period_s>\d+(?:\.\d+)?)-.+")
-_MACHINES = re.compile(r"\d+x(?P<cores>\d+)")
-_SYNTHETIC = re.compile(rf"(?P<type>{'|'.join(map(re.escape, KINDS))})-(?P<jobs>\d+)-.+")
+_WALK = r"\Awalk-(?P<mean>\d+)-(?P<range>\d+)-(?P<period_s>\d+(?:\.\d+)?)-.+\Z"
+_MACHINES = r"\A\d+x(?P<cores>\d+)\Z"
+_SYNTHETIC = rf"\A(?P<type>{'|'.join(map(re.escape, KINDS))})-(?P<jobs>\d+)-.+\Z"
 _SLICE = re.compile(r"\d+D_\d+")
 
 GOODPUT = Measure("goodput_percent", "goodput", "%", MEANINGS["goodput"], "higher", 1)
@@ -168,12 +168,8 @@ def points(campaign: SavedCampaign) -> pd.DataFrame:
     grouped = rows.groupby(by, sort=False)
     frame = grouped[list(RAW)].mean().assign(key=grouped["key"].min()).reset_index()
     for column, pattern in (("capacity", _WALK), ("platform", _MACHINES), ("workload", _SYNTHETIC)):
-        matches = {name: pattern.fullmatch(name) for name in frame[column].unique().tolist()}
-        for group in pattern.groupindex:
-            values = {name: match[group] for name, match in matches.items() if match}
-            frame[group] = frame[column].map(values)
-    for name in NAMES:
-        frame[name] = frame[name].astype("float64")
+        frame = frame.join(frame[column].str.extract(pattern))
+    frame = frame.astype(dict.fromkeys(NAMES, "float64"))
     borg = frame["workload"].map(lambda name: BORG if _SLICE.fullmatch(name) else OTHER)
     return frame.assign(
         type=frame["type"].where(frame["type"].notna(), borg),

@@ -77,19 +77,13 @@ def class_names(classes_s: Sequence[float]) -> list[str]:
 
 
 def plot_grid(
-    table: pd.DataFrame,
-    path: Path | str,
-    title: str = "",
-    *,
-    rows: str = "deadline_h",
-    columns: str = "length_h",
-    value: str = "saved_share",
-    panels: str | None = None,
+    table: pd.DataFrame, path: Path | str, title: str = "", *, rows: str = "deadline_h", panels: str | None = None
 ) -> Path:
-    """Draw a value over deadlines and lengths, a panel for each entry of the column `panels`; returns the path.
+    """Draw what is saved over deadlines and lengths, a panel for each entry of the column `panels`; returns the path.
 
-    `value` is a share; cells without a row stay empty. Raises InputError if two rows of the table are the same cell.
+    Cells without a row stay empty. Raises InputError if two rows of the table are the same cell.
     """
+    columns, value = "length_h", "saved_share"
     style.check_shown(path, table, "cell", "give at least one row")
     for name in (rows, columns, value, *([panels] if panels else [])):
         if name not in table.columns:

@@ -25,13 +25,13 @@ ROOM = 1.2
 """The axis of power ends this far above the highest sample, for the names of the phases."""
 
 
-def plot_fit(fitted: FittedModel, runs: Sequence[MeasuredRun], path: Path | str, title: str = "") -> Path:
+def plot_fit(fitted: FittedModel, runs: Sequence[MeasuredRun], path: Path | str) -> Path:
     """Draw the model over the samples of its runs; returns the path (`.png`, `.svg` or `.pdf`). Raises InputError."""
     check_shown(path, runs, "run", "name at least one run")
-    return draw(path, lambda: fit_figure(fitted, runs, title))
+    return draw(path, lambda: fit_figure(fitted, runs))
 
 
-def fit_figure(fitted: FittedModel, runs: Sequence[MeasuredRun], title: str) -> Figure:
+def fit_figure(fitted: FittedModel, runs: Sequence[MeasuredRun]) -> Figure:
     """Power over time since the run began: samples as points, the model as a line, its start-up shaded."""
     figure = new_figure(WIDE_IN, HEIGHT_IN)
     axes = figure.add_axes((0.06, 0.125, 0.925, 0.76))
@@ -52,7 +52,7 @@ def fit_figure(fitted: FittedModel, runs: Sequence[MeasuredRun], title: str) -> 
     plain(axes)
     axes.set_xlabel("time since the run began (s)")
     axes.set_ylabel("power (W)")
-    figure.text(0.012, 0.975, title or _title(fitted), ha="left", va="top", fontsize=9.5, fontweight="bold")
+    figure.text(0.012, 0.975, _title(fitted), ha="left", va="top", fontsize=9.5, fontweight="bold")
     legend = figure.legend(
         loc="upper right", bbox_to_anchor=(0.99, 0.995), ncols=3, frameon=False, fontsize=7.5, markerscale=2.5
     )

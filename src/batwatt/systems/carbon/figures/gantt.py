@@ -65,14 +65,9 @@ def pieces(execution: Execution) -> Iterator[Piece]:
 
 
 def plot_gantt(
-    executions: Sequence[Execution],
-    integral: SignalIntegral,
-    path: Path | str,
-    title: str = "",
-    *,
+    executions: Sequence[Execution], integral: SignalIntegral, path: Path | str, *,
     deadlines_s: Mapping[str, float] | None = None,
-    signal: str = SIGNAL,
-) -> Path:
+) -> Path:  # fmt: skip
     """Draw jobs over the signal; returns the path, which ends in `.png`, `.svg` or `.pdf`. Raises InputError.
 
     A single job is drawn as its power by phase, several as a row each. `deadlines_s` by job id are marked.
@@ -81,13 +76,11 @@ def plot_gantt(
     deadlines = deadlines_s or {}
     if len(executions) == 1:
         alone = executions[0]
-        return style.draw(path, lambda: job_figure(alone, integral, title, deadlines.get(alone.job.id), signal))
-    return style.draw(path, lambda: jobs_figure(executions, integral, title, deadlines, signal))
+        return style.draw(path, lambda: job_figure(alone, integral, deadlines.get(alone.job.id)))
+    return style.draw(path, lambda: jobs_figure(executions, integral, deadlines))
 
 
-def job_figure(
-    execution: Execution, integral: SignalIntegral, title: str, deadline_s: float | None, signal: str
-) -> Figure:
+def job_figure(execution: Execution, integral: SignalIntegral, deadline_s: float | None) -> Figure:
     """One job: its power by phase above, the signal below, shaded where the job runs."""
     until_s = execution.end_s if deadline_s is None else max(execution.end_s, deadline_s)
     figure, (above, below), axis = _panels(POWER_IN, execution.job.arrival_s, until_s, integral)
@@ -105,20 +98,18 @@ def job_figure(
         handles.append(Patch(label=label, **look))
     above.set_ylim(0.0, 1.12 * max(top_w / scale, 1e-9))
     above.set_ylabel(f"power ({unit})")
-    _signal(below, integral, axis, signal, execution)
+    _signal(below, integral, axis, execution)
     times: list[tuple[str, float, Any]] = [("arrival", execution.job.arrival_s, ":")]
     times += [] if deadline_s is None else [("deadline", deadline_s, "--")]
     for word, time_s, dash in times:
         for axes in (above, below):
             axes.axvline(time_s / axis.unit_s, color=style.CAP, linewidth=1.0, linestyle=dash, zorder=4)
         handles.append(Line2D([], [], color=style.CAP, linewidth=1.0, linestyle=dash, label=word))
-    _head(figure, title or _summary(execution, integral), handles)
+    _head(figure, _summary(execution, integral), handles)
     return figure
 
 
-def jobs_figure(
-    executions: Sequence[Execution], integral: SignalIntegral, title: str, deadlines_s: Mapping[str, float], signal: str
-) -> Figure:
+def jobs_figure(executions: Sequence[Execution], integral: SignalIntegral, deadlines_s: Mapping[str, float]) -> Figure:
     """A row for each job, the first at the top: segments by power, start-ups apart, a hairline where it waits."""
     rows_in = min(MOST_IN, max(LEAST_IN, ROW_IN * len(executions)))
     from_s = min(execution.job.arrival_s for execution in executions)
@@ -149,9 +140,9 @@ def jobs_figure(
         above.plot(*zip(*due, strict=True), linestyle="", marker="|", color=style.CAP, markersize=6.0, zorder=3)
         handles.append(Line2D([], [], linestyle="", marker="|", color=style.CAP, markersize=6.0, label="deadline"))
     _rows(above, executions)
-    _signal(below, integral, axis, signal)
+    _signal(below, integral, axis)
     _power_bar(figure, above, shades)
-    _head(figure, title or f"{len(executions)} jobs", handles)
+    _head(figure, f"{len(executions)} jobs", handles)
     return figure
 
 
@@ -191,7 +182,7 @@ def _panels(
     return figure, (above, below), axis
 
 
-def _signal(axes: Axes, integral: SignalIntegral, axis: _Axis, label: str, execution: Execution | None = None) -> None:
+def _signal(axes: Axes, integral: SignalIntegral, axis: _Axis, execution: Execution | None = None) -> None:
     """The signal as steps, over shaded stretches in which the job runs."""
     inside = np.concatenate([(axis.begin_s,), integral.edges_in(axis.begin_s, axis.end_s), (axis.end_s,)])
     edges = np.clip(inside, 0.0, integral.end_s)
@@ -203,7 +194,7 @@ def _signal(axes: Axes, integral: SignalIntegral, axis: _Axis, label: str, execu
     low, high = min(0.0, float(values.min())), float(values.max())
     axes.set_ylim(low * 1.1, 1.12 * high if high > 0.0 else 1.0)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
-    axes.set_ylabel(label)
+    axes.set_ylabel(SIGNAL)
 
 
 def _groups(found: Sequence[Piece], colours: Mapping[str, str]) -> Iterator[tuple[str, str, list[Piece]]]:

@@ -37,19 +37,19 @@ _WORDS: dict[Kind, str] = {"work": "work", "checkpoint": "checkpoint", "recovery
 _IDLE, _ABSENT = "#d4d8dc", "#eef0f2"
 
 
-def plot_plan(plan: PeriodPlan, path: Path | str, title: str = "") -> Path:
+def plot_plan(plan: PeriodPlan, path: Path | str) -> Path:
     """Draw a plan; returns the path, which ends in `.png`, `.svg` or `.pdf`. Raises InputError."""
     instance = plan.instance
     stretch = Stretch(0.0, instance.period_s, instance.processors)
     given = [stay for act in plan.acts for stay in stays(act.job.id, act.job.processors, act.phases)]
     idle = [act.job.id for act in plan.acts if not act.phases]
     note = shorten(f"without processors: {', '.join(idle)}", 70, placeholder=" ...") if idle else ""
-    return plot_periods([stretch], given, path, title or f"goodput {plan.goodput:.4f} ({plan.method})", note)
+    return plot_periods([stretch], given, path, f"goodput {plan.goodput:.4f} ({plan.method})", note)
 
 
-def plot_followed(followed: Followed, path: Path | str, title: str = "") -> Path:
+def plot_followed(followed: Followed, path: Path | str) -> Path:
     """Draw the periods of a capacity sequence one after another; returns the path. Raises InputError."""
-    title = title or f"goodput {followed.goodput:.4f}, least yield {followed.min_yield:.4f}"
+    title = f"goodput {followed.goodput:.4f}, least yield {followed.min_yield:.4f}"
     return plot_periods(*shown(followed), path, title)
 
 
@@ -184,13 +184,13 @@ class ParetoMark:
     goodput: float
 
 
-def plot_front(marks: Sequence[ParetoMark], path: Path | str, title: str = "") -> Path:
+def plot_front(marks: Sequence[ParetoMark], path: Path | str) -> Path:
     """Draw goodput against least yield; returns the path. Raises InputError."""
     style.check_shown(path, marks, "point", "ask for at least one least yield")
-    return style.draw(path, lambda: front_figure(marks, title or "goodput against the least yield"))
+    return style.draw(path, lambda: front_figure(marks))
 
 
-def front_figure(marks: Sequence[ParetoMark], title: str) -> Figure:
+def front_figure(marks: Sequence[ParetoMark]) -> Figure:
     """Goodput over the least yield of all jobs, with the target next to each point; a line joins the best ones."""
     figure = style.new_figure(style.WIDTH_IN * 0.72, FRONT_IN)
     axes = figure.add_axes((0.12, 0.14, 0.84, 0.74))
@@ -217,7 +217,7 @@ def front_figure(marks: Sequence[ParetoMark], title: str) -> Figure:
     axes.set_xlim(0.0, end)
     axes.set_xlabel("least yield of all jobs")
     axes.set_ylabel("goodput")
-    axes.set_title(title, loc="left", fontsize=9.0, fontweight="bold")
+    axes.set_title("goodput against the least yield", loc="left", fontsize=9.0, fontweight="bold")
     style.plain(axes)
     return figure
 
