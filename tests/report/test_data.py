@@ -92,7 +92,7 @@ def test_zoom_finds_the_drop(results):
     assert (zoom.begin_s, zoom.end_s) == (0.0, DROP_S + STEP_S + data.MARGIN_S)
     assert [label for label, _ in zoom.runs] == [A, "EBF Slow OWN"]
     # what the run's own file says of that moment
-    rows = pd.read_csv(campaign.prefix(campaign.kept.set_index(["label", "envelope"]).loc[(A, "drop"), "key"]).parent
+    rows = pd.read_csv(campaign.prefix(campaign.saved.set_index(["label", "envelope"]).loc[(A, "drop"), "key"]).parent
                        / "run_power.csv")  # fmt: skip
     assert zoom.excess_w == pytest.approx((rows["power_w"] - rows["cap_w"]).max(), abs=1e-5)
 

@@ -26,7 +26,7 @@ FAR_ABOVE = 5.0
 def envelopes(campaign: SavedCampaign) -> list[tuple[str, Series]]:
     """Name and envelope of each that a kept run was under, by name."""
     found: dict[str, Series] = {}
-    for name, key in campaign.kept[["envelope", "key"]].itertuples(index=False):
+    for name, key in campaign.saved[["envelope", "key"]].itertuples(index=False):
         if name and name not in found:
             series = envelope_of(campaign.prefix(key))
             if series is not None:
@@ -85,8 +85,8 @@ def zoom(campaign: SavedCampaign, plan: ReportPlan) -> Zoom | None:
     Of its kept runs the one that most of the others share, of those one under the envelope of the main study, of those
     the one with the fewest violations. Without an algorithm to look at, that of all kept runs. None if none has one.
     """
-    kept = campaign.kept[campaign.kept["envelope"] != ""]
-    guilty = kept[(kept[VIOLATIONS.name] > 0) & (kept["label"] != plan.reference)]
+    saved = campaign.saved[campaign.saved["envelope"] != ""]
+    guilty = saved[(saved[VIOLATIONS.name] > 0) & (saved["label"] != plan.reference)]
     if plan.zoomed in guilty["label"].tolist():
         guilty = guilty[guilty["label"] == plan.zoomed]
     if guilty.empty:
@@ -95,7 +95,7 @@ def zoom(campaign: SavedCampaign, plan: ReportPlan) -> Zoom | None:
     others = [label for label in (plan.reference, *plan.companions) if label is not None]
 
     def merit(row: pd.Series) -> tuple[int, bool, float]:
-        same = kept[(kept[list(INSTANCE)] == row[list(INSTANCE)]).all(axis=1)]
+        same = saved[(saved[list(INSTANCE)] == row[list(INSTANCE)]).all(axis=1)]
         return int(same["label"].isin(others).sum()), row["envelope"] in usual, -float(row[VIOLATIONS.name])
 
     chosen = max((row for _, row in guilty.iterrows()), key=merit)
@@ -110,7 +110,7 @@ def zoom(campaign: SavedCampaign, plan: ReportPlan) -> Zoom | None:
     step = (begin_s, envelope.step_after(begin_s))
     in_step = pieces.over & (pieces.step == pieces.step[worst])
     above = pieces.start_s[in_step].min(), min(pieces.end_s[in_step].max(), step[1])
-    same = kept[(kept[list(INSTANCE)] == chosen[list(INSTANCE)]).all(axis=1)].set_index("label", drop=False)
+    same = saved[(saved[list(INSTANCE)] == chosen[list(INSTANCE)]).all(axis=1)].set_index("label", drop=False)
     first, *rest = (*([plan.reference] if plan.reference in same.index else []), chosen["label"])
     labels = [first, *rest, *(label for label in plan.companions if label in same.index)]
     return Zoom(
@@ -136,19 +136,24 @@ def per_instance(
     """Rows of `label`, `instance` and the measures, for all labels, instances in order of their names. Figures 4, 5."""
     frame = campaign.per_instance(study)
     frame = frame.assign(instance=instance_names(frame))
-    rank = {label: number for number, label in enumerate(labels)}
-    frame = frame[frame["label"].isin(labels)]
-    frame = frame.assign(rank=frame["label"].map(rank)).sort_values(["rank", "instance"], kind="stable")
+    frame = _ranked(frame, ["label", "instance"], labels)
     return frame[["label", "instance", *(measure.name for measure in measures)]].reset_index(drop=True)
 
 
 def per_envelope(campaign: SavedCampaign, study: str, labels: Sequence[str]) -> pd.DataFrame:
     """The mean of each measure of `COMPARED`, by `label` and `envelope`. Figure 6."""
-    frame = campaign.per_instance(study)
-    frame = frame[frame["label"].isin(labels)]
-    means = frame.groupby(["envelope", "label"])[[measure.name for measure in COMPARED]].mean()
+    names = [measure.name for measure in COMPARED]
+    means = campaign.per_instance(study).groupby(["envelope", "label"])[names].mean()
+    return _ranked(means.reset_index(), ["envelope", "label"], labels)
+
+
+def _ranked(frame: pd.DataFrame, by: list[str], labels: Sequence[str]) -> pd.DataFrame:
+    """The rows of some labels, sorted by columns; labels in the order given."""
     rank = {label: number for number, label in enumerate(labels)}
-    return means.reset_index().sort_values(["envelope", "label"], key=lambda c: c.map(rank) if c.name == "label" else c)
+    frame = frame[frame["label"].isin(labels)]
+    return frame.sort_values(
+        by, key=lambda column: column.map(rank) if column.name == "label" else column, kind="stable"
+    )
 
 
 def readable_top(values: pd.DataFrame, measure: Measure, shown: Sequence[str]) -> float:
@@ -158,8 +163,3 @@ def readable_top(values: pd.DataFrame, measure: Measure, shown: Sequence[str]) -
         return 1.0
     far = len(longest) > 2 and longest.iloc[-1] > FAR_ABOVE * longest.iloc[-2] > 0.0
     return 1.15 * float(longest.iloc[-2] if far else longest.iloc[-1])
-
-
-def has(frame: pd.DataFrame, measure: Measure) -> bool:
-    """Whether the measure has a meaning for any row."""
-    return bool(frame[measure.name].notna().any())

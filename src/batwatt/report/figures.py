@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from batwatt.report import data, interactive, pictures, pictures_compared
 from batwatt.report.charts import LEVEL, Chart, keys_of
-from batwatt.report.grid import Table, slug
+from batwatt.report.grid import Table, sentence, slug
 from batwatt.report.interactive_charts import chart_plot
 from batwatt.report.pictures_charts import charts_figure
 from batwatt.report.report_plan import ReportPlan, best_first
@@ -73,15 +73,21 @@ class ReportFigure:
 
 
 def figures(campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
-    """Every figure in turn, made when it is asked for."""
-    looks = plan.looks(campaign.labels)
-    yield _envelopes(campaign)
-    yield _scores(campaign, plan, looks)
-    zoom = data.zoom(campaign, plan)
-    yield _zoom(zoom, plan, looks)
-    yield _instances("figure4", (KILLS, WORK), campaign, plan, looks)
-    yield _instances("figure5", (SLOWDOWN,) if plan.printed else (SLOWDOWN, VIOLATIONS), campaign, plan, looks)
-    yield _bars(campaign, plan, looks)
+    """Every figure in turn, drawn when it is asked for."""
+    looks, zoom = plan.looks(campaign.labels), data.zoom(campaign, plan)
+    fifth = (SLOWDOWN,) if plan.printed else (SLOWDOWN, VIOLATIONS)
+    drawn = (
+        lambda: _envelopes(campaign),
+        lambda: _scores(campaign, plan, looks),
+        lambda: _zoom(zoom, looks),
+        lambda: _instances("figure4", (KILLS, WORK), campaign, plan, looks),
+        lambda: _instances("figure5", fifth, campaign, plan, looks),
+        lambda: _bars(campaign, plan, looks),
+    )
+    for draw in drawn:
+        figure = draw()
+        remark = plan.remarks.get(figure.id) if figure.pictures else None
+        yield replace(figure, caption=f"{figure.caption} {remark}") if remark else figure
     yield from _gantts(campaign, plan, zoom)
 
 
@@ -92,13 +98,9 @@ def _envelopes(campaign: SavedCampaign) -> ReportFigure:
         return ReportFigure("figure1", title, "No kept run tells of an envelope.")
     names = ", ".join(name for name, _ in envelopes)
     days = max(series.times_s[-1] + series.last_step_s for _, series in envelopes) / (24.0 * HOUR_S)
-    return ReportFigure(
-        "figure1",
-        title,
-        f"The power that is available, in kW, step by step over {days:.3g} days: {names}.",
-        {"figure1": pictures.envelopes_figure(envelopes)},
-        (Shown("plot1", f"Lines of the power available over time: {names}", interactive.envelopes_plot(envelopes)),),
-    )
+    caption = f"The power that is available, in kW, step by step over {days:.3g} days: {names}."
+    shown = Shown("plot1", f"Lines of the power available over time: {names}", interactive.envelopes_plot(envelopes))
+    return ReportFigure("figure1", title, caption, {"figure1": pictures.envelopes_figure(envelopes)}, (shown,))
 
 
 def _scores(campaign: SavedCampaign, plan: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
@@ -123,10 +125,10 @@ def _scores(campaign: SavedCampaign, plan: ReportPlan, looks: Mapping[str, Look]
         Shown("plot2", "Radar of three scores, one triangle per algorithm", interactive.radar_plot(scores, looks)),
         Shown("plot2table", "Three means per algorithm, coloured by score", interactive.heat_plot(scores)),
     )
-    return ReportFigure("figure2", title, _with_remark(caption, plan, "figure2"), figures, shown)
+    return ReportFigure("figure2", title, caption, figures, shown)
 
 
-def _zoom(zoom: data.Zoom | None, plan: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
+def _zoom(zoom: data.Zoom | None, looks: Mapping[str, Look]) -> ReportFigure:
     title = "Figure 3: a violation looked at closely"
     if zoom is None:
         return ReportFigure("figure3", title, "No kept run has a violation.")
@@ -136,33 +138,28 @@ def _zoom(zoom: data.Zoom | None, plan: ReportPlan, looks: Mapping[str, Look]) -
         f"{zoom.label} is up to {zoom.excess_w:.0f} W above the envelope (red)."
     )
     shown = Shown("plot3", f"Power over time of {labels} with the envelope", interactive.zoom_plot(zoom, looks))
-    return ReportFigure(
-        "figure3", title, _with_remark(caption, plan, "figure3"), {"figure3": pictures.zoom_figure(zoom)}, (shown,)
-    )
+    return ReportFigure("figure3", title, caption, {"figure3": pictures.zoom_figure(zoom)}, (shown,))
 
 
 def _instances(
     name: str, measures: Sequence[Measure], campaign: SavedCampaign, plan: ReportPlan, looks: Mapping[str, Look]
 ) -> ReportFigure:
     every = data.per_instance(campaign, plan.main, plan.ordered(campaign.labels), measures)
-    measures = [measure for measure in measures if data.has(every, measure)]
+    measures, drawn = _known(every, measures, plan)
     title = f"Figure {name[-1]}: {' and '.join(measure.title for measure in measures)} by instance"
-    drawn = every[every["label"].isin(plan.shown)].reset_index(drop=True)
-    if not measures or drawn.empty:
+    if drawn.empty:
         return ReportFigure(name, title, "No run has these figures.")
-    count = every["instance"].nunique()
-    means = "; ".join(f"{m.title}{f' ({m.unit})' if m.unit else ''}: {m.meaning}" for m in measures)
+    means = "; ".join(f"{measure.axis}: {measure.meaning}" for measure in measures)
     caption = (
-        f"The {count} instances of study “{plan.main}”: a point per run; boxes from the first to the third quartile "
-        f"with the median, whiskers up to 1.5 times the box. {means[0].upper()}{means[1:]}."
+        f"The {every['instance'].nunique()} instances of study “{plan.main}”: a point per run; boxes from the first to "
+        f"the third quartile with the median, whiskers up to 1.5 times the box. {sentence(means)}."
     )
     shown = tuple(
         Shown(f"plot{name[-1]}{number}", f"Boxes of {measure.title} by algorithm",
               interactive.box_plot(every, measure, looks))
         for number, measure in enumerate(measures)
     )  # fmt: skip
-    picture = pictures_compared.instances_figure(drawn, measures, looks)
-    return ReportFigure(name, title, _with_remark(caption, plan, name), {name: picture}, shown)
+    return ReportFigure(name, title, caption, {name: pictures_compared.instances_figure(drawn, measures, looks)}, shown)
 
 
 def _bars(campaign: SavedCampaign, plan: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
@@ -170,9 +167,8 @@ def _bars(campaign: SavedCampaign, plan: ReportPlan, looks: Mapping[str, Look]) 
     if plan.variants is None:
         return ReportFigure("figure6", title, "No study has several envelopes.")
     every = data.per_envelope(campaign, plan.variants, plan.ordered(campaign.labels))
-    measures = [measure for measure in COMPARED if data.has(every, measure)]
-    drawn = every[every["label"].isin(plan.shown)]
-    if not measures or drawn.empty:
+    measures, drawn = _known(every, COMPARED, plan)
+    if drawn.empty:
         return ReportFigure("figure6", title, "No run has these figures.")
     caption = (
         f"Means of study “{plan.variants}” by envelope. A bar far longer than the others is cut; it tells its value."
@@ -180,26 +176,30 @@ def _bars(campaign: SavedCampaign, plan: ReportPlan, looks: Mapping[str, Look]) 
     plot = interactive.bars_plot(every, measures, looks, plan.shown)
     shown = Shown("plot6", "Bars of slowdown, kills and violations by envelope and algorithm", plot)
     picture = pictures_compared.envelopes_bars_figure(drawn, measures, looks)
-    return ReportFigure("figure6", title, _with_remark(caption, plan, "figure6"), {"figure6": picture}, (shown,))
+    return ReportFigure("figure6", title, caption, {"figure6": picture}, (shown,))
+
+
+def _known(every: pd.DataFrame, measures: Sequence[Measure], plan: ReportPlan) -> tuple[list[Measure], pd.DataFrame]:
+    """The measures that have a meaning for any row, and the rows that are drawn; none without a measure."""
+    known = [measure for measure in measures if every[measure.name].notna().any()]
+    return known, every[every["label"].isin(plan.shown if known else ())].reset_index(drop=True)
 
 
 def _gantts(campaign: SavedCampaign, plan: ReportPlan, zoom: data.Zoom | None) -> Iterator[ReportFigure]:
     """The best of the algorithms with kept runs, and the one that was looked at closely, on the same instance."""
-    kept = campaign.kept
+    saved = campaign.saved
     usual = set(campaign.study(plan.main)["envelope"].unique().tolist())
-    kept = kept.assign(usual=kept["envelope"].isin(usual)).sort_values("usual", ascending=False, kind="stable")
-    rated = [label for label in plan.rated if label in kept["label"].tolist()]
+    saved = saved.assign(usual=saved["envelope"].isin(usual)).sort_values("usual", ascending=False, kind="stable")
+    rated = [label for label in plan.rated if label in saved["label"].tolist()]
     ranked = best_first(campaign.per_instance(plan.main), rated)
     wanted = [*ranked[:1], *([zoom.label] if zoom else []), *ranked[1:]]
     drawn = 0
-    for label in dict.fromkeys(wanted):
-        row = kept[kept["label"] == label].iloc[0] if label in rated else None
-        platform = None if row is None else platform_of(campaign.prefix(row["key"]))
-        if row is None or platform is None:
-            continue
+    for label in (label for label in dict.fromkeys(wanted) if label in rated):
+        row = saved[saved["label"] == label].iloc[0]
         prefix = campaign.prefix(row["key"])
-        timeline = read_timeline(prefix, platform)
-        if not timeline.runs:
+        platform = platform_of(prefix)
+        timeline = read_timeline(prefix, platform) if platform else None
+        if platform is None or timeline is None or not timeline.runs:
             continue
         where = " ".join(filter(None, row[list(INSTANCE[1:])]))
         power = power_series(prefix, timeline.end_s)
@@ -209,16 +209,13 @@ def _gantts(campaign: SavedCampaign, plan: ReportPlan, zoom: data.Zoom | None) -
             f"{label} on {where}: a row per server, a box per job on neighbouring servers, coloured by the p-state "
             f"that the server is in at that time, over the power drawn. {killed} jobs are killed (crosses)."
         )
-        yield ReportFigure(
-            f"gantt{drawn + 1}", f"Servers of one run: {label}", caption, {f"gantt-{slug(label)}": picture}
-        )
         drawn += 1
+        yield ReportFigure(f"gantt{drawn}", f"Servers of one run: {label}", caption, {f"gantt-{slug(label)}": picture})
         if drawn == GANTTS:
             return
     if not drawn:
-        yield ReportFigure(
-            "gantt1", "Servers of one run", "No kept run has its platform file still there and the same."
-        )
+        problem = "No kept run has its platform file still there and the same."
+        yield ReportFigure("gantt1", "Servers of one run", problem)
 
 
 def chart_figure(name: str, title: str, caption: str, panels: Sequence[Chart], across: int) -> ReportFigure:
@@ -229,10 +226,6 @@ def chart_figure(name: str, title: str, caption: str, panels: Sequence[Chart], a
         entries.append(Entry(LEVEL, CAP))
     kinds = ("png", "svg", "pdf")
     return ReportFigure(name, title, caption, {name: charts_figure(panels, across)}, shown, kinds, tuple(entries))
-
-
-def _with_remark(caption: str, plan: ReportPlan, name: str) -> str:
-    return f"{caption} {plan.remarks.get(name, '')}".strip()
 
 
 def write_pictures(figure: ReportFigure, folder: Path) -> Iterator[Path]:

@@ -128,7 +128,7 @@ class SavedCampaign:
         return self.folder / "runs" / key / "run"
 
     @cached_property
-    def kept(self) -> pd.DataFrame:
+    def saved(self) -> pd.DataFrame:
         """The rows of the runs whose files are there, with their energy; one per label and instance."""
         there = [
             all(file_of(self.prefix(key), stem).is_file() for stem in ("jobs", "power", "consumed_energy"))

@@ -92,19 +92,15 @@ def _means(name: str, title: str, parts: Sequence[tuple[str, Measure, Panel]], l
 def all_means(swept: Sequence[Sweep], labels: Sequence[str]) -> pd.DataFrame:
     """Per sweep, panel, value and label: instances, and mean and standard deviation (n - 1) of each metric."""
     names = [*RAW, USED]
-    rank = {label: number for number, label in enumerate(labels)}
     parts = []
     for sweep in swept:
         for panel in sweep.panels:
-            order = {value: number for number, value in enumerate(panel.values)}
             grouped = panel.rows.groupby(["value", "label"], sort=False)
-            part = pd.DataFrame({"instances": grouped.size()})
-            means, stds = grouped[names].mean(), grouped[names].std()
-            for name in names:
-                part[f"{name}_mean"], part[f"{name}_std"] = means[name], stds[name]
-            part = part.reset_index()
-            place = pd.DataFrame({"value": part["value"].map(order), "label": part["label"].map(rank)})
-            part = part.loc[place.sort_values(["value", "label"]).index]
+            part = grouped[names].agg(["mean", "std"])
+            part.columns = part.columns.map("_".join)
+            part.insert(0, "instances", grouped.size())
+            order = pd.MultiIndex.from_product([panel.values, labels], names=part.index.names)
+            part = part.reindex(order[order.isin(part.index)]).reset_index()
             part["value"] = part["value"].map(written)
             part.insert(0, "panel", panel.title)
             part.insert(0, "parameter", sweep.name)

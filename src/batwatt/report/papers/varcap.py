@@ -66,7 +66,7 @@ GAINED = Measure("gained_percent", "more capacity", "%", "share by which the mea
                  "higher", 1)  # fmt: skip
 MEASURES = (GOODPUT, FAILURES, WAIT)
 """The three of section 5.1.6."""
-SPLIT = ("short", "long")
+SPLIT = ("_short", "_long")
 """Classes of run time: columns of a measure that end so are of jobs of that class."""
 DIMENSIONS = ("study", "platform", "label", "case", "source", "day", "range", "step", "period_s", "headroom",
               "structure", "foresight_h", "long_fraction", "dependencies", "trace", "walk")  # fmt: skip
@@ -75,7 +75,7 @@ CAPACITY = ("structure", "range", "step", "period_s", "headroom", "source", "day
 """Those that say nothing of a fixed capacity."""
 NONE = -1.0
 """Stands for what a run does not have."""
-_SAME = ["study", "label", "platform", "workload", "capacity", "options"]
+_SAME = ["study", "label", "platform", "workload", "capacity", "options", "case"]
 
 
 def policy(options: Mapping[str, Any]) -> str:
@@ -140,7 +140,7 @@ def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
     """
     rows = campaign.with_goodput.assign(case=declared.with_goodput["label"])
     columns = rows.select_dtypes("number").columns.difference(["seed"]).tolist()
-    frame = rows.groupby([*_SAME, "case"], sort=False).agg(
+    frame = rows.groupby(_SAME, sort=False).agg(
         {**dict.fromkeys(columns, "mean"), "cap_structure": "first", "scheduler": "first", "key": "min"}
     )
     frame = frame.reset_index()
@@ -156,20 +156,20 @@ def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
         policy=[policy(options) for options in given],
         error=[_error(options) for options in given],
         changes_per_h=3600.0 / frame["cap_period_s"],
-        **_of_workloads(frame["workload"]),
-        **_of_capacities(frame),
-        goodput_percent=100.0 * frame["goodput"],
-        failure_percent=100.0 * frame["job_failure_rate"],
-        wait_min=frame["mean_wait_s"] / 60.0,
         slowed_percent=100.0 * frame["slowdown_rate"],
         saved_percent=100.0 * frame["cap_saved"],
         gained_percent=100.0 * frame["cap_gained"],
     )
-    for name in SPLIT:
-        frame[f"goodput_percent_{name}"] = 100.0 * frame[f"goodput_{name}"]
-        frame[f"failure_percent_{name}"] = 100.0 * frame[f"job_failure_rate_{name}"]
-        frame[f"wait_min_{name}"] = frame[f"mean_wait_{name}_s"] / 60.0
-    frame["shape"] = _shapes(frame)
+    for end in ("", *SPLIT):
+        frame[f"goodput_percent{end}"] = 100.0 * frame[f"goodput{end}"]
+        frame[f"failure_percent{end}"] = 100.0 * frame[f"job_failure_rate{end}"]
+        frame[f"wait_min{end}"] = frame[f"mean_wait{end}_s"] / 60.0
+    of_workloads, of_capacities = ["long_fraction", "dependencies", "trace"], ["source", "day", "shape"]
+    capacities = (frame[name] for name in ("capacity", "cap_structure", "range"))
+    frame = frame.assign(
+        **dict(zip(of_workloads, zip(*map(_of_workload, frame["workload"]), strict=True), strict=True)),
+        **dict(zip(of_capacities, zip(*map(_of_capacity, *capacities), strict=True), strict=True)),
+    )
     return frame.assign(work_percent=100.0 * frame["useful_core_s"] / _at_fixed(frame, "useful_core_s"))
 
 
@@ -179,42 +179,27 @@ def _error(options: Mapping[str, Any]) -> str:
     return found or ("exact" if options.get("foresight_h") else "no foresight")
 
 
-def _of_workloads(names: pd.Series) -> dict[str, list[Any]]:
-    """What the names of workloads say: a parameter (`NONE` without), and which trace it is, whatever that."""
-    found: dict[str, list[Any]] = {"long_fraction": [], "dependencies": [], "trace": []}
-    for name in names:
-        match = _MIXED.fullmatch(name)
-        value = float(match["value"]) if match else NONE
-        found["long_fraction"].append(value if match and match["kind"] == "long" else NONE)
-        found["dependencies"].append(100.0 * value if match and match["kind"] == "dep" else NONE)
-        found["trace"].append(f"{match['kind']}-{match['seed']}" if match else name)
-    return found
+def _of_workload(name: str) -> tuple[float, float, str]:
+    """What the name of a workload says: the fraction of long jobs, % of dependent ones (`NONE` without), the trace."""
+    match = _MIXED.fullmatch(name)
+    if match is None:
+        return NONE, NONE, name
+    value, trace = float(match["value"]), f"{match['kind']}-{match['seed']}"
+    return (value, NONE, trace) if match["kind"] == "long" else (NONE, 100.0 * value, trace)
 
 
-def _of_capacities(frame: pd.DataFrame) -> dict[str, list[str]]:
-    """Where a capacity comes from, as `walk` or `carbon DE`, and its day, if it has one."""
-    found: dict[str, list[str]] = {"source": [], "day": []}
-    for name, structure in zip(frame["capacity"], frame["cap_structure"], strict=True):
-        match = _DAY.fullmatch(name)
-        source = FIXED_NAME if structure == FIXED else structure or _SEED.sub("", name)
-        found["source"].append(f"{match['signal']} {match['zone']}" if match else source)
-        found["day"].append(match["day"] if match else "")
-    return found
+def _of_capacity(name: str, structure: str, size: float) -> tuple[str, str, str]:
+    """Where a capacity comes from, as `walk` or `carbon DE`; its day, if it has one; and a short name.
 
-
-def _shapes(frame: pd.DataFrame) -> list[str]:
-    """A short name of each capacity: `fixed`, `walk 0.6`, `DE 2024-07-03`, or the name that it has."""
-    found = []
-    for name, structure, size, source, day in frame[
-        ["capacity", "structure", "range", "source", "day"]
-    ].itertuples(index=False):  # fmt: skip
-        if structure == FIXED:
-            found.append(FIXED_NAME)
-        elif not np.isnan(size):
-            found.append(f"{structure} {written(size)}")
-        else:
-            found.append(f"{source.split(' ')[-1]} {day}" if day else _SEED.sub("", name))
-    return found
+    That is `fixed`, `walk 0.6`, `DE 2024-07-03`, or the name that it has.
+    """
+    if structure == FIXED:
+        return FIXED_NAME, "", FIXED_NAME
+    match, plain = _DAY.fullmatch(name), _SEED.sub("", name)
+    source, day = (f"{match['signal']} {match['zone']}", match["day"]) if match else (structure or plain, "")
+    if not np.isnan(size):
+        return source, day, f"{structure or 'file'} {written(size)}"
+    return source, day, f"{source.split(' ')[-1]} {day}" if day else plain
 
 
 def _at_fixed(frame: pd.DataFrame, name: str) -> pd.Series:

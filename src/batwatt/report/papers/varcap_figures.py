@@ -24,7 +24,7 @@ from batwatt.results.style import Look
 from batwatt.results.writers import file_of
 
 FAIR = "fig6-4"
-"""The plan whose kept runs show which jobs are terminated (Figure 6.6)."""
+"""The plan whose saved runs show which jobs are terminated (Figure 6.6)."""
 FAIR_SHAPE = "walk 0.6"
 JOBS = "all jobs"
 SHARE = Measure("share_percent", "share of terminations", "%", "terminations of jobs of a class of run times / all of "
@@ -91,12 +91,12 @@ def _across(panels: int, measures: int) -> int:
 
 
 def _fair(plan: Plot, frame: pd.DataFrame, campaign: SavedCampaign) -> Iterator[Chart]:
-    """A panel per system: shares of the classes of kept runs, or else of short and long jobs."""
+    """A panel per system: shares of the classes of saved runs, or else of short and long jobs."""
     for study in dict.fromkeys(study for study in frame["study"] if plan.holds(study)):
         rows = frame[(frame["study"] == study) & (frame["shape"] == FAIR_SHAPE)]
         found = [_shares(campaign, key, label) for key, label in rows[["key", "label"]].itertuples(index=False)]
-        kept = [part for part in found if part is not None]
-        shares, keys = _of_classes(kept) if kept else _of_halves(rows)
+        saved = [part for part in found if part is not None]
+        shares, keys = _of_classes(saved) if saved else _of_halves(rows)
         end = study.removeprefix(plan.stem).strip("-")
         order = [JOBS, *dict.fromkeys(rows["label"])]
         panel = chart(SYSTEMS.get(end, end), SHARE, "stacks", "", shares, keys, xs=order)
@@ -105,7 +105,7 @@ def _fair(plan: Plot, frame: pd.DataFrame, campaign: SavedCampaign) -> Iterator[
 
 
 def _shares(campaign: SavedCampaign, key: str, label: str) -> pd.DataFrame | None:
-    """The file of classes of a kept run, with its label; None without, or of a run without terminations."""
+    """The file of classes of a saved run, with its label; None without, or of a run without terminations."""
     prefix = campaign.prefix(key)
     if not file_of(prefix, "classes").is_file():
         return None
@@ -115,11 +115,11 @@ def _shares(campaign: SavedCampaign, key: str, label: str) -> pd.DataFrame | Non
         return None
 
 
-def _of_classes(kept: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, list[Key]]:
+def _of_classes(saved: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, list[Key]]:
     parts = []
-    first = kept[0]
+    first = saved[0]
     names = [_class(low, high) for low, high in first[["from_h", "to_h"]].itertuples(index=False)]
-    for part in kept:
+    for part in saved:
         of_label = pd.DataFrame({"series": names, "x": part["label"], "value": _percent(part["terminations"])})
         parts.append(of_label)
     parts.append(pd.DataFrame({"series": names, "x": JOBS, "value": _percent(first["jobs"])}))
