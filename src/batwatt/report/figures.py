@@ -73,21 +73,21 @@ class ReportFigure:
 
 
 def figures(campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
-    """Every figure in turn, drawn when it is asked for."""
-    looks, zoom = plan.looks(campaign.labels), data.zoom(campaign, plan)
-    fifth = (SLOWDOWN,) if plan.printed else (SLOWDOWN, VIOLATIONS)
-    drawn = (
-        lambda: _envelopes(campaign),
-        lambda: _scores(campaign, plan, looks),
-        lambda: _zoom(zoom, looks),
-        lambda: _instances("figure4", (KILLS, WORK), campaign, plan, looks),
-        lambda: _instances("figure5", fifth, campaign, plan, looks),
-        lambda: _bars(campaign, plan, looks),
-    )
-    for draw in drawn:
-        figure = draw()
+    """Every figure in turn, drawn when it is asked for, with the remark of the plan."""
+    for figure in _figures(campaign, plan):
         remark = plan.remarks.get(figure.id) if figure.pictures else None
         yield replace(figure, caption=f"{figure.caption} {remark}") if remark else figure
+
+
+def _figures(campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
+    looks = plan.looks(campaign.labels)
+    yield _envelopes(campaign)
+    yield _scores(campaign, plan, looks)
+    zoom = data.zoom(campaign, plan)
+    yield _zoom(zoom, looks)
+    yield _instances("figure4", (KILLS, WORK), campaign, plan, looks)
+    yield _instances("figure5", (SLOWDOWN,) if plan.printed else (SLOWDOWN, VIOLATIONS), campaign, plan, looks)
+    yield _bars(campaign, plan, looks)
     yield from _gantts(campaign, plan, zoom)
 
 

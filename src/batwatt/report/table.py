@@ -13,6 +13,7 @@ import pyarrow
 
 from batwatt.errors import InputError
 from batwatt.results.metrics import MEANINGS, METRICS
+from batwatt.results.summary import runs_at_other_speeds
 from batwatt.results.writers import file_of
 
 TABLE = "table.parquet"
@@ -66,6 +67,16 @@ WORK = Measure("finished_work_percent", "finished work", "%", MEANINGS["finished
 
 COMPARED = (SLOWDOWN, KILLS, VIOLATIONS)
 """The three by which the powercap paper judges (section VII-A)."""
+SHOWN = (SLOWDOWN, KILLED_POWER, KILLED_WALLTIME, KILLS, VIOLATIONS, WORK)
+"""What the table of all algorithms has."""
+FURTHER = (*COMPARED, WORK)
+"""What the tables of further studies compare."""
+
+
+def with_speeds(measures: Sequence[Measure], frame: pd.DataFrame) -> tuple[Measure, ...]:
+    """The measures, and how much longer jobs ran than at full speed behind the slowdown, if they did in some run."""
+    more = (RUN_TIME, FULL_SPEED) if frame[RUN_TIME.name].map(runs_at_other_speeds).any() else ()
+    return tuple(shown for measure in measures for shown in (measure, *(more if measure is SLOWDOWN else ())))
 
 
 @dataclass(frozen=True)

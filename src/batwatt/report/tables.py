@@ -9,30 +9,12 @@ import pandas as pd
 
 from batwatt.report.grid import GridColumn, Table, column_of, slug, table_by_label
 from batwatt.report.report_plan import ReportPlan, places
-from batwatt.report.table import (
-    COMPARED,
-    DONE,
-    FULL_SPEED,
-    INSTANCE,
-    KILLED_POWER,
-    KILLED_WALLTIME,
-    KILLS,
-    RUN_TIME,
-    SLOWDOWN,
-    VIOLATIONS,
-    WORK,
-    Measure,
-    SavedCampaign,
-)
+from batwatt.report.table import COMPARED, DONE, FURTHER, INSTANCE, KILLS, SHOWN, SLOWDOWN, SavedCampaign, with_speeds
 from batwatt.results.metrics import METRICS
-from batwatt.results.summary import runs_at_other_speeds
 
-SHOWN = (SLOWDOWN, KILLED_POWER, KILLED_WALLTIME, KILLS, VIOLATIONS, WORK)
 QUARTERS = ("+++", "++", "+", "")
 """Mark of the best quarter of the range, of the second, the third and the worst."""
 ABSENT = "·"
-FURTHER = (*COMPARED, WORK)
-"""What the tables of further studies compare."""
 APART = 6
 """As many envelopes (platforms, workloads) have columns of their own in a table; of more there are means only."""
 SUMMARY = "summary.csv"
@@ -51,7 +33,7 @@ def table2(campaign: SavedCampaign, plan: ReportPlan) -> Table:
     found = pd.DataFrame(index=labels)
     by_label = frame.groupby("label", sort=False)
     found["instances"] = by_label.size()
-    for measure in _with_speeds(SHOWN, frame):
+    for measure in with_speeds(SHOWN, frame):
         found[measure.name] = by_label[measure.name].mean()
         columns.append(column_of(measure, group="mean"))
     notes = [f"Means over the instances of study “{plan.main}”."]
@@ -69,16 +51,6 @@ def table2(campaign: SavedCampaign, plan: ReportPlan) -> Table:
     named = sum(label in plan.highlighted or label == plan.reference for label in labels)
     title = "Table II: the algorithms and the optimum" if plan.printed else "The algorithms"
     return table_by_label("table2", title, columns, found, labels, notes, named)
-
-
-def _with_speeds(measures: Sequence[Measure], frame: pd.DataFrame) -> tuple[Measure, ...]:
-    """The measures, and how much longer jobs ran than at full speed behind the slowdown, if they did in some run."""
-    others = frame[RUN_TIME.name].map(runs_at_other_speeds).any()
-    return tuple(
-        shown
-        for measure in measures
-        for shown in ((measure, RUN_TIME, FULL_SPEED) if others and measure is SLOWDOWN else (measure,))
-    )
 
 
 def is_proven(campaign: SavedCampaign, study: str) -> bool:
@@ -198,7 +170,7 @@ def _study_table(campaign: SavedCampaign, plan: ReportPlan, study: str, name: st
     parts = [(f"_{value}", value or "none", frame[frame[apart] == value]) for value in kinds.get(apart or "", ())]
     parts.append(("", "all", frame))
     columns, found = [GridColumn("label", "algorithm")], {}
-    for measure in _with_speeds(FURTHER, frame):
+    for measure in with_speeds(FURTHER, frame):
         for suffix, heading, part in parts:
             column = f"{measure.name}{suffix}"
             found[column] = part.groupby("label")[measure.name].mean()

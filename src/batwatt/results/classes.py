@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from batwatt.results.columns import CLASSES
 from batwatt.results.run_table import Floats, Mask, RunTable
 from batwatt.results.writers import file_of, write_rows
+from batwatt.units import HOUR_S
 
 EDGES_H = (0.0, 0.25, 1.0, 3.0, 6.0, 12.0, 24.0, math.inf)
 """Edges of the classes of run time in h: a class is ]from, to]."""
-S_PER_H = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,10 @@ def write_classes(prefix: Path | str, run_table: RunTable) -> Path:
 
 def _class_of(lengths_s: Floats) -> NDArray[np.intp]:
     """The class of each length; as many as there are classes, which is none of them, where it is not known."""
-    edges = np.array(EDGES_H[1:]) * S_PER_H
+    edges = np.array(EDGES_H[1:]) * HOUR_S
     # NaN sorts after infinity
     return np.searchsorted(edges, lengths_s, side="left")
 
 
 def _hours(core_s: Floats, chosen: Mask) -> float:
-    return math.fsum(core_s[chosen].tolist()) / S_PER_H
+    return math.fsum(core_s[chosen].tolist()) / HOUR_S

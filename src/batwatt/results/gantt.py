@@ -21,15 +21,7 @@ from batwatt.model.series import Series
 from batwatt.results import style
 from batwatt.results.plots import power_axis, power_legend, power_panel
 from batwatt.results.power import PowerTrace, power_series
-from batwatt.results.timeline import (
-    ASLEEP,
-    SWITCHING_OFF,
-    SWITCHING_ON,
-    DrawnRun,
-    StateSegment,
-    Timeline,
-    read_timeline,
-)
+from batwatt.results.timeline import STATES, DrawnRun, StateSegment, Timeline, read_timeline
 from batwatt.results.writers import file_of
 
 GANTT_WIDTH_IN = 10.0
@@ -44,7 +36,7 @@ SHAPES = 20_000
 """With more shapes than this the boxes of a vector format become an image, which readers can still open."""
 IDLE_ALPHA = 0.3
 
-_SHADES = {ASLEEP: "#e6e8eb", SWITCHING_OFF: "#e69f00", SWITCHING_ON: "#d55e00"}
+_SHADES = dict(zip(STATES, ("#e6e8eb", "#e69f00", "#d55e00"), strict=True))
 _KILLED = Line2D(
     [], [], marker="x", linestyle="", color=style.VIOLATION, markersize=5, markeredgewidth=1.4, label="killed"
 )

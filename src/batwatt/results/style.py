@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 
 from batwatt.errors import InputError
 from batwatt.files import whole_file
+from batwatt.units import HOUR_S as HOUR_S
 
-HOUR_S = 3600.0
 KW = 1e3
 
 POWER = "#4a7fb5"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
@@ -12,9 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from batwatt.errors import printable
-from batwatt.results.classes import S_PER_H
 from batwatt.results.metrics import Metrics
-from batwatt.units import J_PER_KWH
+from batwatt.units import HOUR_S, J_PER_KWH
 
 NOTHING = "-"
 DIGITS = 4
@@ -23,74 +22,55 @@ LOTS = 1000
 """More characters than any table of figures takes."""
 
 Rows = Sequence[tuple[str, Metrics]]
-
-
-def _numbers(value: Callable[[Metrics], float | None], decimals: int = 0) -> Callable[[Sequence[Metrics]], list[str]]:
-    """What prints a column of numbers."""
-    return lambda runs: [_text(value(metrics), decimals) for metrics in runs]
-
-
-def _energies(value: Callable[[Metrics], float | None]) -> Callable[[Sequence[Metrics]], list[str]]:
-    """What prints a column of energies, given in J, in kWh."""
-
-    def cells(runs: Sequence[Metrics]) -> list[str]:
-        kwh = [_scaled(value(metrics), 1.0 / J_PER_KWH) for metrics in runs]
-        largest = max((number for number in kwh if number is not None), default=0.0)
-        whole = math.floor(math.log10(largest)) + 1 if largest > 0.0 else DIGITS
-        return [_text(number, max(0, DIGITS - max(1, whole))) for number in kwh]
-
-    return cells
-
-
-def _kills(runs: Sequence[Metrics]) -> list[str]:
-    return [f"{metrics.killed_power} + {metrics.killed_walltime}" for metrics in runs]
-
-
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
-
-
-def _text(value: float | None, decimals: int) -> str:
-    return NOTHING if value is None else f"{value:.{decimals}f}"
-
-
-_Columns = tuple[tuple[str, Callable[[Sequence[Metrics]], list[str]]], ...]
-"""Header (the unit last) and what prints the cells."""
+_Columns = tuple[tuple[str, str, float, int], ...]
+"""Header (the unit last), metric, by what it is multiplied, and decimals; -1 for `DIGITS`."""
 
 _UNDER_POWER: _Columns = (
-    ("slowdown\nmean", _numbers(lambda m: m.mean_slowdown, 2)),
-    ("finished\njobs", _numbers(lambda m: m.jobs_finished)),
-    ("re-\njected\njobs", _numbers(lambda m: m.jobs_rejected)),
-    ("kills\npower +\nwalltime", _kills),
-    ("violations\nsteps", _numbers(lambda m: m.violations)),
-    ("work\ndone\n%", _numbers(lambda m: _scaled(m.finished_work_fraction, 100.0), 1)),
-    ("energy\nkWh", _energies(lambda m: m.energy_j)),
-    ("above\ncap\nkWh", _energies(lambda m: m.energy_above_cap_j)),
-    ("unused\nkWh", _energies(lambda m: m.unused_j)),
+    ("slowdown\nmean", "mean_slowdown", 1.0, 2),
+    ("finished\njobs", "jobs_finished", 1.0, 0),
+    ("re-\njected\njobs", "jobs_rejected", 1.0, 0),
+    ("kills\npower +\nwalltime", "killed_power killed_walltime", 1.0, 0),
+    ("violations\nsteps", "violations", 1.0, 0),
+    ("work\ndone\n%", "finished_work_fraction", 100.0, 1),
+    ("energy\nkWh", "energy_j", 1.0 / J_PER_KWH, -1),
+    ("above\ncap\nkWh", "energy_above_cap_j", 1.0 / J_PER_KWH, -1),
+    ("unused\nkWh", "unused_j", 1.0 / J_PER_KWH, -1),
 )
 _AT_OTHER_SPEEDS: _Columns = (
-    ("stretch\nof run\ntime", _numbers(lambda m: m.mean_run_time_stretch, 2)),
-    ("slowdown\n/ full\nspeed", _numbers(lambda m: m.mean_slowdown_full_speed, 2)),
+    ("stretch\nof run\ntime", "mean_run_time_stretch", 1.0, 2),
+    ("slowdown\n/ full\nspeed", "mean_slowdown_full_speed", 1.0, 2),
 )
 """What is shown next to the slowdown if jobs of a run did not run at full speed."""
 _UNDER_CAPACITY: _Columns = (
-    ("goodput\n%", _numbers(lambda m: _scaled(m.goodput, 100.0), 2)),
-    ("failed\nruns\n%", _numbers(lambda m: _scaled(m.job_failure_rate, 100.0), 2)),
-    ("killed\nruns", _numbers(lambda m: m.terminations)),
-    ("finished\njobs", _numbers(lambda m: m.jobs_finished)),
-    ("wait\nmean\nh", _numbers(lambda m: _scaled(m.mean_wait_s, 1.0 / S_PER_H), 2)),
-    ("stretch\nmax", _numbers(lambda m: m.max_stretch, 2)),
-    ("stretch\nmean", _numbers(lambda m: m.mean_stretch, 2)),
-    ("aborted\n%", _numbers(lambda m: _scaled(m.aborted_volume, 100.0), 2)),
-    ("completed\n%", _numbers(lambda m: _scaled(m.completed_fraction, 100.0), 1)),
+    ("goodput\n%", "goodput", 100.0, 2),
+    ("failed\nruns\n%", "job_failure_rate", 100.0, 2),
+    ("killed\nruns", "terminations", 1.0, 0),
+    ("finished\njobs", "jobs_finished", 1.0, 0),
+    ("wait\nmean\nh", "mean_wait_s", 1.0 / HOUR_S, 2),
+    ("stretch\nmax", "max_stretch", 1.0, 2),
+    ("stretch\nmean", "mean_stretch", 1.0, 2),
+    ("aborted\n%", "aborted_volume", 100.0, 2),
+    ("completed\n%", "completed_fraction", 100.0, 1),
 )
 """What is shown if a run had a capacity in machines."""
 _OF_CHECKPOINTS: _Columns = (
-    ("saving\n%", _numbers(lambda m: _scaled(m.checkpoint_volume, 100.0), 2)),
-    ("recovery\n%", _numbers(lambda m: _scaled(m.recovery_volume, 100.0), 2)),
-    ("yield\nmin", _numbers(lambda m: m.min_yield, 2)),
+    ("saving\n%", "checkpoint_volume", 100.0, 2),
+    ("recovery\n%", "recovery_volume", 100.0, 2),
+    ("yield\nmin", "min_yield", 1.0, 2),
 )
 """What is shown too if one of them took checkpoints."""
+
+
+def _cells(runs: Sequence[Metrics], names: str, factor: float, decimals: int) -> list[str]:
+    """A column of numbers; those of several metrics are joined by `+`."""
+    parts = []
+    for name in names.split():
+        values = [None if (value := getattr(run, name)) is None else value * factor for run in runs]
+        largest = max((value for value in values if value is not None), default=0.0)
+        whole = math.floor(math.log10(largest)) + 1 if largest > 0.0 else DIGITS
+        places = max(0, DIGITS - max(1, whole)) if decimals < 0 else decimals
+        parts.append([NOTHING if value is None else f"{value:.{places}f}" for value in values])
+    return [" + ".join(texts) for texts in zip(*parts, strict=True)]
 
 
 def runs_at_other_speeds(stretch: float | None) -> bool:
@@ -113,9 +93,9 @@ def summary_table(rows: Rows) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=0)
     table.add_column("run", overflow="fold", min_width=8)
     columns: list[list[str]] = []
-    for header, cells in shown:
+    for header, names, factor, decimals in shown:
         table.add_column(Text(header, justify="right"), justify="right", no_wrap=True)
-        columns.append(cells([metrics for _, metrics in rows]))
+        columns.append(_cells([metrics for _, metrics in rows], names, factor, decimals))
     for index, (label, _) in enumerate(rows):
         table.add_row(Text(printable(label)), *(column[index] for column in columns))
     return table

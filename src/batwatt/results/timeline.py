@@ -13,7 +13,7 @@ from batwatt.results import read
 from batwatt.results.metrics import SUCCESSFUL
 from batwatt.results.writers import file_of
 
-ASLEEP, SWITCHING_OFF, SWITCHING_ON = "asleep", "switching off", "switching on"
+STATES = ASLEEP, SWITCHING_OFF, SWITCHING_ON = "asleep", "switching off", "switching on"
 REQUEST_ON, REQUEST_SLEEP = -1, -2
 """What Batsim writes for a request to wake or for DVFS, and for one to sleep; other negative numbers change nothing."""
 
