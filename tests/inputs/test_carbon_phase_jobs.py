@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.traces.jobs_csv import read_jobs_csv
+from batwatt.inputs.traces.jobs_csv import iter_jobs_csv
 from batwatt.inputs.workloads.phase_jobs import MOST_PHASES, TYPES, model_of, read_model, read_phase_jobs
 from batwatt.model.phases import Phase, PhaseModel
 
@@ -133,7 +133,7 @@ def test_jobs_without_a_length_are_left_out(tmp_path, caplog):
 
 def test_the_example_has_every_type_but_an_alias():
     path = ROOT / "workloads" / "carbon" / "jobs.csv"
-    found = {row.extra["name"] for row in read_jobs_csv(path)}
+    found = {row.extra["name"] for row in iter_jobs_csv(path)}
     assert found == set(TYPES) - {"constant-from-phases"} | {""}
     assert [job.length_s for job in read_phase_jobs(path)] == pytest.approx(
         [7200, 5400, 10980, 14520, 14520, 6238.45, 3600, 10800]

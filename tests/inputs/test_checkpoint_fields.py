@@ -41,7 +41,7 @@ def test_they_are_seconds_whatever_the_unit(tmp_path: Path):
     ]
     fast = read_jobs_table(path, "hours")
     assert isinstance(fast, TraceTable) and list(fast) == slow
-    kept = fast.where(np.array([False, True, True]))
+    kept = fast.rows(np.array([False, True, True]))
     assert kept[0].extra == {"checkpoint_s": 0.0} and kept[1].extra == {"memory": 1.0, "recovery_s": 0.0}
 
 

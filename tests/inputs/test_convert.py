@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.inputs.traces.convert import TraceJob, convert_file, format_of, to_batsim
-from batwatt.inputs.traces.jobs_csv import read_jobs_csv
+from batwatt.inputs.traces.jobs_csv import iter_jobs_csv
 from batwatt.inputs.traces.swf import SwfJob, iter_swf
 from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.google_like import to_text
@@ -113,9 +113,9 @@ def test_swf_errors_name_the_line(tmp_path: Path, line: str, problem: str) -> No
 def test_csv_in_seconds_and_hours(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text("arrival_time,length,cpus,queue\r\n0.5,2,4,long\r\n\r\n1,4.1625,1,short\r\n")
-    seconds = read_jobs_csv(path)
+    seconds = list(iter_jobs_csv(path))
     assert seconds[0] == TraceJob("1", 0.5, 2.0, 4, None, {"queue": "long"})
-    hours = read_jobs_csv(path, unit="h")
+    hours = list(iter_jobs_csv(path, unit="h"))
     assert (hours[0].submit_s, hours[0].run_s) == (1800.0, 7200.0)
     assert (hours[1].id, hours[1].run_s) == ("2", 14985.0)
     done = convert_file(path, unit="h", from_zero=False)
@@ -127,7 +127,7 @@ def test_csv_in_seconds_and_hours(tmp_path: Path) -> None:
 def test_csv_with_bars(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text("arrival_time|length|cpus|name|args\n0|10|1|a|x,y\n")
-    assert read_jobs_csv(path)[0].extra == {"name": "a", "args": "x,y"}
+    assert next(iter_jobs_csv(path)).extra == {"name": "a", "args": "x,y"}
 
 
 @pytest.mark.parametrize(

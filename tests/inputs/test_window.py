@@ -124,8 +124,8 @@ def test_bad_windows(begin_s, end_s, said):
         (TraceJob("x", math.nan, 1.0, 1), "job 'x': needs a release >= 0 s"),
         (TraceJob("x", 0.0, -1.0, 1), "job 'x': needs a release >= 0 s"),
         (TraceJob("x", 0.0, 1.0, 0), "job 'x': needs a release >= 0 s"),
-        (TraceJob("a!b", 100.0, 1.0, 1), "jobs[2]: id 'a!b' is not a name without '!'"),
-        (TraceJob("x", 100.0, 1.0, 2**31), "'res' must be an integer in 1..2147483647"),
+        (TraceJob("a!b", 100.0, 1.0, 1), "job 'a!b': id 'a!b' is not a name without '!'"),
+        (TraceJob("x", 100.0, 1.0, 2**31), "cores in 1..2147483647, got 100.0, 1.0, 2147483648"),
     ],
 )
 def test_bad_jobs(job, said):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, r
 from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.traces.swf import swf_trace_jobs
 from batwatt.inputs.traces.trace import TraceJob, no_milliseconds
+from batwatt.inputs.traces.trace_table import TraceTable
 
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
 
@@ -145,25 +146,20 @@ def convert_file(
     )
 
 
-def read_trace(path: Path | str, unit: TimeUnit = "s") -> Sequence[TraceJob]:
+def read_trace(path: Path | str, unit: TimeUnit = "s") -> TraceTable:
     """The jobs of a trace whose run time and width are known, with what a run needs of their extra fields.
 
     The others are skipped, with one warning of how many they are. Raises InputError.
     """
     format = format_of(path)
     table = read_jobs_table(path, unit) if format == "csv" else None
-    if table is not None:
-        jobs: Sequence[TraceJob] = table.where((table.run_s > 0.0) & (table.cpus >= 1))
-        total = len(table)
-    else:
-        found = list(_jobs_of(path, format, unit, fields=False))
-        jobs = [job for job in found if job.run_s > 0.0 and job.cpus >= 1]
-        total = len(found)
-    submits = table.submit_s.tolist() if table is not None else [job.submit_s for job in jobs]
-    no_milliseconds(max(submits, default=0.0), path)
-    if len(jobs) < total:
+    if table is None:
+        table = TraceTable.of(_jobs_of(path, format, unit, fields=False), path)
+    jobs = table.rows((table.run_s > 0.0) & (table.cpus >= 1))
+    no_milliseconds(float(jobs.submit_s.max(initial=0.0)), path)
+    if len(jobs) < len(table):
         text = "%s: %d of %d jobs are skipped, their length or width is 0 or unknown"
-        _log.warning(text, path, total - len(jobs), total)
+        _log.warning(text, path, len(table) - len(jobs), len(table))
     return jobs
 
 

@@ -3,55 +3,50 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow
 from pyarrow import csv as arrow_csv
 
-from batwatt.checks import SHOWN, number_named
+from batwatt.checks import number_named
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.dependencies import ids_of
 from batwatt.inputs.traces.trace import TraceJob, open_text
-from batwatt.inputs.traces.trace_table import Column, TraceTable
-from batwatt.model.workload import CHECKPOINT_S, DEPENDS, MEMORY, RECOVERY_S, USE
+from batwatt.inputs.traces.trace_table import NEEDS, Column, TraceTable, need
+from batwatt.model.workload import DEPENDS, ESTIMATE
 
 TimeUnit = Literal["s", "h", "seconds", "hours"]
 SECONDS: dict[str, float] = {"s": 1.0, "h": 3600.0, "seconds": 1.0, "hours": 3600.0}
 """Seconds in each unit that a job CSV may be in."""
 
 COLUMNS = ("arrival_time", "length", "cpus")
-NUMBERS = ("estimate", MEMORY, USE, CHECKPOINT_S, RECOVERY_S)
-NEEDS = (*NUMBERS, DEPENDS)
-"""Columns that may be there too: the user's estimate of the run time, in the unit of the times; memory of all of the
-job; mean share of its cores that it uses; how long its checkpoints and its recoveries take, in s whatever that unit;
-ids of jobs to complete first. Empty cells are unknown."""
+FIELDS = {"estimate" if field == ESTIMATE else field: field for field in NEEDS}
+"""Columns of numbers that may be there too, and what they are of a job: memory of all of the job; the user's estimate
+of the run time, in the unit of the times; mean share of its cores that it uses; how long its checkpoints and its
+recoveries take, in s whatever that unit. A column DEPENDS has ids of jobs to complete first. Empty cells are unknown.
+"""
 
 _MOST_CPUS = 2.0**53
 _NUMBER = "write a finite number"
-
-
-def read_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> list[TraceJob]:
-    """All jobs of a CSV file, in its order; `unit` is that of the times. Raises InputError."""
-    return list(iter_jobs_csv(path, unit))
 
 
 def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
     """The jobs of a CSV file (`.gz` too), one at a time; ids are "1", "2", ... in the order of the lines.
 
     Fields are separated by `,`, or by `|` if the header has one. Times in s are rounded to the microsecond, the
-    resolution at which Batsim reports times, as is what is in the columns NEEDS. Further columns become extra fields,
+    resolution at which Batsim reports times, as is what is in the columns FIELDS. Further columns become extra fields,
     as text. Raises InputError with the line number.
     """
     factor = factor_of(unit, path)
     with open_text(path) as stream:
         header, separator = _header(stream, path)
         places = [header.index(name) for name in COLUMNS]
-        needs = [(header.index(name), name) for name in NEEDS if name in header]
-        others = [(i, name) for i, name in enumerate(header) if name not in COLUMNS + NEEDS]
+        needs = [(header.index(name), name) for name in FIELDS if name in header]
+        others = [(i, name) for i, name in enumerate(header) if name not in (*COLUMNS, *FIELDS, DEPENDS)]
+        depends = header.index(DEPENDS) if DEPENDS in header else None
         rows = csv.reader(stream, delimiter=separator)
         for count, row in enumerate(_rows(rows, path), start=1):
             where = f"{path} line {rows.line_num + 1}"
@@ -63,13 +58,14 @@ def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
             if not cpus.is_integer():
                 raise InputError(where, f"cpus must be a whole number, got {row[places[2]]}", "correct the line")
             extra: dict[str, object] = {name: row[i] for i, name in others}
-            estimate = None
-            for i, name in needs:
-                need = _need(row[i], where, name)
-                if need is not None and name == "estimate":
-                    estimate = round(float(need) * factor, 6)  # type: ignore[arg-type]  # a number, as `_need` has it
-                elif need is not None:
-                    extra[name] = need
+            known = {
+                FIELDS[name]: need(where, name, row[i].strip() or None, factor if name == "estimate" else 1.0)
+                for i, name in needs
+            }
+            estimate = known.pop(ESTIMATE, None)
+            extra |= {field: value for field, value in known.items() if value is not None}
+            if depends is not None and (names := ids_of(row[depends])):
+                extra[DEPENDS] = names
             yield TraceJob(
                 id=str(count),
                 submit_s=round(arrival * factor, 6),
@@ -88,7 +84,7 @@ def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None
     factor = factor_of(unit, path)
     with open_text(path) as stream:
         header, separator = _header(stream, path)
-    numbers = [name for name in COLUMNS + NUMBERS if name in header]
+    numbers = [name for name in (*COLUMNS, *FIELDS) if name in header]
     try:
         table = arrow_csv.read_csv(
             path,
@@ -97,28 +93,24 @@ def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(numbers, pyarrow.float64()) | {DEPENDS: pyarrow.string()},
                 null_values=[""],
-                include_columns=[name for name in header if name in COLUMNS + NEEDS],
+                include_columns=[name for name in header if name in (*numbers, DEPENDS)],
             ),
         )
         columns = {name: _plain(table[name], name) for name in numbers}
     except (pyarrow.ArrowException, OSError, ValueError):
         return None
-    estimate = columns.get("estimate")
-    memory, use, checkpoint_s, recovery_s = (
-        _rounded(columns[name]) if name in columns else None for name in NUMBERS[1:]
-    )
-    depends = table[DEPENDS].to_pylist() if DEPENDS in header else []
+    if "estimate" in columns:
+        estimate = columns["estimate"]
+        columns["estimate"] = np.where(estimate > 0.0, estimate, np.nan) * factor
+    ids = [str(number) for number in range(1, len(table) + 1)]
+    depends = zip(ids, table[DEPENDS].to_pylist(), strict=True) if DEPENDS in header else ()
     return TraceTable(
-        numbers=np.arange(1, len(table) + 1),
+        np.array(ids, dtype=object),
         submit_s=_rounded(columns["arrival_time"] * factor),
         run_s=_rounded(columns["length"] * factor),
-        cpus=columns["cpus"].astype(np.int64),
-        requested_s=None if estimate is None else _rounded(np.where(estimate > 0.0, estimate, np.nan) * factor),
-        memory=memory,
-        use=use,
-        checkpoint_s=checkpoint_s,
-        recovery_s=recovery_s,
-        depends={row: names for row, text in enumerate(depends) if text and (names := ids_of(text))},
+        cpus=columns["cpus"],
+        needs={field: _rounded(columns[name]) for name, field in FIELDS.items() if name in columns},
+        depends={id: names for id, text in depends if text and (names := ids_of(text))},
     )
 
 
@@ -154,38 +146,12 @@ def _rows(rows: Iterator[list[str]], path: Path | str) -> Iterator[list[str]]:
             yield row
 
 
-Test = Callable[[Column], npt.NDArray[np.bool_]]
-_NOT_NEGATIVE: tuple[Test, str] = (lambda values: (values >= 0.0) & np.isfinite(values), ">= 0")
-_ALLOWED: dict[str, tuple[Test, str]] = {
-    "estimate": (lambda values: np.isfinite(values), "finite"),
-    **dict.fromkeys((MEMORY, CHECKPOINT_S, RECOVERY_S), _NOT_NEGATIVE),
-    USE: (lambda values: (values > 0.0) & (values <= 1.0), "in ]0, 1]"),
-}
-
-
-def _need(text: str, where: str, name: str) -> object:
-    """What a cell of one of the columns NEEDS says, None if nothing."""
-    if name == DEPENDS:
-        return ids_of(text) or None
-    if not text.strip():
-        return None
-    value = number_named(where, name, text, _NUMBER)
-    allowed, bounds = _ALLOWED[name]
-    if not allowed(np.array([value]))[0]:
-        raise InputError(
-            where, f"{name} must be {bounds}, got {text.strip()[:SHOWN]}", "leave it empty if it is unknown"
-        )
-    if name == "estimate":
-        return value if value > 0.0 else None
-    return round(value, 6)
-
-
 def _plain(column: pyarrow.ChunkedArray, name: str) -> Column:
     """A column as numbers, NaN for empty cells; ValueError if one is not what `iter_jobs_csv` takes as it is."""
     values: Column = column.to_numpy()
     known = values[~np.isnan(values)]
-    if name in _ALLOWED:
-        good = len(known) == len(values) - column.null_count and bool(_ALLOWED[name][0](known).all())
+    if name in FIELDS:
+        good = len(known) == len(values) - column.null_count and bool(NEEDS[FIELDS[name]][0](known).all())
     else:
         good = len(known) == len(values) and bool(np.isfinite(known).all())
     if name == "cpus":

@@ -1,42 +1,75 @@
-"""A trace of jobs as columns, for traces of many jobs: a tenth of the memory of a list of them, and faster to make."""
+"""A trace of jobs as columns: a tenth of the memory of a list of jobs, and faster to read and to cut to a window."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from types import MappingProxyType
-from typing import Any, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
+from batwatt.checks import SHOWN, number_named
+from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.model.workload import CHECKPOINT_S, DEPENDS, MEMORY, RECOVERY_S, USE
+from batwatt.model.workload import CHECKPOINT_S, DEPENDS, ESTIMATE, MEMORY, RECOVERY_S, USE
+from batwatt.units import microseconds
 
 Column = npt.NDArray[np.float64]
+Test = Callable[[Column], npt.NDArray[np.bool_]]
+
+_NOT_NEGATIVE: tuple[Test, str] = (lambda values: (values >= 0.0) & np.isfinite(values), ">= 0")
+NEEDS: dict[str, tuple[Test, str]] = {
+    MEMORY: _NOT_NEGATIVE,
+    ESTIMATE: (np.isfinite, "finite"),
+    USE: (lambda values: (values > 0.0) & (values <= 1.0), "in ]0, 1]"),
+    CHECKPOINT_S: _NOT_NEGATIVE,
+    RECOVERY_S: _NOT_NEGATIVE,
+}
+"""What may be known of a job, by the field of the Batsim job that it becomes: which values are good, and in words. An
+estimate of 0 s or less is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class TraceTable(Sequence[TraceJob]):
-    """Jobs "1", "2", ...: times in s, `numbers` their ids, NaN where what may be missing is unknown.
+    """Jobs by row: their ids, times in s to the microsecond, and of NEEDS what is known, NaN where it is not.
 
     Reading it as a sequence gives the jobs one by one.
     """
 
-    numbers: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.object_]
     submit_s: Column
     run_s: Column
-    cpus: npt.NDArray[np.int64]
-    requested_s: Column | None = None
-    memory: Column | None = None
-    use: Column | None = None
-    checkpoint_s: Column | None = None
-    recovery_s: Column | None = None
-    depends: Mapping[int, list[str]] = field(default_factory=lambda: MappingProxyType({}))
-    """By row, the ids of the jobs that must complete first."""
+    cpus: Column
+    needs: Mapping[str, Column] = field(default_factory=dict)
+    depends: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By id, the ids of the jobs that must complete first."""
+
+    @classmethod
+    def of(cls, jobs: Iterable[TraceJob], source: object) -> TraceTable:
+        """The table of some jobs; further extra fields are dropped. Raises InputError, `source` is named in it."""
+        if isinstance(jobs, TraceTable):
+            return jobs
+        jobs = list(jobs)
+        needs = {}
+        for name in NEEDS:
+            given = [job.requested_s if name == ESTIMATE else job.extra.get(name) for job in jobs]
+            if any(value is not None for value in given):
+                values = [
+                    need(f"{source}: job {job.id!r}", name, value) for job, value in zip(jobs, given, strict=True)
+                ]
+                needs[name] = np.array(values, dtype=float)
+        return cls(
+            np.array([job.id for job in jobs], dtype=object),
+            np.array([microseconds(float(job.submit_s)) for job in jobs]),
+            np.array([microseconds(float(job.run_s)) for job in jobs]),
+            np.array([job.cpus for job in jobs], dtype=float),
+            needs,
+            {job.id: _ids(job, source) for job in jobs if DEPENDS in job.extra},
+        )
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.ids)
 
     @overload
     def __getitem__(self, index: int) -> TraceJob: ...
@@ -46,46 +79,39 @@ class TraceTable(Sequence[TraceJob]):
         """The job of a row."""
         if isinstance(index, slice):
             return [self[row] for row in range(*index.indices(len(self)))]
-        row = range(len(self))[index]
-        return TraceJob(
-            id=str(self.numbers[row]),
-            submit_s=float(self.submit_s[row]),
-            run_s=float(self.run_s[row]),
-            cpus=int(self.cpus[row]),
-            requested_s=_known(self.requested_s, row),
-            extra=self._extra(row),
-        )
+        id = self.ids[index]
+        values = {name: float(column[index]) for name, column in self.needs.items()}
+        known: dict[str, object] = {name: value for name, value in values.items() if value == value}
+        known |= {DEPENDS: self.depends[id]} if id in self.depends else {}
+        requested_s: float | None = known.pop(ESTIMATE, None)  # type: ignore[assignment]
+        times = float(self.submit_s[index]), float(self.run_s[index])
+        return TraceJob(id, *times, int(self.cpus[index]), requested_s, known)
 
     def __iter__(self) -> Iterator[TraceJob]:
         return (self[row] for row in range(len(self)))
 
-    def where(self, kept: npt.NDArray[np.bool_]) -> TraceTable:
-        """The rows for which `kept` is true, with their ids."""
-        return self if kept.all() else self.rows(np.flatnonzero(kept))
-
-    def rows(self, rows: npt.NDArray[np.int64]) -> TraceTable:
-        """These rows in this order, each at most once, with their ids."""
-        places = dict(zip(rows.tolist(), range(len(rows)), strict=True)) if self.depends else {}
-        held: dict[str, Any] = {name: None if (of := getattr(self, name)) is None else of[rows] for name in COLUMNS}
-        depends = {places[row]: names for row, names in self.depends.items() if row in places}
-        return TraceTable(**held, depends=depends)
-
-    def _extra(self, row: int) -> dict[str, object]:
-        known = {
-            MEMORY: _known(self.memory, row),
-            USE: _known(self.use, row),
-            CHECKPOINT_S: _known(self.checkpoint_s, row),
-            RECOVERY_S: _known(self.recovery_s, row),
-            DEPENDS: self.depends.get(row),
-        }
-        return {name: value for name, value in known.items() if value is not None}
+    def rows(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> TraceTable:
+        """The rows of these numbers, in their order, or those for which this is true."""
+        columns = {name: getattr(self, name)[rows] for name in ("ids", "submit_s", "run_s", "cpus")}
+        return replace(self, **columns, needs={name: column[rows] for name, column in self.needs.items()})
 
 
-COLUMNS = tuple(column.name for column in fields(TraceTable) if column.name != "depends")
-"""What has a value for each row."""
+def need(where: object, name: str, value: object, factor: float = 1.0) -> float | None:
+    """One of NEEDS to the microsecond (or its like) and in units of `factor`; None if unknown. Raises InputError."""
+    if value is None:
+        return None
+    number = number_named(where, name, value, "write a finite number")
+    # a CSV trace has estimates in a unit of its own
+    allowed, bounds = NEEDS[ESTIMATE if name == "estimate" else name]
+    if not allowed(np.array(number)):
+        got = str(value).strip()[:SHOWN]
+        raise InputError(where, f"{name} must be {bounds}, got {got}", "leave it empty if it is unknown")
+    return None if bounds == "finite" and not number > 0.0 else round(number * factor, 6)
 
 
-def _known(column: Column | None, row: int) -> float | None:
-    """The value of a row, None if it is not known."""
-    value = None if column is None else float(column[row])
-    return None if value is None or value != value else value
+def _ids(job: TraceJob, source: object) -> list[str]:
+    names = job.extra[DEPENDS]
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        problem = f"{DEPENDS} must be a list of ids, got {names!r}"
+        raise InputError(f"{source}: job {job.id!r}", problem, 'write for instance ["17"]')
+    return list(names)

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
 
 from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.traces.dependencies import within
-from batwatt.inputs.traces.table_workload import MAX_S, plain, table_workload
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
-from batwatt.inputs.workloads.batsim_json import parse_workload
-from batwatt.model.workload import (
-    CHECKPOINT_S,
-    DEPENDS,
-    ESTIMATE,
-    LENGTH,
-    MEMORY,
-    RECOVERY_S,
-    RELEASE,
-    USE,
-    Workload,
-)
-from batwatt.units import microseconds
+from batwatt.inputs.workloads.batsim_json import MAX_INT, full_id
+from batwatt.model.workload import DEPENDS, LENGTH, RELEASE, Delay, Job, Workload
+
+MAX_S = 1e15
+"""Longest time in s whose microseconds a float still resolves, roughly."""
 
 
 def window_workload(
@@ -35,22 +29,7 @@ def window_workload(
     name: str = "w0",
     source: object = "<memory>",
 ) -> Workload:
-    """The workload of `window_json`, as if that had been written to `source` and read back. Raises InputError."""
-    if isinstance(jobs, TraceTable):
-        workload = table_workload(jobs, *_bounds(begin_s, end_s, source), nb_res, name, source)
-        if workload is not None:
-            return workload
-    return parse_workload(window_json(jobs, begin_s, end_s, nb_res, source), name, source)
-
-
-def window_json(
-    jobs: Iterable[TraceJob],
-    begin_s: float | None,
-    end_s: float | None,
-    nb_res: int,
-    source: object = "<memory>",
-) -> dict[str, Any]:
-    """The jobs of the window [begin_s, end_s] (s; both None: all jobs) as JSON data for Batsim, in its order.
+    """The jobs of the window [begin_s, end_s] (s; both None: all jobs) as a Batsim workload.
 
     Kept are the jobs with begin - length < release <= end. One released before the window is taken to have run since:
     it is submitted at `begin_s` with what is left of it, length - (begin - release), and its fields `release_s` and
@@ -62,37 +41,63 @@ def window_json(
     Section 5.2 of the riskaware paper: r_i in [T_begin - w_i, T_end]. Raises InputError; `source` is named in it.
     """
     begin, end = _bounds(begin_s, end_s, source)
-    rows: list[dict[str, Any]] = []
-    profiles: dict[float, str] = {}
-    seen: set[str] = set()
-    depends: dict[str, list[str]] = {}
-    for job in jobs:
-        release_s, length_s = _checked(job, source)
-        if job.id in seen:
-            raise InputError(f"{source}: job {job.id!r}", "appears twice", "ids must differ: renumber the jobs")
-        seen.add(job.id)
-        left_s = round(length_s - (begin - release_s), 6) if release_s < begin else length_s
-        if release_s > end or not left_s > 0.0:
-            continue
-        profile = profiles.get(left_s) or profiles.setdefault(left_s, f"d{number_text(left_s)}")
-        row = {"id": job.id, "subtime": plain(max(release_s, begin)), "res": job.cpus, "profile": profile}
-        if release_s < begin:
-            row |= {RELEASE: plain(release_s), LENGTH: plain(length_s)}
-        row |= _needs(job, source)
-        if DEPENDS in job.extra:
-            depends[job.id] = _ids(job, source)
-        rows.append(row)
-    if not rows:
+    table = TraceTable.of(jobs, source)
+    _check(table, name, source)
+    early = table.submit_s < begin
+    left_s = table.run_s.copy()
+    # one by one, as `round` and numpy do not agree on the last digit
+    left_s[early] = [round(value, 6) for value in (table.run_s - (begin - table.submit_s))[early].tolist()]
+    submits_s = np.maximum(table.submit_s, begin)
+    kept = np.flatnonzero((table.submit_s <= end) & (left_s > 0.0))
+    if not len(kept):
         where = "" if begin_s is None else f" in the window [{begin:g}, {end:g}] s"
-        raise InputError(source, f"no job{where}, of {len(seen)}", "move the window or take another trace")
-    if depends:
-        inside = within(depends, {row["id"] for row in rows}, source)
-        for row in rows:
-            if row["id"] in inside:
-                row[DEPENDS] = inside[row["id"]]
-    rows.sort(key=lambda row: (row["subtime"], row["id"]))
-    delays = {name: {"type": "delay", "delay": plain(left_s)} for left_s, name in sorted(profiles.items())}
-    return {"nb_res": nb_res, "jobs": rows, "profiles": delays}
+        raise InputError(source, f"no job{where}, of {len(table)}", "move the window or take another trace")
+    order = list(zip(submits_s.tolist(), table.ids.tolist(), strict=True))
+    rows = np.array(sorted(kept.tolist(), key=order.__getitem__))
+    table, early = table.rows(rows), early[rows]
+    lengths, profile_of = np.unique(left_s[rows], return_inverse=True)
+    delays = {f"d{number_text(length_s)}": length_s for length_s in lengths.tolist()}
+    names = list(delays)
+    ids = table.ids.tolist()
+    depends = within(table.depends, set(ids), source) if table.depends else {}
+    needs = [(field, column.tolist()) for field, column in table.needs.items()]
+    found = []
+    columns = (submits_s[rows], table.cpus.astype(int), profile_of, early)
+    for row, (id, submit_s, cpus, profile, before) in enumerate(zip(ids, *(c.tolist() for c in columns), strict=True)):
+        own = full_id(id, name, f"{source}: job {id!r}")
+        raw: dict[str, Any] = {"id": own, "subtime": _plain(submit_s), "res": cpus, "profile": names[profile]}
+        if before:
+            raw[RELEASE], raw[LENGTH] = _plain(float(table.submit_s[row])), _plain(float(table.run_s[row]))
+        raw |= {field: _plain(value) for field, values in needs if (value := values[row]) == value}
+        if id in depends:
+            raw[DEPENDS] = depends[id]
+        found.append(Job(own, submit_s, cpus, names[profile], None, raw))
+    return Workload(
+        name=name,
+        jobs=tuple(found),
+        profiles={profile: Delay(length_s) for profile, length_s in delays.items()},
+        raw_profiles={profile: {"type": "delay", "delay": _plain(length_s)} for profile, length_s in delays.items()},
+        nb_res=nb_res,
+        source=str(source),
+    )
+
+
+def window_json(
+    jobs: Iterable[TraceJob],
+    begin_s: float | None,
+    end_s: float | None,
+    nb_res: int,
+    source: object = "<memory>",
+) -> dict[str, Any]:
+    """The workload of `window_workload` as JSON data for Batsim. Raises InputError."""
+    workload = window_workload(jobs, begin_s, end_s, nb_res, source=source)
+    rows = [{**job.raw, "id": job.name} for job in workload.jobs]
+    return {"nb_res": nb_res, "jobs": rows, "profiles": dict(workload.raw_profiles)}
+
+
+def _plain(value: float) -> float:
+    """The same number, as an int if whole."""
+    return int(value) if value.is_integer() else value
 
 
 def _bounds(begin_s: float | None, end_s: float | None, source: object) -> tuple[float, float]:
@@ -109,39 +114,16 @@ def _bounds(begin_s: float | None, end_s: float | None, source: object) -> tuple
     return begin, end
 
 
-def _checked(job: TraceJob, source: object) -> tuple[float, float]:
-    """Release and length in s, to the microsecond."""
-    release_s, length_s = microseconds(float(job.submit_s)), microseconds(float(job.run_s))
-    if not (0.0 <= release_s <= MAX_S and 0.0 < length_s <= MAX_S and job.cpus >= 1):
-        problem = (
-            f"needs a release >= 0 s, a length > 0 s and cores >= 1, got {release_s!r}, {length_s!r}, {job.cpus!r}"
-        )
+def _check(table: TraceTable, workload: str, source: object) -> None:
+    """InputError for a job that cannot be run, and for an id that two jobs have."""
+    times = (table.submit_s >= 0.0) & (table.submit_s <= MAX_S) & (table.run_s > 0.0) & (table.run_s <= MAX_S)
+    good = times & (table.cpus >= 1) & (table.cpus <= MAX_INT)
+    if not good.all():
+        job = table[int(np.argmin(good))]
+        problem = f"needs a release >= 0 s, a length > 0 s and cores in 1..{MAX_INT}, got "
+        problem += f"{job.submit_s!r}, {job.run_s!r}, {job.cpus!r}"
         raise InputError(f"{source}: job {job.id!r}", problem, "leave jobs of unknown length or width out")
-    return release_s, length_s
-
-
-def _needs(job: TraceJob, source: object) -> dict[str, Any]:
-    """What is known of the memory, the use, the user's estimate, the checkpoints and the recoveries of a job."""
-    needs: dict[str, Any] = {}
-    for name in (MEMORY, ESTIMATE, USE, CHECKPOINT_S, RECOVERY_S):
-        value = job.requested_s if name == ESTIMATE else job.extra.get(name)
-        if value is None:
-            continue
-        try:
-            number = microseconds(finite(value))
-        except ValueError as error:
-            raise InputError(f"{source}: job {job.id!r}", f"{name}: {error}", "leave it out if unknown") from None
-        if not number >= 0.0 or (name == USE and not 0.0 < number <= 1.0):
-            bounds = "in ]0, 1]" if name == USE else ">= 0"
-            raise InputError(f"{source}: job {job.id!r}", f"{name} must be {bounds}, got {value!r}", "correct it")
-        if name != ESTIMATE or number > 0.0:
-            needs[name] = plain(number)
-    return needs
-
-
-def _ids(job: TraceJob, source: object) -> list[str]:
-    names = job.extra[DEPENDS]
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        problem = f"{DEPENDS} must be a list of ids, got {names!r}"
-        raise InputError(f"{source}: job {job.id!r}", problem, 'write for instance ["17"]')
-    return list(names)
+    names = [id.removeprefix(f"{workload}!") for id in table.ids.tolist()]
+    if len(set(names)) < len(names):
+        [(twice, _)] = Counter(names).most_common(1)
+        raise InputError(f"{source}: job {twice!r}", "appears twice", "ids must differ: renumber the jobs")

@@ -112,7 +112,7 @@ def parse_job(raw: Any, workload_name: str, where: object) -> Job:
     """The job that a JSON object describes, its id prefixed with the name of its workload; InputError if malformed."""
     if not isinstance(raw, dict):
         raise InputError(where, f"a job must be an object, got {shown(raw)}", 'write {"id": 1, "subtime": 0, ...}')
-    full_id = _full_id(raw.get("id"), workload_name, where)
+    own = full_id(raw.get("id"), workload_name, where)
     try:
         submit, hosts, profile = raw["subtime"], raw["res"], raw["profile"]
     except KeyError as error:
@@ -130,9 +130,9 @@ def parse_job(raw: Any, workload_name: str, where: object) -> Job:
         raise InputError(place, f"'walltime' must be > 0 s, got {shown(walltime)}", "leave it out for no limit (or -1)")
     try:
         sent = {key: value if _plain(value) else wire_floats(value, 1) for key, value in raw.items()}
-        sent["id"] = full_id
+        sent["id"] = own
         limit = None if walltime == -1 else batsim_number(walltime)
-        return Job(full_id, batsim_number(submit), hosts, profile, limit, sent)
+        return Job(own, batsim_number(submit), hosts, profile, limit, sent)
     except RecursionError:
         raise InputError(where, TOO_DEEP, "flatten the job") from None
     except (OverflowError, ValueError):
@@ -336,8 +336,11 @@ def _plain(value: Any) -> bool:
     return type(value) is str or (type(value) is int and value <= MAX_INT)
 
 
-def _full_id(raw_id: Any, workload: str, where: object) -> str:
-    """The full id `w0!3` of a job, by Batsim's rule that an id which holds the workload's name is full already."""
+def full_id(raw_id: Any, workload: str, where: object) -> str:
+    """The full id `w0!3` of a job, by Batsim's rule that an id which holds the workload's name is full already.
+
+    Raises InputError.
+    """
     if type(raw_id) is int:
         raw_id = str(raw_id)
     if type(raw_id) is not str:

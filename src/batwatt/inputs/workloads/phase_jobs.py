@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from batwatt.checks import shown, validated
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.traces.jobs_csv import TimeUnit, read_jobs_csv
+from batwatt.inputs.traces.jobs_csv import TimeUnit, iter_jobs_csv
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.workloads.batsim_json import load_json, once, read_text
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
@@ -126,7 +126,7 @@ def read_phase_jobs(path: Path | str, unit: TimeUnit = "s", watts: float = 1.0) 
     width is 0 or unknown are left out with a warning. Raises InputError naming the job.
     """
     jobs, left_out, differing = [], 0, []
-    for row in read_jobs_csv(path, unit):
+    for row in iter_jobs_csv(path, unit):
         where = f"{path}: job {row.id}"
         if row.cpus <= 0 or (row.run_s <= 0.0 and _kind(row) == "constant"):
             left_out += 1
