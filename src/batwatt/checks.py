@@ -1,11 +1,12 @@
-"""Checks of what users give: numbers and their bounds, values as errors show them, pydantic's first error."""
+"""Checks of what users give: numbers and bounds, declared parameters, values as errors show them, pydantic's errors."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from batwatt.errors import InputError, UnknownNameError
 
@@ -89,14 +90,11 @@ def checked_number(
     *,
     unit: str = "",
     ends: str = "[]",
-    what: str = "a finite number",
-    bounds: str = "",
     read: Callable[[object], float] = finite,
 ) -> float:
     """The number that `read` makes of `value`, if it is in the interval; InputError with the bounds if not.
 
     `ends` are the interval's brackets: `]` and `[` in place of `[` and `]` exclude `low` and `high`.
-    An error calls them `bounds`, if that is given.
     """
     try:
         found = read(value)
@@ -104,10 +102,9 @@ def checked_number(
         found = math.nan
     above = low < found if ends[0] == "]" else low <= found
     if not (above and (found < high if ends[1] == "[" else found <= high)):
-        infinite = f"{'>' if ends[0] == ']' else '>='} {low:g}"
-        bounds = bounds or (infinite if high == math.inf else f"in {ends[0]}{low:g}, {high:g}{ends[1]}")
-        problem = f"{name} must be {what} {bounds}{unit and ' '}{unit}, got {shown(value)}"
-        raise InputError(where, problem, "correct it")
+        infinite = f"a finite number {'>' if ends[0] == ']' else '>='} {low:g}"
+        what = infinite if high == math.inf else f"a number in {ends[0]}{low:g}, {high:g}{ends[1]}"
+        raise InputError(where, f"{name} must be {what}{unit and ' '}{unit}, got {shown(value)}", "correct it")
     return found
 
 
@@ -119,13 +116,12 @@ def checked_whole(
     high: int | None = None,
     *,
     what: str = "a whole number",
-    bounds: str = "",
     hint: str = "correct it",
 ) -> int:
-    """`value` if it is an int in low..high (None: >= low), and no bool; InputError with the `bounds` if not."""
+    """`value` if it is an int in low..high (None: >= low), and no bool; InputError with the bounds if not."""
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= (value if high is None else high):
         return value
-    bounds = bounds or (f">= {low}" if high is None else f"in {low}..{high}")
+    bounds = f">= {low}" if high is None else f"in {low}..{high}"
     raise InputError(where, f"{name} must be {what} {bounds}, got {shown(value)}", hint)
 
 
@@ -133,6 +129,46 @@ def checked_choice(where: object, kind: str, value: object, known: tuple[str, ..
     """UnknownNameError unless `value` is one of `known`."""
     if value not in known:
         raise UnknownNameError(where, kind, value, known, hint)
+
+
+@dataclass(frozen=True)
+class Between:
+    """The interval of a number among `Parameters`, with its unit; `ends` as for `checked_number`."""
+
+    low: float
+    high: float = math.inf
+    ends: str = "[]"
+    unit: str = ""
+
+    def check(self, where: object, name: str, value: object, whole: bool) -> None:
+        """InputError unless the value is a number in the interval."""
+        if whole:
+            checked_whole(where, name, value, int(self.low), None if self.high == math.inf else int(self.high))
+        else:
+            checked_number(where, name, value, self.low, self.high, unit=self.unit, ends=self.ends, read=number)
+
+
+class Parameters:
+    """Base of dataclasses whose fields are checked: `Annotated[float, Between(0.0)]`, such an int, or a `Literal`.
+
+    A number may be None if its type says so; fields of other types are not checked. Raises InputError about `WHERE`.
+    """
+
+    WHERE: ClassVar[str] = "parameters"
+    HINTS: ClassVar[Mapping[str, Any]] = {}
+
+    def __init_subclass__(cls, where: str = "") -> None:
+        cls.WHERE, cls.HINTS = where or cls.WHERE, get_type_hints(cls, include_extras=True)
+
+    def __post_init__(self) -> None:
+        for name, hint in self.HINTS.items():
+            value, arguments = getattr(self, name), get_args(hint)
+            if get_origin(hint) is Literal:
+                checked_choice(self.WHERE, f"value of {name}", value, arguments)
+            elif get_origin(hint) is Annotated:
+                kinds = (arguments[0], *get_args(arguments[0]))
+                if value is not None or type(None) not in kinds:
+                    arguments[1].check(self.WHERE, name, value, int in kinds)
 
 
 def validated(model: type[_Model], data: object, error_of: Callable[[Mapping[str, Any]], InputError]) -> _Model:

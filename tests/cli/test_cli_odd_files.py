@@ -81,7 +81,7 @@ def test_pipes_and_the_null_device_are_read(house):
     [
         (["--hours", 10**20], "jobs_per_hour x hours must be <= 1000000"),
         (["--jobs-per-hour", 10**9], "jobs_per_hour x hours must be <= 1000000"),
-        (["--servers", 10**18, "--max-servers", 10**18], "nb_res must be <= 1000000"),
+        (["--servers", 10**18, "--max-servers", 10**18], "nb_res must be a whole number in 1..1000000"),
     ],
 )
 def test_a_workload_that_is_too_large(house, words, said):

@@ -50,7 +50,7 @@ def test_generate_mixes(house):
         (["--like", "titan"], "varcap trace: no system 'titan'; known: azure, borg, mira, tng."),
         (["--like", "tng", "--kind", "uniform"], "--kind: is not for traces with --like"),
         (["--like", "tng", "--cores", "32"], "--cores: is not for traces with --like"),
-        (["--like", "tng", "--machines", "4.5"], "machines must be a whole number >= 1, got 4.5"),
+        (["--like", "tng", "--machines", "4.5"], "machines must be a whole number in 1..2147483647, got 4.5"),
         (["--days", "3"], "--days: is not for traces without --like"),
         (["--long-fraction", "0.5"], "--long-fraction: is not for traces without --like"),
         (["--like", "mira", "--long-fraction", "0.5"], "a trace like mira has its own share of long jobs"),

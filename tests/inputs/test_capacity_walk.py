@@ -86,12 +86,12 @@ def test_law(stay, low, inside, high):
 @pytest.mark.parametrize(
     "given,said",
     [
-        ({"mean": 0}, "mean must be a whole number >= 1, got 0"),
-        ({"mean": 24.0}, "mean must be a whole number >= 1, got 24.0"),
-        ({"range": -1}, "range must be a whole number >= 0, got -1"),
+        ({"mean": 0}, "mean must be a whole number in 1..1000000, got 0"),
+        ({"mean": 24.0}, "mean must be a whole number in 1..1000000, got 24.0"),
+        ({"range": -1}, "range must be a whole number in 0..1000000, got -1"),
         ({"range": 25}, "range must be <= mean, got range 25 and mean 24"),
-        ({"step": 0}, "step must be a whole number >= 1, got 0"),
-        ({"step": True}, "step must be a whole number >= 1, got True"),
+        ({"step": 0}, "step must be a whole number in 1..1000000, got 0"),
+        ({"step": True}, "step must be a whole number in 1..1000000, got True"),
         ({"period_s": 0}, "period_s must be a finite number > 0 s, got 0"),
         ({"period_s": math.nan}, "period_s must be a finite number > 0 s, got nan"),
         ({"end_s": math.inf}, "end_s must be a finite number > 0 s, got inf"),

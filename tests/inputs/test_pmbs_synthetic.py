@@ -83,12 +83,12 @@ def test_lengths_are_at_least_a_second():
 @pytest.mark.parametrize(
     "given,said",
     [
-        ({"kind": "uniforn"}, "no kind of trace 'uniforn'; did you mean 'uniform'?"),
+        ({"kind": "uniforn"}, "no value of kind 'uniforn'; did you mean 'uniform'?"),
         ({"jobs": 0}, "jobs must be a whole number in 1..10000000, got 0"),
         ({"jobs": 1e3}, "jobs must be a whole number in 1..10000000, got 1000.0"),
         ({"cores": -1}, "cores must be a whole number in 1..10000000, got -1"),
-        ({"machines": math.nan}, "machines must be a number in ]0, 1e12], got nan"),
-        ({"end_s": 0}, "end_s must be a number in ]0, 1e12], got 0"),
+        ({"machines": math.nan}, "machines must be a number in ]0, 1e+12], got nan"),
+        ({"end_s": 0}, "end_s must be a number in ]0, 1e+12], got 0"),
         ({"end_s": 10}, "the mean length is 0.0891429 s, less than 1 s"),
     ],
 )

@@ -141,8 +141,8 @@ def test_seeds(like):
     "given_,said",
     [
         ({"like": "miro"}, "no system 'miro'; did you mean 'mira'?"),
-        ({"jobs": 0}, "jobs must be a whole number >= 1, got 0"),
-        ({"machines": 2.5}, "machines must be a whole number >= 1, got 2.5"),
+        ({"jobs": 0}, "jobs must be a whole number in 1..2147483647, got 0"),
+        ({"machines": 2.5}, "machines must be a whole number in 1..2147483647, got 2.5"),
         ({"jobs": 10**9}, "more than 20000000; ask for fewer"),
         ({"like": "mira", "machines": 100}, "a Mira's machines must be a multiple of 96, got 100"),
         ({"like": "azure", "long_fraction": 0.5}, "a trace like azure has its own share of long jobs"),

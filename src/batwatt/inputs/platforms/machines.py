@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
+from typing import Annotated
 
-from batwatt.checks import checked_number, checked_whole, finite
+from batwatt.checks import Between, Parameters, finite
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import (
     MIN_SWITCH_S,
@@ -37,7 +38,7 @@ SPEEDS = (
 
 
 @dataclass(frozen=True)
-class MachineSpec:
+class MachineSpec(Parameters, where=_WHERE):
     """`machines` machines of `cores` cores. Each core is a host that draws `core_w` W whenever it is on, idle or not.
 
     `core_flops` is the speed of a core, as SimGrid writes it or in flop/s. Off, a core draws nothing; switching takes
@@ -48,21 +49,18 @@ class MachineSpec:
     come and go at once, for which the default of 1 microsecond stands. Raises InputError.
     """
 
-    machines: int
-    cores: int
-    core_w: float = 10.0
+    machines: Annotated[int, Between(1)]
+    cores: Annotated[int, Between(1)]
+    core_w: Annotated[float, Between(0.0, 1e9)] = 10.0
     core_flops: str | float = REFERENCE_SPEED
-    off_s: float = MIN_SWITCH_S
-    on_s: float = MIN_SWITCH_S
+    off_s: Annotated[float, Between(MIN_SWITCH_S, 1e9)] = MIN_SWITCH_S
+    on_s: Annotated[float, Between(MIN_SWITCH_S, 1e9)] = MIN_SWITCH_S
 
     def __post_init__(self) -> None:
-        for name in ("machines", "cores"):
-            checked_whole(_WHERE, name, getattr(self, name), 1, hint="give 1 or more")
+        super().__post_init__()
         if not self.machines * self.cores <= MAX_HOSTS:
             problem = f"machines x cores must be <= {MAX_HOSTS}, got {self.machines!r} x {self.cores!r}"
             raise InputError(_WHERE, problem, "each core is a host: give fewer")
-        for name, low, high in (("core_w", 0.0, 1e9), ("off_s", MIN_SWITCH_S, 1e9), ("on_s", MIN_SWITCH_S, 1e9)):
-            checked_number(_WHERE, name, getattr(self, name), low, high, what="a number")
         try:
             speed_text(self.core_flops)
         except ValueError as error:

@@ -12,12 +12,12 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from batwatt.checks import checked_number, number_in_file, shown
+from batwatt.checks import Parameters, number_in_file, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded, bought_capacity, stranded_capacity
 from batwatt.inputs.series.signal_csv import SignalFile, Wanted, read_signal
-from batwatt.inputs.series.variation import FRACTION, Structure, Variation, vary
+from batwatt.inputs.series.variation import FRACTION, Seconds, Structure, Variation, vary
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
 from batwatt.units import HOUR_S
@@ -59,15 +59,11 @@ class _OfFile(Source):
 
 
 @dataclass(frozen=True)
-class Varied(Source):
+class Varied(Parameters, Source, where=_WHERE):
     """A capacity that varies by chance, over [0, `end_s`[ (None: as long as asked for)."""
 
     variation: Variation
-    end_s: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.end_s is not None and not checked_number(_WHERE, "end", self.end_s, 0.0, unit="s") > 0.0:
-            raise InputError(_WHERE, f"end must be > 0 s, got {self.end_s!r}", "correct it")
+    end_s: Seconds = None
 
     def fractions(self, end_s: float, full: int) -> Signal:
         """The series of `vary`."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
-from batwatt.checks import checked_number, checked_whole, number
+from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
 from batwatt.inputs.series.capacity import COLUMN
@@ -15,36 +16,32 @@ from batwatt.model.series import MAX_ROWS, Series
 THREE_WEEKS_S = 1_814_400.0
 """T_end of the paper: a week to warm up and a window of two."""
 
-_WHERE = "random walk"
+Seconds = Annotated[float, Between(0.0, ends="][", unit="s")]
 
 
 @dataclass(frozen=True)
-class Walk:
+class Walk(Parameters, where="random walk"):
     """Parameters of `random_walk`: machines M_avg, M_ra and step, period phi and end T_end in s.
 
     The defaults are those of section 5.4. `step` None takes floor(range / 4), but at least 1. With `stay` the number
     may also stay as it is (the paper); without it always goes up or down. Raises InputError.
     """
 
-    mean: int = 24
-    range: int = 8
-    period_s: float = 1200.0
-    step: int | None = None
+    mean: Annotated[int, Between(1, MAX_HOSTS)] = 24
+    range: Annotated[int, Between(0, MAX_HOSTS)] = 8
+    period_s: Seconds = 1200.0
+    step: Annotated[int | None, Between(1, MAX_HOSTS)] = None
     stay: bool = True
-    end_s: float = THREE_WEEKS_S
+    end_s: Seconds = THREE_WEEKS_S
 
     def __post_init__(self) -> None:
-        for name, low in (("mean", 1), ("range", 0), ("step", 1)):
-            if name != "step" or self.step is not None:
-                checked_whole(_WHERE, name, getattr(self, name), low, MAX_HOSTS, bounds=f">= {low}")
+        super().__post_init__()
         if not self.mean - self.range >= 0:
             problem = f"range must be <= mean, got range {self.range!r} and mean {self.mean!r}"
-            raise InputError(_WHERE, problem, "a number of machines is not negative")
-        for name in ("period_s", "end_s"):
-            checked_number(_WHERE, name, getattr(self, name), 0.0, unit="s", ends="][", read=number)
+            raise InputError(self.WHERE, problem, "a number of machines is not negative")
         if not self.end_s / self.period_s <= MAX_ROWS:
             problem = f"end_s / period_s must be <= {MAX_ROWS}, got {self.end_s!r} / {self.period_s!r}"
-            raise InputError(_WHERE, problem, "take a longer period")
+            raise InputError(self.WHERE, problem, "take a longer period")
 
     @property
     def step_machines(self) -> int:
@@ -62,7 +59,7 @@ def random_walk(walk: Walk, seed: int) -> Series:
     Same seed, same walk: the k-th step depends on the k-th draw and the number before it. Raises InputError.
     """
     low, high, step = walk.mean - walk.range, walk.mean + walk.range, walk.step_machines
-    draws = rng_of(seed, _WHERE).random(math.floor(walk.end_s / walk.period_s)).tolist()
+    draws = rng_of(seed, Walk.WHERE).random(math.floor(walk.end_s / walk.period_s)).tolist()
     value = walk.mean
     values = [value]
     for draw in draws:
@@ -70,7 +67,7 @@ def random_walk(walk: Walk, seed: int) -> Series:
         value = min(max(value + moves[int(draw * len(moves))], low), high)
         values.append(value)
     times = tuple(k * float(walk.period_s) for k in range(len(values)))
-    return Series(times, tuple(map(float, values)), name=COLUMN, source=f"{_WHERE}, seed {seed}")
+    return Series(times, tuple(map(float, values)), name=COLUMN, source=f"{Walk.WHERE}, seed {seed}")
 
 
 def _moves(value: int, low: int, high: int, step: int) -> list[int]:

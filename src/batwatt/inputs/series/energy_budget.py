@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.checks import checked_number
+from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
-from batwatt.inputs.series.variation import FRACTION, HIGHEST
+from batwatt.inputs.series.variation import FRACTION, Fraction
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
 from batwatt.units import HOUR_S
@@ -18,7 +19,7 @@ _WHERE = "capacity"
 
 
 @dataclass(frozen=True)
-class EnergyBudget:
+class EnergyBudget(Parameters, where=_WHERE):
     """A constant budget of money or carbon per time.
 
     It is the one that buys the fraction `budget` at the mean of the signal, so that in total as much could be spent as
@@ -27,34 +28,28 @@ class EnergyBudget:
     Raises InputError.
     """
 
-    budget: float = 0.7
-    headroom: float = 1.0
-    floor: float = 0.0
-    reference: float | None = None
+    budget: Fraction = 0.7
+    headroom: Fraction = 1.0
+    floor: Fraction = 0.0
+    reference: Annotated[float | None, Between(0.0, ends="][")] = None
 
     def __post_init__(self) -> None:
-        checked_number(_WHERE, "budget", self.budget, 0.0, HIGHEST)
-        checked_number(_WHERE, "headroom", self.headroom, 0.0, HIGHEST)
-        checked_number(_WHERE, "floor", self.floor, 0.0, HIGHEST)
+        super().__post_init__()
         if not self.floor <= self.headroom:
             problem = f"floor must be <= headroom, got {self.floor!r} and {self.headroom!r}"
             raise InputError(_WHERE, problem, "correct one of them")
-        if self.reference is not None and not checked_number(_WHERE, "reference", self.reference, 0.0) > 0.0:
-            raise InputError(_WHERE, f"reference must be > 0, got {self.reference!r}", "correct it")
 
 
 @dataclass(frozen=True)
-class Stranded:
+class Stranded(Parameters, where=_WHERE):
     """Power that would be lost otherwise: `high` while the signal is at most `threshold`, else `low`, as fractions."""
 
-    threshold: float
-    low: float = 0.0
-    high: float = 1.0
+    threshold: Annotated[float, Between(-1e12, 1e12)]
+    low: Fraction = 0.0
+    high: Fraction = 1.0
 
     def __post_init__(self) -> None:
-        checked_number(_WHERE, "threshold", self.threshold, -1e12, 1e12)
-        checked_number(_WHERE, "low", self.low, 0.0, HIGHEST)
-        checked_number(_WHERE, "high", self.high, 0.0, HIGHEST)
+        super().__post_init__()
         if not self.low <= self.high:
             raise InputError(_WHERE, f"low must be <= high, got {self.low!r} and {self.high!r}", "correct one of them")
 

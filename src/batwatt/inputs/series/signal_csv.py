@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.checks import checked_choice, checked_number
+from batwatt.checks import Between, Parameters, checked_number
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.series_csv import MORE_FIELDS, TIME, row_too_long
@@ -56,7 +56,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class SignalFile:
+class SignalFile(Parameters, where=_WHERE):
     """A column of a CSV file, and the part of it that is wanted.
 
     `column` and `time_column` are found by their usual names if None; `kind` chooses between life-cycle and direct
@@ -76,20 +76,14 @@ class SignalFile:
     tz: str = "UTC"
     begin: str | None = None
     end: str | None = None
-    days: float | None = None
-    period_s: float | None = None
+    days: Annotated[float | None, Between(0.0, LONGEST_DAYS, "]]")] = None
+    period_s: Annotated[float | None, Between(0.0, ends="][", unit="s")] = None
     gaps: Gaps = "interpolate"
-    max_gap_s: float = MAX_GAP_S
+    max_gap_s: Annotated[float, Between(0.0, unit="s")] = MAX_GAP_S
     wanted: Wanted | None = None
 
     def __post_init__(self) -> None:
-        checked_choice(_WHERE, "kind of emissions", self.kind, get_args(Kind))
-        checked_choice(_WHERE, "policy of gaps", self.gaps, get_args(Gaps))
-        checked_number(_WHERE, "max_gap", self.max_gap_s, 0.0, unit="s")
-        for name, high in (("days", LONGEST_DAYS), ("period_s", math.inf)):
-            value = getattr(self, name)
-            if value is not None and not checked_number(_WHERE, name, value, 0.0, high) > 0.0:
-                raise InputError(_WHERE, f"{name} must be > 0, got {value!r}", "correct it")
+        super().__post_init__()
         if self.end is not None and self.days is not None:
             raise InputError(_WHERE, "has both 'to' and 'days'", "give one of them")
         try:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.checks import checked_choice, checked_number
+from batwatt.checks import Between, Parameters, checked_number
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.series import MAX_ROWS, Series
@@ -24,12 +24,14 @@ Structure = Literal["walk", "uniform", "constant"]
 Bounds = Literal["reflect", "clamp"]
 Move = Literal["uniform", "fixed"]
 
+Fraction = Annotated[float, Between(0.0, HIGHEST)]
+Seconds = Annotated[float | None, Between(0.0, ends="][", unit="s")]
 _WHERE = "capacity"
 _Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Variation:
+class Variation(Parameters, where=_WHERE):
     """How a capacity varies, in fractions of the largest one; between changes it is constant.
 
     `range` is the distance from the least to the largest capacity, whose middle is `mean`; a change happens every
@@ -42,33 +44,24 @@ class Variation:
     """
 
     structure: Structure = "walk"
-    mean: float = 0.7
-    range: float = 0.6
-    step: float | None = None
-    period_s: float = HOUR_S
+    mean: Fraction = 0.7
+    range: Fraction = 0.6
+    step: Annotated[float | None, Between(0.0, HIGHEST)] = None
+    period_s: Annotated[float, Between(0.0, ends="][", unit="s")] = HOUR_S
     bounds: Bounds = "reflect"
     move: Move = "uniform"
     level: bool = True
-    window_s: float | None = None
+    window_s: Seconds = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, choices in (("structure", Structure), ("bounds", Bounds), ("move", Move)):
-            checked_choice(_WHERE, name, getattr(self, name), get_args(choices))
-        checked_number(_WHERE, "mean", self.mean, 0.0, HIGHEST)
-        checked_number(_WHERE, "range", self.range, 0.0, HIGHEST)
+        super().__post_init__()
         if not self.low >= -1e-12:
             problem = f"the range reaches down to mean - range / 2 = {self.low:g}, got mean {self.mean!r}"
             raise InputError(_WHERE, f"{problem} and range {self.range!r}", "a capacity is not negative")
-        for name in ("period_s", "window_s"):
-            value = getattr(self, name)
-            if value is not None and not checked_number(_WHERE, name, value, 0.0, unit="s") > 0.0:
-                raise InputError(_WHERE, f"{name} must be > 0 s, got {value!r}", "correct it")
-        if self.step is not None:
-            checked_number(_WHERE, "step", self.step, 0.0, HIGHEST)
-            if not (0.0 < self.step <= self.range or self.range == 0.0):
-                problem = f"step must be in ]0, range], got step {self.step!r} and range {self.range!r}"
-                raise InputError(_WHERE, problem, "a quarter of the range is usual")
+        if self.step is not None and not (0.0 < self.step <= self.range or self.range == 0.0):
+            problem = f"step must be in ]0, range], got step {self.step!r} and range {self.range!r}"
+            raise InputError(_WHERE, problem, "a quarter of the range is usual")
         rng_of(self.seed, _WHERE)
 
     @property

@@ -7,17 +7,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from batwatt.checks import checked_whole, number, number_named
+from batwatt.checks import Between, Parameters, number, number_named
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.units import REFERENCE_SPEED, speed_flops
 
 _WHERE = "google-like workload"
+REFERENCE_FLOPS = speed_flops(REFERENCE_SPEED)
+_Count = Annotated[int, Between(1)]
+_Positive = Annotated[float, Between(0.0, ends="][")]
 _NORMAL = NormalDist()
 WIDTH_EXPONENT = -0.55
 _REACH = 5.0  # spreads by which the untruncated median may lie outside the bounds
@@ -26,7 +29,7 @@ _MAX_FLOPS = 1e22  # Batsim cannot echo a number of more than 30 characters
 
 
 @dataclass(frozen=True)
-class GoogleLike:
+class GoogleLike(Parameters, where=_WHERE):
     """Parameters of `google_like`; times in s, speed in flop/s.
 
     `width_weights[n - 1]` is the relative frequency of jobs on n servers, n = 1..`max_servers`; None takes
@@ -35,34 +38,25 @@ class GoogleLike:
     logarithm before it. Raises InputError.
     """
 
-    jobs_per_hour: int = 12
-    hours: int = 24
-    mean_runtime_s: float = 1500.0
-    sigma: float = 1.0
-    min_runtime_s: float = 60.0
-    max_runtime_s: float = 21600.0
-    max_servers: int = 8
+    jobs_per_hour: _Count = 12
+    hours: _Count = 24
+    mean_runtime_s: _Positive = 1500.0
+    sigma: _Positive = 1.0
+    min_runtime_s: _Positive = 60.0
+    max_runtime_s: _Positive = 21600.0
+    max_servers: _Count = 8
     width_weights: tuple[float, ...] | None = None
-    walltime_factor_low: float = 1.2
-    walltime_factor_high: float = 4.0
-    reference_flops: float = speed_flops(REFERENCE_SPEED)
-    nb_res: int = 20
+    walltime_factor_low: Annotated[float, Between(1.0)] = 1.2
+    walltime_factor_high: Annotated[float, Between(1.0)] = 4.0
+    reference_flops: _Positive = REFERENCE_FLOPS
+    nb_res: Annotated[int, Between(1, MAX_HOSTS)] = 20
 
     def __post_init__(self) -> None:
-        for name in ("jobs_per_hour", "hours", "max_servers", "nb_res"):
-            checked_whole(_WHERE, name, getattr(self, name), 1, hint="give 1 or more")
-        for name in ("mean_runtime_s", "sigma", "min_runtime_s", "max_runtime_s", "reference_flops"):
-            value = _number(name, getattr(self, name))
-            if not value > 0.0:
-                raise InputError(_WHERE, f"{name} must be > 0, got {value!r}", f"give a positive {name}")
-        low = _number("walltime_factor_low", self.walltime_factor_low)
-        high = _number("walltime_factor_high", self.walltime_factor_high)
-        if not 1.0 <= low <= high:
-            raise InputError(
-                _WHERE,
-                f"walltime factors must satisfy 1 <= low <= high, got {low!r} and {high!r}",
-                "a factor under 1 would cut every job off",
-            )
+        super().__post_init__()
+        low, high = self.walltime_factor_low, self.walltime_factor_high
+        if not low <= high:
+            problem = f"walltime_factor_low must be <= walltime_factor_high, got {low!r} and {high!r}"
+            raise InputError(_WHERE, problem, "correct one of them")
         if not self.min_runtime_s < self.mean_runtime_s < self.max_runtime_s:
             raise InputError(
                 _WHERE,
@@ -80,8 +74,6 @@ class GoogleLike:
         if not self.jobs_per_hour * self.hours <= _MAX_JOBS:
             problem = f"jobs_per_hour x hours must be <= {_MAX_JOBS}, got {self.jobs_per_hour} x {self.hours}"
             raise InputError(_WHERE, problem, "ask for fewer jobs")
-        if not self.nb_res <= MAX_HOSTS:
-            raise InputError(_WHERE, f"nb_res must be <= {MAX_HOSTS}, got {self.nb_res}", "ask for fewer servers")
         if not self.max_servers <= self.nb_res:
             raise InputError(
                 _WHERE,

@@ -16,12 +16,12 @@ n = 20,000. The two weeks of the window then hold 2/3 of the jobs and 209,664 co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.checks import checked_choice, checked_number, checked_whole, number
+from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_walk import THREE_WEEKS_S
 from batwatt.inputs.traces.trace import TraceJob
@@ -39,11 +39,10 @@ _LOG_SHARES = {"log-scale": (4 / 7, 1 / 7, 1 / 7, 1 / 7), "log-scale-u": (1 / 4,
 _TYPE_SHARES = (9 / 13, 3 / 13, 1 / 13)
 _TYPE_LENGTHS = (13 / 27, 39 / 27, 117 / 27)  # of the mean length
 _MAX_JOBS = 10_000_000
-_WHERE = "synthetic trace"
 
 
 @dataclass(frozen=True)
-class Synthetic:
+class Synthetic(Parameters, where="synthetic trace"):
     """Parameters of `synthetic`: n `jobs` in [0, `end_s`[ (T_end, s) that keep `machines` x `cores` cores busy.
 
     `blur`: each length is multiplied by a factor uniform in [1 - blur, 1 + blur]. The paper has none; the authors' own
@@ -51,25 +50,17 @@ class Synthetic:
     """
 
     kind: Kind = "uniform"
-    jobs: int = 20_000
-    end_s: float = THREE_WEEKS_S
-    machines: float = 26.0
-    cores: int = 24
-    blur: float = 0.0
+    jobs: Annotated[int, Between(1, _MAX_JOBS)] = 20_000
+    end_s: Annotated[float, Between(0.0, 1e12, "]]")] = THREE_WEEKS_S
+    machines: Annotated[float, Between(0.0, 1e12, "]]")] = 26.0
+    cores: Annotated[int, Between(1, _MAX_JOBS)] = 24
+    blur: Annotated[float, Between(0.0, 1.0, "[[")] = 0.0
 
     def __post_init__(self) -> None:
-        checked_choice(_WHERE, "kind of trace", self.kind, KINDS, "Choose one of these.")
-        for name in ("jobs", "cores"):
-            checked_whole(_WHERE, name, getattr(self, name), 1, _MAX_JOBS)
-        for name in ("end_s", "machines"):
-            value = getattr(self, name)
-            checked_number(
-                _WHERE, name, value, 0.0, 1e12, ends="]]", what="a number", bounds="in ]0, 1e12]", read=number
-            )
-        checked_number(_WHERE, "blur", self.blur, 0.0, 1.0, ends="[[", what="a number", read=number)
+        super().__post_init__()
         if not self.mean_length_s >= 1.0:
             problem = f"the mean length is {self.mean_length_s:g} s, less than 1 s"
-            raise InputError(_WHERE, problem, "lengths are whole seconds: make fewer jobs or a higher load")
+            raise InputError(self.WHERE, problem, "lengths are whole seconds: make fewer jobs or a higher load")
 
     @property
     def mean_length_s(self) -> float:
@@ -89,7 +80,7 @@ def synthetic(params: Synthetic, seed: int) -> list[TraceJob]:
 
     Section 5.3 of the riskaware paper; the module says how T_avg is meant. Same seed, same jobs. Raises InputError.
     """
-    rng = rng_of(seed, _WHERE)
+    rng = rng_of(seed, params.WHERE)
     releases = np.rint(np.arange(params.jobs) * (params.end_s / params.jobs))
     cores = rng.choice(CORES, size=params.jobs, p=CORE_SHARES)
     exact_s = _lengths_s(params, rng)

@@ -29,12 +29,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.checks import checked_number, checked_whole, number
+from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.batsim_json import MAX_INT
 from batwatt.inputs.workloads.fitted import (
@@ -113,7 +114,7 @@ _BORG_MEMORY = (0.001, 0.45)
 
 
 @dataclass(frozen=True)
-class VarcapLike:
+class VarcapLike(Parameters, where=_WHERE):
     """Parameters of a trace `like` mira, azure, borg or tng; None is the dissertation's, with the same load.
 
     `jobs` and `machines` scale it: `days`, if not given, are as many as give the load; on a smaller Mira (a multiple of
@@ -126,24 +127,19 @@ class VarcapLike:
     """
 
     like: str = "tng"
-    jobs: int | None = None
-    machines: int | None = None
-    days: float | None = None
-    load: float | None = None
-    long_fraction: float | None = None
-    long_s: float = LONG_S
-    dependencies: float = 0.0
-    cycle: float = 0.2
+    jobs: Annotated[int | None, Between(1, MAX_INT)] = None
+    machines: Annotated[int | None, Between(1, MAX_INT)] = None
+    days: Annotated[float | None, Between(1e-3, 3650.0)] = None
+    load: Annotated[float | None, Between(1e-3, 100.0)] = None
+    long_fraction: Annotated[float | None, Between(0.0, 1.0)] = None
+    long_s: Annotated[float, Between(60.0, 43_200.0)] = LONG_S
+    dependencies: Annotated[float, Between(0.0, 1.0)] = 0.0
+    cycle: Annotated[float, Between(0.0, 1.0)] = 0.2
 
     def __post_init__(self) -> None:
         if not isinstance(self.like, str) or self.like not in SYSTEMS:
             raise UnknownNameError(_WHERE, "system", self.like, SYSTEMS, "Choose one of these.")
-        for name in ("jobs", "machines"):
-            if getattr(self, name) is not None:
-                checked_whole(_WHERE, name, getattr(self, name), 1, MAX_INT, bounds=">= 1")
-        for name, low, high in _RANGES:
-            if name == "long_s" or getattr(self, name) is not None:
-                checked_number(_WHERE, name, getattr(self, name), low, high, what="a number", read=number)
+        super().__post_init__()
         if self.like == "mira" and self.nodes % _MIRA_UNIT:
             problem = f"a Mira's machines must be a multiple of {_MIRA_UNIT}, got {self.machines!r}"
             raise InputError(_WHERE, problem, f"its jobs take 1/{_MIRA_UNIT} of it at least: give for instance 480")
@@ -224,16 +220,6 @@ class VarcapLike:
                 problem = f"jobs of {self.mean_run_h:g} h on average cannot be long by {TNG_LONG:g} of their core-hours"
                 raise InputError(_WHERE, problem, "give other jobs, days or load, or another long_s") from None
         return fitted_range(low, high, *TABLE[self.like].run_h)
-
-
-_RANGES = (
-    ("days", 1e-3, 3650.0),
-    ("load", 1e-3, 100.0),
-    ("long_fraction", 0.0, 1.0),
-    ("long_s", 60.0, 43_200.0),
-    ("dependencies", 0.0, 1.0),
-    ("cycle", 0.0, 1.0),
-)
 
 
 def varcap_table(params: VarcapLike, seed: int) -> pd.DataFrame:
