@@ -162,13 +162,17 @@ class Parameters:
 
     def __post_init__(self) -> None:
         for name, hint in self.HINTS.items():
-            value, arguments = getattr(self, name), get_args(hint)
+            value, kinds = getattr(self, name), kinds_of(hint)
             if get_origin(hint) is Literal:
-                checked_choice(self.WHERE, f"value of {name}", value, arguments)
-            elif get_origin(hint) is Annotated:
-                kinds = (arguments[0], *get_args(arguments[0]))
-                if value is not None or type(None) not in kinds:
-                    arguments[1].check(self.WHERE, name, value, int in kinds)
+                checked_choice(self.WHERE, f"value of {name}", value, get_args(hint))
+            elif get_origin(hint) is Annotated and not (value is None and type(None) in kinds):
+                hint.__metadata__[0].check(self.WHERE, name, value, int in kinds)
+
+
+def kinds_of(hint: Any) -> tuple[Any, ...]:
+    """The types in the type of a field, such as float and None."""
+    kind = hint.__origin__ if get_origin(hint) is Annotated else hint
+    return (kind, *get_args(kind))
 
 
 def validated(model: type[_Model], data: object, error_of: Callable[[Mapping[str, Any]], InputError]) -> _Model:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from batwatt.checks import Parameters, number_in_file, shown
+from batwatt.checks import Between, Parameters, kinds_of, number_in_file, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded, bought_capacity, stranded_capacity
 from batwatt.inputs.series.signal_csv import SignalFile, Wanted, read_signal
-from batwatt.inputs.series.variation import FRACTION, Seconds, Structure, Variation, vary
+from batwatt.inputs.series.variation import FRACTION, Seconds, Variation, vary
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
 from batwatt.units import HOUR_S
@@ -26,7 +26,7 @@ _WHERE = "capacity"
 _ROUNDING = 1e-9
 _KNOWN = re.compile(r"([A-Za-z]+):(.*)", re.DOTALL)
 _NEXT_KEY = re.compile(r",(?=\s*[A-Za-z_]+=)")
-_Made = TypeVar("_Made")
+_Made = TypeVar("_Made", bound=Parameters)
 
 
 class Source(ABC):
@@ -107,7 +107,7 @@ class Traced(_OfFile):
 
 
 @dataclass(frozen=True)
-class CapacitySpec:
+class CapacitySpec(Parameters, where=_WHERE):
     """A capacity before it is known how many machines there are and for how long.
 
     A fraction of 1 stands for `full` machines (None: all that there are). After its end the last value holds, or with
@@ -115,7 +115,7 @@ class CapacitySpec:
     """
 
     source: Source
-    full: int | None = None
+    full: Annotated[int | None, Between(1)] = None
     repeat: bool = False
     text: str = field(default="", compare=False)
 
@@ -206,133 +206,93 @@ class _Words:
         words = [str(self.file)] if self.file else []
         self.text = f"{kind}:" + ",".join([*words, *(f"{key}={value}" for key, value in self.given.items())])
 
-    def expect(self, known: _Known) -> None:
+    def expect(self, *known: _Keys) -> None:
         """InputError unless all keys are known."""
+        names = [key for keys in (*known, _WHOLE) for key in keys]
         for key in self.given:
-            if key not in known:
-                raise UnknownNameError(self.where, "key", key, known, "See docs/capacity.md.")
+            if key not in names:
+                raise UnknownNameError(self.where, "key", key, names, "See docs/capacity.md.")
 
     def signal_file(self, wanted: Wanted | None = None) -> SignalFile:
         """The file, with what is wanted of it. Raises InputError."""
         if self.file is None:
             raise InputError(self.where, "no file is named", f"write {self.kind}:FILE, then keys if needed")
-        return self.build(partial(SignalFile, self.file, wanted=wanted), _FILE)
+        return self.build(SignalFile, _FILE, path=self.file, wanted=wanted)
 
-    def taken(self, known: _Known) -> dict[str, Any]:
-        """The arguments of these keys that are given."""
-        return {name: convert(self, key) for key, (name, convert) in known.items() if key in self.given}
-
-    def build(self, make: Callable[..., _Made], known: _Known) -> _Made:
-        """What `make` makes of the keys, with errors that show the text."""
-        arguments = self.taken(known)
+    def build(self, model: type[_Made], keys: _Keys, **more: Any) -> _Made:
+        """A class with the fields of these keys, as far as they are given, with errors that show the text."""
+        given = {name: self._value(key, model.HINTS[name]) for key, name in keys.items() if key in self.given}
         try:
-            return make(**arguments)
+            return model(**more, **given)
         except InputError as error:
-            message = str(error).removeprefix(f"{_WHERE}: ")
-            raise InputError(self.where, message) from None
+            raise InputError(self.where, str(error).removeprefix(f"{_WHERE}: ")) from None
+
+    def spec(self, source: Source) -> CapacitySpec:
+        """The capacity from a source."""
+        return self.build(CapacitySpec, _WHOLE, source=source, text=self.text)
+
+    def _value(self, key: str, hint: Any) -> Any:
+        """What a key gives, of the type of its field. Raises InputError."""
+        text, kinds = self.given[key], kinds_of(hint)
+        if bool in kinds:
+            if text not in ("0", "1"):
+                raise InputError(self.where, f"{key} must be 0 or 1, got {text!r}", "correct it")
+            return text == "1"
+        if not (float in kinds or int in kinds):
+            return text
+        number = number_in_file(self.where, key, text, "correct it")
+        if float in kinds:
+            return number * HOUR_S if key.endswith("_h") else number
+        if not number.is_integer() or number < 0:
+            raise InputError(self.where, f"{key} must be a whole number >= 0, got {text!r}", "correct it")
+        return int(number)
 
 
 def _is_pair(part: str) -> bool:
     return re.match(r"[A-Za-z_]+=", part) is not None
 
 
-def _number(words: _Words, key: str) -> float:
-    return number_in_file(words.where, key, words.given[key], "correct it")
+def _keys(model: type[Any], *without: str) -> _Keys:
+    """The keys of a text for the fields of a class, but for some."""
+    renamed = {"begin": "from", "end": "to", "max_gap_s": "max_gap_h"}
+    names = (entry.name for entry in fields(model) if entry.name not in without)
+    return {renamed.get(name, name.removesuffix("_s")): name for name in names}
 
 
-def _hours(words: _Words, key: str) -> float:
-    return _number(words, key) * HOUR_S
+_Keys = dict[str, str]
+_WHOLE = _keys(CapacitySpec, "source", "text")
+_FILE = _keys(SignalFile, "path", "wanted")
+_END = _keys(Varied, "variation")
 
 
-def _whole(words: _Words, key: str) -> int:
-    number = _number(words, key)
-    if not number.is_integer() or number < 0:
-        raise InputError(words.where, f"{key} must be a whole number >= 0, got {words.given[key]!r}", "correct it")
-    return int(number)
-
-
-def _some(words: _Words, key: str) -> int:
-    number = _whole(words, key)
-    if number < 1:
-        raise InputError(words.where, f"{key} must be >= 1, got {number}", "correct it")
-    return number
-
-
-def _switch(words: _Words, key: str) -> bool:
-    if words.given[key] not in ("0", "1"):
-        raise InputError(words.where, f"{key} must be 0 or 1, got {words.given[key]!r}", "correct it")
-    return words.given[key] == "1"
-
-
-def _text(words: _Words, key: str) -> str:
-    return words.given[key]
-
-
-_Known = dict[str, tuple[str, Callable[[_Words, str], Any]]]
-_WHOLE: _Known = {"full": ("full", _some), "repeat": ("repeat", _switch)}
-_CHANCE: _Known = {
-    "range": ("range", _number),
-    "mean": ("mean", _number),
-    "period": ("period_s", _number),
-    "seed": ("seed", _whole),
-    "level": ("level", _switch),
-    "window": ("window_s", _number),
-}
-_WALK: _Known = {**_CHANCE, "step": ("step", _number), "bounds": ("bounds", _text), "move": ("move", _text)}
-_END: _Known = {"end": ("end_s", _number)}
-_BUDGET: _Known = {name: (name, _number) for name in ("budget", "headroom", "floor", "reference")}
-_STRANDED: _Known = {name: (name, _number) for name in ("threshold", "low", "high")}
-_FILE: _Known = {
-    "column": ("column", _text),
-    "time_column": ("time_column", _text),
-    "kind": ("kind", _text),
-    "zone": ("zone", _text),
-    "tz": ("tz", _text),
-    "from": ("begin", _text),
-    "to": ("end", _text),
-    "days": ("days", _number),
-    "period": ("period_s", _number),
-    "gaps": ("gaps", _text),
-    "max_gap_h": ("max_gap_s", _hours),
-}
-
-
-def _spec(words: _Words, source: Source) -> CapacitySpec:
-    return CapacitySpec(source, text=words.text, **words.taken(_WHOLE))
-
-
-def _varied(words: _Words, keys: _Known) -> CapacitySpec:
-    words.expect({**keys, **_END, **_WHOLE})
+def _varied(words: _Words, keys: _Keys) -> CapacitySpec:
+    words.expect(keys, _END)
     if words.file is not None:
         raise InputError(words.where, f"{shown(str(words.file))} is no key=value", f"keys are {', '.join(keys)}")
-    variation = words.build(partial(Variation, cast(Structure, words.kind)), keys)
-    return _spec(words, words.build(partial(Varied, variation), _END))
+    variation = words.build(Variation, keys, structure=words.kind)
+    return words.spec(words.build(Varied, _END, variation=variation))
 
 
-def _bought(words: _Words) -> CapacitySpec:
-    words.expect({**_BUDGET, **_FILE, **_WHOLE})
-    return _spec(words, UnderBudget(words.signal_file(cast(Wanted, words.kind)), words.build(EnergyBudget, _BUDGET)))
-
-
-def _stranded(words: _Words) -> CapacitySpec:
-    words.expect({**_STRANDED, **_FILE, **_WHOLE})
-    if "threshold" not in words.given:
+def _bought(words: _Words, rule: type[EnergyBudget | Stranded], wanted: Wanted | None) -> CapacitySpec:
+    keys = _keys(rule)
+    words.expect(keys, _FILE)
+    if rule is Stranded and "threshold" not in words.given:
         raise InputError(words.where, "no threshold is given", "give one in the signal's unit, as in threshold=0")
-    return _spec(words, UnderBudget(words.signal_file(), words.build(Stranded, _STRANDED)))
+    return words.spec(UnderBudget(words.signal_file(wanted), words.build(rule, keys)))
 
 
 def _traced(words: _Words) -> CapacitySpec:
-    words.expect({**_FILE, **_WHOLE})
-    return _spec(words, Traced(words.signal_file()))
+    words.expect(_FILE)
+    return words.spec(Traced(words.signal_file()))
 
 
 KINDS: dict[str, Callable[[_Words], CapacitySpec]] = {
-    "walk": partial(_varied, keys=_WALK),
-    "uniform": partial(_varied, keys=_CHANCE),
-    "constant": partial(_varied, keys={"mean": ("mean", _number)}),
-    "carbon": _bought,
-    "price": _bought,
-    "stranded": _stranded,
+    "walk": partial(_varied, keys=_keys(Variation, "structure")),
+    "uniform": partial(_varied, keys=_keys(Variation, "structure", "step", "bounds", "move")),
+    "constant": partial(_varied, keys={"mean": "mean"}),
+    "carbon": partial(_bought, rule=EnergyBudget, wanted="carbon"),
+    "price": partial(_bought, rule=EnergyBudget, wanted="price"),
+    "stranded": partial(_bought, rule=Stranded, wanted=None),
     "trace": _traced,
 }
 """What makes a capacity of a text, by the word before the colon."""
