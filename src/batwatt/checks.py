@@ -149,7 +149,7 @@ class Between:
 
 
 class Parameters:
-    """Base of dataclasses whose fields are checked: `Annotated[float, Between(0.0)]`, such an int, or a `Literal`.
+    """Base of dataclasses that check their fields: `Annotated[float, Between(0.0)]`, such an int, bool, or `Literal`.
 
     A number may be None if its type says so; fields of other types are not checked. Raises InputError about `WHERE`.
     """
@@ -165,6 +165,8 @@ class Parameters:
             value, kinds = getattr(self, name), kinds_of(hint)
             if get_origin(hint) is Literal:
                 checked_choice(self.WHERE, f"value of {name}", value, get_args(hint))
+            elif hint is bool and not isinstance(value, bool):
+                raise InputError(self.WHERE, f"{name} must be true or false, got {shown(value)}", "correct it")
             elif get_origin(hint) is Annotated and not (value is None and type(None) in kinds):
                 hint.__metadata__[0].check(self.WHERE, name, value, int in kinds)
 

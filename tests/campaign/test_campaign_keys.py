@@ -22,7 +22,7 @@ HARMLESS = {
     *("batwatt.results.unfinished", "batwatt.run.metadata", "batwatt.run.repeats", "batwatt.systems"),
     *(
         f"batwatt.campaign.{name}"
-        for name in ("cells", "execute", "files", "generated", "sources", "spec", "yaml_model")
+        for name in ("cells", "execute", "files", "generated", "generators", "sources", "spec", "yaml_model")
     ),
 }
 

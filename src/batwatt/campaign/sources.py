@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import glob
 import hashlib
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from batwatt.campaign.files import InputFile, digest_of
 from batwatt.campaign.generated import GeneratedCapacity, generated_capacities
+from batwatt.campaign.generators import GENERATORS, Generator
 from batwatt.campaign.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.machines import MachineSpec
-from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
-from batwatt.inputs.series.capacity import to_csv
-from batwatt.inputs.series.capacity_walk import Walk, random_walk
 from batwatt.inputs.traces.jobs_csv import TimeUnit
-from batwatt.inputs.traces.riskaware_text import to_riskaware
-from batwatt.inputs.workloads.google_like import GoogleLike, google_like, to_text
-from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
-from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
 from batwatt.results.goodput import Window
 from batwatt.run.inputs import is_trace
 
@@ -131,8 +126,8 @@ class Sources:
                 hosts = HostChoice(entry.master_host or MASTER_HOST, entry.mmax)
                 found += [_as(PlatformFile, file, hosts=hosts) for file in self.files([entry.files], where)]
             else:
-                made = _made(f"{where}[{number}]", MachineSpec, machines=entry.machines, cores=entry.cores)
-                found.append(GeneratedPlatform(made))
+                params = _made(f"{where}[{number}]", MachineSpec, machines=entry.machines, cores=entry.cores)
+                found.append(GeneratedPlatform(params))
         _distinct(found, where)
         return found
 
@@ -141,14 +136,8 @@ class Sources:
         found: list[WorkloadFile] = []
         for number, entry in enumerate(declared):
             place = f"{where}[{number}]"
-            if entry.pmbs is not None:
-                found += self._pmbs(entry, place)
-            elif entry.google_like is not None:
-                found += self._google_like(entry, place)
-            elif entry.varcap is not None:
-                found += self._varcap(entry, place)
-            else:
-                found += self._given(entry, place)
+            kind = next((kind for kind in GENERATORS if getattr(entry, kind, None) is not None), None)
+            found += self._given(entry, place) if kind is None else self._generated_workloads(entry, kind, place)
         _distinct(found, where)
         return found
 
@@ -162,17 +151,12 @@ class Sources:
                 found += [_as(CapacityFile, file, platforms=own) for file in self.files([entry.files], place)]
                 continue
             if entry.spec is not None:
-                for made in generated_capacities(entry, place, self._base, self.file):
+                for spec in generated_capacities(entry, place, self._base, self.file):
                     # as where a step of 0.05 is a quarter of the range of 0.2
-                    if (made.name, made.sha256, own) not in ((one.name, one.sha256, one.platforms) for one in found):
-                        found.append(made)
+                    if (spec.name, spec.sha256, own) not in ((one.name, one.sha256, one.platforms) for one in found):
+                        found.append(spec)
                 continue
-            walk: Walk = _made(place, Walk, **entry.walk or {})
-            name = f"walk-{walk.mean}-{walk.range}-{number_text(walk.period_s)}"
-            for seed in entry.seeds or ():
-                file = self._generated_file(
-                    walk, seed, f"{name}-{seed}", ".csv", lambda w, s: to_csv(random_walk(w, s))
-                )
+            for walk, seed, file in self._of_seeds("walk", entry.walk or {}, entry.seeds or (), place):
                 given_options = (("always", walk.mean - walk.range), ("seed", seed))
                 found.append(_as(CapacityFile, file, given_options=given_options, platforms=own))
         _distinct(found, where)
@@ -190,70 +174,51 @@ class Sources:
         more = {"window": _window(entry), "reference": reference, "length_unit": unit}
         return [_as(WorkloadFile, file, **more) for file in found]
 
-    def _google_like(self, entry: Workloads, where: str) -> list[WorkloadFile]:
-        params: GoogleLike = _made(where, GoogleLike, **entry.google_like or {})
-        stem = entry.name or "google-like"
-        return [
-            _as(WorkloadFile, self._generated_file(params, seed, f"{stem}-{seed}", ".json", _google_like_text, where))
-            for seed in entry.seeds or ()
-        ]
-
-    def _pmbs(self, entry: Workloads, where: str) -> list[WorkloadFile]:
-        params: Synthetic = _made(where, Synthetic, **entry.pmbs or {})
-        if entry.window and not entry.window[0] < params.end_s:
-            problem = f"the window begins at {entry.window[0]:g} s, the trace ends at {params.end_s:g} s"
-            raise InputError(where, problem, "move the window")
-        stem = f"{params.kind}-{params.jobs}"
-        files = {
-            seed: self._generated_file(params, seed, f"{stem}-{seed}", ".txt", _pmbs_text)
-            for seed in (*(entry.seeds or ()), *([] if entry.reference_seed is None else [entry.reference_seed]))
-        }
-        reference = None if entry.reference_seed is None else files[entry.reference_seed]
-        return [
-            _as(WorkloadFile, files[seed], window=_window(entry), reference=reference) for seed in entry.seeds or ()
-        ]
-
-    def _varcap(self, entry: Workloads, where: str) -> list[WorkloadFile]:
+    def _generated_workloads(self, entry: Workloads, kind: str, where: str) -> list[WorkloadFile]:
+        given, reference = getattr(entry, kind), None
+        if entry.reference_seed is not None:
+            [(_, _, reference)] = self._of_seeds(kind, given, [entry.reference_seed], where)
         found = []
-        for point in points_of(entry.grid):
-            params: VarcapLike = _made(where, VarcapLike, **{**(entry.varcap or {}), **point})
-            usual = f"{params.like}-{params.jobs or round(params.expected_jobs)}"
-            stem = filled(entry.name, point) if entry.name else "-".join([usual, *map(plain, point.values())])
-            for seed in entry.seeds or ():
-                file = self._generated_file(params, seed, f"{stem}-{seed}", ".csv", _varcap_text, where)
-                found.append(_as(WorkloadFile, file, window=_window(entry)))
+        for params, _, file in self._of_seeds(kind, given, entry.seeds or (), where, entry.grid, entry.name):
+            if entry.window and not entry.window[0] < getattr(params, "end_s", math.inf):
+                problem = f"the window begins at {entry.window[0]:g} s, the trace ends at {params.end_s:g} s"
+                raise InputError(where, problem, "move the window")
+            found.append(_as(WorkloadFile, file, window=_window(entry), reference=reference))
         return found
 
-    def _generated_file(
-        self, params: Any, seed: int, name: str, suffix: str, write: Callable[[Any, int], str], where: str = ""
-    ) -> InputFile:
-        """The file of these parameters and this seed, which is made once."""
+    def _of_seeds(
+        self,
+        kind: str,
+        given: Mapping[str, Any],
+        seeds: Iterable[int],
+        where: str,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+        name: str | None = None,
+    ) -> Iterator[tuple[Any, int, InputFile]]:
+        """Parameters, seed and file of what is generated for each point of a grid and each seed. Raises InputError."""
+        generator = GENERATORS[kind]
+        for point in points_of(grid):
+            params = _made(where, generator.parameters, **given, **point)
+            stem = filled(name, point) if name else "-".join([generator.stem(params), *map(plain, point.values())])
+            for seed in seeds:
+                yield params, seed, self._generated_file(generator, params, seed, f"{stem}-{seed}", where)
+
+    def _generated_file(self, generator: Generator, params: Any, seed: int, name: str, where: str) -> InputFile:
+        """The file of these parameters and this seed, which is generated once."""
         known = self._made.get((params, seed))
         if known is None or known.name != name:
             try:
-                text = write(params, seed)
+                text = generator.text(params, seed)
             except InputError as error:
                 raise InputError(where, str(error)) from None
             sha256 = hashlib.sha256(text.encode()).hexdigest()
-            file = f"{name}{suffix}"
+            file = f"{name}{generator.suffix}"
             if self._content.setdefault(file, sha256) != sha256:
                 # another study has other parameters under this name
-                file = f"{name}-{sha256[:12]}{suffix}"
+                file = f"{name}-{sha256[:12]}{generator.suffix}"
             path = (self._generated / file).resolve()
             known = self._made[params, seed] = InputFile(name, path, file, sha256, text)
         return known
-
-
-def _google_like_text(params: GoogleLike, seed: int) -> str:
-    return to_text(google_like(params, seed))
-
-
-def _pmbs_text(params: Synthetic, seed: int) -> str:
-    return to_riskaware(synthetic(params, seed))
-
-
-def _varcap_text(params: VarcapLike, seed: int) -> str:
-    return varcap_table(params, seed).to_csv(index=False, lineterminator="\n")
 
 
 def _window(entry: Workloads) -> Window | None:

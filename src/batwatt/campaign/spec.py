@@ -14,14 +14,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
+from batwatt.campaign.generators import GENERATORS
 from batwatt.campaign.yaml_model import Declared, read_declared, wrong
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity_walk import Walk
 from batwatt.inputs.traces.jobs_csv import TimeUnit
-from batwatt.inputs.workloads.google_like import GoogleLike
-from batwatt.inputs.workloads.pmbs_synthetic import Synthetic
-from batwatt.inputs.workloads.varcap_synthetic import VarcapLike
 from batwatt.run.spec import EngineName
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -31,11 +28,6 @@ Rule = dict[str, JsonValue]
 """Picks runs: what each named option or column must be (a value, or a list of values)."""
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 """What the table's column holds, and generators of random numbers take."""
-GENERATORS = {
-    name: {field.name for field in fields(made)}
-    for name, made in (("google_like", GoogleLike), ("pmbs", Synthetic), ("varcap", VarcapLike), ("walk", Walk))
-}
-"""What is generated, and its parameters."""
 WINDOW = Annotated[list[float], Field(min_length=2, max_length=2)]
 """Begin and end in s."""
 Grid = dict[str, Annotated[list[JsonValue], Field(min_length=1)]]
@@ -235,11 +227,10 @@ def _checked_grid(grid: Mapping[str, Sequence[Any]]) -> None:
 
 
 def _parameters(kind: str, given: Mapping[str, Any]) -> None:
+    known = sorted(field.name for field in fields(GENERATORS[kind].parameters))
     for name in given:
-        if name not in GENERATORS[kind]:
-            raise wrong(f"{kind} has no parameter {name!r}, known: {', '.join(sorted(GENERATORS[kind]))}")
-    if not isinstance(given.get("stay", True), bool):
-        raise wrong(f"stay must be true or false, got {given['stay']!r}")
+        if name not in known:
+            raise wrong(f"{kind} has no parameter {name!r}, known: {', '.join(known)}")
 
 
 class EngineOptions(Declared):

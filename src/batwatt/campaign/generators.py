@@ -1,0 +1,43 @@
+"""What a campaign generates for each seed: the parameters, the content and the name of every kind of file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from batwatt.inputs.platforms.platform_gen import number_text
+from batwatt.inputs.series.capacity import to_csv
+from batwatt.inputs.series.capacity_walk import Walk, random_walk
+from batwatt.inputs.traces.riskaware_text import to_riskaware
+from batwatt.inputs.workloads.google_like import GoogleLike, google_like, to_text
+from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
+from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
+
+
+class Generator(NamedTuple):
+    """A kind of generated file: the class of its parameters, its suffix, what is in it, and its usual name."""
+
+    parameters: type[Any]
+    suffix: str
+    text: Callable[[Any, int], str]
+    stem: Callable[[Any], str]
+
+
+GENERATORS = {
+    "google_like": Generator(
+        GoogleLike, ".json", lambda params, seed: to_text(google_like(params, seed)), lambda params: "google-like"
+    ),
+    "pmbs": Generator(Synthetic, ".txt", lambda p, seed: to_riskaware(synthetic(p, seed)), "{0.kind}-{0.jobs}".format),
+    "varcap": Generator(
+        VarcapLike,
+        ".csv",
+        lambda params, seed: varcap_table(params, seed).to_csv(index=False, lineterminator="\n"),
+        lambda params: f"{params.like}-{params.jobs or round(params.expected_jobs)}",
+    ),
+    "walk": Generator(
+        Walk,
+        ".csv",
+        lambda walk, seed: to_csv(random_walk(walk, seed)),
+        lambda walk: f"walk-{walk.mean}-{walk.range}-{number_text(walk.period_s)}",
+    ),
+}
