@@ -58,7 +58,7 @@ def test_trace_by_default(house):
         (["walk", "--range", "25"], "range must be <= mean, got range 25 and mean 24"),
         (["walk", "--period", "nan"], "period_s must be a finite number > 0 s, got nan"),
         (["walk", "--seed", "-1"], "--seed"),
-        (["trace", "--kind", "3type"], "no kind of trace '3type'; did you mean '3types'?"),
+        (["trace", "--kind", "3type"], "no value of kind '3type'; did you mean '3types'?"),
         (["trace", "--jobs", "0"], "jobs must be a whole number"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

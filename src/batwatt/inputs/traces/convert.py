@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from batwatt.checks import checked_choice, checked_whole, number_named
+from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
 from batwatt.inputs.traces.riskaware_text import read_riskaware
@@ -52,166 +52,31 @@ class Conversion:
         return self.skipped_run_time + self.skipped_cpus
 
 
-def to_batsim(
-    jobs: Iterable[TraceJob],
-    *,
-    cores_per_server: int = 1,
-    walltime_factor: float | None = 2.0,
-    kind: Kind = "delay",
-    reference_flops: float | None = None,
-    nb_res: int | None = None,
-    from_zero: bool = True,
-    where: object = "job trace",
-) -> Conversion:
-    """A Batsim workload of the trace's jobs, in their order, with equal profiles shared.
+@dataclass(frozen=True, kw_only=True)
+class WorkloadOptions(Parameters, where="workload of a trace"):
+    """How jobs of a trace become a Batsim workload.
 
     Servers are ceil(cpus / `cores_per_server`). The walltime is the requested time if known, else run time x
     `walltime_factor` rounded up to the second, or none if the factor is None. The factor must be > 1 for
     `kind="delay"`, because a Batsim delay equal to its walltime times out, and >= 1 for `kind="flops"`.
     `kind="flops"` makes run time x `reference_flops` (flop/s of one core) of work per server instead, so that slower
-    servers take longer. `nb_res` is the widest job unless given. With `from_zero` the first kept submission is at 0.
-    Extra fields of a trace job become fields of the Batsim job.
-
-    Raises InputError; `where` names the trace in its messages.
+    servers take longer. `nb_res` is the widest job unless given. Raises InputError.
     """
-    options = _Options.checked(where, cores_per_server, walltime_factor, kind, reference_flops, nb_res)
-    known, skipped_run_time, skipped_cpus = [], 0, 0
-    for job in jobs:
-        if not round(job.run_s, 6) > 0.0:
-            skipped_run_time += 1
-        elif not job.cpus > 0:
-            skipped_cpus += 1
-        else:
-            known.append(job)
-    if not known:
-        hint = "every job lacks its run time or its processors" if skipped_run_time + skipped_cpus else "it is empty"
-        raise InputError(where, "no job to convert", hint)
-    no_milliseconds(max(job.submit_s for job in known), where)
-    begin_s = min(job.submit_s for job in known) if from_zero else 0.0
-    seen: set[str] = set()
-    profiles: dict[str, dict[str, Any]] = {}
-    rows = []
-    for job in known:
-        place = f"{where}: job {job.id!r}"
-        if job.id in seen:
-            raise InputError(place, "appears twice", "ids must differ: renumber the jobs")
-        seen.add(job.id)
-        rows.append(options.row(job, begin_s, profiles, place))
-    widest = max(row["res"] for row in rows)
-    size = nb_res if nb_res is not None else widest
-    return Conversion(
-        workload={"nb_res": size, "jobs": rows, "profiles": profiles},
-        kept=len(rows),
-        skipped_run_time=skipped_run_time,
-        skipped_cpus=skipped_cpus,
-        cut_off=sum(_cut_off(row, job, options) for row, job in zip(rows, known, strict=True)),
-        too_wide=sum(row["res"] > size for row in rows),
-    )
 
+    cores_per_server: Annotated[int, Between(1, _MAX_HOSTS)] = 1
+    walltime_factor: Annotated[float | None, Between(1.0)] = 2.0
+    kind: Kind = "delay"
+    reference_flops: Annotated[float | None, Between(0.0, ends="][")] = None
+    nb_res: Annotated[int | None, Between(1, _MAX_HOSTS)] = None
 
-def format_of(path: Path | str) -> Format:
-    """The trace format that a file name says: `.swf`, `.csv` or `.txt`, also with `.gz`. Raises InputError."""
-    name = Path(path).name.lower().removesuffix(".gz")
-    for suffix, found in SUFFIXES.items():
-        if name.endswith(suffix):
-            return found
-    raise InputError(path, "its name does not tell its format", "end it in .swf, .csv or .txt, or say the format")
-
-
-def convert_file(
-    path: Path | str,
-    *,
-    format: Format | None = None,
-    unit: TimeUnit = "s",
-    cores_per_server: int = 1,
-    walltime_factor: float | None = 2.0,
-    kind: Kind = "delay",
-    reference_flops: float | None = None,
-    nb_res: int | None = None,
-    from_zero: bool = True,
-) -> Conversion:
-    """A Batsim workload of a trace; its name says the format unless given, `unit` is for CSV times.
-
-    The other options are those of `to_batsim`. Raises InputError with the file and the line.
-    """
-    return to_batsim(
-        _jobs_of(path, format or format_of(path), unit),
-        cores_per_server=cores_per_server,
-        walltime_factor=walltime_factor,
-        kind=kind,
-        reference_flops=reference_flops,
-        nb_res=nb_res,
-        from_zero=from_zero,
-        where=path,
-    )
-
-
-def read_trace(path: Path | str, unit: TimeUnit = "s") -> TraceTable:
-    """The jobs of a trace whose run time and width are known, with what a run needs of their extra fields.
-
-    The others are skipped, with one warning of how many they are. Raises InputError.
-    """
-    format = format_of(path)
-    table = read_jobs_table(path, unit) if format == "csv" else None
-    if table is None:
-        table = TraceTable.of(_jobs_of(path, format, unit, fields=False), path)
-    jobs = table.rows((table.run_s > 0.0) & (table.cpus >= 1))
-    no_milliseconds(float(jobs.submit_s.max(initial=0.0)), path)
-    if len(jobs) < len(table):
-        text = "%s: %d of %d jobs are skipped, their length or width is 0 or unknown"
-        _log.warning(text, path, len(table) - len(jobs), len(table))
-    return jobs
-
-
-def _jobs_of(path: Path | str, format: Format, unit: TimeUnit, *, fields: bool = True) -> Iterable[TraceJob]:
-    """All jobs of a trace; without `fields`, of SWF's only those that a run needs."""
-    if format not in SUFFIXES.values():
-        raise UnknownNameError(path, "trace format", format, SUFFIXES.values(), "Leave it out to go by the file name.")
-    if format != "csv" and factor_of(unit, path) != 1.0:
-        raise InputError(path, f"its times are in seconds, got the unit {unit!r}", "leave the unit out")
-    if format == "txt":
-        return read_riskaware(path)
-    return swf_trace_jobs(path, fields=fields) if format == "swf" else iter_jobs_csv(path, unit)
-
-
-@dataclass(frozen=True)
-class _Options:
-    cores_per_server: int
-    walltime_factor: float | None
-    reference_flops: float | None
-
-    @classmethod
-    def checked(
-        cls,
-        where: object,
-        cores_per_server: int,
-        walltime_factor: float | None,
-        kind: str,
-        reference_flops: float | None,
-        nb_res: int | None,
-    ) -> _Options:
-        checked_choice(where, "kind of profile", kind, ("delay", "flops"), "Choose one of the two.")
-        for name, count in (("cores_per_server", cores_per_server), ("nb_res", 1 if nb_res is None else nb_res)):
-            checked_whole(where, name, count, 1, _MAX_HOSTS)
-        flops = None
-        if kind == "flops":
-            flops = number_named(where, "reference_flops", reference_flops, "give a finite number")
-            if not flops > 0.0:
-                raise InputError(
-                    where, f"reference_flops must be > 0, got {flops!r}", "give one core's speed, as 18.4e9"
-                )
-        elif reference_flops is not None:
-            raise InputError(where, "reference_flops is for profiles of kind 'flops'", "say that kind or leave it out")
-        factor = None
-        if walltime_factor is not None:
-            factor = number_named(where, "walltime_factor", walltime_factor, "give a finite number")
-            if kind == "delay" and not factor > 1.0:
-                problem = f"walltime_factor must be > 1 for delays, got {walltime_factor!r}"
-                raise InputError(where, problem, "a delay equal to its walltime times out in Batsim")
-            if not factor >= 1.0:
-                problem = f"walltime_factor must be >= 1, got {walltime_factor!r}"
-                raise InputError(where, problem, "a smaller one cuts every job off")
-        return cls(cores_per_server, factor, flops)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.kind == "flops") != (self.reference_flops is not None):
+            problem = "profiles of kind 'flops', and no others, have reference_flops"
+            raise InputError(self.WHERE, problem, "give one core's speed, as 18.4e9, or leave it out")
+        if self.kind == "delay" and self.walltime_factor == 1.0:
+            problem = "walltime_factor must be > 1 for delays, got 1"
+            raise InputError(self.WHERE, problem, "a delay equal to its walltime times out in Batsim")
 
     def row(self, job: TraceJob, begin_s: float, profiles: dict[str, dict[str, Any]], place: str) -> dict[str, Any]:
         """The job as Batsim's JSON has it; adds its profile."""
@@ -225,8 +90,6 @@ class _Options:
             problem = f"the extra field {min(clash)!r} has the name of a Batsim field"
             raise InputError(place, problem, "rename that column")
         submit_s = _plain(place, "submission time", job.submit_s - begin_s)
-        if not submit_s >= 0.0:
-            raise InputError(place, f"is submitted at {submit_s!r} s", "shift the times so that the first is 0")
         run_s = _plain(place, "run time", job.run_s)
         row: dict[str, Any] = {"id": job.id, "subtime": submit_s, "res": servers}
         walltime_s = self.walltime_s(job)
@@ -260,7 +123,93 @@ class _Options:
         return name
 
 
-def _cut_off(row: dict[str, Any], job: TraceJob, options: _Options) -> bool:
+def to_batsim(jobs: Iterable[TraceJob], *, where: object = "job trace", **options: Any) -> Conversion:
+    """A Batsim workload of the trace's jobs, in their order, with equal profiles shared; the first begins at 0 s.
+
+    `options` are those of `WorkloadOptions`. Extra fields of a trace job become fields of the Batsim job. Raises
+    InputError; `where` names the trace in its messages.
+    """
+    chosen = WorkloadOptions(**options)
+    known, skipped_run_time, skipped_cpus = [], 0, 0
+    for job in jobs:
+        if not round(job.run_s, 6) > 0.0:
+            skipped_run_time += 1
+        elif not job.cpus > 0:
+            skipped_cpus += 1
+        else:
+            known.append(job)
+    if not known:
+        hint = "every job lacks its run time or its processors" if skipped_run_time + skipped_cpus else "it is empty"
+        raise InputError(where, "no job to convert", hint)
+    no_milliseconds(max(job.submit_s for job in known), where)
+    begin_s = min(job.submit_s for job in known)
+    seen: set[str] = set()
+    profiles: dict[str, dict[str, Any]] = {}
+    rows = []
+    for job in known:
+        place = f"{where}: job {job.id!r}"
+        if job.id in seen:
+            raise InputError(place, "appears twice", "ids must differ: renumber the jobs")
+        seen.add(job.id)
+        rows.append(chosen.row(job, begin_s, profiles, place))
+    widest = max(row["res"] for row in rows)
+    size = chosen.nb_res if chosen.nb_res is not None else widest
+    return Conversion(
+        workload={"nb_res": size, "jobs": rows, "profiles": profiles},
+        kept=len(rows),
+        skipped_run_time=skipped_run_time,
+        skipped_cpus=skipped_cpus,
+        cut_off=sum(_cut_off(row, job, chosen) for row, job in zip(rows, known, strict=True)),
+        too_wide=sum(row["res"] > size for row in rows),
+    )
+
+
+def format_of(path: Path | str) -> Format:
+    """The trace format that a file name says: `.swf`, `.csv` or `.txt`, also with `.gz`. Raises InputError."""
+    name = Path(path).name.lower().removesuffix(".gz")
+    for suffix, found in SUFFIXES.items():
+        if name.endswith(suffix):
+            return found
+    raise InputError(path, "its name does not tell its format", "end it in .swf, .csv or .txt, or say the format")
+
+
+def convert_file(path: Path | str, *, format: Format | None = None, unit: TimeUnit = "s", **options: Any) -> Conversion:
+    """A Batsim workload of a trace; its name says the format unless given, `unit` is for CSV times.
+
+    `options` are those of `WorkloadOptions`. Raises InputError with the file and the line.
+    """
+    return to_batsim(_jobs_of(path, format or format_of(path), unit), where=path, **options)
+
+
+def read_trace(path: Path | str, unit: TimeUnit = "s") -> TraceTable:
+    """The jobs of a trace whose run time and width are known, with what a run needs of their extra fields.
+
+    The others are skipped, with one warning of how many they are. Raises InputError.
+    """
+    format = format_of(path)
+    table = read_jobs_table(path, unit) if format == "csv" else None
+    if table is None:
+        table = TraceTable.of(_jobs_of(path, format, unit, fields=False), path)
+    jobs = table.rows((table.run_s > 0.0) & (table.cpus >= 1))
+    no_milliseconds(float(jobs.submit_s.max(initial=0.0)), path)
+    if len(jobs) < len(table):
+        text = "%s: %d of %d jobs are skipped, their length or width is 0 or unknown"
+        _log.warning(text, path, len(table) - len(jobs), len(table))
+    return jobs
+
+
+def _jobs_of(path: Path | str, format: Format, unit: TimeUnit, *, fields: bool = True) -> Iterable[TraceJob]:
+    """All jobs of a trace; without `fields`, of SWF's only those that a run needs."""
+    if format not in SUFFIXES.values():
+        raise UnknownNameError(path, "trace format", format, SUFFIXES.values(), "Leave it out to go by the file name.")
+    if format != "csv" and factor_of(unit, path) != 1.0:
+        raise InputError(path, f"its times are in seconds, got the unit {unit!r}", "leave the unit out")
+    if format == "txt":
+        return read_riskaware(path)
+    return swf_trace_jobs(path, fields=fields) if format == "swf" else iter_jobs_csv(path, unit)
+
+
+def _cut_off(row: dict[str, Any], job: TraceJob, options: WorkloadOptions) -> bool:
     """Whether the walltime ends the job: a delay that equals it does, work that equals it does not."""
     walltime_s = row.get("walltime")
     if walltime_s is None:
