@@ -191,7 +191,7 @@ def carry_out(declared: CampaignFolder, way: Backend, only: str | None, report: 
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())
             _end_of_campaign(declared, f"stopped: {reason}", records)
             raise
-        store.write_table(lambda path: write_table(path, declared.cells, records))
+        store.write_table(lambda out: write_table(out, declared.cells, records))
         store.log(f"end: {failed} failed, {time.monotonic() - began:.1f} s")
     return declared.states_of(records)
 
@@ -228,7 +228,7 @@ def _save(store: Store, cell: Cell, outcome: CellOutcome) -> None:
 def _end_of_campaign(declared: CampaignFolder, text: str, records: dict[str, CellRecord]) -> None:
     """The table of what is there, and a line in the log, if the disk still takes them."""
     try:
-        declared.store.write_table(lambda path: write_table(path, declared.cells, records))
+        declared.store.write_table(lambda out: write_table(out, declared.cells, records))
         declared.store.log(text)
     except CampaignStopped:
         pass  # the reason for which the campaign ends is reported

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -118,17 +118,10 @@ class Store:
         with self._writing(path), whole_file(path) as out:
             out.write(text)
 
-    def write_table(self, write: Callable[[Path], None]) -> None:
-        """The table, written under a hidden name first."""
-        part = self.folder / f".{TABLE}.part"
-        with self._writing(self.folder / TABLE):
-            try:
-                write(part)
-                sync(part)
-                part.replace(self.folder / TABLE)
-                sync(self.folder)
-            finally:
-                part.unlink(missing_ok=True)
+    def write_table(self, write: Callable[[IO[bytes]], None]) -> None:
+        """The table, whole; `write` gets a stream."""
+        with self._writing(self.folder / TABLE), whole_file(self.folder / TABLE, "wb") as out:
+            write(out)
 
     def log(self, *lines: str) -> None:
         """Append lines with the date to the log."""

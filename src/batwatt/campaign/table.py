@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import IO, Any, get_args, get_type_hints
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,10 +50,10 @@ SCHEMA = pa.schema(
 """Name and type of every column, in order."""
 
 
-def write_table(path: Path, cells: Iterable[Cell], records: Mapping[str, CellRecord]) -> None:
+def write_table(out: IO[bytes], cells: Iterable[Cell], records: Mapping[str, CellRecord]) -> None:
     """Write the finished cells among `cells` as Parquet."""
     rows = [_row(cell, records[cell.key]) for cell in cells if cell.key in records]
-    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), path, compression="zstd")
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), out, compression="zstd")
 
 
 def _row(cell: Cell, record: CellRecord) -> dict[str, Any]:

@@ -130,7 +130,7 @@ def carry_out_studies(
             done[key] = figures
             report(len(wanted) - len(left) + count, 0, len(wanted), 1.0 - count / len(left))
         table = _table(tasks, done)
-        store.write_table(lambda path: table.to_parquet(path, index=False))
+        store.write_table(lambda out: table.to_parquet(out, index=False))
         summary = summary_of(table)
         store.write(store.folder / SUMMARY, summary.to_csv(index=False, lineterminator="\n"))
         store.log(f"end: {time.monotonic() - began:.1f} s")

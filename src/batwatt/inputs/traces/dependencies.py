@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from batwatt.errors import InputError
 
@@ -27,32 +28,11 @@ def within(
         job: [name for name in dict.fromkeys(names) if name in known] for job, names in depends.items() if job in known
     }
     inside = {job: names for job, names in inside.items() if names}
-    circle = _circle(inside)
-    if circle:
+    try:
+        TopologicalSorter(inside).prepare()
+    except CycleError as error:
+        # each is waited for by the next one
+        circle = error.args[1][::-1]
         problem = f"waits for itself: {' after '.join(circle[:5])}{' ...' if len(circle) > 5 else ''}"
-        raise InputError(f"{source}: job {circle[0]!r}", problem, "take the circle out of depends_on")
+        raise InputError(f"{source}: job {circle[0]!r}", problem, "take the circle out of depends_on") from None
     return inside
-
-
-def _circle(depends: Mapping[str, Sequence[str]]) -> list[str]:
-    """Some jobs that wait for each other in a circle, the first again at the end; empty if there are none."""
-    done: set[str] = set()
-    for start in depends:
-        path: dict[str, int] = {}
-        todo = [(start, iter(depends[start]))] if start not in done else []
-        if todo:
-            path[start] = 0
-        while todo:
-            job, parents = todo[-1]
-            for parent in parents:
-                if parent in path:
-                    return [*list(path)[path[parent] :], parent]
-                if parent not in done and parent in depends:
-                    path[parent] = len(path)
-                    todo.append((parent, iter(depends[parent])))
-                    break
-            else:
-                todo.pop()
-                done.add(job)
-                del path[job]
-    return []
