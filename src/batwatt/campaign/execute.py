@@ -118,7 +118,7 @@ def execute(task: CellTask) -> CellOutcome:
     if changed is not None:
         problem = f"{task.shown[changed]} changed while the campaign ran, or a worker sees another one"
         outcome = CellOutcome(task.key, "stop", f"{problem} ({changed} on {python_platform.node()})")
-    return replace(outcome, elapsed_s=time.perf_counter() - began)
+    return replace(outcome, elapsed_s=round(time.perf_counter() - began, 3))
 
 
 def execute_quietly(task: CellTask) -> CellOutcome:

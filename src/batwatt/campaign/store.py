@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from batwatt.campaign.cells import FORMAT, Cell
-from batwatt.campaign.execute import BOUNDS, CellOutcome
+from batwatt.campaign.execute import BOUNDS
 from batwatt.campaign.files import InputFile
 from batwatt.errors import BatwattError, InputError, printable
 from batwatt.files import sync, whole_file
@@ -31,25 +30,42 @@ class CampaignStopped(BatwattError):
     """The campaign cannot go on, for a reason outside its runs; what is finished is kept."""
 
 
-class CellRecord(BaseModel):
-    """What the file of a cell holds."""
+class Record(BaseModel):
+    """What the file of a finished cell holds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    format: Literal[1]
+    format: Literal[1] = 1
     key: str
+
+
+class CellRecord(Record):
+    """What is kept of a run."""
+
     status: Literal["done", "failed"]
     error: str | None
     figures: dict[str, float | int | bool | None]
     elapsed_s: float
     run: dict[str, Any]
 
+    @model_validator(mode="after")
+    def _complete(self) -> CellRecord:
+        if self.status == "done" and tuple(self.figures) != FIGURES:
+            raise ValueError("figures of another version")
+        return self
 
-class Store:
-    """Reads and writes the folder of a campaign; `resume` is the command that goes on with it."""
 
-    def __init__(self, folder: Path, resume: str | None = None) -> None:
-        self.folder = folder
+Kind = TypeVar("Kind", bound=Record)
+
+
+class Store(Generic[Kind]):
+    """Reads and writes the folder of a campaign; `resume` is the command that goes on with it.
+
+    `kind` is what the files of its cells hold, written with so much `indent`.
+    """
+
+    def __init__(self, folder: Path, kind: type[Kind], resume: str | None = None, indent: int | None = 1) -> None:
+        self.folder, self.kind, self.indent = folder, kind, indent
         self.resume = resume or f"batwatt campaign resume {folder}"
         self.cells = folder / "cells"
         self.runs = folder / "runs"
@@ -146,20 +162,12 @@ class Store:
             hint = "give the YAML file of the campaign instead"
             raise InputError(self.folder, f"is not the folder of a campaign (no {ORIGIN})", hint) from None
 
-    def save(self, cell: Cell, outcome: CellOutcome) -> None:
+    def save(self, record: Kind, files: Mapping[str, bytes] | None = None) -> None:
         """A finished cell: first its files, if they are kept, then its record, each all at once."""
-        if outcome.status == "done" and outcome.files:
-            self._keep(cell.key, outcome.files)
-        record = {
-            "format": FORMAT,
-            "key": cell.key,
-            "status": outcome.status,
-            "error": outcome.error,
-            "figures": dict(outcome.figures),
-            "elapsed_s": round(outcome.elapsed_s, 3),
-            "run": cell.identity(),
-        }
-        self.write(self._path(cell.key), json.dumps(record, indent=1, allow_nan=False) + "\n")
+        if files:
+            self._keep(record.key, files)
+        text = json.dumps(record.model_dump(), indent=self.indent, allow_nan=False)
+        self.write(self._path(record.key), text + "\n")
 
     def _path(self, key: str) -> Path:
         return self.cells / f"{key}.json"
@@ -186,23 +194,22 @@ class Store:
         """Whether the files of a run are there; a folder of them appears all at once."""
         return (self.runs / key).is_dir()
 
-    def load(self, keys: Iterable[str]) -> tuple[dict[str, CellRecord], list[str]]:
+    def load(self, keys: Iterable[str]) -> tuple[dict[str, Kind], list[str]]:
         """The finished cells among `keys`, and a line for each file that is damaged and counts as not done."""
-        records: dict[str, CellRecord] = {}
+        records: dict[str, Kind] = {}
         damaged: list[str] = []
         for key in keys:
             path = self._path(key)
             try:
-                record = CellRecord.model_validate_json(path.read_bytes())
+                record = self.kind.model_validate_json(path.read_bytes())
             except FileNotFoundError:
                 continue
             except (ValidationError, OSError):
                 record = None
-            complete = () if record is None else FIGURES if record.status == "done" else tuple(record.figures)
-            if record is None or record.key != key or tuple(record.figures) != complete:
+            if record is None or record.key != key:
                 damaged.append(f"{path.relative_to(self.folder)} is damaged or of another version: run again")
-                continue
-            records[key] = record
+            else:
+                records[key] = record
         return records, damaged
 
     def stale(self, keys: Iterable[str]) -> list[str]:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from joblib import cpu_count
+from pydantic import model_validator
 
 from batwatt.campaign.carbon.study_plans import FIGURES, PlanTask, columns_of, plans_of
 from batwatt.campaign.carbon.study_spec import CarbonStudies, Permutation
 from batwatt.campaign.cells import digest_of_sources, sources_of
 from batwatt.campaign.pools import in_processes
 from batwatt.campaign.spec import canonical, folder_name
-from batwatt.campaign.store import CampaignStopped, Store
+from batwatt.campaign.store import CampaignStopped, Record, Store
 from batwatt.campaign.yaml_model import parse_declared
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.signal_csv import DAY_S, SignalFile
@@ -47,7 +46,18 @@ WHO = ["study", "pattern", "length_h", "startup_s", "startup_w", "wait_h", "dead
 _DECIMALS = 6
 
 Report = Callable[[int, int, int, float], None]
-Figures = Mapping[str, Sequence[Any]]
+
+
+class PlanRecord(Record):
+    """What is kept of a synthetic job: its FIGURES, a value for each arrival."""
+
+    figures: dict[str, list[float | int]]
+
+    @model_validator(mode="after")
+    def _complete(self) -> PlanRecord:
+        if list(self.figures) != list(FIGURES) or len(set(map(len, self.figures.values()))) > 1:
+            raise ValueError("figures of another version")
+        return self
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,7 @@ class StudyDeclaration:
     text: str
     origin: Path
     declared: CarbonStudies
-    store: Store
+    store: Store[PlanRecord]
     permutations: tuple[Permutation, ...]
 
     @cached_property
@@ -101,7 +111,7 @@ def studies_in(path: Path, results: Path, name: str | None = None) -> StudyDecla
     declared = parse_declared(text, path, CarbonStudies)
     folder = results / folder_name(name, declared.name)
     permutations = [each for study, given in declared.studies.items() for each in given.permutations(study, path)]
-    store = Store(folder, f"batwatt carbon study {path}")
+    store = Store(folder, PlanRecord, f"batwatt carbon study {path}", indent=None)
     return StudyDeclaration(text, path.resolve(), declared, store, tuple(permutations))
 
 
@@ -119,15 +129,16 @@ def carry_out_studies(
     tasks, store = declaration.tasks(), declaration.store
     with store.locked():
         store.declare(declaration.text, declaration.origin)
-        done = dict(_loaded(store, tasks))
+        done, damaged = store.load(task.key for task in tasks)
+        store.log(*damaged)
         wanted = {task.key: task for task in tasks if only in (None, task.permutation.study)}
         left = [task for key, task in wanted.items() if key not in done]
         began = time.monotonic()
         store.log(f"start: {len(left)} of {len(wanted)} jobs to plan")
         report(len(wanted) - len(left), 0, len(wanted), 1.0)
-        for count, (key, figures) in enumerate(_worked_out(left, jobs or cpu_count(), store), 1):
-            store.write(store.cells / f"{key}.json", _part(key, figures))
-            done[key] = figures
+        for count, record in enumerate(_worked_out(left, jobs or cpu_count(), store), 1):
+            store.save(record)
+            done[record.key] = record
             report(len(wanted) - len(left) + count, 0, len(wanted), 1.0 - count / len(left))
         table = _table(tasks, done)
         store.write_table(lambda out: table.to_parquet(out, index=False))
@@ -149,14 +160,16 @@ def summary_of(table: pd.DataFrame) -> pd.DataFrame:
     return means.reset_index()
 
 
-def _table(tasks: Iterable[PlanTask], done: Mapping[str, Figures]) -> pd.DataFrame:
+def _table(tasks: Iterable[PlanTask], done: Mapping[str, PlanRecord]) -> pd.DataFrame:
     """A row for each permutation and arrival, in the order of the declaration, of all that is done."""
-    frames = [pd.DataFrame(dict(columns_of(task.permutation, done[task.key]))) for task in tasks if task.key in done]
+    frames = [
+        pd.DataFrame(dict(columns_of(task.permutation, done[task.key].figures))) for task in tasks if task.key in done
+    ]
     return pd.concat(frames, ignore_index=True)
 
 
-def _worked_out(tasks: Sequence[PlanTask], jobs: int, store: Store) -> Iterator[tuple[str, Figures]]:
-    """Key and figures of each task, as they are ready."""
+def _worked_out(tasks: Sequence[PlanTask], jobs: int, store: Store[PlanRecord]) -> Iterator[PlanRecord]:
+    """What each task gives, as they are ready."""
     if not tasks:
         return
     try:
@@ -166,28 +179,5 @@ def _worked_out(tasks: Sequence[PlanTask], jobs: int, store: Store) -> Iterator[
         raise CampaignStopped(f"{problem}; nothing finished is lost; then: {store.resume}") from None
 
 
-def _one(task: PlanTask) -> tuple[str, Figures]:
-    return task.key, plans_of(task)
-
-
-def _part(key: str, figures: Figures) -> str:
-    return json.dumps({"format": FORMAT, "key": key, "figures": dict(figures)}, allow_nan=False) + "\n"
-
-
-def _loaded(store: Store, tasks: Iterable[PlanTask]) -> Iterator[tuple[str, Figures]]:
-    """The finished parts; one that is damaged is logged and worked out again."""
-    for task in tasks:
-        path = store.cells / f"{task.key}.json"
-        try:
-            content = json.loads(path.read_bytes())
-            figures = content["figures"]
-            lengths = {len(figures[name]) for name in FIGURES}
-            good = content["key"] == task.key and list(figures) == list(FIGURES) and lengths == {len(task.arrivals_s)}
-        except FileNotFoundError:
-            continue
-        except (OSError, ValueError, KeyError, TypeError):
-            good = False
-        if good:
-            yield task.key, figures
-        else:
-            store.log(f"{path.relative_to(store.folder)} is damaged: worked out again")
+def _one(task: PlanTask) -> PlanRecord:
+    return PlanRecord(key=task.key, figures=plans_of(task))
