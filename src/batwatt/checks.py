@@ -125,12 +125,6 @@ def checked_whole(
     raise InputError(where, f"{name} must be {what} {bounds}, got {shown(value)}", hint)
 
 
-def checked_choice(where: object, kind: str, value: object, known: tuple[str, ...], hint: str = "Correct it.") -> None:
-    """UnknownNameError unless `value` is one of `known`."""
-    if value not in known:
-        raise UnknownNameError(where, kind, value, known, hint)
-
-
 @dataclass(frozen=True)
 class Between:
     """The interval of a number among `Parameters`, with its unit; `ends` as for `checked_number`."""
@@ -164,7 +158,8 @@ class Parameters:
         for name, hint in self.HINTS.items():
             value, kinds = getattr(self, name), kinds_of(hint)
             if get_origin(hint) is Literal:
-                checked_choice(self.WHERE, f"value of {name}", value, get_args(hint))
+                if value not in get_args(hint):
+                    raise UnknownNameError(self.WHERE, f"value of {name}", value, get_args(hint), "Correct it.")
             elif hint is bool and not isinstance(value, bool):
                 raise InputError(self.WHERE, f"{name} must be true or false, got {shown(value)}", "correct it")
             elif get_origin(hint) is Annotated and not (value is None and type(None) in kinds):

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import stat
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -308,6 +309,17 @@ def sync(path: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+@contextmanager
+def readable(path: Path | str) -> Iterator[None]:
+    """Within, a file is read. Raises InputError if it is a device, or cannot be read."""
+    refuse_device(path)
+    try:
+        yield
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(path, f"cannot be read ({reason})", "check its path, permissions and content") from None
 
 
 def refuse_device(path: Path | str) -> None:

@@ -210,10 +210,10 @@ def test_wrong_commands(small, monkeypatch, arguments, told):
 @pytest.mark.parametrize(
     "changes, told",
     [
-        ({"options": {"effort": 0}}, "option 'effort': 0 is not a whole number >= 1"),
+        ({"options": {"effort": 0}}, "optimum: effort must be a whole number >= 1, got 0"),
         ({"options": {"effort": 1, "time_limit_s": 3}}, "option 'effort': goes without 'time_limit_s'"),
         ({"options": {"response": "hfld"}}, "option 'response': is not one of the optimum"),
-        ({"options": {}, "seeds": [2**31]}, "option 'seed': 2147483648 is not a whole number >= 0 and <= 2147483647"),
+        ({"options": {}, "seeds": [2**31]}, "optimum: seed must be a whole number in 0..2147483647, got 2147483648"),
         ({"options": {}, "envelopes": None}, "the optimum needs one"),
         ({"options": {}, "events": "events.txt"}, "the optimum knows no events"),
     ],

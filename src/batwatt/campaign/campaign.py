@@ -238,6 +238,10 @@ def _end_of_campaign(declared: CampaignFolder, text: str, records: dict[str, Cel
 def check_inputs(cells: Sequence[Cell]) -> None:
     """What is wrong with inputs and options is said before the first run: InputError."""
     tried: set[object] = set()
+
+    def new(thing: object) -> bool:
+        return thing not in tried and not tried.add(thing)  # type: ignore[func-returns-value]
+
     slots: dict[object, int] = {}
     for cell in cells:
         platform = cell.platform
@@ -249,29 +253,23 @@ def check_inputs(cells: Sequence[Cell]) -> None:
                 read_events(cell.events.path, cell.engine_options.forward_unknown_events, len(made))
             slots[place] = len(machines_of(made))
         workload = cell.workload
-        if (workload.sha256, workload.window) not in tried:
-            tried.add((workload.sha256, workload.window))
+        if new((workload.sha256, workload.window)):
             if is_trace(workload.path):
                 # what is generated is as it should be, and long
                 if workload.text is None:
                     windowed(workload.path, workload.window, 1, workload.length_unit)
             else:
                 read_workload(workload.path, simulate=cell.engine != "batsim")
-        if cell.envelope is not None and cell.envelope.sha256 not in tried:
-            tried.add(cell.envelope.sha256)
+        if cell.envelope is not None and new(cell.envelope.sha256):
             read_series(cell.envelope.path)
-        if cell.capacity is not None and (cell.capacity.sha256, slots[place]) not in tried:
-            tried.add((cell.capacity.sha256, slots[place]))
+        if cell.capacity is not None and new((cell.capacity.sha256, slots[place])):
             _check_capacity(cell, slots[place])
         options = {name: value for name, value in cell.run_options.items() if name not in cell.given}
         reference = cell.reference
-        if reference is not None and reference.text is None and reference.sha256 not in tried:
-            tried.add(reference.sha256)
+        if reference is not None and reference.text is None and new(reference.sha256):
             read_reference(reference.path)
         given = (sorted(options.items()), cell.envelope is None, cell.capacity is None, cell.events is None)
-        setting = (cell.scheduler, repr(given))
-        if setting not in tried:
-            tried.add(setting)
+        if new((cell.scheduler, repr(given))):
             spec = task_of(cell, False, None).spec
             try:
                 if cell.scheduler == OPTIMUM:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -50,8 +50,8 @@ class Signal:
         reached = np.concatenate([(0.0,), np.cumsum(self.lasting_s * np.asarray(self.series.values))])
         integral = np.interp(edges, (*self.series.times_s, self.end_s), reached)
         values = np.diff(integral) / np.diff(edges)
-        series = Series(tuple(times.tolist()), tuple(values.tolist()), name=self.series.name, source=self.series.source)
-        return Signal(series, self.end_s, self.begin)
+        series = replace(self.series, times_s=tuple(times.tolist()), values=tuple(values.tolist()))
+        return replace(self, series=series)
 
     def repeated(self, end_s: float) -> Signal:
         """The same signal again and again until `end_s`; as it is if it is no shorter. Raises InputError."""
@@ -64,10 +64,5 @@ class Signal:
         times = (np.arange(count)[:, None] * self.end_s + np.asarray(self.series.times_s)).ravel()
         values = np.tile(self.series.values, count)
         kept = times < end_s
-        series = Series(
-            tuple(times[kept].tolist()),
-            tuple(values[kept].tolist()),
-            name=self.series.name,
-            source=self.series.source,
-        )
+        series = replace(self.series, times_s=tuple(times[kept].tolist()), values=tuple(values[kept].tolist()))
         return Signal(series, end_s, self.begin)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from batwatt.checks import checked_number, checked_whole, number
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
@@ -104,21 +104,15 @@ def _budget(options: Mapping[str, Any]) -> SearchBudget:
     for name in options:
         if name not in known:
             raise InputError(f"option {name!r}", "is not one of the optimum", f"use {', '.join(known)}")
-    effort, limit_s, seed = options.get("effort"), options.get("time_limit_s"), options.get("seed", 0)
+    effort, limit_s = options.get("effort"), options.get("time_limit_s")
     if effort is not None and limit_s is not None:
         raise InputError("option 'effort'", "goes without 'time_limit_s'", "give one of the two")
-    if effort is not None and (type(effort) is not int or effort < 1):
-        raise InputError("option 'effort'", f"{effort!r} is not a whole number >= 1", "1 is about a second")
-    if type(seed) is not int or not 0 <= seed <= MAX_SEED:
-        raise InputError(
-            "option 'seed'", f"{seed!r} is not a whole number >= 0 and <= {MAX_SEED}", "leave it out for 0"
-        )
+    seed = checked_whole("optimum", "seed", options.get("seed", 0), 0, MAX_SEED, hint="leave it out for 0")
     if effort is not None:
-        return SearchBudget(effort=effort, seed=seed)
+        return SearchBudget(effort=checked_whole("optimum", "effort", effort, 1, hint="1 is about a second"), seed=seed)
     limit_s = DEFAULT_TIME_LIMIT_S if limit_s is None else limit_s
-    if isinstance(limit_s, bool) or not isinstance(limit_s, int | float) or not 0.0 < limit_s < math.inf:
-        raise InputError("option 'time_limit_s'", f"{limit_s!r} is not a number of seconds > 0", "the default is 600")
-    return SearchBudget(time_limit_s=float(limit_s), seed=seed, cores=os.cpu_count() or 1)
+    limit_s = checked_number("optimum", "time_limit_s", limit_s, 0.0, unit="s", ends="][", read=number)
+    return SearchBudget(time_limit_s=limit_s, seed=seed, cores=os.cpu_count() or 1)
 
 
 def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: Series) -> Iterator[list[int]]:

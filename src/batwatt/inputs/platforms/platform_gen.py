@@ -210,19 +210,10 @@ def _states(server: ServerType) -> list[State]:
 
 def _sleep_states(server: ServerType) -> list[tuple[str, float]]:
     """Speed and watts of sleep, switch-off and switch-on; a transition is one flop at its p-state's speed."""
-    if (
-        server.sleep_w is None
-        or server.off_s is None
-        or server.off_j is None
-        or server.on_s is None
-        or server.on_j is None
-    ):
+    sleep_w, off_s, off_j, on_s, on_j = (getattr(server, key) for key in _SLEEP_KEYS)
+    if sleep_w is None:
         return []
-    return [
-        (SLEEP_SPEED, server.sleep_w),
-        (switch_speed(server.off_s), server.off_j / server.off_s),
-        (switch_speed(server.on_s), server.on_j / server.on_s),
-    ]
+    return [(SLEEP_SPEED, sleep_w), (switch_speed(off_s), off_j / off_s), (switch_speed(on_s), on_j / on_s)]
 
 
 def _place(path: Path | str, number: int, table: object) -> str:

@@ -19,11 +19,11 @@ SHORTEST_S = 1e-3
 """Least distance of two rows: a shorter step is lost in the microseconds of Batsim's times."""
 
 
-def read_series(path: Path | str, column: str = "power_w", *, minimum: float | None = 0.0) -> Series:
+def read_series(path: Path | str, column: str = "power_w") -> Series:
     """The step function in column `column` of a CSV file with a column `time_s`; other columns are ignored.
 
-    Times must increase by a millisecond or more, values be at least `minimum` (None: any), and neither be larger than
-    `LARGEST`. Raises InputError with the line.
+    Times must increase by a millisecond or more, values be >= 0, and neither be larger than `LARGEST`. Raises
+    InputError with the line.
     """
     reader = csv.reader(io.StringIO(read_text(path), newline=""), skipinitialspace=True)
     wanted = f"the first line must name the columns, as in '{TIME},{column}'"
@@ -49,8 +49,8 @@ def read_series(path: Path | str, column: str = "power_w", *, minimum: float | N
             if times and not time_s - times[-1] >= SHORTEST_S * (1.0 - 1e-6):
                 problem = f"{TIME} {time_s!r} is less than {SHORTEST_S:g} s after {times[-1]!r}"
                 raise InputError(place, problem, "leave one of both rows out")
-            if minimum is not None and not value >= minimum:
-                raise InputError(place, f"{column} must be >= {minimum:g}, got {value:g}", "correct the value")
+            if not value >= 0.0:
+                raise InputError(place, f"{column} must be >= 0, got {value:g}", "correct the value")
             times.append(time_s)
             values.append(value)
     except csv.Error as error:

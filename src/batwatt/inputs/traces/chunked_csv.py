@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import csv
 import warnings
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -12,7 +12,8 @@ import pandas as pd
 
 from batwatt.checks import shown
 from batwatt.errors import InputError
-from batwatt.files import refuse_device
+from batwatt.files import readable
+from batwatt.inputs.traces.trace import open_text
 
 Type = Literal["int", "float", "text"]
 Censored = Literal["keep", "drop"]
@@ -33,7 +34,6 @@ def chunks(
     that are not there are left out, cells that are empty are NaN, but a column of type int has none. JSON (`.json`,
     `.jsonl`, `.ndjson`) may nest: `{"a": {"b": 1}}` is column `a.b`. Raises InputError with the line number.
     """
-    refuse_device(path)
     suffixes = Path(path).name.lower().removesuffix(".gz")
     if suffixes.endswith((".json", ".jsonl", ".ndjson")):
         yield from _json_chunks(path, types, aliases)
@@ -51,16 +51,15 @@ def chunks(
         "compression": "gzip" if str(path).endswith(".gz") else None,
         "chunksize": ROWS,
     }
-    try:
-        parts = pd.read_csv(path, dtype={name: _DTYPES[kind] for name, kind in read.items()}, **options)
-        while (part := _next(parts)) is not None:
-            yield line, part.rename(columns=aliases)
-            line += len(part)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(path, f"cannot be read ({error})", "check its path, permissions and content") from None
-    except (ValueError, OverflowError) as error:
-        _blame(path, read, options, line)
-        raise InputError(path, f"is not such a table ({error})", f"look at line {line} and below") from None
+    with readable(path):
+        try:
+            parts = pd.read_csv(path, dtype={name: _DTYPES[kind] for name, kind in read.items()}, **options)
+            while (part := _next(parts)) is not None:
+                yield line, part.rename(columns=aliases)
+                line += len(part)
+        except (ValueError, OverflowError) as error:
+            _blame(path, read, options, line)
+            raise InputError(path, f"is not such a table ({error})", f"look at line {line} and below") from None
 
 
 def _next(parts: Iterator[pd.DataFrame]) -> pd.DataFrame | None:
@@ -87,13 +86,10 @@ def cut_note(kept: bool) -> str:
 
 def _first_line(path: Path | str, names: Sequence[str] | None) -> list[str]:
     """The cells of the first line."""
-    try:
-        row = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, encoding_errors="replace")
-    except pd.errors.EmptyDataError:
-        raise InputError(path, "is empty", "give a table with rows") from None
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise InputError(path, f"cannot be read ({error})", "check its path, permissions and content") from None
-    cells = [str(cell).strip() for cell in row.iloc[0]]
+    with open_text(path) as stream:
+        cells = [cell.strip() for cell in next((row for row in csv.reader(stream) if row), [])]
+    if not cells:
+        raise InputError(path, "is empty", "give a table with rows")
     if names is not None and len(cells) != len(names):
         problem = f"has {len(cells)} fields, the table {len(names)}"
         raise InputError(f"{path} line 1", problem, f"its columns are {', '.join(names)}")
@@ -108,9 +104,14 @@ def _blame(path: Path | str, read: Mapping[str, Type], options: Mapping[str, Any
         part = next(part for index, part in enumerate(parts) if index == skipped // ROWS)
     except (ValueError, OverflowError, StopIteration):
         return
-    for place, row in enumerate(part[list(read)].to_dict("records")):
-        for name, kind in read.items():
-            _checked(row[name], kind, f"{path} line {first_line + place}", name)
+    _check_cells(part, read, path, first_line)
+
+
+def _check_cells(part: pd.DataFrame, types: Mapping[str, Type], path: Path | str, line: int) -> None:
+    """InputError for the first cell that is not of the type of its column."""
+    for place, row in enumerate(part[[name for name in part.columns if name in types]].to_dict("records")):
+        for name, cell in row.items():
+            _checked(cell, types[str(name)], f"{path} line {line + place}", str(name))
 
 
 def _checked(cell: object, kind: Type, where: str, name: str) -> None:
@@ -131,16 +132,15 @@ def _json_chunks(
     path: Path | str, types: Mapping[str, Type], aliases: Mapping[str, str]
 ) -> Iterator[tuple[int, pd.DataFrame]]:
     line = 1
-    try:
-        with pd.read_json(path, lines=True, chunksize=ROWS, dtype=False, precise_float=True) as parts:
-            for part in parts:
-                yield line, _typed(_flat(part).rename(columns=aliases), types, path, line)
-                line += len(part)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(path, f"cannot be read ({error})", "check its path, permissions and content") from None
-    except (ValueError, OverflowError) as error:
-        problem = f"is not one JSON object a line ({error})"
-        raise InputError(path, problem, f"look at line {line} and below") from None
+    with readable(path):
+        try:
+            with pd.read_json(path, lines=True, chunksize=ROWS, dtype=False, precise_float=True) as parts:
+                for part in parts:
+                    yield line, _typed(_flat(part).rename(columns=aliases), types, path, line)
+                    line += len(part)
+        except (ValueError, OverflowError) as error:
+            problem = f"is not one JSON object a line ({error})"
+            raise InputError(path, problem, f"look at line {line} and below") from None
 
 
 def _flat(part: pd.DataFrame) -> pd.DataFrame:
@@ -161,7 +161,5 @@ def _typed(part: pd.DataFrame, types: Mapping[str, Type], path: Path | str, line
             {str(name): _DTYPES[types[str(name)]] for name in part.columns if types[str(name)] != "text"}
         )
     except (ValueError, TypeError, OverflowError):
-        for place, row in enumerate(part.to_dict("records")):
-            for name, cell in row.items():
-                _checked(cell, types[str(name)], f"{path} line {line + place}", str(name))
+        _check_cells(part, types, path, line)
         raise

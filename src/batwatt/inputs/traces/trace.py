@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from types import MappingProxyType
 from typing import IO
 
 from batwatt.errors import InputError
-from batwatt.files import refuse_device
+from batwatt.files import readable
 
 LATEST_S = 1e11
 """Submissions after that many s, 3,000 years, are taken for milliseconds since 1970, of which these are 1973."""
@@ -44,11 +43,6 @@ def open_text(path: Path | str) -> Iterator[IO[str]]:
     Bytes that are not UTF-8 become replacement characters: old traces have names in other encodings in comments.
     """
     path = Path(path)
-    refuse_device(path)
     opener = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as stream:
-            yield stream
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(path, f"cannot be read ({reason})", "check its path, permissions and content") from None
+    with readable(path), opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as stream:
+        yield stream

@@ -10,7 +10,7 @@ from typing import Any
 
 from batwatt.checks import checked_whole, shown
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
-from batwatt.files import refuse_device
+from batwatt.files import readable
 from batwatt.inputs.workloads.batsim5 import refuse_batsim_5
 from batwatt.inputs.workloads.batsim_numbers import TOO_DEEP, batsim_float, batsim_number, json_number, wire_floats
 from batwatt.inputs.workloads.hash_order import kept_parts
@@ -36,12 +36,8 @@ _REAL_BATSIM = "run it on the real Batsim with `--engine batsim`"
 
 def read_bytes(path: Path | str) -> bytes:
     """The bytes of a file; InputError if it cannot be read."""
-    refuse_device(path)
-    try:
+    with readable(path):
         return Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(path, f"cannot be read ({reason})", "check the path and its permissions") from None
 
 
 def read_text(path: Path | str) -> str:

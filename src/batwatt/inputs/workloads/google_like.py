@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from batwatt.checks import Between, Parameters, number, number_named
+from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
 from batwatt.inputs.workloads.seeds import rng_of
@@ -80,24 +80,15 @@ class GoogleLike(Parameters, where=_WHERE):
                 f"max_servers {self.max_servers!r} is more than nb_res {self.nb_res!r}",
                 "a job wider than the platform never starts",
             )
-        self._check_weights()
-
-    def _check_weights(self) -> None:
-        if self.width_weights is None:
-            return
-        if not isinstance(self.width_weights, (tuple, list)) or len(self.width_weights) != self.max_servers:
-            raise InputError(
-                _WHERE,
-                f"width_weights must have max_servers = {self.max_servers} values, got {self.width_weights!r}",
-                "give one weight per number of servers 1..max_servers",
-            )
-        weights = [_number("width_weights", weight) for weight in self.width_weights]
-        if not (min(weights) >= 0.0 and 0.0 < sum(weights) < math.inf):
-            raise InputError(
-                _WHERE,
-                f"width_weights must be >= 0 with a positive sum, got {self.width_weights!r}",
-                "leave it out for frequencies that fall with the width",
-            )
+        weights = self.width_weights
+        if weights is not None:
+            good = isinstance(weights, tuple | list) and len(weights) == self.max_servers
+            good = good and all(isinstance(weight, int | float) for weight in weights)
+            # each number is >= 0, and NaN makes the sum NaN
+            if not (good and min(weights) >= 0.0 and 0.0 < sum(weights) < math.inf):
+                problem = f"width_weights must be max_servers = {self.max_servers} numbers >= 0 with a positive sum"
+                hint = "give one weight per number of servers, or leave it out for frequencies that fall with the width"
+                raise InputError(_WHERE, f"{problem}, got {weights!r}", hint)
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -174,10 +165,6 @@ def _json(value: object) -> str:
         raise InputError("workload", f"not writable as JSON ({error})", "use finite numbers, texts, lists") from None
 
 
-def _number(name: str, value: object) -> float:
-    return number_named(_WHERE, name, value, "give a finite number", number)
-
-
 def _arrivals_s(params: GoogleLike, rng: np.random.Generator) -> list[float]:
     """Ascending submission times in s, rounded down to the ms so that each stays in its hour."""
     arrivals: list[float] = []
@@ -187,18 +174,17 @@ def _arrivals_s(params: GoogleLike, rng: np.random.Generator) -> list[float]:
     return arrivals
 
 
-def _bounds(params: GoogleLike, median_s: float) -> tuple[float, float]:
-    """The truncation bounds as quantiles in ]0, 1[ of the untruncated distribution."""
-    low = _NORMAL.cdf(math.log(params.min_runtime_s / median_s) / params.sigma)
-    high = _NORMAL.cdf(math.log(params.max_runtime_s / median_s) / params.sigma)
+def _bounds(params: GoogleLike, median_s: float, spreads: float = 0.0) -> tuple[float, float]:
+    """The truncation bounds, shifted down by some spreads, as quantiles of the untruncated distribution."""
+    low = _NORMAL.cdf(math.log(params.min_runtime_s / median_s) / params.sigma - spreads)
+    high = _NORMAL.cdf(math.log(params.max_runtime_s / median_s) / params.sigma - spreads)
     return low, high
 
 
 def _truncated_mean_s(params: GoogleLike, median_s: float) -> float:
     """Mean of the truncated lognormal: E[X | a < X < b], by shifting both bounds by one spread."""
     low, high = _bounds(params, median_s)
-    shifted_low = _NORMAL.cdf(math.log(params.min_runtime_s / median_s) / params.sigma - params.sigma)
-    shifted_high = _NORMAL.cdf(math.log(params.max_runtime_s / median_s) / params.sigma - params.sigma)
+    shifted_low, shifted_high = _bounds(params, median_s, params.sigma)
     whole = median_s * math.exp(params.sigma**2 / 2.0)
     return whole * (shifted_high - shifted_low) / (high - low) if high > low else math.nan
 

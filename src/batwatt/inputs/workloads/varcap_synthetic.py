@@ -163,10 +163,14 @@ class VarcapLike(Parameters, where=_WHERE):
         return self.machines if self.machines is not None else self.system.machines
 
     @property
+    def count(self) -> int:
+        """Jobs asked for, else those of the dissertation."""
+        return self.jobs or (TNG_JOBS if self.like == "tng" else TABLE[self.like].jobs)
+
+    @property
     def core_hours(self) -> float:
         """Core-hours expected of the trace."""
-        count = self.jobs if self.jobs is not None else _numbers(self.like)[0]
-        return count * self.mean_run_h * self.mean_cores
+        return self.count * self.mean_run_h * self.mean_cores
 
     @property
     def mean_cores(self) -> float:
@@ -182,8 +186,7 @@ class VarcapLike(Parameters, where=_WHERE):
         full_load = MEAN_CAPACITY * SYSTEMS["tng"].cores * 24.0 / self.mean_cores
         if self.days is None:
             return TNG_LOAD * full_load * SYSTEMS["tng"].machines * TNG_DAYS / TNG_JOBS
-        count = self.jobs if self.jobs is not None else TNG_JOBS
-        return (TNG_LOAD if self.load is None else self.load) * full_load * self.nodes * self.days / count
+        return (TNG_LOAD if self.load is None else self.load) * full_load * self.nodes * self.days / self.count
 
     @property
     def released_days(self) -> float:
@@ -196,19 +199,14 @@ class VarcapLike(Parameters, where=_WHERE):
     @property
     def expected_jobs(self) -> float:
         """Number of jobs of the trace."""
-        count = self.jobs if self.jobs is not None else _numbers(self.like)[0]
-        if self.like != "tng":
-            return float(count)
-        short, long = self.classes()
-        return float(short + long)
+        return float(sum(self.classes()) if self.like == "tng" else self.count)
 
     def classes(self) -> tuple[int, int]:
         """Numbers of short and of long jobs of a trace like tng."""
-        count = self.jobs if self.jobs is not None else TNG_JOBS
         share = TNG_LONG if self.long_fraction is None else self.long_fraction
         below = self.run_times().chance_below(self.long_s / HOUR_S)
-        short = round(count * below * (1.0 - share) / (1.0 - TNG_LONG))
-        return short, max(round(count * (1.0 - below) * share / TNG_LONG), 0 if short else 1)
+        short = round(self.count * below * (1.0 - share) / (1.0 - TNG_LONG))
+        return short, max(round(self.count * (1.0 - below) * share / TNG_LONG), 0 if short else 1)
 
     def run_times(self) -> FittedDistribution:
         """The distribution of run times in h; for tng, at a long fraction of 0.8."""
@@ -250,11 +248,6 @@ def varcap_table(params: VarcapLike, seed: int) -> pd.DataFrame:
     if params.dependencies:
         table["depends_on"] = _dependencies(releases_s, params.dependencies, rng)
     return table
-
-
-def _numbers(like: str) -> tuple[int, float]:
-    """Jobs and days of the dissertation."""
-    return (TNG_JOBS, TNG_DAYS) if like == "tng" else (TABLE[like].jobs, TABLE[like].days)
 
 
 def _table_load(like: str) -> float:
