@@ -81,33 +81,6 @@ def number_in_file(where: object, name: str, text: str, hint: str) -> float:
     raise InputError(where, f"{name} {shown(text)} is not a finite number", hint)
 
 
-def checked_number(
-    where: object,
-    name: str,
-    value: object,
-    low: float,
-    high: float = math.inf,
-    *,
-    unit: str = "",
-    ends: str = "[]",
-    read: Callable[[object], float] = finite,
-) -> float:
-    """The number that `read` makes of `value`, if it is in the interval; InputError with the bounds if not.
-
-    `ends` are the interval's brackets: `]` and `[` in place of `[` and `]` exclude `low` and `high`.
-    """
-    try:
-        found = read(value)
-    except ValueError:
-        found = math.nan
-    above = low < found if ends[0] == "]" else low <= found
-    if not (above and (found < high if ends[1] == "[" else found <= high)):
-        infinite = f"a finite number {'>' if ends[0] == ']' else '>='} {low:g}"
-        what = infinite if high == math.inf else f"a number in {ends[0]}{low:g}, {high:g}{ends[1]}"
-        raise InputError(where, f"{name} must be {what}{unit and ' '}{unit}, got {shown(value)}", "correct it")
-    return found
-
-
 def checked_whole(
     where: object,
     name: str,
@@ -127,19 +100,29 @@ def checked_whole(
 
 @dataclass(frozen=True)
 class Between:
-    """The interval of a number among `Parameters`, with its unit; `ends` as for `checked_number`."""
+    """The interval of a number, with its unit: `ends` are its brackets, `]` and `[` exclude `low` and `high`."""
 
     low: float
     high: float = math.inf
     ends: str = "[]"
     unit: str = ""
 
-    def check(self, where: object, name: str, value: object, whole: bool) -> None:
-        """InputError unless the value is a number in the interval."""
+    def check(self, where: object, name: str, value: object, whole: bool = False) -> None:
+        """InputError, with the bounds, unless the value is a number in the interval, and an int if `whole`."""
         if whole:
             checked_whole(where, name, value, int(self.low), None if self.high == math.inf else int(self.high))
-        else:
-            checked_number(where, name, value, self.low, self.high, unit=self.unit, ends=self.ends, read=number)
+            return
+        try:
+            found = number(value)
+        except ValueError:
+            found = math.nan
+        above = self.low < found if self.ends[0] == "]" else self.low <= found
+        if not (above and (found < self.high if self.ends[1] == "[" else found <= self.high)):
+            what = f"a number in {self.ends[0]}{self.low:g}, {self.high:g}{self.ends[1]}"
+            if self.high == math.inf:
+                what = f"a finite number {'>' if self.ends[0] == ']' else '>='} {self.low:g}"
+            unit = f" {self.unit}" if self.unit else ""
+            raise InputError(where, f"{name} must be {what}{unit}, got {shown(value)}", "correct it")
 
 
 class Parameters:

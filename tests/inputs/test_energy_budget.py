@@ -14,8 +14,6 @@ from batwatt.inputs.series.energy_budget import (
     EnergyBudget,
     Stranded,
     bill,
-    bought_capacity,
-    stranded_capacity,
 )
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
@@ -28,34 +26,34 @@ def signal(*values: float, step_s: float = 3600.0) -> Signal:
 
 def test_a_constant_budget_by_hand():
     # mean 250, so an hour's budget is 0.7 x 250 = 175
-    found = bought_capacity(signal(100, 250, 400), EnergyBudget(headroom=2.0))
+    found = EnergyBudget(headroom=2.0).capacity(signal(100, 250, 400))
     assert found.values == pytest.approx((1.75, 0.7, 0.4375))
     assert bill(found, signal(100, 250, 400)).amount == pytest.approx(3 * 175)
-    limited = bought_capacity(signal(100, 250, 400), EnergyBudget(headroom=1.0, floor=0.5))
+    limited = EnergyBudget(headroom=1.0, floor=0.5).capacity(signal(100, 250, 400))
     assert limited.values == pytest.approx((1.0, 0.7, 0.5)) and limited.name == "fraction"
 
 
 def test_the_mean_is_that_over_time():
     # 100 for 3 h, 400 for 1 h: mean 175
     uneven = Signal(Series((0.0, 10800.0), (100.0, 400.0)), 14400.0)
-    assert bought_capacity(uneven, EnergyBudget(headroom=9.0)).values == pytest.approx((1.225, 0.30625))
+    assert EnergyBudget(headroom=9.0).capacity(uneven).values == pytest.approx((1.225, 0.30625))
 
 
 def test_prices_next_to_nothing_and_below():
-    found = bought_capacity(signal(-50, 0, 1e-300, 100, 150), EnergyBudget(headroom=1.2))
+    found = EnergyBudget(headroom=1.2).capacity(signal(-50, 0, 1e-300, 100, 150))
     assert found.values == pytest.approx((1.2, 1.2, 1.2, 0.28, 0.7 * 40 / 150))
 
 
 def test_a_reference_in_place_of_the_mean():
-    assert bought_capacity(signal(100, 200), EnergyBudget(reference=100.0)).values == pytest.approx((0.7, 0.35))
-    assert bought_capacity(signal(-5, 100), EnergyBudget(reference=50.0)).values == pytest.approx((1.0, 0.35))
+    assert EnergyBudget(reference=100.0).capacity(signal(100, 200)).values == pytest.approx((0.7, 0.35))
+    assert EnergyBudget(reference=50.0).capacity(signal(-5, 100)).values == pytest.approx((1.0, 0.35))
     with pytest.raises(InputError, match="the mean of 'price' must be > 0 to reckon a budget, got -5"):
-        bought_capacity(signal(-20, 10), EnergyBudget())
+        EnergyBudget().capacity(signal(-20, 10))
 
 
 def test_stranded_power():
-    assert stranded_capacity(signal(5, 0, -3, 0.1), Stranded(0.0)).values == (0.0, 1.0, 1.0, 0.0)
-    assert stranded_capacity(signal(5, 0), Stranded(0.0, low=0.2, high=0.9)).values == (0.2, 0.9)
+    assert Stranded(0.0).capacity(signal(5, 0, -3, 0.1)).values == (0.0, 1.0, 1.0, 0.0)
+    assert Stranded(0.0, low=0.2, high=0.9).capacity(signal(5, 0)).values == (0.2, 0.9)
 
 
 def test_a_bill_by_hand():
@@ -72,7 +70,7 @@ def test_a_bill_by_hand():
 @given(st.lists(st.floats(1.0, 1000.0), min_size=1, max_size=40), st.floats(0.1, 1.0))
 def test_without_limits_all_is_spent_and_capacity_never_lost(values, budget):
     paid = signal(*values)
-    found = bill(bought_capacity(paid, EnergyBudget(budget, headroom=10.0)), paid, budget)
+    found = bill(EnergyBudget(budget, headroom=10.0).capacity(paid), paid, budget)
     if max(values) / min(values) < 10.0:
         assert found.amount == pytest.approx(found.amount_fixed)
         # the arithmetic mean is at least the harmonic one

@@ -45,14 +45,11 @@ def test_spellings(csv, text):
     assert (series.times_s, series.values) == ((0.0, 5.0), (1.0, 2.0))
 
 
-def test_column_and_minimum(csv):
+def test_columns(csv):
     path = csv("time_s,power_w,temperature_c\n0,1,-5\n1,0,3\n")
     assert read_series(path).values == (1.0, 0.0)
-    assert read_series(path, "temperature_c", minimum=None).values == (-5.0, 3.0)
     with pytest.raises(InputError, match="line 2: temperature_c must be >= 0, got -5"):
         read_series(path, "temperature_c")
-    with pytest.raises(InputError, match=r"line 3: power_w must be >= 0\.5, got 0"):
-        read_series(path, minimum=0.5)
 
 
 def test_times_may_be_negative(csv):

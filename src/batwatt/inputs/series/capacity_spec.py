@@ -15,7 +15,7 @@ import numpy as np
 from batwatt.checks import Between, Parameters, kinds_of, number_in_file, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
-from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded, bought_capacity, stranded_capacity
+from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded
 from batwatt.inputs.series.signal_csv import SignalFile, Wanted, read_signal
 from batwatt.inputs.series.variation import FRACTION, Seconds, Variation, vary
 from batwatt.model.series import Series
@@ -81,9 +81,7 @@ class UnderBudget(_OfFile):
     def fractions(self, end_s: float, full: int) -> Signal:
         """What the rule buys."""
         signal = read_signal(self.file)
-        if isinstance(self.rule, EnergyBudget):
-            return replace(signal, series=bought_capacity(signal, self.rule))
-        return replace(signal, series=stranded_capacity(signal, self.rule))
+        return replace(signal, series=self.rule.capacity(signal))
 
     def signal(self) -> Signal | None:
         """The signal of the file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -39,6 +39,26 @@ class EnergyBudget(Parameters, where=_WHERE):
             problem = f"floor must be <= headroom, got {self.floor!r} and {self.headroom!r}"
             raise InputError(_WHERE, problem, "correct one of them")
 
+    def capacity(self, signal: Signal) -> Series:
+        """Capacity_t = budget x mean(x) / x_t within [floor, headroom], as fractions; x_t <= 0 gives the headroom.
+
+        What is left of the budget where the headroom limits is not spent later. Sections 5.4.1 (price) and 5.4.2
+        (carbon) of the dissertation: Budget_total = sum of x_t x budget, Budget_t = Budget_total / T.
+
+        Raises InputError.
+        """
+        values = np.asarray(signal.series.values)
+        mean = signal.mean if self.reference is None else self.reference
+        if not mean > 0.0:
+            problem = f"the mean of {signal.series.name!r} must be > 0 to reckon a budget, got {mean:g}"
+            raise InputError(signal.series.source, problem, "give the value to reckon with, as in reference=50")
+        fractions = np.full(values.shape, self.headroom)
+        paid = values > 0.0
+        # a price next to nothing buys no more than the headroom, whatever the quotient
+        with np.errstate(over="ignore"):
+            fractions[paid] = np.clip(self.budget * mean / values[paid], self.floor, self.headroom)
+        return replace(signal.series, values=tuple(fractions.tolist()), name=FRACTION)
+
 
 @dataclass(frozen=True)
 class Stranded(Parameters, where=_WHERE):
@@ -53,31 +73,10 @@ class Stranded(Parameters, where=_WHERE):
         if not self.low <= self.high:
             raise InputError(_WHERE, f"low must be <= high, got {self.low!r} and {self.high!r}", "correct one of them")
 
-
-def bought_capacity(signal: Signal, budget: EnergyBudget) -> Series:
-    """Capacity_t = budget x mean(x) / x_t within [floor, headroom], as fractions; x_t <= 0 gives the headroom.
-
-    What is left of the budget where the headroom limits is not spent later. Sections 5.4.1 (price) and 5.4.2 (carbon)
-    of the dissertation: Budget_total = sum of x_t x budget, Budget_t = Budget_total / T. Raises InputError.
-    """
-    values = np.asarray(signal.series.values)
-    mean = signal.mean if budget.reference is None else budget.reference
-    if not mean > 0.0:
-        problem = f"the mean of {signal.series.name!r} must be > 0 to reckon a budget, got {mean:g}"
-        raise InputError(signal.series.source, problem, "give the value to reckon with, as in reference=50")
-    fractions = np.full(values.shape, budget.headroom)
-    paid = values > 0.0
-    # a price next to nothing buys no more than the headroom, whatever the quotient
-    with np.errstate(over="ignore"):
-        fractions[paid] = np.clip(budget.budget * mean / values[paid], budget.floor, budget.headroom)
-    return Series(signal.series.times_s, tuple(fractions.tolist()), name=FRACTION, source=signal.series.source)
-
-
-def stranded_capacity(signal: Signal, stranded: Stranded) -> Series:
-    """On and off with the signal, as fractions. Section 5.4.3 of the dissertation."""
-    free = np.asarray(signal.series.values) <= stranded.threshold
-    fractions = np.where(free, stranded.high, stranded.low)
-    return Series(signal.series.times_s, tuple(fractions.tolist()), name=FRACTION, source=signal.series.source)
+    def capacity(self, signal: Signal) -> Series:
+        """On and off with the signal, as fractions. Section 5.4.3 of the dissertation."""
+        free = np.asarray(signal.series.values) <= self.threshold
+        return replace(signal.series, values=tuple(np.where(free, self.high, self.low).tolist()), name=FRACTION)
 
 
 @dataclass(frozen=True)

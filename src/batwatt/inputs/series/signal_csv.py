@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import math
 import re
 import warnings
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.checks import Between, Parameters, checked_number
+from batwatt.checks import Between, Parameters, number_named
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.series_csv import MORE_FIELDS, TIME, row_too_long
@@ -318,7 +317,7 @@ def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
 def moment(text: str, dated: bool, file: SignalFile) -> float:
     """A date in s since 1970, or a number of s of a file without dates. Raises InputError."""
     if not dated:
-        return checked_number(file.path, "from and to, as the times of the file,", text, -math.inf)
+        return number_named(file.path, "from and to, in s as the times of the file", text, "correct it")
     try:
         # pandas would take `now` as well
         stamp = pd.Timestamp(datetime.fromisoformat(text))

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.checks import Between, Parameters, checked_number
+from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.series import MAX_ROWS, Series
@@ -95,7 +95,7 @@ def vary(variation: Variation, end_s: float) -> Series:
     Raises InputError.
     """
     source = f"{variation.structure}, seed {variation.seed}"
-    checked_number(_WHERE, "end_s", end_s, 0.0, unit="s")
+    Between(0.0, unit="s").check(_WHERE, "end_s", end_s)
     if variation.high == variation.low:
         return Series((0.0,), (variation.mean,), name=FRACTION, source=source)
     if not end_s / variation.period_s <= MAX_ROWS:

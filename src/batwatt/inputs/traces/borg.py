@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.checks import checked_number
+from batwatt.checks import Between
 from batwatt.errors import InputError
 from batwatt.inputs.traces.chunked_csv import Censored, Type, chunks, cut_note
 
@@ -84,7 +84,7 @@ def borg_jobs(
     1. Memory taken grows with the instances that wait or run and with the collections that are waited for, not with the
     events. `notes` counts what was done with how many. Raises InputError with the line.
     """
-    checked_number(events, "gcu_per_core", gcu_per_core, 0.0, 1.0, ends="]]")
+    Between(0.0, 1.0, "]]").check(events, "gcu_per_core", gcu_per_core)
     after = _collections(collections) if collections is not None else {}
     pairing = _Pairing(
         gcu_per_core, censored == "keep", notes, after, frozenset(n for ids in after.values() for n in ids)

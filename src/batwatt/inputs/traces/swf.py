@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from batwatt.checks import number_named
 from batwatt.errors import InputError
@@ -14,28 +14,13 @@ from batwatt.model.workload import MEMORY
 _KB_PER_GB = 2.0**20
 
 
-class SwfJob(NamedTuple):
-    """The 18 fields of one SWF line, in their order; times in s, memory in KB per processor, -1 is unknown."""
-
-    job_number: float
-    submit_time: float
-    wait_time: float
-    run_time: float
-    allocated_processors: float
-    average_cpu_time: float
-    used_memory: float
-    requested_processors: float
-    requested_time: float
-    requested_memory: float
-    status: float
-    user_id: float
-    group_id: float
-    executable_number: float
-    queue_number: float
-    partition_number: float
-    preceding_job_number: float
-    think_time: float
-
+SwfJob = namedtuple(
+    "SwfJob",
+    "job_number submit_time wait_time run_time allocated_processors average_cpu_time used_memory "
+    "requested_processors requested_time requested_memory status user_id group_id executable_number queue_number "
+    "partition_number preceding_job_number think_time",
+)
+"""The 18 fields of one SWF line, in their order; times in s, memory in KB per processor, -1 is unknown."""
 
 _WHOLE = frozenset({"job_number", "allocated_processors", "requested_processors"})
 
