@@ -54,10 +54,13 @@ def test_hosts_are_machine_by_machine():
 
 def test_names_of_the_capacity_experiments():
     machines = MachineSpec(152, 24)
-    assert machines.machine_names[7] == "m007" and machines.core_names[3] == "c03"
+    assert ("m007", "m007-c03") in machines.host_names
     assert machines_platform(machines).hosts[7 * 24 + 3].name == "m007-c03"
     # ten are 0 to 9, one digit
-    assert MachineSpec(10, 10).machine_names[9] == "m9" and MachineSpec(11, 1).machine_names[9] == "m09"
+    assert MachineSpec(10, 10).host_names[99] == ("m9", "m9-c9") and MachineSpec(11, 1).host_names[9] == (
+        "m09",
+        "m09-c0",
+    )
 
 
 def test_states():

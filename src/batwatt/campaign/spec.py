@@ -151,7 +151,7 @@ class Workloads(_Files):
         for name in self.grid or {}:
             if name in (self.varcap or {}):
                 raise wrong(f"{name!r} is both a parameter and in the grid: give it once")
-        _checked_grid(self.grid or {})
+        checked_grid(self.grid or {})
         if self.name is not None:
             _name_of_points(self.name, self.grid or {})
         if self.window is not None and not 0.0 <= self.window[0] < self.window[1] < math.inf:
@@ -190,7 +190,7 @@ class Capacities(_Files):
             if unused is not None:
                 raise wrong(f"the grid has {unused!r}, which is not in the spec: write {unused}={{{unused}}} there")
             _name_of_points(self.spec, grid, "spec")
-            _checked_grid(grid)
+            checked_grid(grid)
         if self.name is not None:
             _name_of_points(self.name, self.grid or {})
         return self
@@ -216,7 +216,8 @@ def _name_of_points(template: str, grid: Mapping[str, Sequence[Any]], what: str 
             raise wrong(f"the name {filled(template, point)!r} must be of letters, digits, '.', '_' and '-'")
 
 
-def _checked_grid(grid: Mapping[str, Sequence[Any]]) -> None:
+def checked_grid(grid: Mapping[str, Sequence[Any]]) -> None:
+    """Whether the values of each list are finite, and differ."""
     for name, values in grid.items():
         try:
             texts = [canonical(value) for value in values]
@@ -288,7 +289,7 @@ class Study(Declared):
     @classmethod
     def _grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
         _checked(grid)
-        _checked_grid(grid)
+        checked_grid(grid)
         return grid
 
     @field_validator("label")

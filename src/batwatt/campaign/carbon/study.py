@@ -14,7 +14,7 @@ import pandas as pd
 from joblib import cpu_count
 from pydantic import model_validator
 
-from batwatt.campaign.carbon.study_plans import FIGURES, PlanTask, columns_of, plans_of
+from batwatt.campaign.carbon.study_plans import FIGURES, PlanTask, plans_of, table_of
 from batwatt.campaign.carbon.study_spec import CarbonStudies, Permutation
 from batwatt.campaign.cells import digest_of_sources, sources_of
 from batwatt.campaign.pools import in_processes
@@ -162,9 +162,7 @@ def summary_of(table: pd.DataFrame) -> pd.DataFrame:
 
 def _table(tasks: Iterable[PlanTask], done: Mapping[str, PlanRecord]) -> pd.DataFrame:
     """A row for each permutation and arrival, in the order of the declaration, of all that is done."""
-    frames = [
-        pd.DataFrame(dict(columns_of(task.permutation, done[task.key].figures))) for task in tasks if task.key in done
-    ]
+    frames = [table_of(task.permutation, done[task.key].figures) for task in tasks if task.key in done]
     return pd.concat(frames, ignore_index=True)
 
 

@@ -6,9 +6,11 @@ know of it. What is planned for the twin is carried out on the job.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import pandas as pd
 
 from batwatt.campaign.carbon.study_spec import Permutation
 from batwatt.model.phases import Phase, PhaseModel
@@ -106,20 +108,20 @@ def _free(model: PhaseModel) -> PhaseModel:
     return PhaseModel((), (*model.startup, *model.work))
 
 
-def columns_of(permutation: Permutation, figures: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """The columns of a table with these figures: who they are of, then what they are."""
-    count = len(figures["arrival_s"])
+def table_of(permutation: Permutation, figures: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+    """A row for each arrival: whose figures they are, then the figures."""
     model = permutation.model
-    columns = {
-        "study": permutation.study,
-        "pattern": permutation.pattern,
-        "length_h": permutation.length_h,
-        "startup_s": permutation.startup_s,
-        "startup_w": permutation.startup_w,
-        "wait_h": permutation.wait_s / HOUR_S,
-        "deadline_h": permutation.deadline_h,
-        "length_s": model.length_s,
-        "energy_j": model.energy_j,
-    }
-    yield from ((name, [value] * count) for name, value in columns.items())
-    yield from figures.items()
+    return pd.DataFrame(
+        {
+            "study": permutation.study,
+            "pattern": permutation.pattern,
+            "length_h": permutation.length_h,
+            "startup_s": permutation.startup_s,
+            "startup_w": permutation.startup_w,
+            "wait_h": permutation.wait_s / HOUR_S,
+            "deadline_h": permutation.deadline_h,
+            "length_s": model.length_s,
+            "energy_j": model.energy_j,
+            **figures,
+        }
+    )

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, model_validator
 
-from batwatt.campaign.spec import NAME, CampaignName
+from batwatt.campaign.spec import CampaignName, checked_grid
 from batwatt.campaign.yaml_model import Declared, wrong
 from batwatt.errors import InputError
 from batwatt.model.phases import Array, Phase, PhaseModel
@@ -105,7 +105,7 @@ class PlanStudy(Declared):
     one job whatever its power.
     """
 
-    patterns: dict[str, Pattern] = Field(min_length=1)
+    patterns: dict[CampaignName, Pattern] = Field(min_length=1)
     length_h: list[Positive] = Field(min_length=1)
     startup_s: list[Natural] = Field([0.0], min_length=1)
     startup_w: list[Natural] = Field([0.0], min_length=1)
@@ -117,13 +117,8 @@ class PlanStudy(Declared):
     def _complete(self) -> PlanStudy:
         if (self.deadline_h is None) == (self.wait_h is None):
             raise wrong("must have one of `deadline_h` and `wait_h`")
-        for name in ("length_h", "startup_s", "startup_w", "deadline_h", "wait_h"):
-            values = getattr(self, name) or []
-            if len(set(values)) < len(values):
-                raise wrong(f"{name} must be a list of different values, got {', '.join(f'{v:g}' for v in values)}")
-        for name in self.patterns:
-            if not NAME.fullmatch(name):
-                raise wrong(f"the pattern {name!r} must be called by letters, digits, '.', '_' and '-'")
+        lists = ("length_h", "startup_s", "startup_w", "deadline_h", "wait_h")
+        checked_grid({name: getattr(self, name) for name in lists if getattr(self, name)})
         return self
 
     def permutations(self, study: str, where: object) -> Iterator[Permutation]:

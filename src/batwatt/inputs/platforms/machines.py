@@ -8,7 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated
 
-from batwatt.checks import Between, Parameters, finite
+from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import (
     MIN_SWITCH_S,
@@ -67,16 +67,11 @@ class MachineSpec(Parameters, where=_WHERE):
             raise InputError(_WHERE, f"core_flops: {error}", "write a speed such as '1Gf'") from None
 
     @cached_property
-    def machine_names(self) -> tuple[str, ...]:
-        """m000, m001, ...: padded with zeros so that their order as texts is that of the machine slots."""
-        width = len(str(self.machines - 1))
-        return tuple(f"m{number:0{width}d}" for number in range(self.machines))
-
-    @cached_property
-    def core_names(self) -> tuple[str, ...]:
-        """c00, c01, ...; the host of core c03 of machine m007 is `m007-c03`."""
-        width = len(str(self.cores - 1))
-        return tuple(f"c{number:0{width}d}" for number in range(self.cores))
+    def host_names(self) -> tuple[tuple[str, str], ...]:
+        """Machine and name of each host, such as m007 and m007-c03: padded, so that their order as texts is theirs."""
+        wide, narrow = len(str(self.machines - 1)), len(str(self.cores - 1))
+        machines = [f"m{number:0{wide}d}" for number in range(self.machines)]
+        return tuple((machine, f"{machine}-c{core:0{narrow}d}") for machine in machines for core in range(self.cores))
 
     @property
     def nominal_flops(self) -> float:
@@ -110,14 +105,11 @@ class SpeedMachineSpec(MachineSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for speed in self.speeds:
-            try:
-                good = 0.0 < finite(speed) <= 1e6 and speed != 1.0
-            except ValueError:
-                good = False
-            if not good:
-                problem = f"speeds must be numbers in ]0, 1e6] other than 1, got {speed!r}"
-                raise InputError(_WHERE, problem, "give them relative to the nominal one")
+        good = (isinstance(speed, int | float) and 0.0 < speed <= 1e6 and speed != 1.0 for speed in self.speeds)
+        bad = next((speed for speed, fine in zip(self.speeds, good, strict=True) if not fine), None)
+        if bad is not None:
+            problem = f"speeds must be numbers in ]0, 1e6] other than 1, got {bad!r}"
+            raise InputError(_WHERE, problem, "give them relative to the nominal one")
 
     @property
     def computing(self) -> tuple[State, ...]:
@@ -135,10 +127,8 @@ def machines_xml(machines: MachineSpec, maker: str = "batwatt generate machines"
     """
     attributes, properties = described(machines.states, len(machines.computing), 1)
     lines: list[str] = []
-    for machine in machines.machine_names:
-        own = properties | {MACHINE: machine}
-        for core in machines.core_names:
-            lines += host_xml(f"{machine}-{core}", attributes, own)
+    for machine, name in machines.host_names:
+        lines += host_xml(name, attributes, properties | {MACHINE: machine})
     comment = f"{machines.machines} machines of {machines.cores} cores. Made by `{maker}`."
     return document(comment, lines)
 
@@ -150,18 +140,12 @@ def machines_platform(machines: MachineSpec, source: str = "<memory>") -> Platfo
     pstates = tuple(PState(speed_flops(speed), idle, idle, full) for speed, idle, full in machines.states)
     sleeps = (Sleep(computing, computing + 1, computing + 2),)
     outside = MappingProxyType[str, str]({})
-    hosts: list[Host] = []
-    for machine in machines.machine_names:
-        own = MappingProxyType({"role": "", **properties, MACHINE: machine})
-        for core in machines.core_names:
-            host = Host(
-                id=len(hosts),
-                name=f"{machine}-{core}",
-                pstates=pstates,
-                sleeps=sleeps,
-                has_power=True,
-                properties=own,
-                zone_properties=outside,
-            )
-            hosts.append(host)
+    own = {
+        machine: MappingProxyType({"role": "", **properties, MACHINE: machine})
+        for machine in dict.fromkeys(machine for machine, _ in machines.host_names)
+    }
+    hosts = (
+        Host(index, name, pstates, sleeps=sleeps, has_power=True, properties=own[machine], zone_properties=outside)
+        for index, (machine, name) in enumerate(machines.host_names)
+    )
     return Platform(tuple(hosts), source=source)

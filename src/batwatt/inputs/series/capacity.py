@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from batwatt.checks import finite, number_in_file
+from batwatt.checks import number_in_file
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.series.series_csv import TIME, read_series
@@ -25,7 +25,7 @@ def read_capacity(path: Path | str, slots: int | None) -> Series:
     """
     lines = [(number, line.split()) for number, line in enumerate(read_text(path).split("\n"), start=1)]
     filled = [(number, words) for number, words in lines if words]
-    as_text = bool(filled) and _is_number(filled[0][1][0])
+    as_text = bool(filled) and filled[0][1][0][0] in "+-.0123456789"
     series = _read_text_format(filled, path) if as_text else read_series(path, COLUMN)
     return checked_capacity(series, slots, path)
 
@@ -68,11 +68,3 @@ def _read_text_format(lines: list[tuple[int, list[str]]], path: Path | str) -> S
         times.append(time_s)
         values.append(value)
     return Series(tuple(times), tuple(values), name=COLUMN, source=str(path))
-
-
-def _is_number(word: str) -> bool:
-    try:
-        finite(word)
-    except ValueError:
-        return False
-    return True

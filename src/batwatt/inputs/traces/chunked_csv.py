@@ -54,20 +54,17 @@ def chunks(
     with readable(path):
         try:
             parts = pd.read_csv(path, dtype={name: _DTYPES[kind] for name, kind in read.items()}, **options)
-            while (part := _next(parts)) is not None:
+            while True:
+                # numpy warns of a number that no integer holds, before pandas refuses it
+                with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+                    part = next(parts, None)
+                if part is None:
+                    return
                 yield line, part.rename(columns=aliases)
                 line += len(part)
         except (ValueError, OverflowError) as error:
             _blame(path, read, options, line)
             raise InputError(path, f"is not such a table ({error})", f"look at line {line} and below") from None
-
-
-def _next(parts: Iterator[pd.DataFrame]) -> pd.DataFrame | None:
-    """The next part; None if there is none."""
-    with warnings.catch_warnings():
-        # numpy warns of a number that no integer holds, before pandas refuses it
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return next(parts, None)
 
 
 def write_chunks(parts: Iterable[pd.DataFrame], out: IO[str]) -> int:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from batwatt.errors import InputError
 
-_BETWEEN = re.compile(r"[\s;]+")
-
 
 def ids_of(text: str) -> list[str]:
     """The ids in a text, with blanks or semicolons between them: `17 18` or `17;18`."""
-    return [name for name in _BETWEEN.split(text) if name]
+    return text.replace(";", " ").split()
 
 
 def within(
