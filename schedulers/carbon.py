@@ -19,7 +19,7 @@ from batwatt.systems.carbon.policies import Known, policy_named
 from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
 from batwatt.systems.carbon.scheduler import ShiftingScheduler
 from batwatt.systems.carbon.shared import SharedCluster
-from batwatt.systems.carbon.windows import StartWindow, by_class, by_constraint, by_deadline, is_short
+from batwatt.systems.carbon.windows import is_short, start_window
 
 
 class CarbonOptions(SchedulerOptions):
@@ -81,15 +81,9 @@ class Carbon(ShiftingScheduler[CarbonOptions]):
         lengths = self._lengths[is_short(job)]
         lengths.append(job.length_s)
         mean_s = sum(lengths) / len(lengths)
-        return self.cluster.place(job, self._window(job), Known(mean_s, max_starts=self.settings.max_starts))
-
-    def _window(self, job: ShiftJob) -> StartWindow:
         chosen = self.settings
-        if chosen.deadline_h is not None:
-            return by_deadline(job, chosen.deadline_h)
-        if chosen.constraint is not None:
-            return by_constraint(job, chosen.constraint, self.cluster.integral)
-        return by_class(job, chosen.wait_h)
+        window = start_window(job, self.cluster.integral, chosen.wait_h, chosen.deadline_h, chosen.constraint)
+        return self.cluster.place(job, window, Known(mean_s, max_starts=chosen.max_starts))
 
     def _integral(self, name: str, given: str | Path | SignalIntegral | None, begin: str | None) -> SignalIntegral:
         if given is None or given == "":

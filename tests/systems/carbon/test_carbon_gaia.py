@@ -214,10 +214,10 @@ def test_jobs_that_stop_gaia_are_one_clear_line(policy, length_s):
         ({"policy": "carbon", "carbon_policy": "lowset"}, "did you mean 'lowest'"),
         ({"policy": "oracle-spot-spot"}, "no policy"),
         ({"policy": "oracle", "wait_h": (1.0, 2.0, 3.0)}, "option wait"),
-        ({"policy": "oracle", "wait_h": (float("nan"),)}, "option wait"),
-        ({"policy": "oracle", "wait_h": (-1.0,)}, "option wait"),
-        ({"policy": "oracle", "reserved": -1}, "option reserved"),
-        ({"policy": "oracle", "reserved": 2.5}, "option reserved"),
+        ({"policy": "oracle", "wait_h": (float("nan"),)}, "wait must be a finite number >= 0 h"),
+        ({"policy": "oracle", "wait_h": (-1.0,)}, "wait must be a finite number >= 0 h"),
+        ({"policy": "oracle", "reserved": -1}, "reserved must be a whole number of cpus >= 0"),
+        ({"policy": "oracle", "reserved": 2.5}, "reserved must be a whole number of cpus >= 0"),
     ],
 )
 def test_wrong_options(options, hint):

@@ -142,10 +142,6 @@ def test_a_window_ends_with_the_signal_but_a_job_must_fit():
         lwa.simulate([job(3, 2, name="x")], [1.0] * 4, policy="immediate", constraint=0)
 
 
-def test_hours_are_two_steps():
-    assert lwa.half_hours([3.0, 1.0]).tolist() == [3.0, 3.0, 1.0, 1.0]
-
-
 @pytest.mark.parametrize(
     ("options", "hint"),
     [
@@ -153,9 +149,9 @@ def test_hours_are_two_steps():
         ({"constraint": "next-workday", "begin": None}, "needs a date"),
         ({"constraint": "next-week"}, "no constraint 'next-week'"),
         ({"constraint": -1}, "option constraint"),
-        ({"error": float("nan")}, "option error"),
-        ({"error": -0.1}, "option error"),
-        ({"repetitions": 0}, "option repetitions"),
+        ({"error": float("nan")}, "options: error must be a number >= 0, got nan"),
+        ({"error": -0.1}, "error must be a number >= 0"),
+        ({"repetitions": 0}, "repetitions must be a whole number >= 1"),
         ({"seed": -1}, "option seed"),
         ({"values": [1.0, float("inf")]}, "step 1 has none"),
         ({"values": []}, "there are none"),

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from batwatt.checks import finite
-from batwatt.errors import InputError
+from batwatt.checks import checked_number
 from batwatt.systems.carbon.outcome import ON_DEMAND, RESERVED, SPOT
 from batwatt.units import HOUR_S
 
@@ -28,13 +27,7 @@ class MachinePrices:
 
     def __post_init__(self) -> None:
         for name in ("on_demand_h", "spot_h", "reserved_share"):
-            value = getattr(self, name)
-            try:
-                known = finite(value) >= 0.0
-            except ValueError:
-                known = False
-            if not known:
-                raise InputError("prices", f"{name} must be a number >= 0, got {value!r}", "correct it")
+            checked_number("prices", name, getattr(self, name), 0.0, what="a number")
 
     def rates(self) -> dict[str, float]:
         """What a cpu costs per second on each kind of machine; reserved ones are paid as a whole."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from batwatt.checks import finite
+from batwatt.checks import checked_number, checked_whole
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.signal_integral import SignalIntegral
@@ -20,14 +20,7 @@ from batwatt.systems.carbon.execution import Execution, Interval, ShiftJob, carr
 from batwatt.systems.carbon.optimum import NoPlanError
 from batwatt.systems.carbon.outcome import Outcome, rows_of
 from batwatt.systems.carbon.policies import POLICIES, Known, ShiftPolicy, is_policy, policy_named
-from batwatt.systems.carbon.windows import (
-    StartWindow,
-    by_class,
-    by_constraint,
-    by_deadline,
-    expected_lengths,
-    is_short,
-)
+from batwatt.systems.carbon.windows import StartWindow, expected_lengths, is_short, start_window
 
 _WHERE = "options of the simulation"
 MACHINE_RULES = {
@@ -74,16 +67,15 @@ class ShiftOptions:
         if len(self.wait_h) not in (1, 2):
             raise InputError(_WHERE, f"wait_h takes one or two values, got {len(self.wait_h)}", "as in 6x24")
         for hours in self.wait_h:
-            self._number("wait_h", hours)
+            checked_number(_WHERE, "wait_h", hours, 0.0)
         for name in ("carbon_weight", "price_weight", "forecast_error"):
-            self._number(name, getattr(self, name))
+            checked_number(_WHERE, name, getattr(self, name), 0.0)
         for name in ("deadline_h", "slot_s"):
             if getattr(self, name) is not None:
-                self._number(name, getattr(self, name), above=True)
+                checked_number(_WHERE, name, getattr(self, name), 0.0, ends="][")
         for name, least in (("reserved", 0), ("repetitions", 1), ("max_starts", 1)):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
-                raise InputError(_WHERE, f"{name} must be a whole number >= {least}, got {value!r}", "correct it")
+            if getattr(self, name) is not None:
+                checked_whole(_WHERE, name, getattr(self, name), least)
         policy_named(self.carbon_policy)
         if self.deadline_h is not None and self.constraint is not None:
             raise InputError(_WHERE, "has both deadline_h and constraint", "give one of them")
@@ -92,25 +84,9 @@ class ShiftOptions:
         if not self.carbon_weight + self.price_weight > 0.0:
             raise InputError(_WHERE, "carbon_weight and price_weight are both 0", "give one of them")
 
-    def _number(self, name: str, value: object, *, above: bool = False) -> None:
-        try:
-            number = finite(value)
-        except ValueError as error:
-            raise InputError(_WHERE, f"{name}: {error}", "correct it") from None
-        if not (number > 0.0 if above else number >= 0.0):
-            raise InputError(_WHERE, f"{name} must be {'>' if above else '>='} 0, got {value!r}", "correct it")
-
     def machine_prices(self) -> MachinePrices:
         """What machines cost."""
         return self.prices or (FREE if self.price is not None else MachinePrices())
-
-    def window(self, job: ShiftJob, integral: SignalIntegral) -> StartWindow:
-        """When a job may run. Raises InputError."""
-        if self.deadline_h is not None:
-            return by_deadline(job, self.deadline_h)
-        if self.constraint is not None:
-            return by_constraint(job, self.constraint, integral, self.clock)
-        return by_class(job, self.wait_h)
 
 
 @dataclass(frozen=True)
@@ -160,7 +136,8 @@ def simulate(
     if options.checkpoints and rule.policy.name == "phase-aware":
         rule = replace(rule, policy=policy_named("phase-aware-checkpoints"))
     _check(jobs, integral, options)
-    windows = [options.window(job, integral) for job in jobs]
+    limits = options.wait_h, options.deadline_h, options.constraint, options.clock
+    windows = [start_window(job, integral, *limits) for job in jobs]
     signal = integral
     if options.price is not None and options.price_weight > 0.0:
         signal = integral.plus(options.price, options.carbon_weight, options.price_weight)

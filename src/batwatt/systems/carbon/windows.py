@@ -53,6 +53,20 @@ def expected_lengths(jobs: Sequence[ShiftJob]) -> dict[bool, float]:
     return {short: math.fsum(lengths) / len(lengths) for short, lengths in found.items()}
 
 
+def start_window(
+    job: ShiftJob,
+    integral: SignalIntegral,
+    wait_h: Sequence[float],
+    deadline_h: float | None,
+    constraint: str | None,
+    clock: str = "UTC",
+) -> StartWindow:
+    """When a job may run: by its deadline or the constraint, if one is given, else by its class. Raises InputError."""
+    if deadline_h is not None:
+        return by_deadline(job, deadline_h)
+    return by_class(job, wait_h) if constraint is None else by_constraint(job, constraint, integral, clock)
+
+
 def by_class(job: ShiftJob, wait_h: Sequence[float]) -> StartWindow:
     """A job waits `wait_h[0]` h if it is short and `wait_h[1]` h if it is long; a single value is for all."""
     return StartWindow(job.arrival_s, HOUR_S * wait_h[0 if len(wait_h) == 1 or is_short(job) else 1])

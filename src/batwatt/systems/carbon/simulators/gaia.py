@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.checks import finite
+from batwatt.checks import checked_number, checked_whole
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.systems.carbon.costs import MachinePrices
 from batwatt.systems.carbon.execution import ShiftJob
@@ -100,7 +100,7 @@ def simulate(
     trace = Trace.of(_signal(hourly))
     lengths = np.array([job.length_s for job in jobs]) / TICK_S
     queues = Queues.of(_waits(wait_h), lengths)
-    reserved = _cpus(reserved)
+    checked_whole("options", "reserved", reserved, 0, what="a whole number of cpus")
     tasks = _tasks(jobs, lengths, len(trace))
     pieces = _pieces(jobs, tasks, chosen, trace, queues)
     begin, machine = _dispatched(pieces, chosen, reserved, len(trace))
@@ -136,20 +136,9 @@ def _signal(hourly: Sequence[float]) -> npt.NDArray[np.float64]:
 
 
 def _waits(wait_h: tuple[float, ...]) -> tuple[float, ...]:
-    try:
-        waits = tuple(finite(wait) for wait in wait_h)
-        good = len(waits) in (1, 2) and min(waits) >= 0.0
-    except ValueError:
-        good = False
-    if not good:
+    if len(wait_h) not in (1, 2):
         raise InputError("option wait", f"one or two numbers of hours >= 0, got {wait_h!r}", "give for instance 6x24")
-    return waits
-
-
-def _cpus(reserved: int) -> int:
-    if isinstance(reserved, bool) or not isinstance(reserved, int) or not reserved >= 0:
-        raise InputError("option reserved", f"a whole number of cpus >= 0, got {reserved!r}", "give for instance 9")
-    return reserved
+    return tuple(checked_number("options", "wait", wait, 0.0, unit="h") for wait in wait_h)
 
 
 def _tasks(jobs: Sequence[ShiftJob], lengths: npt.NDArray[np.float64], ticks: int) -> list[GaiaJob]:

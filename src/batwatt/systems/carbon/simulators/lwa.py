@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.checks import finite, shown
+from batwatt.checks import checked_number, checked_whole, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.phases import Array
@@ -81,11 +81,6 @@ def simulate(
     return Outcome(policy, pd.concat(rounds, ignore_index=True))
 
 
-def half_hours(hourly: Sequence[float]) -> Array:
-    """The values of 30-minute steps of hourly ones: each twice."""
-    return np.repeat(np.asarray(hourly, dtype=np.float64), 2)
-
-
 def immediate(window: Array, steps: int) -> Ints:
     """Steps 0 .. D - 1."""
     return np.arange(steps)
@@ -102,11 +97,7 @@ def interrupting(window: Array, steps: int) -> Ints:
     return np.sort(np.argsort(window, kind="stable")[:steps])
 
 
-_CHOICES: dict[str, Callable[[Array, int], Ints]] = {
-    "immediate": immediate,
-    "non-interrupting": non_interrupting,
-    "interrupting": interrupting,
-}
+_CHOICES = {"immediate": immediate, "non-interrupting": non_interrupting, "interrupting": interrupting}
 
 
 def _choice(policy: str) -> Callable[[Array, int], Ints]:
@@ -128,20 +119,14 @@ def _signal(values: Sequence[float]) -> Array:
 
 def _forecasts(signal: Array, error: float, repetitions: int, seed: int) -> list[Array]:
     """What policies see: the signal itself, or one realisation of the error for each repetition."""
-    try:
-        good = finite(error) >= 0.0
-    except ValueError:
-        good = False
-    if not good:
-        raise InputError("option error", f"must be a number >= 0, got {error!r}", "give for instance 0.05")
-    if isinstance(repetitions, bool) or not isinstance(repetitions, int) or not repetitions >= 1:
-        raise InputError("option repetitions", f"must be a whole number >= 1, got {repetitions!r}", "give 10")
+    checked_number("options", "error", error, 0.0, what="a number")
+    checked_whole("options", "repetitions", repetitions, 1, hint="give 10")
     rng_of(seed, "option seed")
     if not error:
         return [signal]
     deviation = error * float(signal.mean())
-    where = "option seed"
-    return [signal + rng_of(seed + i, where).normal(0.0, deviation, len(signal)) for i in range(repetitions)]
+    rngs = (rng_of(seed + i, "option seed") for i in range(repetitions))
+    return [signal + rng.normal(0.0, deviation, len(signal)) for rng in rngs]
 
 
 def _stepped(job: ShiftJob, begin: datetime | None, constraint: str | int, end: int) -> _Stepped:
