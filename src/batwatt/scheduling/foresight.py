@@ -1,18 +1,45 @@
-"""What is known of the capacity to come, exactly or with errors, and what is planned under it (docs/varcap.md)."""
+"""Forecasts of an envelope and of a capacity, exact or with errors, and what is planned under the latter."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from batwatt.model.series import Series
 from batwatt.units import HOUR_S
 
 Floats = NDArray[np.float64]
 _NOTHING = np.empty(0)
+
+
+@dataclass(frozen=True)
+class EnvelopeForecast:
+    """The caps of the next `steps` steps of a series, each with a random relative error.
+
+    The forecast k steps ahead is P x (1 + error x sqrt(k) x z), at least 0 W, with z standard normal: the error is the
+    standard deviation of the next step's, and grows as that of a random walk. The draws depend on `seed` and on the
+    time only, so that equal questions get equal answers; 0 is an exact forecast.
+    """
+
+    series: Series
+    steps: int
+    error: float = 0.0
+    seed: int = 0
+
+    def after(self, now_s: float) -> tuple[float, ...]:
+        """The caps in W of the next steps that begin after `now_s`, as they are forecast then."""
+        coming = self.series.steps(self.series.step_after(now_s), math.inf)
+        caps_w = [cap_w for _, _, cap_w in islice(coming, self.steps)]
+        if not self.error:
+            return tuple(caps_w)
+        normal = np.random.default_rng((self.seed, round(now_s * 1e6))).standard_normal(self.steps)
+        spread = self.error * np.sqrt(np.arange(1, self.steps + 1))
+        return tuple(np.maximum(np.asarray(caps_w) * (1.0 + spread * normal), 0.0).tolist())
 
 
 @dataclass(frozen=True)
@@ -59,7 +86,7 @@ class CapacityForecast:
         return times, values, float(next_s)
 
     def _forecast(self, values: Floats, times: Floats, issue: int) -> Floats:
-        """What a forecast made at step number `issue` tells of the steps after it."""
+        """The forecast issued at step number `issue` for the steps after it."""
         error = self._error
         normal = np.random.default_rng([error.seed, issue, 0]).standard_normal(len(values))
         chance = np.random.default_rng([error.seed, issue, 1]).random((len(values), 2))

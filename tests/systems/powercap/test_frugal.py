@@ -13,7 +13,7 @@ from builders import ASLEEP_FAST, ASLEEP_SLOW, envelope, job, machine, simulated
 from clusters import Job, cluster_of
 
 from batwatt.errors import InputError
-from batwatt.systems.powercap.forecast import EnvelopeForecast
+from batwatt.scheduling.foresight import EnvelopeForecast
 from batwatt.systems.powercap.frugal import Frugal
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.systems.powercap.server_plan import Plan

@@ -32,7 +32,7 @@ def test_file_steps():
     injector = FileInjector(envelope(10, 20, 30))
     seen = []
     for now in (0.0, 12.0, 300.0, 300.0, 1000.0, 1100.0, 1200.0):
-        seen.append((injector.due(now), injector.cap_w, injector.over, injector.next_call_s(now)))
+        seen.append((injector.due(now), injector.cap_w, injector.over, injector.next_call_s()))
     assert seen == [
         (True, 10, False, 300), (False, 10, False, 300), (True, 20, False, 600), (False, 20, False, 600),
         (True, 30, True, 1200), (False, 30, True, 1200), (True, 30, True, 1500),
@@ -49,13 +49,13 @@ def test_event_steps_go_on_after_the_last_event():
     assert injector.cap_w == 10
     injector.take({"type": "power_envelope", "power_w": 20}, 120.0)
     assert injector.due(120.0)
-    assert injector.next_call_s(120.0) is None
-    injector.no_more(120.0)
+    assert injector.next_call_s() is None
+    injector.no_more()
     assert injector.over
-    assert injector.next_call_s(120.0) == 240.0
+    assert injector.next_call_s() == 240.0
     assert not injector.due(200.0)
     assert injector.due(240.0)
-    assert injector.next_call_s(240.0) == 360.0
+    assert injector.next_call_s() == 360.0
 
 
 @pytest.mark.parametrize("value", [None, "many", -1, float("nan"), True])
@@ -92,8 +92,8 @@ def test_an_exact_estimate_slows_down_where_a_walltime_estimate_must_kill():
 
 def test_events_without_a_cap_ask_for_no_steps():
     injector = EventInjector()
-    injector.no_more(5.0)
-    assert injector.next_call_s(5.0) is None
+    injector.no_more()
+    assert injector.next_call_s() is None
 
 
 def test_an_exact_estimate_of_what_only_a_real_batsim_runs_is_the_walltime():

@@ -3,11 +3,11 @@
 The envelope comes from a file (a `Series`; the injector asks to be woken at each step) or as external events of type
 `power_envelope` that the engine forwards. Either way a scheduler learns a value only when its step begins. After the
 last row the last value holds and steps of the last length go on, so that servers put to sleep can be woken again.
+`cap_w` is the current cap (None before any is known); `over` once the last value holds for ever.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,34 +19,18 @@ EVENT_TYPE = "power_envelope"
 EVENT_VALUE = "power_w"
 
 
-class Injector(ABC):
-    """Base: `cap_w` is the current cap (None before any is known); `over` once the last value holds for ever."""
+class FileInjector:
+    """Follows a series from `next_s` on."""
 
     cap_w: float | None = None
     over = False
 
-    @abstractmethod
-    def due(self, now_s: float) -> bool:
-        """Whether a new step begins now; then `cap_w` is its cap."""
-
-    @abstractmethod
-    def catch_up(self, now_s: float) -> None:
-        """Let the steps go by that began before now, in which there was nothing to do."""
-
-    @abstractmethod
-    def next_call_s(self, now_s: float) -> float | None:
-        """When to be woken for the next step; None if an external event will tell."""
-
-
-class FileInjector(Injector):
-    """Follows a series."""
-
-    def __init__(self, series: Series) -> None:
+    def __init__(self, series: Series, next_s: float = 0.0) -> None:
         self.series = series
-        self._next_s = 0.0
+        self._next_s = next_s
 
     def due(self, now_s: float) -> bool:
-        """At the beginning of each step; the first is at 0."""
+        """Whether a new step begins now; then `cap_w` is its cap. The first is at 0."""
         if now_s < self._next_s - REPORTED_S:
             return False
         begin_s = max(now_s, self._next_s)
@@ -57,23 +41,25 @@ class FileInjector(Injector):
         return not slept_through
 
     def catch_up(self, now_s: float) -> None:
-        """The next step is that which begins now or later."""
+        """Skip the steps that began before now, in which there was nothing to do."""
         self._next_s = max(self._next_s, self.series.step_after(now_s - REPORTED_S))
 
-    def next_call_s(self, now_s: float) -> float | None:
-        """The beginning of the next step."""
+    def next_call_s(self) -> float | None:
+        """When to be woken for the next step."""
         return self._next_s
 
 
-class EventInjector(Injector):
-    """Follows external events; `take` hands them in."""
+class EventInjector:
+    """Follows external events; `take` receives them. After the last one it follows a series of the last value."""
+
+    cap_w: float | None = None
+    over = False
 
     def __init__(self) -> None:
         self._due = False
         self._last_s: float | None = None
         self._length_s = DEFAULT_STEP_S
-        self._next_s: float | None = None
-        self._own: Series | None = None
+        self._after: FileInjector | None = None
 
     def take(self, event: Mapping[str, Any], now_s: float) -> None:
         """A forwarded event; those of other types are ignored, a malformed one is an InputError."""
@@ -88,27 +74,29 @@ class EventInjector(Injector):
             self._length_s = now_s - self._last_s
         self._last_s = now_s
 
-    def no_more(self, now_s: float) -> None:
+    def no_more(self) -> None:
         """No event will follow: steps of the last length go on from the last one."""
         self.over = True
-        last_s = now_s if self._last_s is None else self._last_s
-        self._own = Series((last_s - self._length_s, last_s), (0.0, 0.0))
-        self._next_s = last_s + self._length_s
+        if self.cap_w is not None and self._last_s is not None:
+            last = Series((self._last_s - self._length_s, self._last_s), (self.cap_w, self.cap_w))
+            self._after = FileInjector(last, self._last_s + self._length_s)
+            self._after.over = True
 
     def due(self, now_s: float) -> bool:
-        """After an event, or at a step of one's own once there are no more."""
-        if self._own is not None and self._next_s is not None and now_s >= self._next_s - REPORTED_S:
-            slept_through = now_s > self._next_s + REPORTED_S
-            self._next_s = self._own.step_after(now_s + REPORTED_S)
-            return self.cap_w is not None and not slept_through
+        """Whether a new step begins now: after an event, or as `FileInjector` once there are no more."""
+        if self._after is not None and self._after.due(now_s):
+            return True
         due, self._due = self._due, False
         return due
 
     def catch_up(self, now_s: float) -> None:
-        """The next step of one's own is that which begins now or later."""
-        if self._own is not None and self._next_s is not None:
-            self._next_s = max(self._next_s, self._own.step_after(now_s - REPORTED_S))
+        """As `FileInjector`, once there are no more events."""
+        if self._after is not None:
+            self._after.catch_up(now_s)
 
-    def next_call_s(self, now_s: float) -> float | None:
-        """The next step of one's own, once there are no more events."""
-        return self._next_s if self.over and self.cap_w is not None else None
+    def next_call_s(self) -> float | None:
+        """When to be woken for the next step; None if an external event will tell."""
+        return self._after.next_call_s() if self._after is not None else None
+
+
+Injector = FileInjector | EventInjector

@@ -183,9 +183,12 @@ def _slow_down(plan: Plan) -> None:
 
 
 def _victims(runs: list[Running], freed_w: dict[str, float], excess_w: float, now_s: float) -> list[Running]:
-    """F5: the jobs to kill so that `excess_w` is freed, in order; all of them if that is not enough."""
+    """F5: the jobs to kill so that `excess_w` is freed, in order; all of them if that is not enough.
+
+    Of those that free enough the one with the fewest wasted flops.
+    """
     left = list(runs)
-    wasted = dict(zip(left, merged([_wasted_flops(run, now_s) for run in left]), strict=True))
+    wasted = dict(zip(left, merged([run.done_by(now_s) * run.hosts for run in left]), strict=True))
     freed = dict(zip(left, merged([freed_w[run.job.id] for run in left], NOISE_W), strict=True))
     victims: list[Running] = []
     while left and excess_w > NOISE_W:
@@ -198,11 +201,6 @@ def _victims(runs: list[Running], freed_w: dict[str, float], excess_w: float, no
         left.remove(victim)
         excess_w -= freed_w[victim.job.id]
     return victims
-
-
-def _wasted_flops(run: Running, now_s: float) -> float:
-    """Flops that killing a job would waste."""
-    return run.done_by(now_s) * run.hosts
 
 
 def _kill(plan: Plan, run: Running) -> None:

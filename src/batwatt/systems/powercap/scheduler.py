@@ -22,6 +22,7 @@ from batwatt.model.series import Series
 from batwatt.model.workload import Parallel
 from batwatt.scheduling.backfilling import Backfilling, EasyBackfilling
 from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.foresight import EnvelopeForecast
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.options import EnvelopeOptions
@@ -32,7 +33,6 @@ from batwatt.scheduling.victims import Lose, NextRun, VictimRule, Victims
 from batwatt.systems.powercap import frugal  # noqa: F401  (registers its response)
 from batwatt.systems.powercap.cluster import Cluster, Running
 from batwatt.systems.powercap.envelope import EventInjector, FileInjector, Injector
-from batwatt.systems.powercap.forecast import EnvelopeForecast
 from batwatt.systems.powercap.responses import NoConfiguration, Response
 from batwatt.systems.powercap.server_plan import Kill, Plan, SetPState
 
@@ -175,7 +175,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
     def onNoMoreExternalEvents(self) -> None:
         """The last value of the envelope holds from now on."""
         if isinstance(self.injector, EventInjector):
-            self.injector.no_more(self.bs.time())
+            self.injector.no_more()
 
     def onNotifyGenericEvent(self, event_data: Mapping[str, Any]) -> None:
         """A step of the envelope, if it comes as events."""
@@ -368,7 +368,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
             self._paused = not at_rest
             return
         self._paused = False
-        call_s = injector.next_call_s(now_s)
+        call_s = injector.next_call_s()
         if call_s is not None:
             self.lifecycle.wake_at(call_s, now_s)
 

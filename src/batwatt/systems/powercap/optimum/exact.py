@@ -46,12 +46,9 @@ def solve(
     known: Schedule,
     relaxation: Relaxation,
     limits: Limits,
-    report: Callable[[float, float], bool] = lambda value, bound: True,
+    report: Callable[[float, float], None] = lambda value, bound: None,
 ) -> SolverOutcome:
-    """Find the optimum, given a feasible schedule and a relaxation with a good bound.
-
-    `report(value, bound)` is called for each better schedule; False stops.
-    """
+    """Find the optimum, given a feasible schedule and a good relaxation; `report(value, bound)` of each better one."""
     return _Model(problem, known, relaxation).solve(limits, report)
 
 
@@ -218,7 +215,7 @@ class _Model:
                 cp.add_hint(self.asleep[k][t], settled)
                 before = sum(inside)
 
-    def solve(self, limits: Limits, report: Callable[[float, float], bool]) -> SolverOutcome:
+    def solve(self, limits: Limits, report: Callable[[float, float], None]) -> SolverOutcome:
         """Run CP-SAT."""
         solver = cp_model.CpSolver()
         settings = solver.parameters
@@ -277,13 +274,11 @@ def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, watch: _W
 class _Watch(cp_model.CpSolverSolutionCallback):
     """Reports solutions as they are found."""
 
-    def __init__(self, model: _Model, report: Callable[[float, float], bool]) -> None:
+    def __init__(self, model: _Model, report: Callable[[float, float], None]) -> None:
         super().__init__()
         self._model = model
         self._report = report
 
     def on_solution_callback(self) -> None:
         """A better schedule."""
-        value, bound = self._model.mean(self.objective_value), self._model.mean(self.best_objective_bound)
-        if not self._report(value, bound):
-            self.stop_search()
+        self._report(self._model.mean(self.objective_value), self._model.mean(self.best_objective_bound))

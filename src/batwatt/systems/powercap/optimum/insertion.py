@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right, insort
 
 import numpy as np
 
-from batwatt.systems.powercap.optimum.prices import ModeTable, PowerPrices
+from batwatt.systems.powercap.optimum.prices import Floats, Ints, ModeTable, PowerPrices
 from batwatt.systems.powercap.optimum.problem import TICKS_PER_S, Problem
 from batwatt.systems.powercap.optimum.timeline import PowerTimeline, Run
 
@@ -92,22 +92,15 @@ class Inserter:
         # full steps [a, b[ of each candidate
         a = start_step + (starts > begins[start_step])
         top = int(max(end_step.max(), a.max()))
-        bad = timeline.power_w[low:top] + table.power_w[:, None] > self.caps_w[low:top]
-        for k, count in enumerate(self.counts):
-            if not self.stays[k]:
-                bad |= timeline.awake[k, low:top] + table.counts[:, k, None] > count
-        sums = np.zeros((len(table.ticks), top - low + 1), dtype=np.int64)
-        np.cumsum(bad, axis=1, out=sums[:, 1:])
+        sleeping = np.flatnonzero(~self.stays)
+        sums = self._over(table, timeline.power_w, self.caps_w, timeline.awake, sleeping, slice(low, top))
         rows = np.arange(len(table.ticks))[:, None]
         blocked = sums[rows, np.minimum(np.maximum(end_step, a), top) - low] > sums[rows, a[None, :] - low]
         # in a step that it runs in at all it has no more than what the jobs that run through leave
         final = np.maximum(timeline.step_of(ends - 1), start_step)
         top = int(final.max()) + 1
-        bad = timeline.whole_w[low:top] + table.power_w[:, None] > self.spare_w[low:top]
-        for k, count in enumerate(self.counts):
-            bad |= timeline.whole[k, low:top] + table.counts[:, k, None] > count
-        sums = np.zeros((len(table.ticks), top - low + 1), dtype=np.int64)
-        np.cumsum(bad, axis=1, out=sums[:, 1:])
+        kinds = np.arange(len(self.counts))
+        sums = self._over(table, timeline.whole_w, self.spare_w, timeline.whole, kinds, slice(low, top))
         blocked |= sums[rows, final + 1 - low] > sums[rows, start_step[None, :] - low]
         cost = np.maximum(starts - task.submit_s * TICKS_PER_S, 0.0) / TICKS_PER_S / table.run_s[:, None]
         top = int(end_step.max()) + 1
@@ -130,6 +123,15 @@ class Inserter:
                 if timeline.put(job, start, mode):
                     return value, start, mode
         return None
+
+    def _over(self, table: ModeTable, power_w: Floats, caps_w: Floats, used: Ints, kinds: Ints, part: slice) -> Ints:
+        """In how many steps of a part, until each one, a mode (row) would exceed the caps or the servers of `kinds`."""
+        bad = power_w[part] + table.power_w[:, None] > caps_w[part]
+        for k in kinds:
+            bad |= used[k, part] + table.counts[:, k, None] > self.counts[k]
+        sums = np.zeros((len(bad), bad.shape[1] + 1), dtype=np.int64)
+        np.cumsum(bad, axis=1, out=sums[:, 1:])
+        return sums
 
     def _starts(self, submit: int, low: int, high: int) -> np.ndarray:
         """Times worth trying: the submission, steps' beginnings, when woken servers are awake, when other jobs end."""

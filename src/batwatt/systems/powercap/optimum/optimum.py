@@ -205,11 +205,10 @@ class _Search:
             workers = budget.cores if budget.cores >= PORTFOLIO else 1
             limits = exact.Limits(time_s=left_s, workers=workers, seed=budget.seed)
 
-        def told(value: float, bound: float) -> bool:
+        def report(value: float, bound: float) -> None:
             self.report(Stand("proof", value, max(self.bound, bound), self.elapsed_s()))
-            return True
 
-        outcome = exact.solve(problem, found, relaxation, limits, told)
+        outcome = exact.solve(problem, found, relaxation, limits, report)
         self.bound = max(self.bound, outcome.bound)
         if outcome.schedule is not None:
             check(problem, outcome.schedule)
