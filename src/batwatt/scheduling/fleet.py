@@ -30,18 +30,18 @@ class JobState:
     """
 
     number: int
-    name: str
     job: Any
-    submit_s: float
-    cpus: int
     machines: int
-    memory: float
     length_s: float
-    assumed_s: float
-    estimate_s: float
-    long: bool
     left_s: float
+    estimate_s: float
+    assumed_s: float = np.inf
+    long: bool = False
+    memory: float = 0.0
     rank: float = 0.0
+    name: str = field(init=False)
+    submit_s: float = field(init=False)
+    cpus: int = field(init=False)
     missing: int = 0
     part_s: float = 0.0
     places: Places = field(default_factory=lambda: NOWHERE)
@@ -50,6 +50,9 @@ class JobState:
     dying: bool = False
     moving: bool = False
     refused: bool = False
+
+    def __post_init__(self) -> None:
+        self.name, self.submit_s, self.cpus = self.job.id, float(self.job.submit_time), self.job.requested_resources
 
     @property
     def width(self) -> int:
@@ -123,46 +126,27 @@ class Fleet:
         `blind`: whatever is known of the future.
         """
         seen = _UNKNOWN if blind or high <= self._stable else self.foresight
+        known = seen.times_s, seen.limits, seen.counts, now_s, task.assumed_s
+        columns: tuple[NDArray[Any], ...] = self.free, self.memory, self.until_s, self.usable, self.whole
+        ids = None
         if self.selection is not None:
-            return self._select(self.selection, task, now_s, low, high, upwards, seen)
-        if not task.machines:
-            m = first_with_room(
-                self.free, self.memory, self.until_s, self.usable, seen.times_s, seen.limits, seen.counts, now_s,
-                task.assumed_s, task.cpus, task.memory, low, high, upwards,
-            )  # fmt: skip
-            return self._each[m] if m >= 0 else None
-        enough = first_free(
-            self.whole, seen.times_s, seen.limits, seen.counts, now_s, task.assumed_s, task.machines, low, high,
-            upwards, self._found,
-        )  # fmt: skip
-        return self._found[: task.machines].copy() if enough else None
+            ids = self._preferred(self.selection, task.cpus, low, high, upwards)
+            columns = tuple(column[ids] for column in columns)
+            low, high, upwards = 0, len(ids), True
+        *shared, whole = columns
+        if task.machines:
+            if not first_free(whole, *known, task.machines, low, high, upwards, self._found):
+                return None
+            found = self._found[: task.machines]
+            return found.copy() if ids is None else ids[found]
+        m = first_with_room(*shared, *known, task.cpus, task.memory, low, high, upwards)
+        return None if m < 0 else self._each[m if ids is None else ids[m]]
 
-    def _select(
-        self,
-        selection: NodeSelection,
-        task: JobState,
-        now_s: float,
-        low: int,
-        high: int,
-        upwards: bool,
-        seen: Foresight,
-    ) -> Places | None:
-        """The same among the machines that a node selection prefers, in its order."""
+    def _preferred(self, selection: NodeSelection, cpus: int, low: int, high: int, upwards: bool) -> Places:
+        """The machines that a node selection prefers, in its order; ties go to the direction."""
         ids = np.arange(low, high) if upwards else np.arange(low, high)[::-1]
         cores = np.full(len(ids), self.cores)
-        nodes = Nodes(ids, cores, self.free[ids], self.watts[ids], self.speed_flops[ids])
-        ids = ids[selection.preferred(nodes, task.cpus)]
-        if not task.machines:
-            k = first_with_room(
-                self.free[ids], self.memory[ids], self.until_s[ids], self.usable[ids], seen.times_s, seen.limits,
-                seen.counts, now_s, task.assumed_s, task.cpus, task.memory, 0, len(ids), True,
-            )  # fmt: skip
-            return self._each[int(ids[k])] if k >= 0 else None
-        enough = first_free(
-            self.whole[ids], seen.times_s, seen.limits, seen.counts, now_s, task.assumed_s, task.machines, 0,
-            len(ids), True, self._found,
-        )  # fmt: skip
-        return ids[self._found[: task.machines]] if enough else None
+        return ids[selection.preferred(Nodes(ids, cores, self.free[ids], self.watts[ids], self.speed_flops[ids]), cpus)]
 
     def on(self, machine: int) -> Sequence[JobState]:
         """The tasks of a machine."""

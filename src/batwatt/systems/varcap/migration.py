@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.systems.varcap.terminations import Termination
-
-
-@dataclass
-class Migrations:
-    """What becomes of the tasks of the machines that leave: moved, or killed."""
-
-    moved: list[JobState] = field(default_factory=list)
-    killed: list[JobState] = field(default_factory=list)
 
 
 def leaving(fleet: Fleet, count: int) -> Places:
@@ -26,13 +17,16 @@ def leaving(fleet: Fleet, count: int) -> Places:
     return serving[order][:count]
 
 
-def move(fleet: Fleet, displaced: Iterable[JobState], now_s: float, termination: Termination) -> Migrations:
-    """Find a place for each task whose machines have left the service: the fleet is changed, its part begins now.
+def move(
+    fleet: Fleet, displaced: Iterable[JobState], now_s: float, termination: Termination
+) -> tuple[list[JobState], list[JobState]]:
+    """Move the tasks whose machines have left the service: which were moved, from now on, and which were killed.
 
     The tasks with the most work done come first. Where there is no room, the running task that the termination puts
     first (least wasted work in the text) is killed, again and again.
     """
-    moves = Migrations()
+    moved: list[JobState] = []
+    killed: list[JobState] = []
     # times differ by rounding
     queue = sorted(displaced, key=lambda task: (-round(task.work(now_s), 6), task.number))
     everyone = sorted(fleet.tasks.values(), key=lambda task: task.number)
@@ -42,15 +36,15 @@ def move(fleet: Fleet, displaced: Iterable[JobState], now_s: float, termination:
     for task in queue:
         while (places := fleet.place(task, now_s, 0, len(fleet), True, blind=True)) is None:
             least = min((*fleet.tasks.values(), task), key=lambda other: (figure[other.number], -other.number))
-            moves.killed.append(least)
+            killed.append(least)
             if least is task:
                 break
             fleet.remove(least)
-            if least in moves.moved:
-                moves.moved.remove(least)
+            if least in moved:
+                moved.remove(least)
         if places is not None:
             task.left_s = round(task.length_s - task.done_s(now_s), 6)
             task.part_s = now_s
             fleet.add(task, places, now_s)
-            moves.moved.append(task)
-    return moves
+            moved.append(task)
+    return moved, killed

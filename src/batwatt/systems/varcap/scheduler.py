@@ -102,27 +102,13 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         raw = job.json_dict or {}
         _, length_s, run_s = self.lengths.described(job)
         estimate_s = number_in(raw, ESTIMATE, length_s, job.id, zero=False)
-        cpus = job.requested_resources
-        machines = self.to_itself(cpus)
         memory = number_in(raw, MEMORY, 0.0, job.id, zero=True) if self.fleet.memory_each < np.inf else 0.0
         assumed_s, long = self.know(length_s, estimate_s)
-        submit_s = float(job.submit_time)
         self._count += 1
-        return JobState(
-            number=self._count,
-            name=job.id,
-            job=job,
-            submit_s=submit_s,
-            cpus=cpus,
-            machines=machines,
-            memory=memory,
-            length_s=length_s,
-            assumed_s=assumed_s,
-            estimate_s=estimate_s,
-            long=long,
-            left_s=run_s,
-            rank=self.rank(submit_s, submit_s, again=False),
-        )
+        machines = self.to_itself(job.requested_resources)
+        task = JobState(self._count, job, machines, length_s, run_s, estimate_s, assumed_s, long, memory)
+        task.rank = self.rank(task.submit_s, task.submit_s, again=False)
+        return task
 
     def onJobCompletion(self, job: Job) -> None:
         """A run has ended: the job is done, goes on elsewhere, or waits again."""
@@ -246,13 +232,13 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         gone = leaving(self.fleet, excess)
         displaced = {task.number: task for machine in gone.tolist() for task in self.fleet.on(machine)}
         self._leave(gone)
-        moves = move(self.fleet, displaced.values(), now_s, self.parts.termination)
-        for task in moves.moved:
+        moved, killed = move(self.fleet, displaced.values(), now_s, self.parts.termination)
+        for task in moved:
             task.moving = True
             self._to_move.append(task)
             self.victims.decide(task.job, NextRun(task.left_s, task.length_s - task.left_s, killed=MIGRATED))
-        self._decide(moves.killed, now_s)
-        self.lifecycle.kill(moves.killed + moves.moved)
+        self._decide(killed, now_s)
+        self.lifecycle.kill(killed + moved)
 
     def _decide(self, tasks: list[JobState], now_s: float) -> None:
         """What becomes of jobs that are about to be killed."""
