@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -24,15 +24,14 @@ class PlannedOptions(EnvelopeOptions):
     plan: str | Path | SchedulePlan | None = Field(None, description="plan file that `batwatt optimum` made")
 
 
-@dataclass(frozen=True, slots=True)
-class _Action:
-    """A row of the plan: put servers in a p-state, or start a job on them."""
+class _Action(NamedTuple):
+    """A row of the plan, by time and rank: 0, put servers in a p-state, or 1, start a job on them."""
 
     time_s: float
     rank: int
     mask: int
-    pstate: int = -1
     job_id: str = ""
+    pstate: int = -1
 
 
 class Planned(EnvelopeScheduler[PlannedOptions]):
@@ -49,16 +48,12 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
             raise InputError("option 'platform'", "the scheduler 'planned' needs it", "give the XML file")
         self.plan: SchedulePlan = given if isinstance(given, SchedulePlan) else read_plan(given)
         self._where = "plan" if isinstance(given, SchedulePlan) else str(given)
-        self._actions = self._all_actions()
+        states = [_Action(row.time_s, 0, hostset.from_text(row.hosts), "", row.pstate) for row in self.plan.states]
+        starts = [_Action(row.start_s, 1, hostset.from_text(row.hosts), row.id) for row in self.plan.jobs]
+        self._actions = sorted(states + starts, key=itemgetter(0, 1, 2, 3))
         self._next_call_s = -1.0
         self._waiting: dict[str, Waiting] = {}
         self._known = {row.id for row in self.plan.jobs}
-
-    def _all_actions(self) -> list[_Action]:
-        """By time; at one time states come before starts."""
-        actions = [_Action(row.time_s, 0, hostset.from_text(row.hosts), row.pstate) for row in self.plan.states]
-        actions += [_Action(row.start_s, 1, hostset.from_text(row.hosts), job_id=row.id) for row in self.plan.jobs]
-        return sorted(actions, key=lambda each: (each.time_s, each.rank, each.mask, each.job_id))
 
     def onSimulationBegins(self) -> None:
         """Check that the plan is one for this platform."""
@@ -89,7 +84,7 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
             if action.time_s > now_s + REPORTED_S:
                 left += self._actions[index:]
                 break
-            if action.mask & blocked or not self._done_now(action, now_s):
+            if action.mask & blocked or not (self._start(action) if action.rank else self._put(action, now_s)):
                 blocked |= action.mask
                 left.append(action)
         self._actions = left
@@ -98,11 +93,8 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
             self._next_call_s = coming[0]
             self.bs.wake_me_up_at(coming[0])
 
-    def _done_now(self, action: _Action, now_s: float) -> bool:
-        """Carry out an action; False if it is not possible yet."""
-        return self._start(action) if action.rank else self._put(action, now_s)
-
     def _start(self, action: _Action) -> bool:
+        """Start a job; False if it is not possible yet."""
         cluster = self.cluster
         row = self._waiting.get(action.job_id)
         if row is None or action.mask & ~cluster.free:
@@ -114,6 +106,7 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
         return True
 
     def _put(self, action: _Action, now_s: float) -> bool:
+        """Request a p-state; False if it is not possible yet."""
         cluster = self.cluster
         assert cluster.platform is not None
         hosts = [cluster.platform.hosts[i] for i in hostset.ids(action.mask)]

@@ -98,9 +98,9 @@ class Witness(MachinePlanner):
 class Watched(Riskaware):
     """With a witness."""
 
-    def make_planner(self, machines, cores):
-        self.witness = Witness(super().make_planner(machines, cores))
-        return self.witness
+    def onSimulationBegins(self):
+        super().onSimulationBegins()
+        self.witness = self.planner = Witness(self.planner)
 
 
 def load(rows):

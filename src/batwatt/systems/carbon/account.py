@@ -52,13 +52,9 @@ class RunCarbon:
         """The figures of all jobs; a job waits while it has arrived, is not finished and does not run."""
         jobs = self.per_job()
         waits_s = jobs["end_s"] - jobs["arrival_s"] - jobs["runs_s"]
+        sums = ("carbon_g", "energy_j", "cost", "idle_carbon_g", "idle_energy_j", "idle_cost")
         return {
-            "carbon_g": self.carbon_g,
-            "energy_j": self.energy_j,
-            "cost": self.cost,
-            "idle_carbon_g": self.idle_carbon_g,
-            "idle_energy_j": self.idle_energy_j,
-            "idle_cost": self.idle_cost,
+            **{name: getattr(self, name) for name in sums},
             "mean_wait_s": float(waits_s.mean()) if len(jobs) else None,
             "segments": int(jobs["segments"].sum()),
             "jobs": len(jobs),

@@ -16,7 +16,7 @@ import pandas as pd
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.phases import Array, Phase, PhaseModel, Steps
 from batwatt.systems.carbon import CHECKPOINTS, STARTUP_UNTIL
-from batwatt.systems.carbon.measurements import ABORT, END, MeasuredRun, Part
+from batwatt.systems.carbon.measurements import ABORT, END, MeasuredRun
 
 PHASE_COLUMNS: Mapping[str, str] = {
     "phase": "name of the phase",
@@ -146,7 +146,8 @@ def predicted_j(model: PhaseModel, run: MeasuredRun) -> float:
         if at == len(part.spans):
             # it was stopped while it started
             energy_j += float(model.startup_steps.energy_until(np.array(part.spans[-1].end_s - part.spans[0].begin_s)))
-            _resumable(part, where, first)
+            if part.end == END:
+                raise InputError(where, f"never works on {first!r}", "fit the model to runs of the same job")
             continue
         worked = part.spans[at:]
         expected = model.work[done : done + len(worked)]
@@ -195,9 +196,7 @@ class _Shape:
                 pd.Series(values).groupby(keys).transform("mean").to_numpy() for values in (durations_s, energies_j)
             )
         phases = tuple(
-            Phase(
-                name, float(length), float(energy / length), any(fnmatchcase(name, each) for each in self.checkpoints)
-            )
+            Phase(name, float(length), float(energy / length), self._saves(name))
             for name, length, energy in zip(self.names, durations_s, energies_j, strict=True)
         )
         return PhaseModel(phases[: self.first_work], phases[self.first_work :])
@@ -260,11 +259,6 @@ def _left_out(runs: Sequence[MeasuredRun], shape: _Shape, durations: Array, ener
             predicted, rmse = model.energy_j, float(np.sqrt(np.mean(apart**2)))
         rows.append((run.source, measured, predicted, predicted - measured, len(watts), rmse))
     return pd.DataFrame(rows, columns=list(RUN_COLUMNS))
-
-
-def _resumable(part: Part, where: str, first: str) -> None:
-    if part.end == END:
-        raise InputError(where, f"never works on {first!r}", "fit the model to runs of the same job")
 
 
 def _listed(phases: Sequence[Phase]) -> str:

@@ -88,7 +88,12 @@ def _formulated(grid: TimeGrid, max_starts: int | None, checkpoints: bool) -> tu
     problem += progress[0] == 0
     for t in range(slots):
         problem += progress[t + 1] == progress[t] + work[t]
-    costs = [begun[t] * float(grid.starts[t - startup]) for t in range(startup, slots) if not _barred(grid, t)]
+    # no work can begin where a start-up is barred: its cost is infinite
+    costs = [
+        begun[t] * float(grid.starts[t - startup])
+        for t in range(startup, slots)
+        if np.isfinite(grid.starts[t - startup])
+    ]
     costs += _by_phase(problem, grid, work, progress)
     problem.setObjective(pulp.lpSum(costs))
     if checkpoints:
@@ -98,11 +103,6 @@ def _formulated(grid: TimeGrid, max_starts: int | None, checkpoints: bool) -> tu
 
 def _binary(problem: pulp.LpProblem, name: str) -> Any:
     return problem.add_variable(name, cat=pulp.LpBinary)
-
-
-def _barred(grid: TimeGrid, t: int) -> bool:
-    """Whether no work can begin in a slot, for what its start-up would cover."""
-    return bool(np.isinf(grid.starts[t - grid.startup]))
 
 
 def _most(grid: TimeGrid) -> int:

@@ -7,21 +7,30 @@ composed profile that a scheduler registers. docs/carbon-engine.md has the rules
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from batwatt.errors import InputError
+from batwatt.inputs.series.capacity import checked_capacity, read_capacity
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.series.signal_csv import SignalFile, read_signal
 from batwatt.inputs.workloads.phase_workload import ARRIVAL, CPUS, machines_told, model_told
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
+from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import NO_WALLTIME, PIECE, SUSPENDED
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.lifecycle import JobLifecycle
-from batwatt.scheduling.options import SchedulerOptions
 from batwatt.systems.carbon.execution import Execution, Segment, ShiftJob
+from batwatt.systems.carbon.options import CarbonOptions
+from batwatt.systems.carbon.policies import Known, policy_named
+from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
+from batwatt.systems.carbon.shared import SharedCluster
+from batwatt.systems.carbon.windows import is_short, start_window
 from batwatt.units import LAG_S
 
 
@@ -49,12 +58,10 @@ class SuspendableJob:
         return self.segment == len(self.execution.segments) - 1
 
 
-Settings = TypeVar("Settings", bound=SchedulerOptions)
+class ShiftingScheduler(Scheduler[CarbonOptions]):
+    """Plans each job when it arrives, by a policy and around those before it, and carries the plans out."""
 
-
-class ShiftingScheduler(Scheduler[Settings]):
-    """Carries out plans; a subclass makes them."""
-
+    Options: ClassVar[type[CarbonOptions]] = CarbonOptions
     lifecycle: JobLifecycle[SuspendableJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
@@ -65,19 +72,51 @@ class ShiftingScheduler(Scheduler[Settings]):
         self._stops: list[tuple[float, int, SuspendableJob]] = []
         self._free = 0
         self._count = 0
+        self._lengths: dict[bool, list[float]] = {True: [], False: []}
 
     @property
     def needs_dynamic_jobs(self) -> bool:
         """What follows a suspension is submitted anew."""
         return True
 
-    @abstractmethod
-    def make_plans(self, machines: int) -> None:
-        """Be ready to plan on so many machines. Raises InputError."""
+    # planning ---------------------------------------------------------------------------------------------------
 
-    @abstractmethod
-    def plan(self, job: ShiftJob) -> Execution | None:
-        """When a job that has just arrived runs; None if it never can. Raises InputError."""
+    def _make_cluster(self, machines: int) -> SharedCluster:
+        """The signals, and what machines and power there are. Raises InputError."""
+        chosen = self.settings
+        carbon = self._integral("signal", chosen.signal, chosen.begin)
+        if not chosen.carbon_weight + chosen.price_weight > 0.0:
+            raise InputError("options", "carbon_weight and price_weight are both 0", "give one of them")
+        if chosen.deadline_h is not None and chosen.constraint is not None:
+            raise InputError("options", "have both deadline_h and constraint", "give one of them")
+        if chosen.price is not None:
+            price = self._integral("price", chosen.price, carbon.begin or chosen.begin)
+            carbon = carbon.plus(price, chosen.carbon_weight, chosen.price_weight)
+        elif chosen.price_weight > 0.0:
+            raise InputError("option 'price_weight'", "there is no price", "give the option price")
+        capacity, watts = chosen.capacity, chosen.envelope
+        if capacity is None:
+            capacity = Series((0.0,), (float(machines),))
+        elif not isinstance(capacity, Series):
+            capacity = read_capacity(capacity, None)
+        checked_capacity(capacity, machines, capacity.source)
+        if not (watts is None or isinstance(watts, Series)):
+            watts = read_series(watts)
+        return SharedCluster(carbon, ReservationCalendar(chosen.slot_s, capacity, watts), policy_named(chosen.policy))
+
+    def _integral(self, name: str, given: str | Path | SignalIntegral | None, begin: str | None) -> SignalIntegral:
+        if given is None or given == "":
+            raise InputError(f"option {name!r}", "the scheduler needs it", "give a CSV file")
+        if isinstance(given, SignalIntegral):
+            return given
+        return SignalIntegral.of(read_signal(SignalFile(Path(given), begin=begin, days=self.settings.days)))
+
+    def _plan(self, job: ShiftJob) -> Execution | None:
+        """When a job runs, None if it never can; e is the mean length of its class so far. Raises InputError."""
+        chosen, lengths = self.settings, self._lengths[is_short(job)]
+        lengths.append(job.length_s)
+        window = start_window(job, self.cluster.integral, chosen.wait_h, chosen.deadline_h, chosen.constraint)
+        return self.cluster.place(job, window, Known(sum(lengths) / len(lengths), max_starts=chosen.max_starts))
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
@@ -87,13 +126,13 @@ class ShiftingScheduler(Scheduler[Settings]):
         described = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
         self.machines = machines_told(described)
         self._free = hostset.span(0, len(described) - 1)
-        self.make_plans(self.machines.machines)
+        self.cluster = self._make_cluster(self.machines.machines)
 
     def onJobSubmission(self, job: Job) -> None:
         """Plan a job of the workload; a piece of our own that is acknowledged was started already."""
         if self.lifecycle.acknowledged(job):
             return
-        execution = self.plan(self._told(job))
+        execution = self._plan(self._told(job))
         if execution is None:
             self.lifecycle.reject([job], "for want of machines or watts")
             return

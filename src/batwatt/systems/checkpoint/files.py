@@ -9,9 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from batwatt.checks import shown
+from batwatt.checks import shown, validated
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.batsim_json import load_json, once, read_text
 from batwatt.systems.checkpoint.fairness import ParetoPoint, Past
@@ -78,21 +78,22 @@ class _Job(_JobOfSequence):
 _JOBS = "a list of one or more jobs"
 
 
-class _InstanceFile(_JobRow):
+class _PlatformRow(_JobRow):
     period_s: _Time
+    platform: _Count | None = Field(None, description=f"a whole number from 1 to {MOST_PROCESSORS}")
+
+
+class _InstanceFile(_PlatformRow):
     processors: _Count
     jobs: list[_Job] = Field(min_length=1, description=_JOBS)
     k: _Change | None = Field(None, description="a whole number from 0 to `processors`")
-    platform: _Count | None = Field(None, description=f"a whole number from 1 to {MOST_PROCESSORS}")
     processors_before: _Count | None = Field(None, description=f"a whole number from 1 to {MOST_PROCESSORS}")
 
 
-class _SequenceFile(_JobRow):
-    period_s: _Time
+class _SequenceFile(_PlatformRow):
     capacities: list[_Count] = Field(min_length=1, description="a list of one or more whole numbers of processors")
     jobs: list[_JobOfSequence] = Field(min_length=1, description=_JOBS)
     k: _Change | None = Field(None, description="a whole number from 0 to the largest of `capacities`")
-    platform: _Count | None = Field(None, description=f"a whole number from 1 to {MOST_PROCESSORS}")
 
 
 @dataclass(frozen=True)
@@ -131,11 +132,10 @@ def read_instance(path: Path | str) -> GivenInstance:
     """The instance of a JSON file. InputError names the file, the job, the key, the value and what it must be."""
     found = _read(path, _InstanceFile)
     processors = found.processors
-    most = _most(path, found.platform, processors, "processors")
     if found.k is not None and found.k > processors:
         problem = f"k must be a whole number from 0 to processors ({processors}), got {found.k}"
         raise InputError(path, problem, "a change cannot take away more than there is")
-    names = _names(path, found.jobs, most)
+    names = _names(path, found, processors, "processors")
     for job in found.jobs:
         if job.recovering_s > 0.0 and job.state != "checkpointed":
             problem = f"recovering_s is of a checkpointed job, this one is {job.state}"
@@ -150,7 +150,11 @@ def read_instance(path: Path | str) -> GivenInstance:
             raise InputError(path, problem, "correct k, or one of the two")
         _fit_before(path, found.jobs, before, f"processors_before is {before}")
     past = {str(job.id): Past(job.worked_s, job.alone_s) for job in found.jobs}
-    return GivenInstance(_instance(path, found), names, found.k, found.platform, past)
+    try:
+        instance = Instance(found.period_s, processors, tuple(job.job() for job in found.jobs))
+    except ValueError as error:
+        raise InputError(path, str(error), "checkpoint more of them before, or kill some") from None
+    return GivenInstance(instance, names, found.k, found.platform, past)
 
 
 def is_course(path: Path | str) -> bool:
@@ -171,17 +175,10 @@ def read_running(path: Path | str) -> GivenInstance:
     return found
 
 
-def _instance(path: Path | str, found: _InstanceFile) -> Instance:
-    try:
-        return Instance(found.period_s, found.processors, tuple(job.job() for job in found.jobs))
-    except ValueError as error:
-        raise InputError(path, str(error), "checkpoint more of them before, or kill some") from None
-
-
-def _fit_before(path: Path | str, jobs: Sequence[_JobOfSequence], before: int, told: str) -> None:
+def _fit_before(path: Path | str, jobs: Sequence[_JobOfSequence], before: int, what: str) -> None:
     held = sum(job.processors for job in jobs if job.state not in ("stopped", NEW))
     if held > before:
-        problem = f"the jobs that ran before need {held} processors, {told}"
+        problem = f"the jobs that ran before need {held} processors, {what}"
         raise InputError(path, problem, "correct that, or the states of the jobs")
 
 
@@ -189,7 +186,7 @@ def read_sequence(path: Path | str) -> GivenSequence:
     """The sequence of a JSON file. InputError names the file, the job, the key, the value and what it must be."""
     found = _read(path, _SequenceFile)
     counts = found.capacities
-    names = _names(path, found.jobs, _most(path, found.platform, max(counts), "the largest of capacities"))
+    names = _names(path, found, max(counts), "the largest of capacities")
     changes = (abs(after - before) for before, after in pairwise(counts))
     k = found.k if found.k is not None else max(changes, default=0)
     _fit_before(path, found.jobs, counts[0] + k, f"there were at most {counts[0] + k} (the first of capacities, and k)")
@@ -201,19 +198,17 @@ def read_sequence(path: Path | str) -> GivenSequence:
         raise InputError(path, str(error), "correct k, or capacities") from None
 
 
-def _most(path: Path | str, platform: int | None, processors: int, what: str) -> int:
-    """All processors that there are, of which there are `processors`."""
-    if platform is None:
-        return processors
-    if platform < processors:
-        raise InputError(path, f"platform must be >= {what} ({processors}), got {platform}", HINT)
-    return platform
+def _names(path: Path | str, found: _InstanceFile | _SequenceFile, most: int, what: str) -> dict[str, JobName]:
+    """The ids as they are in the file; InputError if one appears twice, or a job is wider than all processors.
 
-
-def _names(path: Path | str, jobs: Sequence[_JobOfSequence], most: int) -> dict[str, JobName]:
-    """The ids as they are in the file; InputError if one appears twice or a job is wider than `most` processors."""
+    `most` of these are in use, which an error calls `what`.
+    """
+    if found.platform is not None:
+        if found.platform < most:
+            raise InputError(path, f"platform must be >= {what} ({most}), got {found.platform}", HINT)
+        most = found.platform
     names: dict[str, JobName] = {}
-    for job in jobs:
+    for job in found.jobs:
         place = _place(path, job.id)
         if str(job.id) in names:
             raise InputError(place, "the id appears twice", "give each job an id of its own")
@@ -233,16 +228,10 @@ def _read(path: Path | str, model: type[_File]) -> _File:
     data = load_json(read_text(path), path, object_pairs_hook=once(path), parse_constant=float, parse_float=float)
     if not isinstance(data, dict):
         raise InputError(path, f"must be an object, got {shown(data)}", HINT)
-    try:
-        return model.model_validate(data)
-    except ValidationError as errors:
-        # a misspelt key is missing, too: say the spelling
-        found = errors.errors(include_url=False)
-        first = next((error for error in found if error["type"] == "extra_forbidden"), found[0])
-        raise _told(path, model, data, dict(first)) from None
+    return validated(model, data, lambda error: _error_of(path, model, data, error))
 
 
-def _told(path: Path | str, model: type[_JobRow], data: dict[str, Any], error: dict[str, Any]) -> InputError:
+def _error_of(path: Path | str, model: type[_JobRow], data: dict[str, Any], error: Mapping[str, Any]) -> InputError:
     """pydantic's error, with the name of the job and what the key must be."""
     key, *rest = error["loc"]
     place: object = path

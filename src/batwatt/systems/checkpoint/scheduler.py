@@ -6,32 +6,35 @@ What is planned here are machines: a processor of the paper is a machine that a 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, ClassVar
 
+from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
 from batwatt.scheduling.base import Job
-from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
+from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.systems.checkpoint.fairness import Past
 from batwatt.systems.checkpoint.instance import Decision, Instance, PeriodJob, PeriodPlan
-from batwatt.systems.checkpoint.prepare import Prepared
+from batwatt.systems.checkpoint.options import CheckpointOptions
+from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError, plan
+from batwatt.systems.checkpoint.prepare import Prepared, prepare
 from batwatt.systems.checkpoint.segments import CheckpointableJob, Segments, in_order, period_job, waiting_job
+from batwatt.systems.checkpoint.sequence import plan_by, usual_objective
 from batwatt.units import LAG_S
 
 FOREVER_S = 1e9
 """Length of a period without an end."""
+MOST_TRIED = 8
+"""Of so many running jobs all sets are tried before a change; it takes tenths of a second."""
 
 
-Settings = TypeVar("Settings", bound=MachineOptions)
+class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
+    """Checkpoints before a change, plans after it."""
 
-
-class CheckpointScheduler(CapacityScheduler[Settings]):
-    """Checkpoints before a change, plans after it; subclasses choose by which rule."""
-
+    Options: ClassVar[type[CheckpointOptions]] = CheckpointOptions
     lifecycle: JobLifecycle[CheckpointableJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
@@ -43,20 +46,23 @@ class CheckpointScheduler(CapacityScheduler[Settings]):
         self._announced = False
         self._counted_s = 0.0
         values = [int(value) for _, value in self.steps]
-        self.largest_change = max((abs(b - a) for a, b in pairwise(values)), default=0)
-        """The most machines by which the capacity changes at once."""
+        largest = max((abs(b - a) for a, b in pairwise(values)), default=0)
+        self.most_change = largest if self.settings.k is None else self.settings.k
+        """k: the most machines by which the capacity may change at once, as far as is known."""
         self._starts: list[CheckpointableJob] = []
         """What is to come to machines as soon as these are free, in this order."""
         self._later: list[CheckpointableJob] = []
         """The same from `_later_s` on."""
         self._later_s = 0.0
-        self._room = False
 
-    @abstractmethod
     def plan(self, instance: Instance, past: Callable[[], Mapping[str, Past]]) -> PeriodPlan:
-        """The plan of a period; `past` gives what its jobs have done before."""
+        """The plan of a period by the chosen method; `past` gives what its jobs have done before."""
+        try:
+            return plan_by(self.settings.method, instance, past, self.settings.min_yield, skip_large=True)
+        except NoPeriodPlanError:
+            # checkpoints that take longer than the period: who runs goes on
+            return plan(instance, skip_large=True)
 
-    @abstractmethod
     def prepare(
         self, running: list[PeriodJob], others: Callable[[], list[PeriodJob]], period_s: float, processors: int
     ) -> Prepared:
@@ -64,28 +70,32 @@ class CheckpointScheduler(CapacityScheduler[Settings]):
 
         The next period has `period_s` s.
         """
-
-    @abstractmethod
-    def warning_s(self, tasks: Iterable[CheckpointableJob]) -> float:
-        """How long before a change it is told that one comes, for jobs that may be running then."""
-
-    @property
-    @abstractmethod
-    def most_change(self) -> int:
-        """k: the most machines by which the capacity may change at once, as far as is known."""
-
-    @abstractmethod
-    def usual_s(self) -> tuple[float, float]:
-        """The checkpoint and recovery time in s of jobs that do not say."""
+        chosen = self.settings
+        objective = chosen.prepare or usual_objective(chosen.method)
+        looks_ahead = objective in ("worst", "expected")
+        given = running, others() if looks_ahead else (), period_s, processors, min(self.most_change, processors)
+        # what cannot be saved is in the way of more, too
+        platform = len(self.fleet) - (self.alive - processors)
+        try:
+            return prepare(*given, objective=objective, platform=platform, cover=chosen.cover, most_tried=MOST_TRIED)
+        except TooLargeError:
+            return prepare(*given, objective="cheapest", cover=chosen.cover)
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """The machines are known."""
+        """The machines are known: check options that go with others, or with them. Raises InputError."""
         super().onSimulationBegins()
-        self.hosts = Hosts.of(self.bs, self.settings.switch, self.capacity)
-        self.segments = Segments(self.lifecycle, self.lengths, self.hosts, self.usual_s(), self._came)
+        chosen = self.settings
+        self.hosts = Hosts.of(self.bs, chosen.switch, self.capacity)
+        usual_s = chosen.checkpoint_s, chosen.recovery_s
+        self.segments = Segments(self.lifecycle, self.lengths, self.hosts, usual_s)
         self.fleet = self.segments.fleet
+        if chosen.k is not None and chosen.k > len(self.fleet):
+            problem = f"must be from 0 to {len(self.fleet)}, all machines, got {chosen.k}"
+            raise InputError("option 'k'", problem, "leave it out: then it is the largest change of the capacity")
+        if chosen.min_yield > 0.0 and chosen.method == "subset-sum":
+            raise InputError("option 'min_yield'", "is for the method dp", "leave one of the two out")
 
     def arrived(self, job: Job) -> None:
         """A job waits, unless it can never run."""
@@ -98,10 +108,7 @@ class CheckpointScheduler(CapacityScheduler[Settings]):
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state; a machine has when all of its hosts have."""
         self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
-        self._came()
-
-    def _came(self) -> None:
-        self._room = True
+        self.segments.room = True
 
     # times ------------------------------------------------------------------------------------------------------
 
@@ -119,11 +126,15 @@ class CheckpointScheduler(CapacityScheduler[Settings]):
             self._begin_checkpoints(now_s)
 
     def _warned_s(self) -> float:
-        """When it is told that a change comes; infinite if that is over, or none comes."""
+        """When a change is announced: as early as the option says, or as the longest checkpoint takes.
+
+        Infinite if that is over, or none comes.
+        """
         step_s = self.step_s
         if self._announced or not self.next_step or step_s == math.inf:
             return math.inf
-        return step_s - self.warning_s(self.segments.tasks())
+        longest_s = max((task.checkpoint_s for task in self.segments.tasks()), default=0.0)
+        return step_s - (longest_s if self.settings.warning_s is None else self.settings.warning_s)
 
     def _wake(self, time_s: float, now_s: float) -> None:
         # what is nearer is done now: Batsim's clock may be ahead of what it reports
@@ -131,9 +142,8 @@ class CheckpointScheduler(CapacityScheduler[Settings]):
 
     def _nearly_saved(self, now_s: float) -> bool:
         """Whether a checkpoint is to end just now, as those before a change do."""
-        return any(
-            task.doing == "checkpoint" and task.part_s + task.checkpoint_s <= now_s + LAG_S for task in self._running()
-        )
+        saving = (task for task in self._running() if task.doing == "checkpoint")
+        return any(task.part_s + task.checkpoint_s <= now_s + LAG_S for task in saving)
 
     def _begin_checkpoints(self, now_s: float) -> None:
         """Begin the checkpoints whose time has come."""
@@ -183,12 +193,15 @@ class CheckpointScheduler(CapacityScheduler[Settings]):
 
     def _change(self, alive: int, now_s: float) -> None:
         """So many machines may be used from now on."""
-        self._count_alone(now_s)
-        self._announced, self._room = False, True
+        for task in (*self.segments.tasks(), *self.segments.waiting.values()):
+            task.alone_s = self._alone_s(task, now_s)
+        self._counted_s = now_s
+        self._announced, self.segments.room = False, True
         self.alive = alive
         self._starts.clear()
         self._later.clear()
-        self._refuse_too_wide()
+        for task in [task for task in self.segments.waiting.values() if task.width > self.most_machines()]:
+            self.segments.refuse(task)
         # a checkpoint that is longer than the period was goes on
         free = alive - sum(task.width for task in self._running() if task.doing == "checkpoint")
         self._drop_unsaved(free, now_s)
@@ -259,8 +272,8 @@ class CheckpointScheduler(CapacityScheduler[Settings]):
                 self._later.clear()
         # one that was to be stopped for another may have ended before
         self._starts = [task for task in self._starts if task.doing == "waiting" and not self._start(task)]
-        if self._room:
-            self._room = False
+        if self.segments.room:
+            self.segments.room = False
             self._fill(now_s)
         # for what has just been started, too
         if self._warned_s() <= now_s + LAG_S:
@@ -356,11 +369,6 @@ class CheckpointScheduler(CapacityScheduler[Settings]):
         until_s = self.settings.until_s
         return FOREVER_S if until_s is None or until_s <= now_s else until_s - now_s
 
-    def _count_alone(self, now_s: float) -> None:
-        for task in (*self.segments.tasks(), *self.segments.waiting.values()):
-            task.alone_s = self._alone_s(task, now_s)
-        self._counted_s = now_s
-
     def _alone_s(self, task: CheckpointableJob, now_s: float) -> float:
         """How long a job could have worked alone since its submission: where it fitted."""
         since_s = max(self._counted_s, task.submit_s)
@@ -370,11 +378,6 @@ class CheckpointScheduler(CapacityScheduler[Settings]):
         return {task.name: Past(max(task.done_s(now_s), 0.0), self._alone_s(task, now_s)) for task in tasks}
 
     # giving up --------------------------------------------------------------------------------------------------
-
-    def _refuse_too_wide(self) -> None:
-        """Jobs that never fit again."""
-        for task in [task for task in self.segments.waiting.values() if task.width > self.most_machines()]:
-            self.segments.refuse(task)
 
     def stop(self) -> None:
         """See `CapacityScheduler`."""
@@ -388,12 +391,7 @@ class CheckpointScheduler(CapacityScheduler[Settings]):
     def unrunnable(self) -> tuple[list[Job], str]:
         """See `CapacityScheduler`."""
         fleet = self.fleet
-        if (
-            fleet.tasks
-            or self.lifecycle.pending
-            or self._starts
-            or self._later
-            or bool((fleet.in_service & ~fleet.ready).any())
-        ):
+        active = fleet.tasks or self.lifecycle.pending or self._starts or self._later
+        if active or (fleet.in_service & ~fleet.ready).any():
             return [], ""
         return self.segments.leave_waiting(), "no machines are left for them"

@@ -5,7 +5,7 @@ Each stretch of work, each checkpoint and each recovery of a job is a job of its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -84,8 +84,8 @@ UNFIT = "for want of machines"
 class Segments:
     """Carries out what jobs that work, checkpoint and recover do; a scheduler decides which job does what.
 
-    `usual_s` are the checkpoint and the recovery time in s of jobs that do not say; `came` is called when jobs arrive,
-    end, leave or come back: there may be room.
+    `usual_s` are the checkpoint and the recovery time in s of jobs that do not say; `room` is set when jobs arrive, end
+    or leave: some may start.
     """
 
     def __init__(
@@ -94,14 +94,13 @@ class Segments:
         lengths: JobLengths,
         hosts: Hosts,
         usual_s: tuple[float, float],
-        came: Callable[[], None],
     ) -> None:
         self._bs = lifecycle.bs
         self._lifecycle = lifecycle
         self._lengths = lengths
         self._hosts = hosts
         self._usual_s = usual_s
-        self._came = came
+        self.room = False
         self._count = 0
         self.fleet = Fleet(len(hosts), hosts.cores, np.inf)
         self.waiting: dict[int, CheckpointableJob] = {}
@@ -131,17 +130,11 @@ class Segments:
         self._count += 1
         return CheckpointableJob(
             number=self._count,
-            name=job.id,
             job=job,
-            submit_s=float(job.submit_time),
-            cpus=job.requested_resources,
             machines=-(-job.requested_resources // self.fleet.cores),
-            memory=0.0,
             length_s=length_s,
-            assumed_s=np.inf,
-            estimate_s=length_s,
-            long=False,
             left_s=length_s,
+            estimate_s=length_s,
             checkpoint_s=_cost_in(raw, CHECKPOINT_S, checkpoint_s, job.id),
             recovery_s=_cost_in(raw, RECOVERY_S, recovery_s, job.id),
             # what ran before it was submitted is not saved
@@ -252,13 +245,13 @@ class Segments:
     def _wait(self, task: CheckpointableJob) -> None:
         task.doing = "waiting"
         self.waiting[task.number] = task
-        self._came()
+        self.room = True
 
     def end(self, task: CheckpointableJob) -> None:
         """A job is over, or given up."""
         self._lifecycle.live -= 1
         self.fleet.remove(task)
-        self._came()
+        self.room = True
 
 
 def in_order(tasks: Iterable[CheckpointableJob]) -> list[CheckpointableJob]:

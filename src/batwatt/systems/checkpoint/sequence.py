@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -15,6 +15,28 @@ from batwatt.systems.checkpoint.prepare import Cover, Objective, prepare
 
 Method = Literal["dp", "subset-sum"]
 METHODS: tuple[Method, ...] = get_args(Method)
+
+
+def plan_by(
+    method: Method,
+    instance: Instance,
+    past: Callable[[], Mapping[str, Past]],
+    min_yield: float,
+    *,
+    refill: bool = False,
+    skip_large: bool = False,
+) -> PeriodPlan:
+    """The plan of a period by a method, `fair` if there is a target of yields. Raises ValueError, NoPeriodPlanError."""
+    if method == "subset-sum":
+        return subset_sum(instance)
+    if min_yield > 0.0:
+        return fair(instance, past(), min_yield, refill=refill, skip_large=skip_large)
+    return plan(instance, refill=refill, skip_large=skip_large)
+
+
+def usual_objective(method: Method) -> Objective:
+    """How checkpoints before a change are chosen unless the user says so."""
+    return "all" if method == "subset-sum" else "cheapest"
 
 
 @dataclass(frozen=True)
@@ -104,7 +126,7 @@ def follow(
     `objective` is how checkpoints before a change are chosen: by default the cheapest, for subset sum all. `min_yield`
     is the target of `fairness.fair` (of no meaning for subset sum). Raises ValueError, NoPlanError.
     """
-    objective = objective or ("all" if method == "subset-sum" else "cheapest")
+    objective = objective or usual_objective(method)
     states: dict[str, State] = {job.id: job.state for job in sequence.jobs}
     ran = {job.id for job in sequence.jobs} - sequence.new
     left = {job.id: job.left_s for job in sequence.jobs}
@@ -117,12 +139,7 @@ def follow(
             if left[job.id] > 0.0
         )
         instance = Instance(sequence.period_s, processors, jobs)
-        if method == "subset-sum":
-            chosen = subset_sum(instance)
-        elif min_yield > 0.0:
-            chosen = fair(instance, past, min_yield, refill=refill)
-        else:
-            chosen = plan(instance, refill=refill)
+        chosen = plan_by(method, instance, past.copy, min_yield, refill=refill)
         acts, prepared = chosen.acts, frozenset[str]()
         if number + 1 < len(sequence.capacities):
             acts, prepared = _prepared(sequence, chosen, objective, cover)

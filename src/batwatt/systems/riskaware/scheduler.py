@@ -1,8 +1,8 @@
 """Schedulers of machines that come and go: the base that carries out what a planner of machines says.
 
 A machine is all hosts with the same property `machine`, or a host if there is none. How many machines are alive is a
-series that the scheduler follows step by step. A subclass gives the planner; the base hands it the jobs and the steps
-at their nominal times, starts and kills jobs, submits killed ones again (from zero), and switches machines off and on.
+series that the scheduler follows step by step. It hands the planner of the strategy the jobs and the steps at their
+nominal times, starts and kills jobs, submits killed ones again (from zero), and switches machines off and on.
 It never acts on part of a message, and runs unchanged on the embedded engine and on a real Batsim, whose times lag
 behind the nominal ones by a few microseconds: a start waits for the ends and switches that it depends on.
 """
@@ -10,60 +10,45 @@ behind the nominal ones by a few microseconds: a start waits for the ends and sw
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from operator import itemgetter
+from typing import Any, ClassVar
 
 from batwatt.inputs.series.capacity import checked_capacity
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import REMAINDER
 from batwatt.scheduling.base import Job
-from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
+from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.lifecycle import JobLifecycle
-from batwatt.scheduling.victims import Victims
+from batwatt.scheduling.registry import find, make
+from batwatt.scheduling.victims import VictimRule, Victims
+from batwatt.systems.riskaware import strategies  # noqa: F401  (registers its parts)
 from batwatt.systems.riskaware.machines import Machine, ManagedJob, build_machines
-from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner
+from batwatt.systems.riskaware.options import RiskawareOptions
+from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner, Site
 from batwatt.units import LAG_S
 
 
-class _Arrival(NamedTuple):
-    """A job that was submitted and the planner does not know yet."""
+class MachineScheduler(CapacityScheduler[RiskawareOptions]):
+    """Carries out what the planner of the chosen strategy says."""
 
-    release_s: float
-    tie: Any
-    job: Job
-    length_s: float
-    run_s: float
-    submit_s: float
-
-
-Settings = TypeVar("Settings", bound=MachineOptions)
-
-
-class MachineScheduler(CapacityScheduler[Settings]):
-    """Carries out what a planner says; subclasses make the planner."""
-
+    Options: ClassVar[type[RiskawareOptions]] = RiskawareOptions
     lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
+        # a wrong name is an error before anything runs
+        self._strategy = find("strategy", self.settings.strategy)
+        self.victim: VictimRule = make("victim", self.settings.victim)
         self._by_number: list[ManagedJob] = []
-        self._arrived: list[_Arrival] = []
+        self._arrived: list[tuple[float, float, Any, ManagedJob]] = []
+        """(submission in s, release in s, tie) of the jobs that the planner does not know yet."""
         self._ended: list[tuple[int, float]] = []
         self._due: set[int] = set()
         self._switching: set[int] = set()
         self._dropped = 0
-
-    @abstractmethod
-    def make_planner(self, machines: int, cores: int) -> MachinePlanner:
-        """The planner for that many machines of that many cores."""
-
-    @property
-    def remainder_only(self) -> bool:
-        """Whether a job from before the window that starts again counts with what was left of it (REMAINDER)."""
-        return False
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
@@ -77,8 +62,10 @@ class MachineScheduler(CapacityScheduler[Settings]):
         self._machine_of_host = {
             host: number for number, machine in enumerate(self.machines) for host in hostset.ids(machine.hosts)
         }
-        self.planner = self.make_planner(len(self.machines), self.cores)
-        self.victims = Victims(self.planner.victim, self.lifecycle, self.lengths)
+        site = Site(len(self.machines), self.cores, self.capacity, self.settings)
+        self.planner: MachinePlanner = self._strategy.for_site(site)
+        self.planner.victim = self.victim
+        self.victims = Victims(self.victim, self.lifecycle, self.lengths)
 
     def arrived(self, job: Job) -> None:
         """Take note of a job; one that is wider than a machine can never run and is rejected."""
@@ -87,7 +74,8 @@ class MachineScheduler(CapacityScheduler[Settings]):
             return
         release_s, length_s, run_s = self.lengths.described(job)
         tie = self.planner.tie(job.id.partition("!")[2])
-        self._arrived.append(_Arrival(release_s, tie, job, length_s, run_s, float(job.submit_time)))
+        work = ManagedJob(MachineJob(-1, release_s, length_s, run_s, job.requested_resources), job)
+        self._arrived.append((float(job.submit_time), release_s, tie, work))
 
     def onJobCompletion(self, job: Job) -> None:
         """Free its cores; submit it again if it was killed for its machine."""
@@ -112,7 +100,7 @@ class MachineScheduler(CapacityScheduler[Settings]):
             return
         work.job = self.victims.again(work.job, told)
         self.lifecycle.states[work.job.id] = work
-        if work.early and self.remainder_only and not told.saved_s:
+        if work.early and self.settings.as_published and not told.saved_s:
             self.bs.set_job_metadata(work.job.id, REMAINDER)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
@@ -157,20 +145,14 @@ class MachineScheduler(CapacityScheduler[Settings]):
         if until_s > 0.0:
             decisions += self.planner.advance(until_s)
         self._ended.clear()
-        arrived = sorted(self._arrived, key=lambda arrival: (arrival.submit_s, arrival.release_s, arrival.tie))
+        # the next one last
+        arrived = sorted(self._arrived, key=itemgetter(0, 1, 2))[::-1]
         self._arrived.clear()
-        position = 0
-        while True:
-            step_s = self.step_s
-            submit_s = arrived[position].submit_s if position < len(arrived) else math.inf
-            time_s = min(step_s, submit_s)
-            if time_s > now_s + LAG_S:
-                break
-            alive = self.step() if step_s == time_s else None
+        while (time_s := min(self.step_s, arrived[-1][0] if arrived else math.inf)) <= now_s + LAG_S:
+            alive = self.step() if self.step_s == time_s else None
             batch: list[MachineJob] = []
-            while position < len(arrived) and arrived[position].submit_s == time_s:
-                batch.append(self._take(arrived[position]))
-                position += 1
+            while arrived and arrived[-1][0] == time_s:
+                batch.append(self._take(arrived.pop()[3]))
             decisions += self.planner.advance(max(time_s, until_s), alive, batch)
             dropped += self.planner.dropped()
             if alive is not None:
@@ -188,10 +170,12 @@ class MachineScheduler(CapacityScheduler[Settings]):
         if jobs:
             self.bs.reject_jobs(jobs)
 
-    def _take(self, arrival: _Arrival) -> MachineJob:
-        release_s, _, job, length_s, run_s, _ = arrival
-        plan = MachineJob(len(self._by_number), release_s, length_s, run_s, job.requested_resources)
-        work = self.lifecycle.states[job.id] = ManagedJob(plan, job, early=run_s < length_s)
+    def _take(self, work: ManagedJob) -> MachineJob:
+        """Number a job for the planner."""
+        plan = work.plan
+        plan.number = len(self._by_number)
+        work.early = plan.run_s < plan.length_s
+        self.lifecycle.states[work.job.id] = work
         self._by_number.append(work)
         self.lifecycle.live += 1
         return plan

@@ -81,16 +81,16 @@ class Targets(MachinePlanner):
         tables = self._tables
         self._arrived = known
         if arrivals:
-            tables.release_s[known:jobs] = [job.release_s for job in arrivals]
-            tables.length_s[known:jobs] = [job.length_s for job in arrivals]
-            tables.run_s[known:jobs] = [job.run_s for job in arrivals]
-            tables.again_s[known:jobs] = tables.length_s[known:jobs]
-            self._jobs += arrivals
-            tables.cores[known:jobs] = [job.cores for job in arrivals]
-            tables.category[known:jobs] = self._categories.of(tables.length_s[known:jobs])
-            areas = tables.length_s[known:jobs] * tables.cores[known:jobs]
+            new = slice(known, jobs)
+            tables.release_s[new] = [job.release_s for job in arrivals]
+            tables.length_s[new] = tables.again_s[new] = [job.length_s for job in arrivals]
+            tables.run_s[new] = [job.run_s for job in arrivals]
+            tables.cores[new] = [job.cores for job in arrivals]
+            tables.category[new] = self._categories.of(tables.length_s[new])
+            areas = tables.length_s[new] * tables.cores[new]
             self._area += float(areas.sum())
-            self._area_by_category += float(areas @ tables.category[known:jobs])
+            self._area_by_category += float(areas @ tables.category[new])
+            self._jobs += arrivals
             self._known = jobs
         change = alive if alive is not None and alive != tables.counts[at.ALIVE] else -1
         before: list[int] = []
@@ -174,53 +174,37 @@ class Targets(MachinePlanner):
             tables = _grown(tables, _EVENTS, 2 * (int(tables.counts[at.EVENTS]) + 2 * live + 4))
         if steps > len(tables.since):
             # at least twice as long, so that what is there is in the first half
-            tables = _grown(tables, ("since", "used"), 2 * steps)
+            tables = _grown(tables, _STORE, 2 * steps)
         self._tables = tables
 
 
+_STORE = ("since", "used")
+_MACHINES = ("base", "size", "first", "last", "load", "waiting")
 _JOBS = ("release_s", "length_s", "run_s", "again_s", "cores", "category", "machine", "start_s", "end_s", "state")
 _EVENTS = ("when", "what")
+_REAL = {"since", "release_s", "length_s", "run_s", "again_s", "category", "start_s", "end_s", "when", "reals"}
+"""Arrays of float64; all others are int64."""
 
 
 def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int) -> Tables:
     """Empty tables."""
-    real, whole = np.float64, np.int64
-    steps = at.store_of(machines, jobs)
-    tables = Tables(
-        since=np.zeros(steps, real),
-        used=np.zeros(steps, whole),
-        base=np.arange(machines),
-        size=np.ones(machines, whole),
-        first=np.zeros(machines, whole),
-        last=np.zeros(machines, whole),
-        load=np.zeros(machines, whole),
-        waiting=np.zeros(machines, whole),
-        roomy=np.zeros((machines, cores + 1), whole),
-        release_s=np.zeros(jobs, real),
-        length_s=np.zeros(jobs, real),
-        run_s=np.zeros(jobs, real),
-        again_s=np.zeros(jobs, real),
-        cores=np.zeros(jobs, whole),
-        category=np.zeros(jobs, real),
-        machine=np.zeros(jobs, whole),
-        start_s=np.zeros(jobs, real),
-        end_s=np.zeros(jobs, real),
-        state=np.zeros(jobs, whole),
-        when=np.zeros(4 * jobs, real),
-        what=np.zeros(4 * jobs, whole),
-        decisions=np.zeros(4 * jobs, whole),
-        counts=np.zeros(6, whole),
-        reals=np.zeros(4, real),
-        settings=np.zeros(7, whole),
+    groups = (
+        (at.store_of(machines, jobs), _STORE),
+        (machines, _MACHINES),
+        (jobs, _JOBS),
+        (4 * jobs, (*_EVENTS, "decisions")),
+        *((6, ("counts",)), (4, ("reals",)), (7, ("settings",))),
     )
+    arrays = {
+        name: np.zeros(length, np.float64 if name in _REAL else np.int64) for length, names in groups for name in names
+    }
+    tables = Tables(roomy=np.zeros((machines, cores + 1), np.int64), **arrays)
+    tables.base[:], tables.size[:] = np.arange(machines), 1
     tables.counts[at.STORED] = machines
-    tables.reals[at.WORST] = 1.0
-    tables.reals[at.LOW], tables.reals[at.HIGH] = settings.low, settings.high
-    tables.reals[at.LIMIT] = settings.limit
-    tables.settings[at.ALWAYS], tables.settings[at.PACK] = settings.always, settings.pack
-    tables.settings[at.DISTANCE], tables.settings[at.CORES] = settings.distance, cores
-    tables.settings[at.EMPTY], tables.settings[at.DROP] = settings.take_empty, settings.drop
-    tables.settings[at.PAPER] = settings.paper
+    chosen = settings
+    tables.reals[[at.WORST, at.LOW, at.HIGH, at.LIMIT]] = 1.0, chosen.low, chosen.high, chosen.limit
+    tables.settings[[at.ALWAYS, at.PACK, at.DISTANCE, at.CORES]] = chosen.always, chosen.pack, chosen.distance, cores
+    tables.settings[[at.EMPTY, at.DROP, at.PAPER]] = chosen.take_empty, chosen.drop, chosen.paper
     return tables
 
 
