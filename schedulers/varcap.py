@@ -117,7 +117,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
             )
             forecast = CapacityForecast(self.steps, machines, chosen.foresight_h * HOUR_S, error)
         mapping = self._map(MappingSite(machines, self._queue, self.capacity, chosen))
-        return Components(mapping, self._termination, forecast, self._mapping.migrates)
+        return Components(mapping, self._termination, forecast)
 
     def _check(self) -> None:
         """Options that contradict each other. Raises InputError."""

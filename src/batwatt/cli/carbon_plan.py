@@ -70,7 +70,7 @@ def plan_command(
     from batwatt.model.phases import ShiftJob
     from batwatt.systems.carbon.execution import Execution, Segment
     from batwatt.systems.carbon.figures.gantt import plot_gantt
-    from batwatt.systems.carbon.files import Charged, offset_s, read_integral
+    from batwatt.systems.carbon.files import charged, offset_s, read_integral
 
     chosen = one_of("--method", "method", method, METHODS)
     weights = price.weights
@@ -95,7 +95,6 @@ def plan_command(
     found = _planned(chosen, model, wanted, start_s, deadline_s, asked)
     owner = ShiftJob(job.stem, start_s, model, cpus)
     execution = found.execution(owner)
-    charged = Charged(integral, paid)
     content: dict[str, Any] = {
         "method": chosen,
         "slot_s": found.slot_s,
@@ -108,8 +107,8 @@ def plan_command(
     }
     if paid is not None:
         content["weights"] = dict(zip(("carbon", "price"), weights, strict=True))
-    immediate = charged.of(Execution(owner, (Segment(start_s, model.startup_s, 0.0, model.work_s),)))
-    content |= charged.of(execution) | {
+    immediate = charged(Execution(owner, (Segment(start_s, model.startup_s, 0.0, model.work_s),)), integral, paid)
+    content |= charged(execution, integral, paid) | {
         f"immediate_{name}": immediate[name] for name in ("carbon_g", "cost") if name in immediate
     }
     before = content["immediate_carbon_g"]

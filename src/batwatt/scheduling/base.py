@@ -30,14 +30,9 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         super().__init__(dict(options or {}))
         self.logger = logging.getLogger(f"batwatt.{type(self).__name__.lower()}")
         self.settings: Settings = parse_options(self.Options, self.options)  # type: ignore[assignment]
-        self.platform = self._read_platform()
-        self.lifecycle: JobLifecycle[Any] = JobLifecycle()
-
-    def _read_platform(self) -> Platform | None:
         given = self.settings.platform
-        if given is None or isinstance(given, Platform):
-            return given
-        return read_platform(given)
+        self.platform = given if given is None or isinstance(given, Platform) else read_platform(given)
+        self.lifecycle: JobLifecycle[Any] = JobLifecycle()
 
     @property
     def needs_dynamic_jobs(self) -> bool:

@@ -69,6 +69,10 @@ class Hosts:
             return task.bits << self._first[machine]
         return self._mask(self._ids[machine][hostset.ids(task.bits)])
 
+    def mask(self, machine: int) -> int:
+        """The hosts of a machine."""
+        return self._mask(self._ids[machine])
+
     def _mask(self, ids: Numbers) -> int:
         bits = np.zeros(int(ids.max()) + 1, dtype=np.uint8)
         bits[ids] = 1
@@ -80,6 +84,20 @@ class Hosts:
         """Take machines into service, or out of it: then they should be off."""
         fleet.serve(machines, on)
         self._wanted[machines] = on
+
+    def want(self, machines: NDArray[np.bool_]) -> None:
+        """Let these machines be on, and all others off."""
+        self._wanted[:] = machines
+
+    @property
+    def on(self) -> NDArray[np.bool_]:
+        """Which machines are on, or will be once they have switched off and on again; (machines,)."""
+        return self._on
+
+    @property
+    def settled(self) -> bool:
+        """Whether every machine is in the state in which it should be, and none is switching."""
+        return self._off_state is None or not ((self._wanted != self._on) | self._changing).any()
 
     def switches(self, fleet: Fleet) -> Iterator[tuple[int, int]]:
         """The masks of hosts to be switched now, and the p-states for them: of machines without a task."""

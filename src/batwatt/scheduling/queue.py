@@ -95,17 +95,11 @@ class Queue:
         del self._keys[index], self.rows[index]
         del self._hosts[index], self._walltime[index], self._submit[index]
 
-    def _vectors(self) -> Columns:
-        return Columns(
-            np.frombuffer(self._submit, dtype=np.float64).copy(),
-            np.frombuffer(self._walltime, dtype=np.float64).copy(),
-            np.frombuffer(self._hosts, dtype=np.int64).copy(),
-        )
-
     def _now(self, now_s: float) -> tuple[Floats, Floats]:
         """The keys and the submissions of all rows; kept until the queue or the time changes."""
         if self._known is None or self._known[0] != now_s:
-            vectors = self._vectors()
+            # copies: the arrays cannot grow while a view of them exists
+            vectors = Columns(np.array(self._submit), np.array(self._walltime), np.array(self._hosts, dtype=np.int64))
             keys = np.asarray(self._order.key(vectors, now_s), dtype=np.float64) + np.zeros(len(self.rows))
             self._known = now_s, keys, vectors.submit_s
         return self._known[1:]

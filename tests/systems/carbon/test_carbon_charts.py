@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from carbon_talk import outcome_of
 from matplotlib.collections import PolyCollection
 
 from batwatt.errors import InputError
@@ -18,7 +19,7 @@ from batwatt.systems.carbon.figures.fit import fit_figure, plot_fit
 from batwatt.systems.carbon.figures.gantt import Piece, job_figure, jobs_figure, pieces, plot_gantt
 from batwatt.systems.carbon.fit import fit_runs
 from batwatt.systems.carbon.measurements import MeasuredRun
-from batwatt.systems.carbon.outcome import outcome_of, saved
+from batwatt.systems.carbon.outcome import saved
 
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 COURSE = SignalIntegral.regular([300.0, 100.0, 200.0, 50.0, 400.0, 100.0], 3600.0)

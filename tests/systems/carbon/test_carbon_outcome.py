@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from carbon_talk import outcome_of
 
 from batwatt.model.phases import Phase, PhaseModel, constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob, carry_out
-from batwatt.systems.carbon.outcome import SEGMENT_COLUMNS, Outcome, outcome_of, saved
+from batwatt.systems.carbon.outcome import SEGMENT_COLUMNS, Outcome, saved
 
 HOUR = 3600.0
 COURSE = SignalIntegral.regular([300.0, 100.0, 200.0, 400.0])

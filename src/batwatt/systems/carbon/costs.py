@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import NamedTuple
 
 from batwatt.checks import checked_number
 from batwatt.systems.carbon.outcome import ON_DEMAND, RESERVED, SPOT
@@ -57,8 +58,7 @@ class Request:
     spot: bool = False
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(NamedTuple):
     """When a request begins, and on which machines."""
 
     begin_s: float

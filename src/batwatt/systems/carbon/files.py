@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,39 +98,25 @@ def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mappin
         write_json(part / metrics.name, {"policy": outcome.policy, **about, **outcome.metrics()})
 
 
-@dataclass(frozen=True)
-class Charged:
-    """What executions are charged: carbon, and a price where there is one."""
-
-    carbon: SignalIntegral
-    price: SignalIntegral | None = None
-
-    def of(self, execution: Execution) -> dict[str, Any]:
-        """An execution as JSON: sums, and its segments; dates in s from the signal's first row."""
-        segments = self._segments(execution)
-        names = ["carbon_g", "energy_j"] + ["cost"] * (self.price is not None)
-        sums = {name: sum(segment[name] for segment in segments) for name in names}
-        return {**sums, "starts": len(segments), "segments": segments}
-
-    def _segments(self, execution: Execution) -> list[dict[str, Any]]:
-        grams = list(execution.emissions(self.carbon))
-        money = list(execution.emissions(self.price)) if self.price is not None else []
-        found = []
-        for index, (segment, energy_j) in enumerate(zip(execution.segments, execution.energies(), strict=True)):
-            paid = {"cost": money[index]} if money else {}
-            found.append(
-                {
-                    "begin_s": segment.begin_s,
-                    "end_s": segment.end_s,
-                    "startup_s": segment.startup_s,
-                    "work_from_s": segment.from_s,
-                    "work_to_s": segment.to_s,
-                    "energy_j": energy_j,
-                    "carbon_g": grams[index],
-                    **paid,
-                }
-            )
-        return found
+def charged(execution: Execution, carbon: SignalIntegral, price: SignalIntegral | None = None) -> dict[str, Any]:
+    """An execution as JSON: sums and segments; times in s from the signal's first row, cost if there is a price."""
+    columns = {"energy_j": execution.energies(), "carbon_g": execution.emissions(carbon)}
+    if price is not None:
+        columns["cost"] = execution.emissions(price)
+    segments: list[dict[str, Any]] = [
+        {
+            "begin_s": segment.begin_s,
+            "end_s": segment.end_s,
+            "startup_s": segment.startup_s,
+            "work_from_s": segment.from_s,
+            "work_to_s": segment.to_s,
+            **dict(zip(columns, row, strict=True)),
+        }
+        for segment, *row in zip(execution.segments, *columns.values(), strict=True)
+    ]
+    names = ["carbon_g", "energy_j"] + ["cost"] * (price is not None)
+    sums = {name: sum(segment[name] for segment in segments) for name in names}
+    return {**sums, "starts": len(segments), "segments": segments}
 
 
 def executions_of(

@@ -146,12 +146,6 @@ def read_run(samples: Path | str, events: Path | str) -> MeasuredRun:
     return MeasuredRun(times - zero_s, watts, marks, str(path))
 
 
-def read_samples(path: Path | str) -> tuple[Array, Array]:
-    """Times in s and power in W of a file of samples without events, as of a machine at rest. Raises InputError."""
-    times, watts, dated = _samples(Path(path))
-    return times - times[0] if dated else times, watts
-
-
 def read_runs(places: Sequence[Path | str]) -> list[MeasuredRun]:
     """The runs of files of samples, each with its event log next to it (`run.csv`, `run-events.csv`).
 

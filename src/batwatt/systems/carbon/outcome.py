@@ -144,13 +144,6 @@ def saved(outcome: Outcome, base: Outcome) -> pd.DataFrame:
     return table.reset_index()
 
 
-def outcome_of(
-    policy: str, executions: Sequence[Execution], integral: SignalIntegral, *, price: SignalIntegral | None = None
-) -> Outcome:
-    """The outcome of executions under a carbon signal, and a price of energy if there is one; machines cost nothing."""
-    return Outcome(policy, rows_of(executions, integral, price=price))
-
-
 def rows_of(
     executions: Sequence[Execution],
     integral: SignalIntegral,

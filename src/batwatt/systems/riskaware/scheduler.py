@@ -12,23 +12,43 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, ClassVar
 
-from batwatt.inputs.series.capacity import checked_capacity
+import numpy as np
+
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import REMAINDER
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler
+from batwatt.scheduling.fleet import Fleet
+from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.registry import find, make
 from batwatt.scheduling.victims import VictimRule, Victims
 from batwatt.systems.riskaware import strategies  # noqa: F401  (registers its parts)
-from batwatt.systems.riskaware.machines import Machine, ManagedJob, build_machines
 from batwatt.systems.riskaware.options import RiskawareOptions
 from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner, Site
 from batwatt.units import LAG_S
+
+
+@dataclass(slots=True, eq=False)
+class ManagedJob:
+    """A job from its submission to its end, whatever it is called each time that it runs."""
+
+    plan: MachineJob
+    job: Job
+    wanted: bool = False
+    """Started by the planner and not yet here."""
+    hosts: int = 0
+    """Where it runs; 0: it does not."""
+    machine: int = -1
+    dying: bool = False
+    start_s: float = 0.0
+    early: bool = False
+    """It had run before it was submitted."""
 
 
 class MachineScheduler(CapacityScheduler[RiskawareOptions]):
@@ -47,7 +67,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         """(submission in s, release in s, tie) of the jobs that the planner does not know yet."""
         self._ended: list[tuple[int, float]] = []
         self._due: set[int] = set()
-        self._switching: set[int] = set()
+        self._settled = True
         self._dropped = 0
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
@@ -55,14 +75,13 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
     def onSimulationBegins(self) -> None:
         """Build the machines."""
         super().onSimulationBegins()
-        hosts = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
-        self.machines, self._off_state, self._on_state = build_machines(hosts, self.settings.switch)
-        self.cores = self.machines[0].hosts.bit_count()
-        checked_capacity(self.capacity, len(self.machines), self.capacity.source)
-        self._machine_of_host = {
-            host: number for number, machine in enumerate(self.machines) for host in hostset.ids(machine.hosts)
-        }
-        site = Site(len(self.machines), self.cores, self.capacity, self.settings)
+        self.hosts = Hosts.of(self.bs, self.settings.switch, self.capacity)
+        count, self.cores = len(self.hosts), self.hosts.cores
+        self.fleet = Fleet(count, self.cores, np.inf)
+        self._free = [self.hosts.mask(machine) for machine in range(count)]
+        self._queues: list[deque[ManagedJob]] = [deque() for _ in range(count)]
+        self._alive = np.ones(count, dtype=np.bool_)
+        site = Site(count, self.cores, self.capacity, self.settings)
         self.planner: MachinePlanner = self._strategy.for_site(site)
         self.planner.victim = self.victim
         self.victims = Victims(self.victim, self.lifecycle, self.lengths)
@@ -80,8 +99,8 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
     def onJobCompletion(self, job: Job) -> None:
         """Free its cores; submit it again if it was killed for its machine."""
         work, killed = self.lifecycle.ended(job)
-        machine = self.machines[work.machine]
-        machine.free |= work.hosts
+        self._free[work.machine] |= work.hosts
+        self.fleet.free[work.machine] += work.plan.cores
         work.hosts = 0
         if killed:
             if not self.stopped:
@@ -105,15 +124,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state; a machine has when all of its hosts have."""
-        low, high = nodeid
-        host = low
-        while host <= high:
-            machine = self.machines[self._machine_of_host[host]]
-            machine.arrived |= machine.hosts & hostset.span(low, high)
-            if machine.arrived == machine.hosts:
-                machine.changing, machine.arrived = False, 0
-                machine.on = int(pstate) == self._on_state
-            host = max(machine.hosts.bit_length(), host + 1)
+        self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
 
     def onSimulationEnds(self) -> None:
         """Warn of jobs that could never run, and of what the planner noticed."""
@@ -196,64 +207,58 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         for number in dict.fromkeys(decisions):
             if number >= 0 and works[number].wanted:
                 place = self.planner.machine_of(number)
-                self.machines[place].queue.append(works[number])
+                self._queues[place].append(works[number])
                 self._due.add(place)
         self.lifecycle.kill(dict.fromkeys(kills))
 
     def _update_wanted(self) -> None:
-        alive = set(self.planner.machines_alive())
-        for number, machine in enumerate(self.machines):
-            machine.wanted = number in alive
-            if machine.wanted != machine.on:
-                self._switching.add(number)
+        self._alive[:] = False
+        self._alive[list(self.planner.machines_alive())] = True
+        self.hosts.want(self._alive)
+        self._settled = False
 
     # carrying out -----------------------------------------------------------------------------------------------
 
     def apply(self) -> None:
         """Switch what can be switched, then start what can start."""
-        self._switch()
+        if not self._settled:
+            self._switch()
         for number in sorted(self._due):
-            machine = self.machines[number]
-            if machine.on and not machine.changing:
-                self._start(number, machine)
-                if not machine.queue:
+            if self.fleet.ready[number]:
+                self._start(number)
+                if not self._queues[number]:
                     self._due.discard(number)
 
     def _switch(self) -> None:
-        if self._off_state is None:
-            return
-        masks = {True: 0, False: 0}
-        for number in sorted(self._switching):
-            machine = self.machines[number]
-            # what is late, and over by the plan when its machine goes, is still to run there
-            late = any(work.wanted and self.planner.machine_of(work.plan.number) == number for work in machine.queue)
-            wanted = machine.wanted or late
-            if machine.on == machine.wanted and not machine.changing:
-                self._switching.discard(number)
-            elif machine.on != wanted and not machine.changing and machine.free == machine.hosts:
-                machine.changing = True
-                masks[wanted] |= machine.hosts
-        for on, mask in masks.items():
-            if mask:
-                self.bs.set_resource_state(HostSet(mask), self._on_state if on else self._off_state)
+        # what is late, and over by the plan when its machine goes, is still to run there
+        wanted = self._alive.copy()
+        for number in np.flatnonzero(self.hosts.on & ~wanted).tolist():
+            queue = self._queues[number]
+            wanted[number] = any(work.wanted and self.planner.machine_of(work.plan.number) == number for work in queue)
+        self.hosts.want(wanted)
+        for hosts, state in self.hosts.switches(self.fleet):
+            self.bs.set_resource_state(HostSet(hosts), state)
+        self.hosts.want(self._alive)
+        self._settled = self.hosts.settled
 
-    def _start(self, number: int, machine: Machine) -> None:
+    def _start(self, number: int) -> None:
         """Start the jobs that are due on a machine, as far as they are here and their cores are free."""
         left: deque[ManagedJob] = deque()
-        for work in machine.queue:
+        for work in self._queues[number]:
             if not work.wanted or self.planner.machine_of(work.plan.number) != number:
                 continue  # killed, and perhaps due elsewhere
             cores = work.plan.cores
-            if work.hosts or machine.free.bit_count() < cores:
+            if work.hosts or self.fleet.free[number] < cores:
                 left.append(work)
                 continue
             work.wanted = False
             work.machine, work.start_s = number, self.bs.time()
-            work.hosts = hostset.lowest(machine.free, cores)
-            machine.free ^= work.hosts
+            work.hosts = hostset.lowest(self._free[number], cores)
+            self._free[number] ^= work.hosts
+            self.fleet.free[number] -= cores
             work.job.allocation = HostSet(work.hosts)
             self.bs.execute_job(work.job)
-        machine.queue = left
+        self._queues[number] = left
 
     # giving up --------------------------------------------------------------------------------------------------
 

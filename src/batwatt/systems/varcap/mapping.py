@@ -128,9 +128,8 @@ class TwoMode(JobSizeOrder):
 
 @dataclass(frozen=True)
 class Components:
-    """What a scheduler is made of: one without a forecast knows no future, one that `migrates` moves jobs first."""
+    """What a scheduler is made of: one without a forecast knows no future."""
 
     mapping: MappingPolicy
     termination: Termination
     forecast: CapacityForecast | None = None
-    migrates: bool = False

@@ -169,7 +169,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
 
     def process_events(self, now_s: float) -> None:
         """See `CapacityScheduler`."""
-        if self.lifecycle.pending and self.parts.migrates:
+        if self.lifecycle.pending and self.parts.mapping.migrates:
             return  # what moves has left one place and not come to the other
         self._start_moved()
         alive = None
@@ -190,10 +190,10 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         elif fleet.serving > alive:
             termination = self.parts.termination
             for lowest in (mapping.stable, 0):
-                if self.parts.migrates or termination.idle_first:
+                if self.parts.mapping.migrates or termination.idle_first:
                     self._leave(fleet.idle(True, lowest)[::-1][: fleet.serving - alive])
                 if fleet.serving > alive:
-                    if self.parts.migrates:
+                    if self.parts.mapping.migrates:
                         self._migrate(fleet.serving - alive, now_s)
                     else:
                         self._terminate(termination, lowest, alive, now_s)

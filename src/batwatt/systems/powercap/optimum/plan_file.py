@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from batwatt.checks import validated
 from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.inputs.workloads.batsim_json import load_json, read_text
@@ -22,32 +24,32 @@ def _hosts(text: str) -> str:
 
 
 Hosts = Annotated[str, AfterValidator(_hosts)]
-Date = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Time = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
-class _StartRow(BaseModel):
+class _PlanRow(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PlannedState(_StartRow):
+class PlannedState(_PlanRow):
     """From `time_s` on, the beginning of a step, these servers go to a p-state (computation or sleep)."""
 
-    time_s: Date
+    time_s: Time
     hosts: Hosts
     pstate: int = Field(ge=0)
 
 
-class PlannedJob(_StartRow):
+class PlannedJob(_PlanRow):
     """A job starts at `start_s` on `hosts` and runs for `run_s`; `pstates` are those of its servers until it ends."""
 
     id: str
-    start_s: Date
-    run_s: Date
+    start_s: Time
+    run_s: Time
     hosts: Hosts
     pstates: dict[Hosts, int]
 
 
-class SchedulePlan(_StartRow):
+class SchedulePlan(_PlanRow):
     """All changes of states and all starts, each in order of time."""
 
     format: int = FORMAT
@@ -67,12 +69,12 @@ def write_plan(path: Path, plan: SchedulePlan) -> None:
 
 def read_plan(path: Path | str) -> SchedulePlan:
     """Read a plan; InputError names the file and the place."""
-    try:
-        plan = SchedulePlan.model_validate(load_json(read_text(path), path))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = "".join(f"[{each}]" if isinstance(each, int) else f" {each}" for each in first["loc"])
-        raise InputError(path, f"{place.strip()}: {first['msg']}", "make a plan with `batwatt optimum`") from None
+
+    def error_of(error: Mapping[str, Any]) -> InputError:
+        place = "".join(f"[{each}]" if isinstance(each, int) else f" {each}" for each in error["loc"])
+        return InputError(path, f"{place.strip()}: {error['msg']}", "make a plan with `batwatt optimum`")
+
+    plan = validated(SchedulePlan, load_json(read_text(path), path), error_of)
     if plan.format != FORMAT:
         raise InputError(path, f"is a plan of format {plan.format}, not {FORMAT}", "make it anew: `batwatt optimum`")
     return plan
