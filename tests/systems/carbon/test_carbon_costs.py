@@ -148,5 +148,5 @@ def test_prices_of_gaia_unless_energy_has_a_price():
 
 @pytest.mark.parametrize("bad", [{"on_demand_h": -1.0}, {"spot_h": float("nan")}, {"reserved_share": True}])
 def test_prices_that_are_none(bad):
-    with pytest.raises(InputError, match=f"prices: {next(iter(bad))} must be a number >= 0"):
+    with pytest.raises(InputError, match=f"prices: {next(iter(bad))} must be a finite number >= 0"):
         MachinePrices(**bad)

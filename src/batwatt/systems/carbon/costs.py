@@ -6,9 +6,9 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from batwatt.checks import checked_number
+from batwatt.checks import Between, Parameters
 from batwatt.systems.carbon.outcome import ON_DEMAND, RESERVED, SPOT
 from batwatt.units import HOUR_S
 
@@ -16,19 +16,15 @@ _RELEASE, _ARRIVAL, _DUE = range(3)
 
 
 @dataclass(frozen=True)
-class MachinePrices:
+class MachinePrices(Parameters, where="prices"):
     """Money per cpu and hour on demand and on spot machines; a reserved cpu costs `reserved_share` of on demand.
 
     The defaults are those of GAIA, in dollars. Raises InputError.
     """
 
-    on_demand_h: float = 0.0624
-    spot_h: float = 0.01248
-    reserved_share: float = 0.4
-
-    def __post_init__(self) -> None:
-        for name in ("on_demand_h", "spot_h", "reserved_share"):
-            checked_number("prices", name, getattr(self, name), 0.0, what="a number")
+    on_demand_h: Annotated[float, Between(0.0)] = 0.0624
+    spot_h: Annotated[float, Between(0.0)] = 0.01248
+    reserved_share: Annotated[float, Between(0.0)] = 0.4
 
     def rates(self) -> dict[str, float]:
         """What a cpu costs per second on each kind of machine; reserved ones are paid as a whole."""

@@ -6,11 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
-from batwatt.checks import checked_number, checked_whole
+from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.signal_integral import SignalIntegral
@@ -34,7 +35,7 @@ MACHINE_RULES = {
 
 
 @dataclass(frozen=True)
-class ShiftOptions:
+class ShiftOptions(Parameters, where=_WHERE):
     """How long jobs may wait, what counts, and what machines there are. Raises InputError.
 
     A job waits `wait_h` hours (short and long jobs, or one value for all), or finishes within `deadline_h` hours of its
@@ -46,20 +47,20 @@ class ShiftOptions:
     """
 
     wait_h: tuple[float, ...] = (6.0, 24.0)
-    deadline_h: float | None = None
+    deadline_h: Annotated[float | None, Between(0.0, ends="][")] = None
     constraint: str | None = None
     clock: str = "UTC"
     price: SignalIntegral | None = None
-    carbon_weight: float = 1.0
-    price_weight: float = 0.0
-    reserved: int = 0
+    carbon_weight: Annotated[float, Between(0.0)] = 1.0
+    price_weight: Annotated[float, Between(0.0)] = 0.0
+    reserved: Annotated[int, Between(0)] = 0
     prices: MachinePrices | None = None
     carbon_policy: str = "oracle"
-    forecast_error: float = 0.0
-    repetitions: int = 10
+    forecast_error: Annotated[float, Between(0.0)] = 0.0
+    repetitions: Annotated[int, Between(1)] = 10
     seed: int = 0
-    slot_s: float | None = None
-    max_starts: int | None = None
+    slot_s: Annotated[float | None, Between(0.0, ends="][")] = None
+    max_starts: Annotated[int | None, Between(1)] = None
     averaged: bool = False
     checkpoints: bool = False
 
@@ -67,15 +68,8 @@ class ShiftOptions:
         if len(self.wait_h) not in (1, 2):
             raise InputError(_WHERE, f"wait_h takes one or two values, got {len(self.wait_h)}", "as in 6x24")
         for hours in self.wait_h:
-            checked_number(_WHERE, "wait_h", hours, 0.0)
-        for name in ("carbon_weight", "price_weight", "forecast_error"):
-            checked_number(_WHERE, name, getattr(self, name), 0.0)
-        for name in ("deadline_h", "slot_s"):
-            if getattr(self, name) is not None:
-                checked_number(_WHERE, name, getattr(self, name), 0.0, ends="][")
-        for name, least in (("reserved", 0), ("repetitions", 1), ("max_starts", 1)):
-            if getattr(self, name) is not None:
-                checked_whole(_WHERE, name, getattr(self, name), least)
+            Between(0.0).check(_WHERE, "wait_h", hours)
+        super().__post_init__()
         policy_named(self.carbon_policy)
         if self.deadline_h is not None and self.constraint is not None:
             raise InputError(_WHERE, "has both deadline_h and constraint", "give one of them")

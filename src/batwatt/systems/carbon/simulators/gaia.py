@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.checks import checked_number, checked_whole
+from batwatt.checks import Between, checked_whole
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.systems.carbon.costs import MachinePrices
 from batwatt.systems.carbon.execution import ShiftJob
@@ -138,7 +138,9 @@ def _signal(hourly: Sequence[float]) -> npt.NDArray[np.float64]:
 def _waits(wait_h: tuple[float, ...]) -> tuple[float, ...]:
     if len(wait_h) not in (1, 2):
         raise InputError("option wait", f"one or two numbers of hours >= 0, got {wait_h!r}", "give for instance 6x24")
-    return tuple(checked_number("options", "wait", wait, 0.0, unit="h") for wait in wait_h)
+    for hours in wait_h:
+        Between(0.0, unit="h").check("options", "wait", hours)
+    return wait_h
 
 
 def _tasks(jobs: Sequence[ShiftJob], lengths: npt.NDArray[np.float64], ticks: int) -> list[GaiaJob]:

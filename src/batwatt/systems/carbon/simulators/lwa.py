@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.checks import checked_number, checked_whole, shown
+from batwatt.checks import Between, checked_whole, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.phases import Array
@@ -119,7 +119,7 @@ def _signal(values: Sequence[float]) -> Array:
 
 def _forecasts(signal: Array, error: float, repetitions: int, seed: int) -> list[Array]:
     """What policies see: the signal itself, or one realisation of the error for each repetition."""
-    checked_number("options", "error", error, 0.0, what="a number")
+    Between(0.0).check("options", "error", error)
     checked_whole("options", "repetitions", repetitions, 1, hint="give 10")
     rng_of(seed, "option seed")
     if not error:
