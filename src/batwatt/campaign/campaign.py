@@ -40,6 +40,7 @@ LOGGED = ("batwatt", "joblib", "pyarrow", "pybatsim", "numba", "numpy", "pandas"
 Report = Callable[[int, int, int, float], None]
 """Called with how many runs have ended, how many failed, and how many there are in all, and with the share of the work
 of those to do that is left (1 at the start), as they change."""
+STATES = ("done", "failed", "missing")
 ANY = Series((0.0,), (1.0,), "machines")
 """Stands for a capacity that is generated when the run starts, where options are tried."""
 RUN_S = 0.1
@@ -121,13 +122,10 @@ class CampaignFolder:
 
     def states_of(self, records: Mapping[str, CellRecord]) -> list[StudyProgress]:
         """The state of each study if these are the cells that need not run again."""
-        states = []
-        for study in self.campaign.studies:
-            if study in self.missing:
-                continue  # nobody knows what its runs are
-            count = Counter(_status(records.get(cell.key)) for cell in self.cells if cell.study == study)
-            states.append(StudyProgress(study, count["done"], count["failed"], count["missing"]))
-        return states
+        counts = {study: Counter[str]() for study in self.campaign.studies if study not in self.missing}
+        for cell in self.cells:
+            counts[cell.study][_status(records.get(cell.key))] += 1
+        return [StudyProgress(study, *(count[name] for name in STATES)) for study, count in counts.items()]
 
     def stale(self) -> list[str]:
         """Keys of cells that are in the folder but no longer declared. Raises InputError if an input is not there."""

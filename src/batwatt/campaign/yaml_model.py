@@ -127,15 +127,13 @@ def _told(where: object, node: Any, error: Mapping[str, Any]) -> InputError:
         line = mark.line + 1
         path += f"[{part}]" if isinstance(part, int) else f".{part}"
     context = error.get("ctx", {})
-    missing = str(error["loc"][-1]) if error["type"] == "missing" else None
-    if error["type"] == "unknown_key":
-        found = _child(node, context["name"])
-        line = found[0].line + 1 if found else line
+    if error["type"] == "unknown_key" and (found := _child(node, context["name"])) is not None:
+        line = found[0].line + 1
     place = f"{where}: line {line}" + (f": {path.removeprefix('.')}" if path else "")
     if error["type"] == "unknown_key":
         return UnknownNameError(place, "key", context["name"], context["known"].split(","), f"See {HINT[4:]}.")
-    if missing:
-        return InputError(place, f"{missing!r} is missing", f"add it; {HINT}")
+    if error["type"] == "missing":
+        return InputError(place, f"{str(error['loc'][-1])!r} is missing", f"add it; {HINT}")
     if error["type"] == "wrong":
         return InputError(place, context["problem"], HINT)
     text = str(error["msg"])

@@ -188,11 +188,7 @@ def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s
 
 def cached_trace(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s") -> Workload:
     """The same; the last ones are kept by path and content, as a campaign has many runs of a trace in a row."""
-    try:
-        sha256 = hashlib.sha256(read_bytes(trace)).hexdigest()
-    except InputError:
-        return windowed(trace, window, hosts, unit)
-    return _kept(trace, sha256, window, hosts, unit)
+    return _kept(trace, hashlib.sha256(read_bytes(trace)).hexdigest(), window, hosts, unit)
 
 
 @lru_cache(maxsize=2)

@@ -131,24 +131,17 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
     Otherwise nothing is left, not even folders made for it. Files of an earlier run under the same prefix that this
     one did not write are removed. InputError if the place cannot be written.
     """
-    try:
-        folderish = prefix.name in ("", "..") or prefix.is_dir()
-    except OSError as error:
-        raise _unwritable(prefix, error) from None
-    if folderish:
-        raise InputError("--export", f"{str(prefix)!r} is a folder", f"give a prefix of files such as {prefix / 'run'}")
     names = [file_of(prefix, stem, suffix).name for stem, suffix in OUTPUTS]
     last = [file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")]
+    shown = f"--export {prefix}"
     try:
-        shown = f"--export {prefix}"
+        if prefix.name in ("", "..") or prefix.is_dir():
+            hint = f"give a prefix of files such as {prefix / 'run'}"
+            raise InputError("--export", f"{str(prefix)!r} is a folder", hint)
         with whole_set(prefix.parent, prefix.name, last=last, old=names, durable=durable, shown=shown) as part:
             yield part / prefix.name
     except OSError as error:
-        raise _unwritable(prefix, error) from None
-
-
-def _unwritable(prefix: Path, error: OSError) -> InputError:
-    return InputError(f"--export {prefix}", f"cannot be written ({error.strerror})", "choose another place")
+        raise InputError(shown, f"cannot be written ({error.strerror})", "choose another place") from None
 
 
 def _run_apart(spec: RunSpec, scheduler: Any, config: EngineConfig, prefix: Path, progress: Progress | None) -> None:

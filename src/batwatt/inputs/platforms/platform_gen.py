@@ -205,15 +205,12 @@ def _states(server: ServerType) -> list[State]:
         (state.speed, state.watts if state.idle_watts is None else state.idle_watts, state.watts)
         for state in server.states
     ]
-    return computing + [(speed, power_w, power_w) for speed, power_w in _sleep_states(server)]
-
-
-def _sleep_states(server: ServerType) -> list[tuple[str, float]]:
-    """Speed and watts of sleep, switch-off and switch-on; a transition is one flop at its p-state's speed."""
     sleep_w, off_s, off_j, on_s, on_j = (getattr(server, key) for key in _SLEEP_KEYS)
     if sleep_w is None:
-        return []
-    return [(SLEEP_SPEED, sleep_w), (switch_speed(off_s), off_j / off_s), (switch_speed(on_s), on_j / on_s)]
+        return computing
+    # a transition is one flop at its p-state's speed
+    sleeping = [(SLEEP_SPEED, sleep_w), (switch_speed(off_s), off_j / off_s), (switch_speed(on_s), on_j / on_s)]
+    return computing + [(speed, power_w, power_w) for speed, power_w in sleeping]
 
 
 def _place(path: Path | str, number: int, table: object) -> str:

@@ -272,14 +272,6 @@ def _delay(raw: Mapping[str, Any], where: object, ret: int) -> Delay:
     return Delay(delay, ret)
 
 
-def _homogeneous(raw: Mapping[str, Any], where: object, ret: int) -> Parallel:
-    return Parallel(per_host_flops=_cpu_without_com(raw, where), return_code=ret)
-
-
-def _total(raw: Mapping[str, Any], where: object, ret: int) -> Parallel:
-    return Parallel(total_flops=_cpu_without_com(raw, where), return_code=ret)
-
-
 def _cpu_without_com(raw: Mapping[str, Any], where: object) -> float:
     cpu = _number(_required(raw, "cpu", where), "cpu", where)
     com = _number(_required(raw, "com", where), "com", where)
@@ -316,8 +308,8 @@ def _composed(raw: Mapping[str, Any], where: object, ret: int) -> Composed:
 _READERS: dict[str, Callable[[Mapping[str, Any], object, int], Profile]] = {
     "delay": _delay,
     "parallel": _parallel,
-    "parallel_homogeneous": _homogeneous,
-    "parallel_homogeneous_total": _total,
+    "parallel_homogeneous": lambda raw, where, ret: Parallel(_cpu_without_com(raw, where), return_code=ret),
+    "parallel_homogeneous_total": lambda raw, where, ret: Parallel(None, _cpu_without_com(raw, where), return_code=ret),
     "composed": _composed,
 }
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from batwatt.checks import shown
 from batwatt.errors import InputError, UnknownNameError
@@ -15,9 +15,8 @@ from batwatt.inputs.workloads.batsim_numbers import batsim_float, json_number, w
 from batwatt.model.hostset import from_text
 from batwatt.model.series import Series
 
-EventKind = Literal["machine_available", "machine_unavailable", "generic"]
-
-_RANK: dict[EventKind, int] = {"machine_available": 0, "machine_unavailable": 1, "generic": 2}
+_KNOWN = ("machine_available", "machine_unavailable")
+_RANK = {"machine_available": 0, "machine_unavailable": 1, "generic": 2}
 _EXAMPLE = 'write {"timestamp": 5, "type": "machine_unavailable", "resources": "0-1 3"}'
 
 
@@ -29,7 +28,7 @@ class ExternalEvent:
     """
 
     time_s: float
-    kind: EventKind
+    kind: str
     resources: int | None
     raw: Mapping[str, Any]
 
@@ -74,12 +73,10 @@ def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) ->
         sent = wire_floats(raw)
     except RecursionError as error:
         raise InputError(place, str(error), "flatten the event") from None
-    known: tuple[EventKind, ...] = ("machine_available", "machine_unavailable")
-    for own in known:
-        if kind == own:
-            return ExternalEvent(time_s, own, _resources(raw.get("resources"), place, nb_hosts), sent)
+    if kind in _KNOWN:
+        return ExternalEvent(time_s, kind, _resources(raw.get("resources"), place, nb_hosts), sent)
     if not forward_unknown:
-        raise UnknownNameError(place, "event type", kind, known, "Pass it on with `--forward-unknown-events`.")
+        raise UnknownNameError(place, "event type", kind, _KNOWN, "Pass it on with `--forward-unknown-events`.")
     return ExternalEvent(time_s, "generic", None, sent)
 
 
