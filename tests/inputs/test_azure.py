@@ -55,8 +55,8 @@ def test_by_hand(tmp_path: Path, rows, header, monkeypatch):
 @pytest.mark.parametrize(
     "line,said",
     [
-        ("x,s,d,5,now,9,1,5,U,4,32", "line 5: vmdeleted must be a whole number, got 'now'"),
-        ("x,s,d,5,,9,1,5,U,4,32", "line 5: vmdeleted must be a whole number, got 'nan'"),
+        ("x,s,d,5,now,9,1,5,U,4,32", "line 5: vmdeleted must be a whole number below 2^63, got 'now'"),
+        ("x,s,d,5,,9,1,5,U,4,32", "line 5: vmdeleted must be a whole number below 2^63, got 'nan'"),
         ("x,s,d,5,6,9,1,much,U,4,32", "line 5: p95maxcpu must be a number, got 'much'"),
         ("x,s,d,5,4,9,1,5,U,4,32", "line 5: a VM must satisfy 0 <= vmcreated <= vmdeleted, got 5 and 4"),
         ("x,s,d,-5,4,9,1,5,U,4,32", "line 5: a VM must satisfy 0 <= vmcreated <= vmdeleted, got -5 and 4"),

@@ -40,23 +40,6 @@ class Source(ABC):
         """What is paid or emitted; None if nothing is known of that."""
         return None
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that are read."""
-        return ()
-
-
-@dataclass(frozen=True)
-class _OfFile(Source):
-    """A source that reads a file."""
-
-    file: SignalFile
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The file."""
-        return (self.file.path,)
-
 
 @dataclass(frozen=True)
 class Varied(Parameters, Source, where=_WHERE):
@@ -73,9 +56,10 @@ class Varied(Parameters, Source, where=_WHERE):
 
 
 @dataclass(frozen=True)
-class UnderBudget(_OfFile):
+class UnderBudget(Source):
     """A capacity that a signal makes: a constant budget of carbon or money, or stranded power."""
 
+    file: SignalFile
     rule: EnergyBudget | Stranded
 
     def fractions(self, end_s: float, full: int) -> Signal:
@@ -89,8 +73,10 @@ class UnderBudget(_OfFile):
 
 
 @dataclass(frozen=True)
-class Traced(_OfFile):
+class Traced(Source):
     """A capacity that a file holds: machines in a column `machines`, or fractions in any other."""
+
+    file: SignalFile
 
     def fractions(self, end_s: float, full: int) -> Signal:
         """The column, as fractions."""
@@ -154,7 +140,7 @@ class CapacitySpec(Parameters, where=_WHERE):
 
     def files(self) -> tuple[Path, ...]:
         """The files that this capacity depends on."""
-        return self.source.files
+        return (self.source.file.path,) if isinstance(self.source, UnderBudget | Traced) else ()
 
     def _lasting(self, signal: Signal, end_s: float) -> Signal:
         return signal.repeated(end_s) if self.repeat else signal

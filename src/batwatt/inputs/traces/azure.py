@@ -25,17 +25,8 @@ from batwatt.errors import InputError
 from batwatt.inputs.traces.chunked_csv import Censored, Type, chunks, cut_note
 
 COLUMNS = (
-    "vmid",
-    "subscriptionid",
-    "deploymentid",
-    "vmcreated",
-    "vmdeleted",
-    "maxcpu",
-    "avgcpu",
-    "p95maxcpu",
-    "vmcategory",
-    "vmcorecountbucket",
-    "vmmemorybucket",
+    *("vmid", "subscriptionid", "deploymentid", "vmcreated", "vmdeleted", "maxcpu", "avgcpu", "p95maxcpu"),
+    *("vmcategory", "vmcorecountbucket", "vmmemorybucket"),
 )
 STEP_S = 300
 """Times of the trace are multiples of that."""

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -224,12 +224,8 @@ def _collections(path: Path | str) -> dict[int, tuple[int, ...]]:
     for line, part in chunks(path, _COLLECTION_TYPES, {}):
         if "collection_id" not in part.columns:
             raise InputError(path, "lacks the column 'collection_id'", "take collection_events of the trace of 2019")
-        empty: list[Any] = [np.nan] * len(part)
-        parents = part["parent_collection_id"].tolist() if "parent_collection_id" in part.columns else empty
-        others = part["start_after_collection_ids"] if "start_after_collection_ids" in part.columns else empty
-        for row, (collection, parent, texts) in enumerate(
-            zip(part["collection_id"].tolist(), parents, others, strict=True)
-        ):
+        columns = part.reindex(columns=list(_COLLECTION_TYPES))
+        for row, (collection, parent, texts) in enumerate(columns.itertuples(index=False, name=None)):
             names = set(map(int, re.findall(r"\d+", str(texts)))) if texts == texts else set()
             if parent == parent:
                 if not 0.0 <= parent < _EXACT:

@@ -119,10 +119,8 @@ def _checked(cell: object, kind: Type, where: str, name: str) -> None:
     except ValueError:
         good = False
     if not good:
-        what, hint = (
-            ("a whole number", "correct the line: below 2^63") if kind == "int" else ("a number", "correct the line")
-        )
-        raise InputError(where, f"{name} must be {what}, got {shown(str(cell))}", hint)
+        what = "a whole number below 2^63" if kind == "int" else "a number"
+        raise InputError(where, f"{name} must be {what}, got {shown(str(cell))}", "correct the line")
 
 
 def _json_chunks(
