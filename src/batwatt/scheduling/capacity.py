@@ -17,8 +17,11 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity import read_capacity
+from batwatt.model.hostset import HostSet
 from batwatt.model.series import Series
 from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.fleet import Fleet
+from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.options import SchedulerOptions
 
@@ -50,6 +53,8 @@ class CapacityScheduler(Scheduler[Settings]):
     """Follows a capacity; subclasses say what happens at a step, and what still runs or waits."""
 
     Options: ClassVar[type[MachineOptions]] = MachineOptions
+    fleet: Fleet
+    """The machines; made by subclasses when the simulation begins."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
@@ -96,9 +101,10 @@ class CapacityScheduler(Scheduler[Settings]):
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """The lengths of jobs are known from now on."""
+        """The lengths of jobs and the machines are known from now on."""
         super().onSimulationBegins()
         self.lengths = JobLengths(self.bs)
+        self.hosts = Hosts.of(self.bs, self.settings.switch, self.capacity)
         self._most_after = list(accumulate((int(value) for _, value in reversed(self.steps)), max))[::-1]
 
     def onJobSubmission(self, job: Job) -> None:
@@ -110,6 +116,10 @@ class CapacityScheduler(Scheduler[Settings]):
             self.lifecycle.give_up([job])
         else:
             self.arrived(job)
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Hosts arrived in a p-state; a machine has when all of its hosts have."""
+        self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
 
     def onNoMoreEvents(self) -> None:
         """Go on to this time."""
@@ -137,7 +147,12 @@ class CapacityScheduler(Scheduler[Settings]):
     def onNotifyGenericEvent(self, event_data: Any) -> None:
         """Somebody else's."""
 
-    # steps ------------------------------------------------------------------------------------------------------
+    # machines and steps -----------------------------------------------------------------------------------------
+
+    def switch(self) -> None:
+        """Switch the machines without a job that should be off or on."""
+        for hosts, state in self.hosts.switches(self.fleet):
+            self.bs.set_resource_state(HostSet(hosts), state)
 
     @property
     def step_s(self) -> float:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.platform_xml import WATTS
 from batwatt.inputs.series.capacity import checked_capacity
 from batwatt.model import hostset
-from batwatt.model.platform import Platform
+from batwatt.model.platform import MACHINE, Platform
 from batwatt.model.series import Series
 from batwatt.scheduling.fleet import Fleet, JobState
-from batwatt.scheduling.machine_groups import grouped
 
 Numbers = NDArray[np.int64]
 
@@ -22,7 +23,7 @@ class Hosts:
     """The hosts of machines as Batsim describes them, all machines being on at first. Raises InputError."""
 
     def __init__(self, described: Sequence[Mapping[str, Any]], switch: bool) -> None:
-        members, self._off_state, self._on_state = grouped(described, switch)
+        members, self._off_state, self._on_state = _grouped(described, switch)
         self.cores = len(members[0])
         self._ids = np.array(members)
         machine_of = np.empty(len(described), dtype=np.int64)
@@ -120,3 +121,29 @@ class Hosts:
         self._changing[whole] = False
         self._on[whole] = pstate == self._on_state
         return whole, pstate == self._on_state
+
+
+def _grouped(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[list[int]], int | None, int]:
+    """The hosts of each machine, in the order of their first hosts; the p-state of sleep if any, and that of work.
+
+    `hosts` are Batsim's descriptions of them. Without `switch` there is no sleep. Raises InputError if the machines
+    are not alike.
+    """
+    members: dict[str, list[int]] = {}
+    sleeping: set[str] = set()
+    for number, host in enumerate(hosts):
+        properties = host["properties"]
+        members.setdefault(properties.get(MACHINE, host["name"]), []).append(number)
+        # without watts there is no accounting for energy, and without that no switching
+        measured = any(watts in properties for watts in WATTS)
+        sleeping.add(properties.get("sleep_pstates", "") if switch and measured else "")
+    sizes = {len(numbers) for numbers in members.values()}
+    if len(sizes) > 1 or len(sleeping) > 1:
+        what = "numbers of hosts" if len(sizes) > 1 else "sleep states"
+        raise InputError("platform", f"machines have different {what}", "use machines that are alike")
+    triples = [[int(state) for state in part.split(":")] for part in sleeping.pop().split(",") if part]
+    if not triples:
+        return list(members.values()), None, 0
+    special = {state for triple in triples for state in triple}
+    on_state = next(state for state in range(len(special) + 1) if state not in special)
+    return list(members.values()), triples[0][0], on_state

@@ -224,7 +224,7 @@ def grid_of(
         rows=rows,
         progress_s=progress,
         barred=barred,
-        exact=_divides(slot_s, fitting_s),
+        exact=abs(fitting_s / slot_s - round(fitting_s / slot_s)) < PRECISION_S,
     )
 
 
@@ -313,8 +313,3 @@ def _lengths(model: PhaseModel, integral: SignalIntegral, begin_s: float, deadli
     yield from model.checkpoints_s
     yield deadline_s - begin_s
     yield from (integral.edges_in(begin_s, deadline_s) - begin_s).tolist()
-
-
-def _divides(slot_s: float, length_s: float) -> bool:
-    count = length_s / slot_s
-    return abs(count - round(count)) < PRECISION_S

@@ -135,11 +135,13 @@ def simulate(
     signal = integral
     if options.price is not None and options.price_weight > 0.0:
         signal = integral.plus(options.price, options.carbon_weight, options.price_weight)
+    means = expected_lengths(jobs).items()
+    known = {short: Known(mean_s, options.slot_s, options.max_starts) for short, mean_s in means}
     parts, fixed = [], []
     for repetition, forecast in enumerate(_forecasts(signal, options)):
         chosen = [
-            _chosen(job, window, _with_present(forecast, signal, job), rule, known, options)
-            for job, window, known in zip(jobs, windows, _knowledge(jobs, options), strict=True)
+            _chosen(job, window, _with_present(forecast, signal, job), rule, known[is_short(job)], options)
+            for job, window in zip(jobs, windows, strict=True)
         ]
         executions, machines = _on_machines(jobs, windows, chosen, rule, options)
         for execution in executions:
@@ -169,13 +171,6 @@ def _check(jobs: Sequence[ShiftJob], integral: SignalIntegral, options: ShiftOpt
         raise InputError(price.source, problem, "let both begin at the same date")
     for job in jobs:
         integral.covers(job.arrival_s + job.length_s, f"job {job.id}")
-
-
-def _knowledge(jobs: Sequence[ShiftJob], options: ShiftOptions) -> Iterator[Known]:
-    """What is known besides, for each job."""
-    means = expected_lengths(jobs)
-    by_short = {short: Known(mean_s, options.slot_s, options.max_starts) for short, mean_s in means.items()}
-    return (by_short[is_short(job)] for job in jobs)
 
 
 def _forecasts(signal: SignalIntegral, options: ShiftOptions) -> Iterator[SignalIntegral]:

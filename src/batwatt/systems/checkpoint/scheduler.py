@@ -11,10 +11,8 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from batwatt.errors import InputError
-from batwatt.model.hostset import HostSet
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler
-from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.systems.checkpoint.fairness import Past
 from batwatt.systems.checkpoint.instance import Decision, Instance, PeriodJob, PeriodPlan
@@ -87,7 +85,6 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         """The machines are known: check options that go with others, or with them. Raises InputError."""
         super().onSimulationBegins()
         chosen = self.settings
-        self.hosts = Hosts.of(self.bs, chosen.switch, self.capacity)
         usual_s = chosen.checkpoint_s, chosen.recovery_s
         self.segments = Segments(self.lifecycle, self.lengths, self.hosts, usual_s)
         self.fleet = self.segments.fleet
@@ -106,8 +103,8 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         self.segments.ended(job, self.stopped)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """Hosts arrived in a p-state; a machine has when all of its hosts have."""
-        self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
+        """There may be room."""
+        super().onMachinePStateChanged(nodeid, pstate)
         self.segments.room = True
 
     # times ------------------------------------------------------------------------------------------------------
@@ -263,8 +260,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
             return
         now_s = self.bs.time()
         self._follow_alive()
-        for hosts, state in self.hosts.switches(self.fleet):
-            self.bs.set_resource_state(HostSet(hosts), state)
+        self.switch()
         if self._later:
             self._wake(self._later_s, now_s)
             if now_s >= self._later_s - LAG_S and not any(task.leaves for task in self._running()):

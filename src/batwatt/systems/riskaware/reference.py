@@ -82,21 +82,18 @@ class Categories:
 def read_reference(path: Path | str, longest_s: float = LONGEST_S) -> Reference:
     """A reference from a CSV file `length_s,area_core_s`, or of the jobs of a trace in the riskaware paper's format.
 
-    The last ones are kept, as a campaign has many runs with the same. Raises InputError.
+    The last ones are cached, as a campaign has many runs with the same. Raises InputError.
     """
     try:
         state = Path(path).stat()
+        version = state.st_mtime_ns, state.st_size
     except OSError:
-        return _read(path, longest_s)
-    return _kept(str(path), state.st_mtime_ns, state.st_size, longest_s)
+        version = None  # why is said when it is opened
+    return _read(str(path), longest_s, version)
 
 
 @lru_cache(maxsize=4)
-def _kept(path: str, changed_ns: int, size: int, longest_s: float) -> Reference:
-    return _read(path, longest_s)
-
-
-def _read(path: Path | str, longest_s: float) -> Reference:
+def _read(path: str, longest_s: float, version: tuple[int, int] | None) -> Reference:
     with open_text(path) as stream:
         header = [cell.strip() for cell in next(csv.reader(stream), [])]
         if header == list(COLUMNS):

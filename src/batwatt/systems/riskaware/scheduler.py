@@ -24,7 +24,6 @@ from batwatt.model.workload import REMAINDER
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.registry import find, make
 from batwatt.scheduling.victims import VictimRule, Victims
@@ -75,7 +74,6 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
     def onSimulationBegins(self) -> None:
         """Build the machines."""
         super().onSimulationBegins()
-        self.hosts = Hosts.of(self.bs, self.settings.switch, self.capacity)
         count, self.cores = len(self.hosts), self.hosts.cores
         self.fleet = Fleet(count, self.cores, np.inf)
         self._free = [self.hosts.mask(machine) for machine in range(count)]
@@ -121,10 +119,6 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self.lifecycle.states[work.job.id] = work
         if work.early and self.settings.as_published and not told.saved_s:
             self.bs.set_job_metadata(work.job.id, REMAINDER)
-
-    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """Hosts arrived in a p-state; a machine has when all of its hosts have."""
-        self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
 
     def onSimulationEnds(self) -> None:
         """Warn of jobs that could never run, and of what the planner noticed."""
@@ -236,8 +230,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
             queue = self._queues[number]
             wanted[number] = any(work.wanted and self.planner.machine_of(work.plan.number) == number for work in queue)
         self.hosts.want(wanted)
-        for hosts, state in self.hosts.switches(self.fleet):
-            self.bs.set_resource_state(HostSet(hosts), state)
+        self.switch()
         self.hosts.want(self._alive)
         self._settled = self.hosts.settled
 

@@ -19,7 +19,6 @@ from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler, VaryingOptions
 from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.scheduling.foresight import Foresight
-from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import number_in
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.node_selection import First, NodeSelection
@@ -72,7 +71,6 @@ class VaryingScheduler(CapacityScheduler[Settings]):
     def onSimulationBegins(self) -> None:
         """The machines are known, and the parts are made for them."""
         super().onSimulationBegins()
-        self.hosts = Hosts.of(self.bs, self.settings.switch, self.capacity)
         machines = len(self.hosts)
         self.parts = self.make_parts(machines)
         self.victims = Victims(self.victim, self.lifecycle, self.lengths)
@@ -151,8 +149,8 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             self._reject([], others)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """Hosts arrived in a p-state; a machine has when all of its hosts have."""
-        self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
+        """There may be room."""
+        super().onMachinePStateChanged(nodeid, pstate)
         self._freed = True
 
     def onNoMoreJobsInWorkloads(self) -> None:
@@ -262,8 +260,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         if self.lifecycle.pending:
             return
         now_s = self.bs.time()
-        for hosts, state in self.hosts.switches(self.fleet):
-            self.bs.set_resource_state(HostSet(hosts), state)
+        self.switch()
         self._start_moved()
         mapping = self.parts.mapping
 
