@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -53,8 +54,7 @@ class Table:
 
     def cells(self) -> list[list[str]]:
         """The texts shown, row by row."""
-        columns = [[column.text(value) for value in self.frame[column.name].tolist()] for column in self.columns]
-        return [list(row) for row in zip(*columns, strict=True)]
+        return [[column.text(value) for column, value in zip(self.columns, row, strict=True)] for row in self._rows()]
 
     def groups(self) -> list[tuple[str, int]]:
         """The groups of columns from the left, and how many columns each spans."""
@@ -62,12 +62,13 @@ class Table:
 
     def sort_keys(self) -> list[list[str]]:
         """What the cells are sorted by: numbers with all their digits, texts as they are."""
-        columns = [
-            ["" if column.decimals is not None and not math.isfinite(value) else str(value) for value in values]
-            for column in self.columns
-            for values in (self.frame[column.name].tolist(),)
+        return [
+            ["" if isinstance(value, float) and not math.isfinite(value) else str(value) for value in row]
+            for row in self._rows()
         ]
-        return [list(row) for row in zip(*columns, strict=True)]
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        return zip(*(self.frame[column.name].tolist() for column in self.columns), strict=True)
 
     def markdown(self) -> str:
         """The rows that stand out, with the notes."""

@@ -48,19 +48,6 @@ def axis_of(title: str, **settings: Any) -> dict[str, Any]:
     return {**_AXIS, "title": {"text": escape(title), "standoff": 6}, **settings}
 
 
-def title_of(text: str) -> dict[str, Any]:
-    """The title of a panel."""
-    return {"text": escape(text), "font": {"size": 14}, "x": 0.01, "y": 0.98}
-
-
-def dividers(count: int) -> list[dict[str, Any]]:
-    """Lines between `count` values of an axis, which are at 0, 1, ..."""
-    return [
-        {"type": "line", "xref": "x", "yref": "paper", "x0": n + 0.5, "x1": n + 0.5, "y0": 0, "y1": 1, "layer": "below",
-         "line": {"color": GRID, "width": 1}} for n in range(count - 1)
-    ]  # fmt: skip
-
-
 def marked(label: str) -> dict[str, Any]:
     """What marks a trace as an algorithm's."""
     return {"name": escape(label), "meta": {"label": label}}

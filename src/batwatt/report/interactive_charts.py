@@ -9,8 +9,8 @@ import numpy as np
 
 from batwatt.report.charts import LEVEL, QUANTILES, Chart, Curve, errors_of
 from batwatt.report.grid import written
-from batwatt.report.interactive import Plot, axis_of, dividers, marked, plot_of, rounded, title_of
-from batwatt.results.style import CAP, INK
+from batwatt.report.interactive import Plot, axis_of, marked, plot_of, rounded
+from batwatt.results.style import CAP, GRID, INK
 
 
 def chart_plot(panel: Chart) -> Plot:
@@ -44,13 +44,18 @@ def chart_plot(panel: Chart) -> Plot:
             x_axis["type"] = "log"
         if panel.logarithmic or len(panel.xs) <= 8:
             x_axis |= {"tickvals": list(panel.xs), "ticktext": panel.ticks}
+    dividers = [] if panel.kind == "lines" else [
+        {"type": "line", "xref": "x", "yref": "paper", "x0": n + 0.5, "x1": n + 0.5, "y0": 0, "y1": 1, "layer": "below",
+         "line": {"color": GRID, "width": 1}} for n in range(len(panel.xs) - 1)
+    ]  # fmt: skip
     if panel.level is not None:
         # a line of its own, so that the axis reaches it
         traces.append({"type": "scatter", "mode": "lines", "name": LEVEL, "x": rounded(np.array(ends)),
                        "y": [panel.level] * 2, "line": {"color": CAP, "width": 1.4, "dash": "dash"},
                        "hovertemplate": f"%{{y:.{panel.measure.decimals}f}}"})  # fmt: skip
-    return plot_of(traces, height_px, title=title_of(panel.title), **settings, hovermode="closest", hoverdistance=40,
-                   showlegend=False, shapes=[] if panel.kind == "lines" else dividers(len(panel.xs)),
+    title = {"text": escape(panel.title), "font": {"size": 14}, "x": 0.01, "y": 0.98}
+    return plot_of(traces, height_px, title=title, **settings, hovermode="closest", hoverdistance=40, showlegend=False,
+                   shapes=dividers,
                    xaxis=axis_of(panel.x_axis, **x_axis), yaxis=axis_of(panel.measure.axis, **y_axis))  # fmt: skip
 
 

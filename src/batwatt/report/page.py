@@ -67,14 +67,11 @@ def _write(report: Report) -> list[Path]:
             written += paths
             shown.append(figure)
             if not figure.shown:
-                images |= {path.stem: _embedded(path) for path in paths if path.suffix == ".png"}
+                data = {path.stem: base64.b64encode(path.read_bytes()) for path in paths if path.suffix == ".png"}
+                images |= {stem: f"data:image/png;base64,{text.decode('ascii')}" for stem, text in data.items()}
         with whole_file(part / PAGE) as out:
             out.write(_html(report, shown, images))
     return [folder / PAGE, *(folder / path.name for path in written)]
-
-
-def _embedded(path: Path) -> str:
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii")
 
 
 def _html(report: Report, shown: Sequence[ReportFigure], images: Mapping[str, str]) -> str:
@@ -153,10 +150,6 @@ def _studies(campaign: SavedCampaign) -> list[tuple[str, str]]:
 
 def _failed(campaign: SavedCampaign) -> list[tuple[str, ...]]:
     """Study, algorithm, instance and error of the runs that failed."""
-    names = ("study", "label", "error", "status", *INSTANCE[1:])
-    return [
-        (study, label, " ".join(filter(None, instance)), error or status)
-        for study, label, error, status, *instance in zip(
-            *(campaign.failed[name].tolist() for name in names), strict=True
-        )
-    ]
+    rows = campaign.failed[["study", "label", "error", "status", *INSTANCE[1:]]].itertuples(index=False)
+    return [(study, label, " ".join(filter(None, instance)), error or status)
+            for study, label, error, status, *instance in rows]  # fmt: skip

@@ -154,11 +154,12 @@ def _radar(
         colour, dash, marker = styles[label]
         values = scores.scores.loc[label, names].to_numpy(dtype=float) + HUB
         thick = label == best
-        axes.plot(np.append(values, values[0]) * 0 + around, np.append(values, values[0]), color=colour,
+        values = np.append(values, values[0])
+        axes.plot(around, values, color=colour,
                   linestyle=dash, marker=marker, markersize=3.5, linewidth=1.8 if thick else 0.8,
                   alpha=1.0 if thick else 0.8, zorder=4 if thick else 3, clip_on=False)  # fmt: skip
         if thick:
-            axes.fill(around, np.append(values, values[0]), color=colour, alpha=0.12, zorder=2)
+            axes.fill(around, values, color=colour, alpha=0.12, zorder=2)
     axes.set_axis_off()
     for angle, measure in zip(angles, scores.measures, strict=True):
         low, high = scores.range_of(measure)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -187,6 +189,15 @@ def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     frame[KILLS.name] = frame["killed_power"] + frame["killed_walltime"]
     frame[WORK.name] = 100.0 * frame["finished_work_fraction"]
     return frame
+
+
+def read_options(text: str) -> dict[str, Any]:
+    """The options of a row; none if the text holds no object."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def instance_names(frame: pd.DataFrame) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import MISSING, asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,11 @@ Real = float | None
 Whole = int | None
 
 
-def _metric(unit: str, meaning: str, better: str = "", default: Any = MISSING) -> Any:
+def _maybe(unit: str, meaning: str, better: str = "", default: Any = None) -> Any:
     return field(default=default, metadata={"unit": unit, "meaning": meaning, "better": better})
 
 
-def _maybe(unit: str, meaning: str, better: str = "") -> Any:
-    return _metric(unit, meaning, better, None)
+_metric = partial(_maybe, default=MISSING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,16 +126,12 @@ class Metrics:
     def as_dict(self) -> dict[str, float | int | None]:
         """Name -> value in the order of `METRICS`, rounded to the 6 decimals of the files they come from."""
         values = asdict(self)
-        return {metric.name: _rounded(values[metric.name]) for metric in METRICS}
+        return {name: round(value, 6) if isinstance(value, float) else value for name, value in values.items()}
 
 
 METRICS = tuple(Metric(name=figure.name, **figure.metadata) for figure in fields(Metrics))
 """What each of them means."""
 MEANINGS = {metric.name: metric.meaning for metric in METRICS}
-
-
-def _rounded(value: float | int | None) -> float | int | None:
-    return round(value, 6) if isinstance(value, float) else value
 
 
 def measured(

@@ -15,7 +15,7 @@ from batwatt.report.grid import written
 from batwatt.report.papers import varcap
 from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT
 from batwatt.report.report_plan import ReportPlan, plan_of_all
-from batwatt.report.table import Measure, SavedCampaign
+from batwatt.report.table import Measure, SavedCampaign, read_options
 from batwatt.results.metrics import MEANINGS
 
 SCHEDULER = "checkpoint"
@@ -46,7 +46,7 @@ def named(campaign: SavedCampaign) -> SavedCampaign:
     names = []
     for label, options in frame[["label", "options"]].itertuples(index=False):
         name = _VALUE.sub("", label).strip() or label
-        asked = varcap.read_options(options).get("min_yield")
+        asked = read_options(options).get("min_yield")
         names.append(name if asked is None else _FAIR.sub("", name) + (f" fair {written(asked)}" if asked else ""))
     return replace(campaign, frame=frame.assign(label=names))
 
@@ -67,7 +67,7 @@ def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
     """The points of `varcap` for a `named` campaign, with `COSTS` (NaN of other schedulers) and yields and volumes."""
     frame = varcap.points(campaign, declared)
     ours = frame["scheduler"] == SCHEDULER
-    given = [varcap.read_options(text) for text in frame["options"]]
+    given = [read_options(text) for text in frame["options"]]
     usual = {"checkpoint_s": 60.0, "recovery_s": 60.0, "warning_s": float("nan"), "asked_yield": 0.0}
     values = {
         name: pd.Series([options.get(name.replace("asked", "min"), default) for options in given], frame.index)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -19,46 +21,45 @@ _DP, _SUBSET = {"label": PLANNED}, {"label": SUBSET}
 _RIGID = ("ranges", "costs", "steps", "frequency", BREAK_EVEN)
 
 
+_Difference = partial(Claim, how="difference")
+
+
 def _against(other: str, says: str) -> Claim:
-    return Claim(name=f"dp-{other.split(' ')[0].lower()}", says=says, stems=_RIGID, first=_DP, second={"label": other},
-                 how="difference", free=(*COSTS, "foresight_h"))  # fmt: skip
+    return _Difference(name=f"dp-{other.split(' ')[0].lower()}", says=says, stems=_RIGID, first=_DP,
+                       second={"label": other}, free=(*COSTS, "foresight_h"))  # fmt: skip
+
+
+def _prepared(name: str, first: str, says: str, second: str = "cheapest") -> Claim:
+    return _Difference(name=name, says=says, stems=("prepare",), first={"label": first}, second={"label": second})
 
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim(name="free", says="With C = R = 0 the subset sum is optimal (section 2): what the dynamic programme adds.",
-          stems=("costs",), first=_DP, second=_SUBSET, how="difference", threshold=None,
-          also={"checkpoint_s": 0.0}),
-    Claim(name="dp-subset", says="The dynamic programme has more goodput than the subset sum (section 2).",
-          stems=("ranges", "costs", "recoveries", "steps", "frequency", "prepare"), first=_DP, second=_SUBSET,
-          how="difference"),
-    Claim(name="range", says="Goodput declines with the range, with checkpoints of 60 s, too.", stems=("ranges",),
-          first={**HELD, **_DP}, second={**_DP, "structure": "walk"}, how="difference"),
-    Claim(name="cheapest-all", says="The cheapest checkpoints have more goodput than checkpointing everything.",
-          stems=("prepare",), first={"label": "cheapest"}, second={"label": "all"}, how="difference"),
-    Claim(name="expected-cheapest", says="The best mean over what may come has more goodput than the cheapest.",
-          stems=("prepare",), first={"label": "expected"}, second={"label": "cheapest"}, how="difference"),
-    Claim(name="worst-cheapest", says="The best worst case has more goodput than the cheapest.",
-          stems=("prepare",), first={"label": "worst"}, second={"label": "cheapest"}, how="difference"),
-    Claim(name="needed-cheapest", says="Counting idle processors (`needed`) has more goodput than covering k.",
-          stems=("prepare",), first={"label": "cheapest, needed"}, second={"label": "cheapest"}, how="difference"),
-    Claim(name="starvation", says="A least yield asked for (0.2) raises the least yield of jobs without an end.",
-          stems=("endless",), first={"label": "DP fair 0.2"}, second=_DP, measure=MIN_YIELD.name, how="difference",
-          free=COSTS),
-    Claim(name="price", says="What that costs in goodput.", stems=("endless",), first=_DP,
-          second={"label": "DP fair 0.2"}, how="difference", threshold=None, free=COSTS),
-    Claim(name="price-half", says="A least yield of 0.5 costs jobs that end goodput.",
-          stems=("ranges", "costs"), first=_DP, second={"label": "DP fair 0.5"}, how="difference",
-          free=("asked_yield",)),
-    Claim(name="late", says="Changes that are told in time lose less work than those told too late (0 s before).",
-          stems=("warning",), first={"warning_s": 0.0}, second={"warning_s": 900.0}, measure=ABORTED.name,
-          how="difference"),
+    _Difference(name="free", says="With C = R = 0 the subset sum is optimal (section 2): what the dynamic programme "
+                "adds.", stems=("costs",), first=_DP, second=_SUBSET, threshold=None, also={"checkpoint_s": 0.0}),
+    _Difference(name="dp-subset", says="The dynamic programme has more goodput than the subset sum (section 2).",
+                stems=("ranges", "costs", "recoveries", "steps", "frequency", "prepare"), first=_DP, second=_SUBSET),
+    _Difference(name="range", says="Goodput declines with the range, with checkpoints of 60 s, too.",
+                stems=("ranges",), first={**HELD, **_DP}, second={**_DP, "structure": "walk"}),
+    _prepared("cheapest-all", "cheapest", "The cheapest checkpoints have more goodput than checkpointing everything.",
+              "all"),
+    _prepared("expected-cheapest", "expected", "The best mean over what may come has more goodput than the cheapest."),
+    _prepared("worst-cheapest", "worst", "The best worst case has more goodput than the cheapest."),
+    _prepared("needed-cheapest", "cheapest, needed",
+              "Counting idle processors (`needed`) has more goodput than covering k."),
+    _Difference(name="starvation", says="A least yield asked for (0.2) raises the least yield of jobs without an end.",
+                stems=("endless",), first={"label": "DP fair 0.2"}, second=_DP, measure=MIN_YIELD.name, free=COSTS),
+    _Difference(name="price", says="What that costs in goodput.", stems=("endless",), first=_DP,
+                second={"label": "DP fair 0.2"}, threshold=None, free=COSTS),
+    _Difference(name="price-half", says="A least yield of 0.5 costs jobs that end goodput.", stems=("ranges", "costs"),
+                first=_DP, second={"label": "DP fair 0.5"}, free=("asked_yield",)),
+    _Difference(name="late", says="Changes that are told in time lose less work than those told too late (0 s before).",
+                stems=("warning",), first={"warning_s": 0.0}, second={"warning_s": 900.0}, measure=ABORTED.name),
     _against("LWW", "Checkpoints have more goodput than terminating the least wasted work (LWW)."),
-    _against("LFD", "The same of the least fraction done (LFD)."),
-    _against("Random", "The same of random terminations."),
-    _against("foresight 6 h", "The same of six hours of foresight with exact run times."),
-    _against("FirstFitAware", "The same of FirstFitAware (jobs of one processor)."),
-    _against("TargetASAP", "The same of TargetASAP (jobs of one processor)."),
-    _against("PackedTargetASAP", "The same of PackedTargetASAP (jobs of one processor)."),
+    *(_against(other, f"The same of {what}.") for other, what in (
+        ("LFD", "the least fraction done (LFD)"), ("Random", "random terminations"),
+        ("foresight 6 h", "six hours of foresight with exact run times"),
+        *((name, f"{name} (jobs of one processor)") for name in ("FirstFitAware", "TargetASAP", "PackedTargetASAP")),
+    )),
 )  # fmt: skip
 """The first are of the paper, the others our questions put alike."""
 

@@ -10,7 +10,6 @@ Capacity Resources, PMBS 2023, sections 5.4 and 6. The parameters of a run follo
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ import pandas as pd
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS
 from batwatt.report.grid import written
 from batwatt.report.report_plan import ReportPlan, plan_of_all
-from batwatt.report.table import INSTANCE, Measure, SavedCampaign
+from batwatt.report.table import INSTANCE, Measure, SavedCampaign, read_options
 from batwatt.results.metrics import MEANINGS
 
 SOURCE = "the riskaware paper (Perotin et al., PMBS 2023)"
@@ -115,12 +114,7 @@ class Sweep:
 
 def strategy_of(strategy: str, options: str) -> str:
     """The strategy of a row: its column, or the option of that name; empty if it has none."""
-    if strategy:
-        return strategy
-    try:
-        found = json.loads(options).get("strategy", "")
-    except (ValueError, AttributeError):
-        return ""
+    found = strategy or read_options(options).get("strategy")
     return found if isinstance(found, str) else ""
 
 

@@ -10,7 +10,6 @@ varies in a workload by its name:
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +21,7 @@ import pandas as pd
 from batwatt.report.grid import written
 from batwatt.report.papers.pmbs23 import GOODPUT
 from batwatt.report.report_plan import ReportPlan, plan_of_all
-from batwatt.report.table import Measure, SavedCampaign
+from batwatt.report.table import Measure, SavedCampaign, read_options
 from batwatt.results.metrics import MEANINGS
 
 SOURCE = "the varcap dissertation"
@@ -85,15 +84,6 @@ def policy(options: Mapping[str, Any]) -> str:
     if name == "base" and termination in TERMINATIONS:
         return TERMINATIONS[termination]
     return SCHEDULERS.get(name, name)
-
-
-def read_options(text: str) -> dict[str, Any]:
-    """The options of a row; none if the text holds no object."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def named(campaign: SavedCampaign, hours_apart: Mapping[str, bool]) -> SavedCampaign:

@@ -21,7 +21,6 @@ from batwatt.report.table import Measure, SavedCampaign
 from batwatt.report.tables import SUMMARY, summary
 from batwatt.results.read import table as read_table
 from batwatt.results.style import Look
-from batwatt.results.writers import file_of
 
 FAIR = "fig6-4"
 """The plan whose saved runs show which jobs are terminated (Figure 6.6)."""
@@ -94,7 +93,7 @@ def _fair(plan: Plot, frame: pd.DataFrame, campaign: SavedCampaign) -> Iterator[
     """A panel per system: shares of the classes of saved runs, or else of short and long jobs."""
     for study in dict.fromkeys(study for study in frame["study"] if plan.holds(study)):
         rows = frame[(frame["study"] == study) & (frame["shape"] == FAIR_SHAPE)]
-        found = [_shares(campaign, key, label) for key, label in rows[["key", "label"]].itertuples(index=False)]
+        found = (_terminated(campaign, key, label) for key, label in rows[["key", "label"]].itertuples(index=False))
         saved = [part for part in found if part is not None]
         shares, keys = _of_classes(saved) if saved else _of_halves(rows)
         end = study.removeprefix(plan.stem).strip("-")
@@ -104,25 +103,19 @@ def _fair(plan: Plot, frame: pd.DataFrame, campaign: SavedCampaign) -> Iterator[
             yield panel
 
 
-def _shares(campaign: SavedCampaign, key: str, label: str) -> pd.DataFrame | None:
+def _terminated(campaign: SavedCampaign, key: str, label: str) -> pd.DataFrame | None:
     """The file of classes of a saved run, with its label; None without, or of a run without terminations."""
-    prefix = campaign.prefix(key)
-    if not file_of(prefix, "classes").is_file():
-        return None
     try:
-        return read_table(prefix, "classes").assign(label=label)
+        return read_table(campaign.prefix(key), "classes").assign(label=label)
     except InputError:
         return None
 
 
 def _of_classes(saved: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, list[Key]]:
-    parts = []
     first = saved[0]
     names = [_class(low, high) for low, high in first[["from_h", "to_h"]].itertuples(index=False)]
-    for part in saved:
-        of_label = pd.DataFrame({"series": names, "x": part["label"], "value": _percent(part["terminations"])})
-        parts.append(of_label)
-    parts.append(pd.DataFrame({"series": names, "x": JOBS, "value": _percent(first["jobs"])}))
+    bars = [*((part["label"], part["terminations"]) for part in saved), (JOBS, first["jobs"])]
+    parts = [pd.DataFrame({"series": names, "x": x, "value": _percent(counts)}) for x, counts in bars]
     keys = [Key(name, DEPTHS[n % len(DEPTHS)]) for n, name in enumerate(names)]
     return pd.concat(parts, ignore_index=True), keys
 

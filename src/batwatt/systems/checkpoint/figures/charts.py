@@ -33,7 +33,6 @@ LABELLED = 16
 
 COLOURS: dict[Kind, str] = {"work": "#8fc3ea", "checkpoint": "#e0604c", "recovery": "#4fb286"}
 _HATCHES: dict[Kind, str] = {"work": "", "checkpoint": "////", "recovery": "...."}
-_WORDS: dict[Kind, str] = {"work": "work", "checkpoint": "checkpoint", "recovery": "recovery"}
 _IDLE, _ABSENT = "#d4d8dc", "#eef0f2"
 
 
@@ -166,7 +165,7 @@ def _names(figure: Figure, axes: Axes, placed: Sequence[Placed], unit_s: float) 
 def _legend(placed: Sequence[Placed], away: bool) -> list[Any]:
     seen = {phase.kind for each in placed for phase in each.stay.phases}
     handles: list[Any] = [
-        Patch(facecolor=colour, edgecolor="white", hatch=_HATCHES[kind], linewidth=0.0, label=_WORDS[kind])
+        Patch(facecolor=colour, edgecolor="white", hatch=_HATCHES[kind], linewidth=0.0, label=kind)
         for kind, colour in COLOURS.items() if kind in seen
     ]  # fmt: skip
     handles.append(Patch(facecolor=_IDLE, label="on, no work"))
