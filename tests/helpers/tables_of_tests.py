@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +16,7 @@ from batwatt.results.metrics import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
+HOSTILE = "</script><img src=x onerror=alert(1)> $x_1$ %{y} {{ 7 * 7 }} & \"'"
 ROOT = Path(__file__).parents[2]
 PARTS = {"HFLD": "hfld", "IDFS": "idfs", "IDSB": "idsb", "no config.": "none"}
 BACKFILLINGS = {"EBF": "easy", "FF": "first-fit"}
@@ -104,3 +107,12 @@ def whole(folder: Path, workloads: int = 3) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     labels = ["EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "EBF Slow OWN"]
     return save(folder, [*paper(workloads), *kept(folder, labels), *further()])
+
+
+def plots_of(page: str) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="plots">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def visible(page: str) -> str:
+    """The page without scripts and styles."""
+    return re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)

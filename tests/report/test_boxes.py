@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 import shutil
@@ -12,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from tables_of_goodput import NAMES, STRATEGIES, evaluation, run, swept
-from tables_of_tests import row, save
+from tables_of_tests import HOSTILE, plots_of, row, save, visible
 
 from batwatt.report.charts import TIMES, boxes, keys_of_labels
 from batwatt.report.interactive_charts import chart_plot
@@ -23,7 +22,6 @@ from batwatt.report.pictures_charts import charts_figure
 from batwatt.report.table import LATER, read_campaign
 from batwatt.results.style import Look, drawing
 
-HOSTILE = "</script><img src=x onerror=alert(1)> $x_1$ %{y} {{ 7 * 7 }} & \"'"
 AWARE, UNAWARE, STRETCH, ASAP, PACKED = NAMES
 
 
@@ -251,14 +249,6 @@ def test_nothing_sticks_out_of_a_picture(tmp_path, labels, panels, x_axis):
 def made(tmp_path_factory):
     folder = save(tmp_path_factory.mktemp("goodput") / "pmbs23", evaluation())
     return folder, write_report(folder)
-
-
-def plots_of(page):
-    return json.loads(re.search(r'<script type="application/json" id="plots">(.*?)</script>', page, re.DOTALL)[1])
-
-
-def visible(page):
-    return re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
 
 
 def test_every_file_is_there(made):

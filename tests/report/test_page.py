@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import time
 
 import plotly.graph_objects as go
 import pytest
-from tables_of_tests import paper, row, save, whole
+from tables_of_tests import HOSTILE, paper, plots_of, row, save, visible, whole
 
 from batwatt.errors import InputError
 from batwatt.report.page import write_report
 
 FIGURES = ["figure1", "figure2", "figure2-table", "figure3", "figure4", "figure5", "figure6",
            "gantt-ff-asc-idfs", "gantt-ebf-slow-hfld"]  # fmt: skip
-HOSTILE = "</script><img src=x onerror=alert(1)> $x_1$ %{y} {{ 7 * 7 }} & \"'"
-
-
-def plots_of(page: str) -> dict:
-    return json.loads(re.search(r'<script type="application/json" id="plots">(.*?)</script>', page, re.DOTALL)[1])
-
-
-def visible(page: str) -> str:
-    """The page without scripts and styles."""
-    return re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
 
 
 def test_every_file_is_there(results):

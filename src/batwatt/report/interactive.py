@@ -12,7 +12,7 @@ import pandas as pd
 from batwatt.model.series import Series
 from batwatt.report.data import Scores, Zoom, readable_top
 from batwatt.report.table import Measure
-from batwatt.results.plots import stairs
+from batwatt.results.plots import envelope_stairs, stairs
 from batwatt.results.power import Floats, PowerTrace, compare
 from batwatt.results.style import BEST, CAP, FRAME, GRID, HOUR_S, INK, KW, VIOLATION, WORST, Look
 
@@ -58,17 +58,11 @@ def rounded(values: Floats | pd.Series) -> list[float | None]:
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in np.asarray(values, dtype=float)]
 
 
-def _corners(series: Series) -> tuple[list[float | None], list[float | None]]:
-    edges = np.append(series.times_s, series.times_s[-1] + series.last_step_s)
-    hours, power = stairs(edges, np.asarray(series.values))
-    return rounded(hours), rounded(power)
-
-
 def envelopes_plot(envelopes: Sequence[tuple[str, Series]]) -> Plot:
     """Figure 1."""
     traces = []
     for number, (name, series) in enumerate(envelopes):
-        hours, power = _corners(series)
+        hours, power = map(rounded, envelope_stairs(series))
         look = Look(number)
         traces.append(
             {"type": "scatter", "mode": "lines", "x": hours, "y": power, "name": escape(name),
@@ -127,7 +121,7 @@ def heat_plot(scores: Scores) -> Plot:
 
 def zoom_plot(zoom: Zoom, looks: Mapping[str, Look]) -> Plot:
     """Figure 3: the powers over one another; what is above the envelope is red."""
-    hours, caps = _corners(zoom.envelope)
+    hours, caps = map(rounded, envelope_stairs(zoom.envelope))
     traces: list[dict[str, Any]] = [
         {"type": "scatter", "mode": "lines", "x": hours, "y": caps, "name": "envelope",
          "line": {"color": CAP, "width": 2.2}, "hovertemplate": "%{y:.2f} kW"}

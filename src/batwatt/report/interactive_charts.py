@@ -16,14 +16,9 @@ from batwatt.results.style import CAP, GRID, INK
 def chart_plot(panel: Chart) -> Plot:
     """A panel; its legend is that of the page."""
     places, width = panel.places()
-    traces = [
-        trace
-        for curve, place in zip(panel.curves, places, strict=True)
-        for trace in (
-            [_line(panel, curve)] if panel.kind == "lines"
-            else (_boxes if panel.kind == "boxes" else _bars)(panel, curve, place, width)
-        )
-    ]  # fmt: skip
+    draw = {"lines": _lines, "boxes": _boxes}.get(panel.kind, _bars)
+    traces = [trace for curve, place in zip(panel.curves, places, strict=True)
+              for trace in draw(panel, curve, place, width)]  # fmt: skip
     ends: list[Any] = [-0.5, len(panel.xs) - 0.5]
     x_axis: dict[str, Any] = {"tickvals": panel.ticks_at, "ticktext": [escape(text) for text in panel.ticks],
                               "range": ends, "showgrid": False}  # fmt: skip
@@ -78,15 +73,15 @@ def _shared(panel: Chart, curve: Curve) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _line(panel: Chart, curve: Curve) -> dict[str, Any]:
+def _lines(panel: Chart, curve: Curve, place: float, width: float) -> list[dict[str, Any]]:
     key = curve.key
     shared = _shared(panel, curve)
     # only bars have texts next to them
     del shared["textposition"]
     shared["error_y"]["color"] = key.colour
-    return {"type": "scatter", "mode": "lines+markers", **shared, "x": rounded(curve.points["x"]),
-            "line": {"color": key.colour, "width": 2, "dash": key.dash[1]},
-            "marker": {"symbol": key.marker[1], "size": 7}}  # fmt: skip
+    return [{"type": "scatter", "mode": "lines+markers", **shared, "x": rounded(curve.points["x"]),
+             "line": {"color": key.colour, "width": 2, "dash": key.dash[1]},
+             "marker": {"symbol": key.marker[1], "size": 7}}]  # fmt: skip
 
 
 def _bars(panel: Chart, curve: Curve, place: float, width: float) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from batwatt.report.data import Scores, Zoom
 from batwatt.report.report_plan import ReportPlan
 from batwatt.report.table import SavedCampaign
 from batwatt.results import style
-from batwatt.results.plots import power_axis, power_legend, power_panel, stairs
+from batwatt.results.plots import envelope_stairs, power_axis, power_legend, power_panel
 
 HUB = 0.25
 """Radius of the worst score: with 0 there, bad scores would hide one another in the centre."""
@@ -37,15 +37,13 @@ def envelopes_figure(envelopes: Sequence[tuple[str, Series]]) -> Figure:
                                    hspace=0.3, sharex=True, sharey=True)  # fmt: skip
     panels: list[Axes] = list(grid[:, 0])
     for number, (axes, (name, series)) in enumerate(zip(panels, envelopes, strict=True)):
-        edges = np.append(series.times_s, series.times_s[-1] + series.last_step_s)
-        hours, power = stairs(edges, np.asarray(series.values))
+        hours, power = envelope_stairs(series)
         axes.fill_between(hours, power, color=style.Look(number).colour, alpha=0.2, linewidth=0.0, zorder=2)
         axes.plot(hours, power, color=style.Look(number).colour, linewidth=1.0, zorder=3)
         style.panel_title(axes, name, 3.0)
         axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
         style.plain(axes)
-    longest = max(series.times_s[-1] + series.last_step_s for _, series in envelopes)
-    panels[0].set_xlim(0.0, longest / style.HOUR_S)
+    panels[0].set_xlim(0.0, max(envelope_stairs(series)[0][-1] for _, series in envelopes))
     panels[0].set_ylim(0.0, None)
     panels[-1].xaxis.set_major_locator(MaxNLocator(nbins=12, steps=[1, 2, 3, 4, 6, 10]))
     panels[-1].set_xlabel("time (h)")

@@ -79,10 +79,8 @@ class ReportPlan:
         taken = set(numbers.values())
         free = (number for number in range(len(labels) + len(PALETTE)) if number not in taken)
         others = [label for label in (*self.drawn, *self.ordered(labels)) if label not in numbers]
-        return {
-            label: Look(number)
-            for label, number in ({**dict(zip(dict.fromkeys(others), free, strict=False)), **numbers}).items()
-        }
+        numbers = dict(zip(dict.fromkeys(others), free, strict=False)) | numbers
+        return {label: Look(number) for label, number in numbers.items()}
 
 
 def places(frame: pd.DataFrame, measures: Sequence[Measure] = COMPARED) -> pd.DataFrame:
@@ -119,9 +117,7 @@ def families(campaign: SavedCampaign) -> tuple[dict[str, str], dict[str, str]]:
     groups = rows["response"].where(rows["response"] != "", rows["scheduler"])
     members = (rows["backfilling"] + " " + rows["order"]).str.strip()
     members = members.where(members != "", rows.index.to_series())
-    return {str(label): str(name) for label, name in groups.items()}, {
-        str(label): str(name) for label, name in members.items()
-    }
+    return {str(label): name for label, name in groups.items()}, {str(label): name for label, name in members.items()}
 
 
 def plan_of_all(

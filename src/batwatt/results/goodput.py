@@ -39,11 +39,11 @@ import numpy as np
 
 from batwatt.model.series import Series
 from batwatt.results.parts import Floats, Mask
-from batwatt.results.run_table import RunTable, Window, unfinished
+from batwatt.results.run_table import RunTable, Window
 from batwatt.results.yields import yield_figures
 from batwatt.units import LAG_S
 
-__all__ = ["Window", "capacity_core_s", "goodput_figures", "unfinished"]
+__all__ = ["Window", "capacity_core_s", "goodput_figures"]
 
 
 def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: float) -> dict[str, float | int | None]:

@@ -113,6 +113,11 @@ def _violations(axes: Axes, pieces: Comparison) -> None:
     axes.set_title(text, loc="right", fontsize=7.5, pad=4.0, color=style.VIOLATION if count else style.INK)
 
 
+def envelope_stairs(series: Series) -> tuple[Floats, Floats]:
+    """The corners, in h and kW, of an envelope in W over its rows."""
+    return stairs(np.append(series.times_s, series.times_s[-1] + series.last_step_s), np.asarray(series.values))
+
+
 def stairs(edges_s: Floats, values_w: Floats) -> tuple[Floats, Floats]:
     """The corners, in h and kW, of the stairs whose values hold between consecutive edges."""
     return np.repeat(edges_s, 2)[1:-1] / style.HOUR_S, np.repeat(values_w, 2) / style.KW

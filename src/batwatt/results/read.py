@@ -36,7 +36,9 @@ def jobs(prefix: Path | str) -> pd.DataFrame:
     _complete(frame, path, ["submission_time"])
     ran = frame["final_state"] != REJECTED
     _complete(frame[ran], path, _DATES_OF_A_JOB)
-    _ordered(frame[ran], path, "starting_time", "finish_time")
+    early = frame.index[ran & (frame["starting_time"] > frame["finish_time"])]
+    if len(early):
+        raise InputError(f"{path}: row {int(early[0]) + 1}", "finish_time is before starting_time", _RERUN)
     return frame
 
 
@@ -143,10 +145,3 @@ def _complete(frame: pd.DataFrame, path: Path, names: Sequence[str]) -> None:
         bad = np.flatnonzero(~np.isfinite(frame[name].to_numpy()))
         if len(bad):
             raise InputError(f"{path}: row {int(frame.index[bad[0]]) + 1}", f"{name} is not a finite number", _RERUN)
-
-
-def _ordered(frame: pd.DataFrame, path: Path, low: str, high: str) -> None:
-    """InputError unless `low` <= `high` in every row."""
-    bad = np.flatnonzero(frame[low].to_numpy() > frame[high].to_numpy())
-    if len(bad):
-        raise InputError(f"{path}: row {int(frame.index[bad[0]]) + 1}", f"{high} is before {low}", _RERUN)
