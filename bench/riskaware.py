@@ -20,7 +20,7 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, simulate
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
-from batwatt.results.goodput import Window
+from batwatt.model.window import Window
 from batwatt.run.inputs import windowed
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec

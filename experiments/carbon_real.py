@@ -19,7 +19,7 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate as play
 from batwatt.inputs.platforms.machines import machines_platform
-from batwatt.inputs.series.signal_csv import DAY_S, SignalFile
+from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
@@ -32,7 +32,7 @@ from batwatt.systems.carbon.files import read_integral
 from batwatt.systems.carbon.outcome import Outcome
 from batwatt.systems.carbon.simulate import ShiftOptions, simulate
 from batwatt.systems.carbon.simulators import gaia
-from batwatt.units import HOUR_S
+from batwatt.units import DAY_S, HOUR_S
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 JOBS, SIGNAL = DATA / "jobs" / "pai_1k.csv", DATA / "carbon" / "DE-2024-hourly.csv"

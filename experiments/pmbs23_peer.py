@@ -26,7 +26,7 @@ import pandas as pd
 from batwatt.files import whole_file
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity import read_capacity
-from batwatt.results.goodput import Window
+from batwatt.model.window import Window
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.systems.riskaware.reference import BORG_WEEK, read_reference

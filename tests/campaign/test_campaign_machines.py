@@ -17,7 +17,7 @@ from batwatt.inputs.series.capacity import read_capacity, to_csv
 from batwatt.inputs.series.capacity_walk import Walk, random_walk
 from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
-from batwatt.results.goodput import Window
+from batwatt.model.window import Window
 from batwatt.run import inputs as materials
 from batwatt.run.spec import RunSpec
 

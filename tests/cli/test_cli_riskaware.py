@@ -10,7 +10,7 @@ import pytest
 from cli_house import ROOT, SMALL
 
 from batwatt.inputs.platforms.machines import MachineSpec
-from batwatt.results.goodput import Window
+from batwatt.model.window import Window
 from batwatt.run.run import run as run_spec
 from batwatt.run.spec import RunSpec
 

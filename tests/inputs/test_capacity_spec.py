@@ -20,7 +20,7 @@ from batwatt.inputs.series.capacity_spec import (
     parse_capacity,
 )
 from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded, bill
-from batwatt.inputs.series.signal_csv import SignalFile
+from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.variation import Variation, vary
 
 PRICES = "Time,price\n2024-01-01 00:00,100\n2024-01-01 01:00,250\n2024-01-01 02:00,400\n"

@@ -12,7 +12,8 @@ from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.series.capacity_walk import Walk
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.series.signal_csv import SignalFile, read_signal
+from batwatt.inputs.series.signal_csv import read_signal
+from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.variation import Variation
 from batwatt.inputs.traces.azure import COLUMNS, azure_jobs
 from batwatt.inputs.traces.convert import convert_file, read_trace

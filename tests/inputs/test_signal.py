@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.signal_csv import SignalFile, read_signal
+from batwatt.inputs.series.signal_csv import read_signal
+from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
 

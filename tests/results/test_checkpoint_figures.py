@@ -7,10 +7,10 @@ import random
 import pytest
 from test_classes import found, job, killed, moved, ran, refused, workload  # noqa: F401 (found is a fixture)
 
+from batwatt.model.window import Window
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.results.classes import classes_of
 from batwatt.results.columns import KILLED, SUCCESSFUL
-from batwatt.results.goodput import Window
 from batwatt.results.metrics import METRICS
 from batwatt.results.summary import summary_text
 from batwatt.results.yields import yields_of

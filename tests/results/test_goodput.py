@@ -11,9 +11,10 @@ import pytest
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.series import Series
+from batwatt.model.window import Window
 from batwatt.model.workload import REMAINDER, WINDOW_OVER, Workload
 from batwatt.results.columns import JOBS, KILLED, SUCCESSFUL
-from batwatt.results.goodput import Window, capacity_core_s
+from batwatt.results.goodput import capacity_core_s
 from batwatt.results.metrics import METRICS, Metrics, measured
 from batwatt.results.summary import summary_text
 

@@ -16,7 +16,7 @@ from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.series.capacity_spec import KINDS, CapacitySpec, Traced, UnderBudget, Varied, parse_capacity
 from batwatt.inputs.series.energy_budget import EnergyBudget, bill
 from batwatt.inputs.series.variation import Variation
-from batwatt.results.goodput import Window
+from batwatt.model.window import Window
 
 SEED = "seed"
 

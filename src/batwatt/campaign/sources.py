@@ -19,7 +19,7 @@ from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.traces.jobs_csv import TimeUnit
-from batwatt.results.goodput import Window
+from batwatt.model.window import Window
 from batwatt.run.inputs import is_trace
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import IO, Any, get_args, get_type_hints
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from batwatt.campaign.cells import Cell
 from batwatt.campaign.generated import GeneratedCapacity
@@ -52,6 +51,8 @@ SCHEMA = pa.schema(
 
 def write_table(out: IO[bytes], cells: Iterable[Cell], records: Mapping[str, CellRecord]) -> None:
     """Write the finished cells among `cells` as Parquet."""
+    import pyarrow.parquet as pq
+
     rows = [_row(cell, records[cell.key]) for cell in cells if cell.key in records]
     pq.write_table(pa.Table.from_pylist(rows, SCHEMA), out, compression="zstd")
 

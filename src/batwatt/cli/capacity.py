@@ -59,7 +59,8 @@ def characterise_capacity(
 def _of_file(path: Path, column: str | None, machines: int | None) -> Signal:
     """A file's series; machines as fractions if it is said of how many."""
     from batwatt.inputs.series.capacity import COLUMN, read_capacity
-    from batwatt.inputs.series.signal_csv import SignalFile, read_signal
+    from batwatt.inputs.series.signal_csv import read_signal
+    from batwatt.inputs.series.signal_file import SignalFile
     from batwatt.model.series import Series
     from batwatt.model.signal import Signal
 

@@ -15,7 +15,7 @@ from batwatt.cli.shared import numbers_of, one_of
 from batwatt.errors import InputError
 
 if TYPE_CHECKING:
-    from batwatt.inputs.series.signal_csv import SignalFile
+    from batwatt.inputs.series.signal_file import SignalFile
     from batwatt.model.phases import ShiftJob
     from batwatt.model.signal_integral import SignalIntegral
     from batwatt.systems.carbon.costs import MachinePrices
@@ -68,7 +68,7 @@ class SignalOptions:
     @property
     def file(self) -> SignalFile:
         """The column that these options tell of. Raises InputError."""
-        from batwatt.inputs.series.signal_csv import Kind, SignalFile
+        from batwatt.inputs.series.signal_file import Kind, SignalFile
 
         kind = one_of("--kind", "kind of emissions", self.kind, get_args(Kind))
         return SignalFile(
@@ -91,7 +91,7 @@ class PriceOptions:
         self, signal: SignalFile, carbon: SignalIntegral, until: float | str | None = None
     ) -> SignalIntegral | None:
         """The price from the date at which the carbon signal begins. Raises InputError."""
-        from batwatt.inputs.series.signal_csv import SignalFile
+        from batwatt.inputs.series.signal_file import SignalFile
         from batwatt.systems.carbon.files import read_integral
 
         if self.price is None:

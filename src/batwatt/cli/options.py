@@ -18,7 +18,7 @@ from batwatt.model.workload import LONG_S
 if TYPE_CHECKING:
     from batwatt.inputs.platforms.machines import MachineSpec
     from batwatt.inputs.traces.jobs_csv import TimeUnit
-    from batwatt.results.goodput import Window
+    from batwatt.model.window import Window
     from batwatt.run.spec import RunSpec
 
 ENGINE = "Engine"
@@ -150,7 +150,7 @@ class MachineChoice:
 
     def _window(self) -> Window | None:
         """The window that `BEGIN:END` stands for."""
-        from batwatt.results.goodput import Window
+        from batwatt.model.window import Window
 
         if self.window is None:
             return None

@@ -38,8 +38,9 @@ import math
 import numpy as np
 
 from batwatt.model.series import Series
+from batwatt.model.window import Window
 from batwatt.results.parts import Floats, Mask
-from batwatt.results.run_table import RunTable, Window
+from batwatt.results.run_table import RunTable
 from batwatt.results.yields import yield_figures
 from batwatt.units import LAG_S
 

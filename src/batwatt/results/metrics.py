@@ -16,6 +16,7 @@ import numpy as np
 from batwatt.errors import InputError
 from batwatt.files import write_json
 from batwatt.model.series import Series
+from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload
 from batwatt.results import read
 from batwatt.results.columns import KILLED, SUCCESSFUL
@@ -23,7 +24,7 @@ from batwatt.results.goodput import goodput_figures
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.parts import Chains, Floats, Mask, chains_of, kinds_of
 from batwatt.results.power import compare, power_series, step_bounds
-from batwatt.results.run_table import RunTable, Window, run_table_of, unfinished
+from batwatt.results.run_table import RunTable, run_table_of, unfinished
 from batwatt.results.work import flops_of, full_speed_s
 from batwatt.results.writers import file_of
 

@@ -13,34 +13,13 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
+from batwatt.model.window import Window
 from batwatt.model.workload import LENGTH, RELEASE, REMAINDER, WINDOW_OVER, Delay, Job, Workload
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.origins import Origins
 from batwatt.results.parts import Chains, Floats, Kinds, Mask
 from batwatt.results.read import REJECTED
 from batwatt.units import LAG_S
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The time that is looked at, in s, both ends included."""
-
-    begin_s: float
-    end_s: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.begin_s < math.inf:
-            raise ValueError(f"begin_s must be >= 0 s and finite, got {self.begin_s!r}")
-        if not self.begin_s <= self.end_s < math.inf:
-            raise ValueError(f"end_s must be >= begin_s ({self.begin_s!r} s) and finite, got {self.end_s!r}")
-
-    def after(self, times_s: Floats) -> Mask:
-        """Which times are after the window; not those that are missing (NaN)."""
-        return times_s > self.end_s + LAG_S
-
-    def holds(self, times_s: Floats) -> Mask:
-        """Which times are in ]begin, end]; not those that are missing (NaN)."""
-        return (times_s > self.begin_s) & (times_s <= self.end_s + LAG_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from batwatt.inputs.workloads.batsim_json import load_json, read_bytes, read_tex
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.platform import MACHINE, Platform
 from batwatt.model.series import Series
+from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload, merged
-from batwatt.results.goodput import Window
 from batwatt.results.writers import file_of
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.run.spec import RunSpec

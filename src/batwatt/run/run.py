@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
@@ -20,17 +20,16 @@ from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import whole_set
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.workloads.events import read_events
-from batwatt.results.classes import write_classes
 from batwatt.results.columns import FILES
-from batwatt.results.metrics import Metrics, measured, write_metrics
-from batwatt.results.power import power_series, write_power
-from batwatt.results.unfinished import why_none_finished
 from batwatt.results.writers import file_of, write_record
 from batwatt.run.find_scheduler import blaming
 from batwatt.run.inputs import RunInputs, load_inputs, with_files, write_capacity
 from batwatt.run.metadata import write_metadata
 from batwatt.run.resolve import resolve
 from batwatt.run.spec import RunSpec
+
+if TYPE_CHECKING:
+    from batwatt.results.metrics import Metrics
 
 LOGGER = logging.getLogger(__name__)
 Progress = Callable[[float, int], None]
@@ -79,6 +78,8 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
 
 
 def _run(spec: RunSpec, progress: Progress | None, durable: bool) -> RunResult:
+    from batwatt.results.unfinished import why_none_finished
+
     began = time.perf_counter()
     resolved = resolve(spec)
     spec, inputs, scheduler = resolved.spec, resolved.inputs, resolved.scheduler
@@ -184,6 +185,10 @@ def _engine_command(spec: RunSpec, config: EngineConfig, prefix: Path) -> Callab
 
 def write_results(prefix: Path, inputs: RunInputs) -> Metrics:
     """Work out what Batsim's files under a prefix tell; write PREFIX_metrics.json, _power.csv and _classes.csv."""
+    from batwatt.results.classes import write_classes
+    from batwatt.results.metrics import measured, write_metrics
+    from batwatt.results.power import power_series, write_power
+
     metrics, run_table = measured(
         prefix,
         inputs.measured,

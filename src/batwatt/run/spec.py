@@ -14,8 +14,8 @@ from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.platform import Platform
+from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S
-from batwatt.results.goodput import Window
 
 EngineName = Literal["embedded", "wire", "batsim"]
 

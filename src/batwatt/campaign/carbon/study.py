@@ -22,11 +22,11 @@ from batwatt.campaign.spec import canonical, folder_name
 from batwatt.campaign.store import CampaignStopped, Record, Store
 from batwatt.campaign.yaml_model import parse_declared
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.series.signal_csv import DAY_S, SignalFile
+from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.files import read_integral
-from batwatt.units import HOUR_S
+from batwatt.units import DAY_S, HOUR_S
 
 FORMAT = 1
 """Version of what a key is made of, and of the files of parts."""

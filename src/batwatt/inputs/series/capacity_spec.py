@@ -16,7 +16,7 @@ from batwatt.checks import Between, Parameters, kinds_of, number_in_file, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded
-from batwatt.inputs.series.signal_csv import SignalFile, Wanted, read_signal
+from batwatt.inputs.series.signal_file import SignalFile, Wanted
 from batwatt.inputs.series.variation import FRACTION, Seconds, Variation, vary
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
@@ -55,6 +55,13 @@ class Varied(Parameters, Source, where=_WHERE):
         return Signal(series, max(end_s, series.times_s[-1] + self.variation.period_s))
 
 
+def _signal_of(file: SignalFile) -> Signal:
+    # pandas is loaded only where a file by date is read
+    from batwatt.inputs.series.signal_csv import read_signal
+
+    return read_signal(file)
+
+
 @dataclass(frozen=True)
 class UnderBudget(Source):
     """A capacity that a signal makes: a constant budget of carbon or money, or stranded power."""
@@ -64,12 +71,12 @@ class UnderBudget(Source):
 
     def fractions(self, end_s: float, full: int) -> Signal:
         """What the rule buys."""
-        signal = read_signal(self.file)
+        signal = _signal_of(self.file)
         return replace(signal, series=self.rule.capacity(signal))
 
     def signal(self) -> Signal | None:
         """The signal of the file."""
-        return read_signal(self.file)
+        return _signal_of(self.file)
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class Traced(Source):
 
     def fractions(self, end_s: float, full: int) -> Signal:
         """The column, as fractions."""
-        found = read_signal(self.file)
+        found = _signal_of(self.file)
         if not min(found.series.values) >= 0.0:
             problem = f"a capacity must be >= 0, got {min(found.series.values):g}"
             raise InputError(self.file.path, problem, "correct the value")

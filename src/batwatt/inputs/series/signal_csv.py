@@ -6,39 +6,28 @@ import io
 import logging
 import re
 import warnings
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Literal
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.checks import Between, Parameters, number_named
+from batwatt.checks import number_named
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.series_csv import MORE_FIELDS, TIME, row_too_long
-from batwatt.inputs.series.signal_gaps import Gaps, Rows, filled
+from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.series.signal_gaps import Rows, filled
 from batwatt.inputs.series.variation import FRACTION
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
+from batwatt.units import DAY_S
 
-DAY_S = 86400.0
-LONGEST_DAYS = 36_525.0
-"""Lengths above a century are taken for a typing error."""
 SINCE_1970_S = 1e9
 """Times in s that begin above this are taken for those since 1970, not since a simulation began."""
-MAX_GAP_S = 6 * 3600.0
-"""Gaps up to this are bridged by a straight line by default."""
-
-Kind = Literal["lifecycle", "direct"]
-Wanted = Literal["carbon", "price"]
-
-_WHERE = "capacity"
 _TIMES = (TIME, "datetime (utc)", "datetime", "time", "timestamp", "date")
 _VALUES = (COLUMN, FRACTION, "carbon_intensity_avg", "carbon intensity", "carbon_intensity", "price", "power_w")
 _ZONES = ("zone", "zone id", "zone_name", "host_id")
@@ -52,46 +41,6 @@ _UNITS = {
 }
 """What a column is of, by the first of these that its name matches; what is per something else is no power."""
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class SignalFile(Parameters, where=_WHERE):
-    """A column of a CSV file, and the part of it that is wanted.
-
-    `column` and `time_column` are found by their usual names if None; `kind` chooses between life-cycle and direct
-    emissions where a file has both, `zone` between zones. Dates without an offset are in the time zone `tz`.
-
-    `begin` (a date; or s in a file of `time_s`) is 0 s of the signal, None: the first row, or 0 in a file of `time_s`,
-    whose first value holds before its row as well; `end` is where it ends, or `days` its length. `period_s` averages
-    it. `gaps` says what missing values become, see docs/capacity.md. `wanted`: a column is refused whose name says that
-    it is of something else. Raises InputError.
-    """
-
-    path: Path
-    column: str | None = None
-    time_column: str | None = None
-    kind: Kind = "lifecycle"
-    zone: str | None = None
-    tz: str = "UTC"
-    begin: str | None = None
-    end: str | None = None
-    days: Annotated[float | None, Between(0.0, LONGEST_DAYS, "]]")] = None
-    period_s: Annotated[float | None, Between(0.0, ends="][", unit="s")] = None
-    gaps: Gaps = "interpolate"
-    max_gap_s: Annotated[float, Between(0.0, unit="s")] = MAX_GAP_S
-    wanted: Wanted | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.end is not None and self.days is not None:
-            raise InputError(_WHERE, "has both 'to' and 'days'", "give one of them")
-        try:
-            # UTC needs no data base of time zones
-            if self.tz != "UTC":
-                ZoneInfo(self.tz)
-        except (ValueError, OSError, KeyError):
-            hint = "write a name such as Europe/Berlin, or install tzdata"
-            raise InputError(_WHERE, f"tz {self.tz!r} is no known time zone", hint) from None
 
 
 def read_signal(file: SignalFile) -> Signal:

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from batwatt.errors import InputError
 from batwatt.model.series import MAX_ROWS
+from batwatt.units import DAY_S
 
 Gaps = Literal["interpolate", "hold", "error"]
 
-_DAY_S = 86400.0
 _Floats = npt.NDArray[np.float64]
 
 
@@ -99,7 +99,7 @@ def _with_missing_rows(rows: Rows, path: Path) -> Rows:
 
 def _from_the_day_before(values: _Floats, times_s: _Floats, at: npt.NDArray[np.intp]) -> None:
     """Give these places, in order, the value that held a day before."""
-    sources = np.searchsorted(times_s, times_s[at] - _DAY_S, side="right") - 1
+    sources = np.searchsorted(times_s, times_s[at] - DAY_S, side="right") - 1
     for place, source in zip(at.tolist(), sources.tolist(), strict=True):
         if source >= 0:
             values[place] = values[source]

@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pyarrow
-from pyarrow import csv as arrow_csv
 
 from batwatt.checks import number_named
 from batwatt.errors import InputError, UnknownNameError
@@ -17,6 +15,9 @@ from batwatt.inputs.traces.dependencies import ids_of
 from batwatt.inputs.traces.trace import TraceJob, open_text
 from batwatt.inputs.traces.trace_table import NEEDS, Column, TraceTable, need
 from batwatt.model.workload import DEPENDS, ESTIMATE
+
+if TYPE_CHECKING:
+    import pyarrow
 
 TimeUnit = Literal["s", "h", "seconds", "hours"]
 SECONDS: dict[str, float] = {"s": 1.0, "h": 3600.0, "seconds": 1.0, "hours": 3600.0}
@@ -81,6 +82,9 @@ def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None
 
     None if something in the file is not plain: `iter_jobs_csv` takes it or says what is wrong, and where.
     """
+    import pyarrow
+    from pyarrow import csv as arrow_csv
+
     factor = factor_of(unit, path)
     with open_text(path) as stream:
         header, separator = _header(stream, path)

@@ -10,8 +10,7 @@ import numpy as np
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.workloads.seeds import rng_of
-
-DAY_S = 86_400.0
+from batwatt.units import DAY_S
 
 
 def slice_of(

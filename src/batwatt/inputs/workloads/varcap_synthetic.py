@@ -48,9 +48,8 @@ from batwatt.inputs.workloads.fitted import (
 )
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.workload import LONG_S
-from batwatt.units import HOUR_S
+from batwatt.units import DAY_S, HOUR_S
 
-DAY_S = 86_400.0
 MEAN_CAPACITY = 0.7
 """Mean capacity as a fraction of the machines (5.1.1), which loads refer to."""
 BOUND_BY = 3600.0

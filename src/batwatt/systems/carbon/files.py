@@ -14,12 +14,13 @@ import numpy as np
 from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.files import whole_set, write_json
-from batwatt.inputs.series.signal_csv import DAY_S, SignalFile, moment, read_rows, read_signal
+from batwatt.inputs.series.signal_csv import moment, read_rows, read_signal
+from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.phases import constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.systems.carbon.outcome import Outcome
-from batwatt.units import HOUR_S
+from batwatt.units import DAY_S, HOUR_S
 
 _log = logging.getLogger(__name__)
 

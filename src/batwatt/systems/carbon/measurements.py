@@ -13,7 +13,8 @@ import pandas as pd
 from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import TIME
-from batwatt.inputs.series.signal_csv import SignalFile, table_of, times_of
+from batwatt.inputs.series.signal_csv import table_of, times_of
+from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.phases import Array
 
 END, SUSPEND, ABORT = "end", "suspend", "abort"

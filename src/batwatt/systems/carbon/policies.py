@@ -20,9 +20,8 @@ from batwatt.systems.carbon.execution import Interval, ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import plan
 from batwatt.systems.carbon.starts import NOISE, ahead, candidates, emitted, first_least, quantile_in_time
 from batwatt.systems.carbon.windows import StartWindow
-from batwatt.units import HOUR_S, PRECISION_S
+from batwatt.units import DAY_S, PRECISION_S
 
-DAY_S = 24 * HOUR_S
 QUANTILE = 0.3
 """Of the next day, of `suspend-resume-threshold`."""
 MOST_CELLS = 5_000_000

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity import checked_capacity, read_capacity
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.series.signal_csv import SignalFile, read_signal
+from batwatt.inputs.series.signal_csv import read_signal
+from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.workloads.phase_workload import ARRIVAL, CPUS, machines_told, model_told
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet

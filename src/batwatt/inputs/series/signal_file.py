@@ -1,0 +1,63 @@
+"""Which column of a CSV file, and which part of it, is a signal by date (carbon intensity, prices, power)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
+
+from batwatt.checks import Between, Parameters
+from batwatt.errors import InputError
+from batwatt.inputs.series.signal_gaps import Gaps
+from batwatt.units import HOUR_S
+
+LONGEST_DAYS = 36_525.0
+"""Lengths above a century are taken for a typing error."""
+MAX_GAP_S = 6 * HOUR_S
+"""Gaps up to this are bridged by a straight line by default."""
+
+Kind = Literal["lifecycle", "direct"]
+Wanted = Literal["carbon", "price"]
+
+_WHERE = "capacity"
+
+
+@dataclass(frozen=True)
+class SignalFile(Parameters, where=_WHERE):
+    """A column of a CSV file, and the part of it that is wanted.
+
+    `column` and `time_column` are found by their usual names if None; `kind` chooses between life-cycle and direct
+    emissions where a file has both, `zone` between zones. Dates without an offset are in the time zone `tz`.
+
+    `begin` (a date; or s in a file of `time_s`) is 0 s of the signal, None: the first row, or 0 in a file of `time_s`,
+    whose first value holds before its row as well; `end` is where it ends, or `days` its length. `period_s` averages
+    it. `gaps` says what missing values become, see docs/capacity.md. `wanted`: a column is refused whose name says that
+    it is of something else. Raises InputError.
+    """
+
+    path: Path
+    column: str | None = None
+    time_column: str | None = None
+    kind: Kind = "lifecycle"
+    zone: str | None = None
+    tz: str = "UTC"
+    begin: str | None = None
+    end: str | None = None
+    days: Annotated[float | None, Between(0.0, LONGEST_DAYS, "]]")] = None
+    period_s: Annotated[float | None, Between(0.0, ends="][", unit="s")] = None
+    gaps: Gaps = "interpolate"
+    max_gap_s: Annotated[float, Between(0.0, unit="s")] = MAX_GAP_S
+    wanted: Wanted | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.end is not None and self.days is not None:
+            raise InputError(_WHERE, "has both 'to' and 'days'", "give one of them")
+        try:
+            # UTC needs no data base of time zones
+            if self.tz != "UTC":
+                ZoneInfo(self.tz)
+        except (ValueError, OSError, KeyError):
+            hint = "write a name such as Europe/Berlin, or install tzdata"
+            raise InputError(_WHERE, f"tz {self.tz!r} is no known time zone", hint) from None
