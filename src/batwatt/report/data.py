@@ -111,8 +111,7 @@ def zoom(campaign: SavedCampaign, plan: ReportPlan) -> Zoom | None:
     in_step = pieces.over & (pieces.step == pieces.step[worst])
     above = pieces.start_s[in_step].min(), min(pieces.end_s[in_step].max(), step[1])
     same = saved[(saved[list(INSTANCE)] == chosen[list(INSTANCE)]).all(axis=1)].set_index("label", drop=False)
-    first, *rest = (*([plan.reference] if plan.reference in same.index else []), chosen["label"])
-    labels = [first, *rest, *(label for label in plan.companions if label in same.index)]
+    labels = [label for label in (plan.reference, chosen["label"], *plan.companions) if label in same.index]
     return Zoom(
         instance=" ".join(filter(None, chosen[["workload", "envelope"]])),
         envelope=envelope,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from batwatt.report import data, interactive, pictures, pictures_compared
+from batwatt.report import data, interactive, pictures
 from batwatt.report.charts import LEVEL, Chart, keys_of
 from batwatt.report.grid import Table, sentence, slug
 from batwatt.report.interactive_charts import chart_plot
@@ -159,7 +159,7 @@ def _instances(
               interactive.box_plot(every, measure, looks))
         for number, measure in enumerate(measures)
     )  # fmt: skip
-    return ReportFigure(name, title, caption, {name: pictures_compared.instances_figure(drawn, measures, looks)}, shown)
+    return ReportFigure(name, title, caption, {name: pictures.instances_figure(drawn, measures, looks)}, shown)
 
 
 def _bars(campaign: SavedCampaign, plan: ReportPlan, looks: Mapping[str, Look]) -> ReportFigure:
@@ -175,7 +175,7 @@ def _bars(campaign: SavedCampaign, plan: ReportPlan, looks: Mapping[str, Look]) 
     )
     plot = interactive.bars_plot(every, measures, looks, plan.shown)
     shown = Shown("plot6", "Bars of slowdown, kills and violations by envelope and algorithm", plot)
-    picture = pictures_compared.envelopes_bars_figure(drawn, measures, looks)
+    picture = pictures.envelopes_bars_figure(drawn, measures, looks)
     return ReportFigure("figure6", title, caption, {"figure6": picture}, (shown,))
 
 

@@ -128,8 +128,7 @@ def zoom_plot(zoom: Zoom, looks: Mapping[str, Look]) -> Plot:
     ]  # fmt: skip
     for label, trace in zoom.runs:
         traces += _excess(label, trace, zoom.envelope)
-        edges = np.append(trace.times_s, trace.end_s)
-        hours_, power = stairs(edges, trace.power_w)
+        hours_, power = stairs(np.append(trace.times_s, trace.end_s), trace.power_w)
         look = looks[label]
         traces.append(
             {"type": "scatter", "mode": "lines", **marked(label), "x": rounded(hours_), "y": rounded(power),

@@ -67,8 +67,8 @@ def _write(report: Report) -> list[Path]:
             written += paths
             shown.append(figure)
             if not figure.shown:
-                data = {path.stem: base64.b64encode(path.read_bytes()) for path in paths if path.suffix == ".png"}
-                images |= {stem: f"data:image/png;base64,{text.decode('ascii')}" for stem, text in data.items()}
+                pngs = {path.stem: path.read_bytes() for path in paths if path.suffix == ".png"}
+                images |= {stem: base64.b64encode(png).decode("ascii") for stem, png in pngs.items()}
         with whole_file(part / PAGE) as out:
             out.write(_html(report, shown, images))
     return [folder / PAGE, *(folder / path.name for path in written)]

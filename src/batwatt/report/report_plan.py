@@ -107,8 +107,7 @@ def best_first(frame: pd.DataFrame, labels: Sequence[str]) -> list[str]:
 
 def widest(campaign: SavedCampaign) -> str:
     """The study with the most instances; of equals, the first."""
-    count = {study: len(campaign.study(study)[list(INSTANCE)].drop_duplicates()) for study in campaign.studies}
-    return max(campaign.studies, key=lambda study: count[study])
+    return max(campaign.studies, key=lambda study: len(campaign.study(study)[list(INSTANCE)].drop_duplicates()))
 
 
 def families(campaign: SavedCampaign) -> tuple[dict[str, str], dict[str, str]]:

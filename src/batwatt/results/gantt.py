@@ -71,7 +71,8 @@ def gantt_figure(
                              left=min(0.3, 0.035 + 0.0055 * longest), right=0.99, hspace=hspace, sharex=True,
                              gridspec_kw={"height_ratios": ratios})  # fmt: skip
     panels: list[Axes] = list(grid[:, 0])
-    ranks = _ranks(platform)
+    # p-state of computation -> 0 for the fastest, 1 for the next, ..., of each server
+    ranks = [{pstate: rank for rank, pstate in enumerate(host.compute)} for host in platform.hosts]
     colours = _colours(max(max(rank.values(), default=0) for rank in ranks) + 1)
     _servers(panels[0], timeline, platform, ranks, colours)
     panels[0].set_xlim(0.0, timeline.end_s / style.HOUR_S)
@@ -84,18 +85,10 @@ def gantt_figure(
     panels[-1].xaxis.set_major_locator(MaxNLocator(nbins=14, steps=[1, 2, 3, 6, 10]))
     style.headline(figure, title, 0.06, 0.01, 10)
     columns = -(-len(handles) // 2)
-    style.legend(figure, _by_rows(handles, columns), 0.995, 0.28, columns, columnspacing=1.4, fontsize=7.5)
+    # matplotlib fills a legend column by column; this order reads row by row
+    by_rows = [handle for column in range(columns) for handle in handles[column::columns]]
+    style.legend(figure, by_rows, 0.995, 0.28, columns, columnspacing=1.4, fontsize=7.5)
     return figure
-
-
-def _by_rows(handles: Sequence[Any], columns: int) -> list[Any]:
-    """matplotlib fills a legend column by column; this order reads row by row."""
-    return [handle for column in range(columns) for handle in handles[column::columns]]
-
-
-def _ranks(platform: Platform) -> list[dict[int, int]]:
-    """For each server its p-states of computation by speed: index -> 0 for the fastest, 1 for the next, ..."""
-    return [{pstate: rank for rank, pstate in enumerate(host.compute)} for host in platform.hosts]
 
 
 def _colours(count: int) -> list[str]:

@@ -37,9 +37,10 @@ def fit_figure(fitted: FittedModel, runs: Sequence[MeasuredRun]) -> Figure:
     axes = figure.add_axes((0.06, 0.125, 0.925, 0.76))
     steps = fitted.model.steps
     times, watts = _samples(runs)
+    alpha = float(np.clip(2500.0 / max(len(times), 1), 0.06, 0.8))
     word = f"samples of {len(runs)} runs" if len(runs) > 1 else "samples of a run"
     axes.plot(
-        times, watts, linestyle="", marker="o", markersize=1.6, markeredgewidth=0.0, alpha=_opacity(len(times)),
+        times, watts, linestyle="", marker="o", markersize=1.6, markeredgewidth=0.0, alpha=alpha,
         color=POWER, zorder=2, rasterized=len(times) > POINTS, label=word,
     )  # fmt: skip
     axes.stairs(steps.watts, steps.edges_s, baseline=None, color="black", linewidth=1.3, zorder=3, label="model")
@@ -72,10 +73,6 @@ def _samples(runs: Sequence[MeasuredRun]) -> tuple[np.ndarray, np.ndarray]:
         times.append(run.times_s[inside] - begin_s)
         watts.append(run.watts[inside])
     return np.concatenate(times), np.concatenate(watts)
-
-
-def _opacity(count: int) -> float:
-    return float(np.clip(2500.0 / max(count, 1), 0.06, 0.8))
 
 
 def _phases(axes: Axes, fitted: FittedModel) -> None:
