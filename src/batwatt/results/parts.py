@@ -67,13 +67,13 @@ class Chains:
 
 def kinds_of(jobs: pd.DataFrame, origins: Origins, beyond: Mask) -> Kinds:
     """The kind of each row of `jobs.csv`; those `beyond` are of times after the window, and lost nothing."""
-    told, productive = jobs["metadata"], np.ones(len(jobs))
-    if (overhead_s := told.astype("str").str.extract(OVERHEAD, expand=False)).notna().any():
+    texts, productive = jobs["metadata"], np.ones(len(jobs))
+    if (overhead_s := texts.astype("str").str.extract(OVERHEAD, expand=False)).notna().any():
         spent_s, ran_s = overhead_s.astype(np.float64).fillna(0.0).to_numpy(), jobs["execution_time"].to_numpy()
         productive[ran_s > 0.0] = np.maximum(0.0, 1.0 - spent_s[ran_s > 0.0] / ran_s[ran_s > 0.0])
-        told = told.astype("str").str.replace(OVERHEAD, "", regex=True).str.strip()
+        texts = texts.astype("str").str.replace(OVERHEAD, "", regex=True).str.strip()
     checkpoint, recovery, migrated, saved, suspended, piece = (
-        (told == text).to_numpy(dtype=np.bool_)
+        (texts == text).to_numpy(dtype=np.bool_)
         for text in (CHECKPOINT, RECOVERY, MIGRATED, CHECKPOINTED, SUSPENDED, PIECE)
     )
     killed = (jobs["final_state"] == KILLED).to_numpy(dtype=np.bool_)

@@ -78,9 +78,7 @@ def _panel(plan: Plot, title: str, measure: Measure, rows: pd.DataFrame, looks: 
 def _ordered(rows: pd.DataFrame, plan: Plot) -> list[object]:
     """The texts on the axis: a fixed capacity first, then as they come."""
     found = dict.fromkeys(rows[plan.x.column].tolist())
-    if plan.x is CASE:
-        return list(found)
-    return [*(text for text in found if text == FIXED_NAME), *(text for text in found if text != FIXED_NAME)]
+    return sorted(found, key=lambda text: plan.x is not CASE and text != FIXED_NAME)
 
 
 def _from_zero(rows: pd.DataFrame, keys: Sequence[Key]) -> pd.DataFrame:
@@ -98,9 +96,9 @@ def _labels(rows: pd.DataFrame, looks: Mapping[str, Look]) -> Series:
 def _steps(rows: pd.DataFrame, looks: Mapping[str, Look]) -> Series:
     """Walks by their largest change; a quarter of the range is one of them, and may be equal to another."""
     quarter = np.isclose(rows["step"], rows["range"] / 4.0)
-    counts = rows.loc[~quarter, "step"].value_counts()
+    steps = sorted(rows.loc[~quarter, "step"].dropna().unique())
     parts = {"a quarter of the range": rows[quarter]}
-    parts |= {f"at most {written(step)}": rows[rows["step"] == step] for step in sorted(counts.index)}
+    parts |= {f"at most {written(step)}": rows[rows["step"] == step] for step in steps}
     names = sorted(parts, key=lambda name: (name.startswith("at most"), name))
     keys = [Key(name, BLUES[n % 4] if n else PALETTE[1], n) for n, name in enumerate(names)]
     named = [part.assign(series=name) for name, part in parts.items()]

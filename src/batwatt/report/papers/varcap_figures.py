@@ -12,7 +12,7 @@ from batwatt.report.claims import numbers
 from batwatt.report.figures import Report, ReportFigure, chart_figure
 from batwatt.report.grid import Table, extent, sentence
 from batwatt.report.papers import varcap
-from batwatt.report.papers.varcap_charts import CLASSES, LONG, SHORT, SYSTEMS, all_means, charts_of, parts_of
+from batwatt.report.papers.varcap_charts import ALL, CLASSES, LONG, SHORT, SYSTEMS, all_means, charts_of, parts_of
 from batwatt.report.papers.varcap_claims import claims, claims_table
 from batwatt.report.papers.varcap_plans import Plot, hours_apart, plans_of
 from batwatt.report.papers.varcap_tables import tables as tables_of
@@ -25,7 +25,6 @@ from batwatt.results.style import Look
 FAIR = "fig6-4"
 """The plan whose saved runs show which jobs are terminated (Figure 6.6)."""
 FAIR_SHAPE = "walk 0.6"
-JOBS = "all jobs"
 SHARE = Measure("share_percent", "share of terminations", "%", "terminations of jobs of a class of run times / all of "
                 "them; next to it the share of jobs", decimals=1)  # fmt: skip
 DEPTHS = ("#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#084594")
@@ -97,7 +96,7 @@ def _fair(plan: Plot, frame: pd.DataFrame, campaign: SavedCampaign) -> Iterator[
         saved = [part for part in found if part is not None]
         shares, keys = _of_classes(saved) if saved else _of_halves(rows)
         end = study.removeprefix(plan.stem).strip("-")
-        order = [JOBS, *dict.fromkeys(rows["label"])]
+        order = [ALL, *dict.fromkeys(rows["label"])]
         panel = chart(SYSTEMS.get(end, end), SHARE, "stacks", "", shares, keys, xs=order)
         if panel is not None:
             yield panel
@@ -114,7 +113,7 @@ def _terminated(campaign: SavedCampaign, key: str, label: str) -> pd.DataFrame |
 def _of_classes(saved: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, list[Key]]:
     first = saved[0]
     names = [_class(low, high) for low, high in first[["from_h", "to_h"]].itertuples(index=False)]
-    bars = [*((part["label"], part["terminations"]) for part in saved), (JOBS, first["jobs"])]
+    bars = [*((part["label"], part["terminations"]) for part in saved), (ALL, first["jobs"])]
     parts = [pd.DataFrame({"series": names, "x": x, "value": _percent(counts)}) for x, counts in bars]
     keys = [Key(name, DEPTHS[n % len(DEPTHS)]) for n, name in enumerate(names)]
     return pd.concat(parts, ignore_index=True), keys

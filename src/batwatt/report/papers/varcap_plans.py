@@ -125,14 +125,9 @@ def plan_of(study: str) -> Plot | None:
 
 def hours_apart(studies: Sequence[str]) -> dict[str, bool]:
     """For `varcap.named`: of which studies labels hold hours of foresight, or name no algorithm."""
-    found = {}
-    for study in studies:
-        plan = plan_of(study)
-        if plan is not None and plan.by != "label":
-            found[study] = False
-        elif plan is not None and plan.x is FORESIGHT:
-            found[study] = True
-    return found
+    plans = ((study, plan_of(study)) for study in studies)
+    return {study: plan.by == "label" for study, plan in plans
+            if plan is not None and (plan.by != "label" or plan.x is FORESIGHT)}  # fmt: skip
 
 
 def general_plan(study: str, rows: pd.DataFrame) -> Plot:
