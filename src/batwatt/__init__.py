@@ -14,6 +14,9 @@ class _OnDemand(ModuleType):
     """A module that is loaded when something of it is used."""
 
     def __getattr__(self, name: str) -> Any:
+        if name in ("__file__", "__warningregistry__"):
+            # tools that look at all modules ask for these
+            raise AttributeError(name)
         sys.modules.pop(self.__name__, None)
         self.__dict__.update(import_module(self.__name__).__dict__)
         return getattr(self, name)

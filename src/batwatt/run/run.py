@@ -132,13 +132,13 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
     Otherwise nothing is left, not even folders made for it. Files of an earlier run under the same prefix that this
     one did not write are removed. InputError if the place cannot be written.
     """
-    names = [file_of(prefix, stem, suffix).name for stem, suffix in OUTPUTS]
-    last = [file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")]
     shown = f"--export {prefix}"
     try:
         if prefix.name in ("", "..") or prefix.is_dir():
             hint = f"give a prefix of files such as {prefix / 'run'}"
             raise InputError("--export", f"{str(prefix)!r} is a folder", hint)
+        names = [file_of(prefix, stem, suffix).name for stem, suffix in OUTPUTS]
+        last = [file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")]
         with whole_set(prefix.parent, prefix.name, last=last, old=names, durable=durable, shown=shown) as part:
             yield part / prefix.name
     except OSError as error:
