@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
+from matplotlib.figure import Figure
 
 from batwatt.report.table import COLUMNS
 from batwatt.results.metrics import METRICS
@@ -116,3 +119,11 @@ def plots_of(page: str) -> dict:
 def visible(page: str) -> str:
     """The page without scripts and styles."""
     return re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+
+
+@contextmanager
+def pictures_undrawn() -> Iterator[None]:
+    """Within, pictures are not drawn, which takes most of the time of a report, but their files are there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", lambda figure, out, **how: out.write(b"drawn elsewhere"))
+        yield

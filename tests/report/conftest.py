@@ -3,8 +3,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from matplotlib.figure import Figure
-from tables_of_tests import whole
+from tables_of_tests import pictures_undrawn, whole
 
 from batwatt.report.page import write_report
 
@@ -19,6 +18,6 @@ def results(tmp_path_factory):
 
 
 @pytest.fixture
-def undrawn(monkeypatch):
-    """Pictures are not drawn, which takes most of the time of a report, but their files are there."""
-    monkeypatch.setattr(Figure, "savefig", lambda figure, out, **how: out.write(b"drawn elsewhere"))
+def undrawn():
+    with pictures_undrawn():
+        yield

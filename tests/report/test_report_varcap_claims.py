@@ -8,7 +8,7 @@ import shutil
 
 import plotly.graph_objects as go
 import pytest
-from tables_of_tests import row, save
+from tables_of_tests import pictures_undrawn, row, save
 from varcap_points import HOSTILE, carbon, pointed, run
 
 from batwatt.report.page import write_report
@@ -149,7 +149,8 @@ def whole():
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = save(tmp_path_factory.mktemp("results") / "varcap", whole())
-    return folder, write_report(folder)
+    with pictures_undrawn():
+        return folder, write_report(folder)
 
 
 def test_every_file_of_the_report_is_there(made):
