@@ -44,7 +44,7 @@ def test_another_number_on_the_page_is_found(tmp_path, capsys):
 
 def test_the_small_study_gives_the_committed_numbers(tmp_path):
     declaration = studies_in(SMALL, tmp_path)
-    found = pd.concat(carry_out_studies(declaration, 2, None, lambda *_: None).values(), ignore_index=True)
+    found = pd.concat(carry_out_studies(declaration, 2, (), lambda *_: None).values(), ignore_index=True)
     expected = pd.read_csv(DOCS / tables.FOLDER / tables.SMALL)
     assert list(found) == list(expected) and len(found) == 50
     for name in expected:

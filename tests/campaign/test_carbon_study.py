@@ -52,7 +52,7 @@ def declare(tmp_path):
     return write
 
 
-def carried_out(path: Path, jobs: int = 1, only: str | None = None) -> Path:
+def carried_out(path: Path, jobs: int = 1, *only: str) -> Path:
     """The folder of its results."""
     declaration = studies_in(path, path.parent / "results")
     carry_out_studies(declaration, jobs, only, quiet)
@@ -133,7 +133,7 @@ def test_with_a_start_up_of_half_an_hour():
 
 def test_laws_of_the_small_study(tmp_path):
     declaration = studies_in(SMALL, tmp_path)
-    summaries = carry_out_studies(declaration, 2, None, quiet)
+    summaries = carry_out_studies(declaration, 2, (), quiet)
     table = pd.read_parquet(declaration.store.folder / "table.parquet")
     slack = 1e-9
     assert list(summaries) == ["chapter6", "final", "contrast"] and len(table) == 50 * 10
@@ -265,10 +265,10 @@ def test_it_goes_on_where_it_was_interrupted(declare, monkeypatch):
 
     monkeypatch.setattr(carbon_study, "plans_of", plans)
     with pytest.raises(KeyboardInterrupt):
-        carry_out_studies(declaration, 1, None, quiet)
+        carry_out_studies(declaration, 1, (), quiet)
     assert len(list(declaration.store.cells.glob("*.json"))) == 2
     monkeypatch.setattr(carbon_study, "plans_of", plans_of)
-    carry_out_studies(declaration, 1, None, quiet)
+    carry_out_studies(declaration, 1, (), quiet)
     log = (declaration.store.folder / "campaign.log").read_text()
     assert "start: 4 of 4 jobs" in log and "start: 2 of 4 jobs" in log
     assert (declaration.store.folder / "summary.csv").read_bytes() == whole
@@ -317,4 +317,4 @@ def test_a_study_that_cannot_be_written_says_how_to_go_on(declare, tmp_path):
     path = declare()
     (tmp_path / "results").write_text("a file")
     with pytest.raises(CampaignStopped, match="cannot be written"):
-        carry_out_studies(studies_in(path, tmp_path / "results"), 1, None, quiet)
+        carry_out_studies(studies_in(path, tmp_path / "results"), 1, (), quiet)

@@ -157,7 +157,9 @@ def test_the_engine_process_is_killed(house):
 
 
 @linux
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, *(pytest.param(n, marks=pytest.mark.deep) for n in (signal.SIGINT, signal.SIGHUP))]
+)
 def test_the_run_is_ended(house, number):
     process, child = slow_run(house)
     process.send_signal(number)

@@ -227,7 +227,7 @@ def test_the_plot_has_the_numbers_of_the_picture(tmp_path):
 
 
 @pytest.mark.parametrize("labels", [list(NAMES), [PACKED], [f"{PACKED} with option {n}" for n in range(12)]])
-@pytest.mark.parametrize(("panels", "x_axis"), [(1, ""), (5, ""), (5, "range")])
+@pytest.mark.parametrize(("panels", "x_axis"), [pytest.param(1, "", marks=pytest.mark.deep), (5, ""), (5, "range")])
 def test_nothing_sticks_out_of_a_picture(tmp_path, labels, panels, x_axis):
     ranges = (8, 16) if x_axis else (8,)
     rows = [run(AWARE, label=label, range=r, seed_of_walk=n) for label in labels for n in range(3) for r in ranges]

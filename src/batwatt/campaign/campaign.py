@@ -21,10 +21,10 @@ from batwatt.campaign.generated import GeneratedCapacity
 from batwatt.campaign.pools import check_dask, dask_client, run_here, run_on_dask
 from batwatt.campaign.sources import GeneratedPlatform
 from batwatt.campaign.spec import OPTIMUM, Campaign, folder_name
-from batwatt.campaign.store import COPY, CampaignStopped, CellRecord, Store
+from batwatt.campaign.store import COPY, CampaignStopped, CellRecord, Store, check_studies
 from batwatt.campaign.table import write_table
 from batwatt.campaign.yaml_model import parse_declared
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.capacity_spec import CapacitySpec
@@ -99,14 +99,14 @@ class CampaignFolder:
         self.cells, self.missing = expand(self.campaign, where, origin.parent.resolve(), generated)
         self.keeping = {cell.key for cell in self.cells if cell.keep}
 
-    def need(self, only: str | None = None) -> None:
+    def need(self, only: Sequence[str] = ()) -> None:
         """Raises InputError if an input of the study `only`, or of any, is not there."""
         for study, error in self.missing.items():
-            if only is None:
+            if not only:
                 others = next((name for name in self.campaign.studies if name not in self.missing), None)
                 where, problem, hint = error.parts
                 raise InputError(where, problem, f"{hint}; --only {others} does without") if others else error
-            if only == study:
+            if study in only:
                 raise error
 
     def records(self) -> tuple[dict[str, CellRecord], list[str]]:
@@ -150,13 +150,12 @@ def campaign_of(folder: Path) -> CampaignFolder:
     return CampaignFolder(read_text(copy), origin, copy, folder.parent, folder.name)
 
 
-def carry_out(declared: CampaignFolder, way: Backend, only: str | None, report: Report) -> list[StudyProgress]:
+def carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str], report: Report) -> list[StudyProgress]:
     """Run what is not done, or has failed, and write the table. Raises CampaignStopped with all that is finished kept.
 
-    `only` names the one study to run; the table has the finished rows of all studies.
+    `only` names the studies to run (none: all); the table has the finished rows of all studies.
     """
-    if only is not None and only not in declared.campaign.studies:
-        raise UnknownNameError("--only", "study", only, declared.campaign.studies, "Name a study of the campaign.")
+    check_studies(only, declared.campaign.studies)
     declared.need(only)
     way.check()
     store = declared.store
@@ -164,7 +163,7 @@ def carry_out(declared: CampaignFolder, way: Backend, only: str | None, report: 
         records, damaged = declared.records()
         store.declare(declared.text, declared.origin)
         store.log(*damaged)
-        wanted = {cell.key: cell for cell in reversed(declared.cells) if only in (None, cell.study)}
+        wanted = {cell.key: cell for cell in reversed(declared.cells) if not only or cell.study in only}
         left = [cell for key, cell in reversed(wanted.items()) if _status(records.get(key)) != "done"]
         store.provide(dict.fromkeys(file for cell in left for file in cell.inputs))
         check_inputs(left)

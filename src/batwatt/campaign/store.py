@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from batwatt.campaign.execute import BOUNDS
 from batwatt.campaign.files import InputFile
-from batwatt.errors import BatwattError, InputError, printable
+from batwatt.errors import BatwattError, InputError, UnknownNameError, printable
 from batwatt.files import sync, whole_file
 from batwatt.results.metrics import METRICS
 
@@ -56,6 +56,13 @@ class CellRecord(Record):
 
 
 Kind = TypeVar("Kind", bound=Record)
+
+
+def check_studies(only: Iterable[str], known: Collection[str]) -> None:
+    """UnknownNameError unless the studies that `only` names are among those `known`."""
+    for study in only:
+        if study not in known:
+            raise UnknownNameError("--only", "study", study, known, "Name one of its studies.")
 
 
 class Store(Generic[Kind]):

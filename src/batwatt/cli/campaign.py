@@ -37,7 +37,9 @@ campaign = typer.Typer(
 )
 Declared = Annotated[Path, typer.Argument(metavar="YAML", help="The declared campaign; docs/campaigns.md.")]
 Known = Annotated[Path, typer.Argument(metavar="FOLDER|YAML", help="Folder of its results, or the declared campaign.")]
-Only = Annotated[str | None, typer.Option("--only", metavar="STUDY", help="Run just one of its studies.")]
+Only = Annotated[
+    list[str] | None, typer.Option("--only", metavar="STUDY", help="Run just this one of its studies; repeatable.")
+]
 Jobs = Annotated[
     int | None, typer.Option("-j", "--jobs", min=1, help="Processes on this machine.", show_default="all cores")
 ]
@@ -130,7 +132,7 @@ def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
         yield report
 
 
-def _carry_out(declared: CampaignFolder, way: Backend, only: str | None) -> int:
+def _carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str]) -> int:
     """Run, tell the state, and return the exit code."""
     from batwatt.campaign.campaign import carry_out
 
@@ -139,7 +141,7 @@ def _carry_out(declared: CampaignFolder, way: Backend, only: str | None) -> int:
     _print_states(states)
     folder = declared.store.folder
     print(f"table: {printable(folder / 'table.parquet')}")
-    failed = sum(state.failed for state in states if only in (None, state.study))
+    failed = sum(state.failed for state in states if not only or state.study in only)
     if failed:
         text = f"batwatt: {failed} runs failed: see the column `error` of the table, or {folder / 'campaign.log'}"
         print(printable(text), file=sys.stderr)
@@ -170,7 +172,7 @@ def run_command(
     """
     from batwatt.campaign.campaign import campaign_in
 
-    return _carry_out(campaign_in(declared, results.results, results.name), workers.backend, only)
+    return _carry_out(campaign_in(declared, results.results, results.name), workers.backend, only or ())
 
 
 @campaign.command("resume")
@@ -195,7 +197,7 @@ def resume_command(
         text = f"{found.origin} has changed since; this completes the campaign as it was run"
         text = f"{text} (`batwatt campaign run {found.origin}` takes the changes)"
         print(f"batwatt: {message(text)}", file=sys.stderr)
-    return _carry_out(found, workers.backend, only)
+    return _carry_out(found, workers.backend, only or ())
 
 
 @campaign.command("status")

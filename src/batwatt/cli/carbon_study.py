@@ -32,7 +32,7 @@ def study_command(
 
     declaration = studies_in(declared, results.results, results.name)
     with progress("study", "jobs") as report:
-        summaries = carry_out_studies(declaration, jobs, only, report)
+        summaries = carry_out_studies(declaration, jobs, only or (), report)
     rows = []
     for study, found in summaries.items():
         weighted = {column: float((found[column] * found["arrivals"]).sum()) for column in ("immediate_g", *PLANNERS)}

@@ -19,9 +19,9 @@ from batwatt.campaign.carbon.study_spec import CarbonStudies, Permutation
 from batwatt.campaign.cells import digest_of_sources, sources_of
 from batwatt.campaign.pools import in_processes
 from batwatt.campaign.spec import canonical, folder_name
-from batwatt.campaign.store import CampaignStopped, Record, Store
+from batwatt.campaign.store import CampaignStopped, Record, Store, check_studies
 from batwatt.campaign.yaml_model import parse_declared
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.errors import InputError
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.signal_integral import SignalIntegral
@@ -116,22 +116,21 @@ def studies_in(path: Path, results: Path, name: str | None = None) -> StudyDecla
 
 
 def carry_out_studies(
-    declaration: StudyDeclaration, jobs: int | None, only: str | None, report: Report
+    declaration: StudyDeclaration, jobs: int | None, only: Sequence[str], report: Report
 ) -> dict[str, pd.DataFrame]:
     """Work out what is not done, and write the tables; returns the summary of each study that is complete.
 
-    `jobs` processes (None: all cores). `only` names the one study to work out; the tables have all finished parts.
-    Raises InputError, and CampaignStopped with all that is finished kept.
+    `jobs` processes (None: all cores). `only` names the studies to work out (none: all); the tables have all parts that
+    are finished. Raises InputError, and CampaignStopped with all that is finished kept.
     """
     studies = declaration.declared.studies
-    if only is not None and only not in studies:
-        raise UnknownNameError("--only", "study", only, studies, "Name a study of the file.")
+    check_studies(only, studies)
     tasks, store = declaration.tasks(), declaration.store
     with store.locked():
         store.declare(declaration.text, declaration.origin)
         done, damaged = store.load(task.key for task in tasks)
         store.log(*damaged)
-        wanted = {task.key: task for task in tasks if only in (None, task.permutation.study)}
+        wanted = {task.key: task for task in tasks if not only or task.permutation.study in only}
         left = [task for key, task in wanted.items() if key not in done]
         began = time.monotonic()
         store.log(f"start: {len(left)} of {len(wanted)} jobs to plan")
