@@ -62,7 +62,10 @@ def test_a_disk_that_is_really_full(small):
         assert small.bytes() == calm and small.done_in_log() >= 6
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+FULL_OR_NOT_WRITABLE = [errno.ENOSPC, *(pytest.param(n, marks=pytest.mark.deep) for n in (errno.EDQUOT, errno.EROFS))]
+
+
+@pytest.mark.parametrize("number", FULL_OR_NOT_WRITABLE)
 def test_no_room_for_a_cell(small, monkeypatch, number):
     yaml = small.declare(grid=GRID)
     real, calls = os.fsync, []
