@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import pandas as pd
@@ -21,7 +21,7 @@ Numbers = pd.Series | tuple[pd.Series, pd.Series]
 How = Literal["difference", "more", "less", "times"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PaperClaim:
     """A sentence of a paper, put as: the number is above `threshold`, of the first compared with the second.
 
@@ -31,6 +31,7 @@ class PaperClaim:
 
     name: str
     says: str
+    _: KW_ONLY
     measure: str
     how: How
     threshold: float | None = 0.0

@@ -28,24 +28,22 @@ ASKED = Axis("asked_yield", "least yield asked for")
 WHO = Axis("label", "")
 
 PLANS = (
-    Plot(stem="ranges", figure="Ranges", title="algorithms by range, C = R = 60 s", x=RANGE, by="label",
+    Plot("ranges", "Ranges", "algorithms by range, C = R = 60 s", RANGE, "label",
          measures=(GOODPUT, ABORTED, MEAN_YIELD)),
-    Plot(stem="costs", figure="Costs", title="the time of checkpoints and recoveries, C = R", x=COST, by="label",
+    Plot("costs", "Costs", "the time of checkpoints and recoveries, C = R", COST, "label",
          measures=(GOODPUT, OVERHEAD, MEAN_YIELD)),
-    Plot(stem="recoveries", figure="Recoveries", title="the time of recoveries, C = 60 s", x=RECOVERY, by="label",
+    Plot("recoveries", "Recoveries", "the time of recoveries, C = 60 s", RECOVERY, "label",
          measures=(GOODPUT, OVERHEAD)),
-    Plot(stem="steps", figure="Changes", title="the largest change, C = R = 300 s", x=STEP, by="label",
+    Plot("steps", "Changes", "the largest change, C = R = 300 s", STEP, "label", measures=(GOODPUT, ABORTED, OVERHEAD)),
+    Plot("frequency", "Frequency", "how often the capacity changes, C = R = 300 s", PERIOD, "label",
          measures=(GOODPUT, ABORTED, OVERHEAD)),
-    Plot(stem="frequency", figure="Frequency", title="how often the capacity changes, C = R = 300 s", x=PERIOD,
-         by="label", measures=(GOODPUT, ABORTED, OVERHEAD)),
-    Plot(stem="warning", figure="Warnings", title="changes told too late for some checkpoints", x=WARNING, by="label",
+    Plot("warning", "Warnings", "changes told too late for some checkpoints", WARNING, "label",
          measures=(GOODPUT, ABORTED, OVERHEAD)),
-    Plot(stem="prepare", figure="Preparing", title="who is checkpointed before a change", x=WHO, by="label",
-         kind="bars", measures=(GOODPUT, OVERHEAD)),
-    Plot(stem="endless", figure="Starvation", title="jobs without an end", x=ASKED, by="label",
-         measures=(GOODPUT, MIN_YIELD, MEAN_YIELD)),
-    Plot(stem="single", figure="Break-even", title="jobs of one processor, by trace and time between changes", x=COST,
-         by="label", measures=(GOODPUT,)),
+    Plot("prepare", "Preparing", "who is checkpointed before a change", WHO, "label", kind="bars",
+         measures=(GOODPUT, OVERHEAD)),
+    Plot("endless", "Starvation", "jobs without an end", ASKED, "label", measures=(GOODPUT, MIN_YIELD, MEAN_YIELD)),
+    Plot("single", "Break-even", "jobs of one processor, by trace and time between changes", COST, "label",
+         measures=(GOODPUT,)),
 )  # fmt: skip
 
 

@@ -19,41 +19,39 @@ BREAK_EVEN = "single"
 """The study in which C varies, next to all that kill."""
 _DP, _SUBSET = {"label": PLANNED}, {"label": SUBSET}
 _RIGID = ("ranges", "costs", "steps", "frequency", BREAK_EVEN)
-
-
 _Difference = partial(Claim, how="difference")
 
 
 def _against(other: str, says: str) -> Claim:
-    return _Difference(name=f"dp-{other.split(' ')[0].lower()}", says=says, stems=_RIGID, first=_DP,
-                       second={"label": other}, free=(*COSTS, "foresight_h"))  # fmt: skip
+    return _Difference(f"dp-{other.split(' ')[0].lower()}", says, _RIGID, _DP, {"label": other},
+                       free=(*COSTS, "foresight_h"))  # fmt: skip
 
 
 def _prepared(name: str, first: str, says: str, second: str = "cheapest") -> Claim:
-    return _Difference(name=name, says=says, stems=("prepare",), first={"label": first}, second={"label": second})
+    return _Difference(name, says, ("prepare",), {"label": first}, {"label": second})
 
 
 CLAIMS: tuple[Claim, ...] = (
-    _Difference(name="free", says="With C = R = 0 the subset sum is optimal (section 2): what the dynamic programme "
-                "adds.", stems=("costs",), first=_DP, second=_SUBSET, threshold=None, also={"checkpoint_s": 0.0}),
-    _Difference(name="dp-subset", says="The dynamic programme has more goodput than the subset sum (section 2).",
-                stems=("ranges", "costs", "recoveries", "steps", "frequency", "prepare"), first=_DP, second=_SUBSET),
-    _Difference(name="range", says="Goodput declines with the range, with checkpoints of 60 s, too.",
-                stems=("ranges",), first={**HELD, **_DP}, second={**_DP, "structure": "walk"}),
+    _Difference("free", "With C = R = 0 the subset sum is optimal (section 2): what the dynamic programme adds.",
+                ("costs",), _DP, _SUBSET, threshold=None, also={"checkpoint_s": 0.0}),
+    _Difference("dp-subset", "The dynamic programme has more goodput than the subset sum (section 2).",
+                ("ranges", "costs", "recoveries", "steps", "frequency", "prepare"), _DP, _SUBSET),
+    _Difference("range", "Goodput declines with the range, with checkpoints of 60 s, too.", ("ranges",),
+                {**HELD, **_DP}, {**_DP, "structure": "walk"}),
     _prepared("cheapest-all", "cheapest", "The cheapest checkpoints have more goodput than checkpointing everything.",
               "all"),
     _prepared("expected-cheapest", "expected", "The best mean over what may come has more goodput than the cheapest."),
     _prepared("worst-cheapest", "worst", "The best worst case has more goodput than the cheapest."),
     _prepared("needed-cheapest", "cheapest, needed",
               "Counting idle processors (`needed`) has more goodput than covering k."),
-    _Difference(name="starvation", says="A least yield asked for (0.2) raises the least yield of jobs without an end.",
-                stems=("endless",), first={"label": "DP fair 0.2"}, second=_DP, measure=MIN_YIELD.name, free=COSTS),
-    _Difference(name="price", says="What that costs in goodput.", stems=("endless",), first=_DP,
-                second={"label": "DP fair 0.2"}, threshold=None, free=COSTS),
-    _Difference(name="price-half", says="A least yield of 0.5 costs jobs that end goodput.", stems=("ranges", "costs"),
-                first=_DP, second={"label": "DP fair 0.5"}, free=("asked_yield",)),
-    _Difference(name="late", says="Changes that are told in time lose less work than those told too late (0 s before).",
-                stems=("warning",), first={"warning_s": 0.0}, second={"warning_s": 900.0}, measure=ABORTED.name),
+    _Difference("starvation", "A least yield asked for (0.2) raises the least yield of jobs without an end.",
+                ("endless",), {"label": "DP fair 0.2"}, _DP, measure=MIN_YIELD.name, free=COSTS),
+    _Difference("price", "What that costs in goodput.", ("endless",), _DP, {"label": "DP fair 0.2"}, threshold=None,
+                free=COSTS),
+    _Difference("price-half", "A least yield of 0.5 costs jobs that end goodput.", ("ranges", "costs"), _DP,
+                {"label": "DP fair 0.5"}, free=("asked_yield",)),
+    _Difference("late", "Changes that are told in time lose less work than those told too late (0 s before).",
+                ("warning",), {"warning_s": 0.0}, {"warning_s": 900.0}, measure=ABORTED.name),
     _against("LWW", "Checkpoints have more goodput than terminating the least wasted work (LWW)."),
     *(_against(other, f"The same of {what}.") for other, what in (
         ("LFD", "the least fraction done (LFD)"), ("Random", "random terminations"),

@@ -82,32 +82,31 @@ _OTHERS = (*FIRST_FIT, ASAP, PACKED)
 _OVER_STRETCH: Pairs = tuple(product(_OTHERS, [STRETCH]))
 _ON_BORG: dict[str, Any] = {"parameter": pmbs23.RANGE, "types": (pmbs23.BORG,)}
 CLAIMS: tuple[SweptClaim, ...] = (
-    Compared(name="asap-over-first-fit", says="TargetASAP and PackedTargetASAP always have more goodput than "
-             "FirstFitAware and FirstFitUnaware.", pairs=tuple(product((ASAP, PACKED), FIRST_FIT))),
-    Compared(name="packed-over-asap", says="PackedTargetASAP has slightly more goodput than TargetASAP.",
+    Compared("asap-over-first-fit", "TargetASAP and PackedTargetASAP always have more goodput than FirstFitAware and "
+             "FirstFitUnaware.", pairs=tuple(product((ASAP, PACKED), FIRST_FIT))),
+    Compared("packed-over-asap", "PackedTargetASAP has slightly more goodput than TargetASAP.",
              pairs=((PACKED, ASAP),)),
-    Compared(name="aware-like-unaware", says="FirstFitAware and FirstFitUnaware have much the same goodput "
-             "(but for log-scale).", threshold=None, pairs=((AWARE, UNAWARE),)),
-    Compared(name="stretch-goodput", says="On Borg TargetStretch has clearly less goodput than TargetASAP and "
-             "PackedTargetASAP.", pairs=tuple(product((ASAP, PACKED), [STRETCH])), **_ON_BORG),
-    Compared(name="stretch-max-stretch", says="On Borg TargetStretch has the least maximum stretch.",
+    Compared("aware-like-unaware", "FirstFitAware and FirstFitUnaware have much the same goodput (but for log-scale).",
+             threshold=None, pairs=((AWARE, UNAWARE),)),
+    Compared("stretch-goodput", "On Borg TargetStretch has clearly less goodput than TargetASAP and PackedTargetASAP.",
+             pairs=tuple(product((ASAP, PACKED), [STRETCH])), **_ON_BORG),
+    Compared("stretch-max-stretch", "On Borg TargetStretch has the least maximum stretch.",
              measure=pmbs23.MAX_STRETCH.name, pairs=_OVER_STRETCH, **_ON_BORG),
-    Compared(name="first-fit-max-stretch", says="The maximum stretch of FirstFitAware and FirstFitUnaware is two to "
-             "three times that of the target strategies: at least twice.", measure=pmbs23.MAX_STRETCH.name, how="times",
-             threshold=2.0,
-             pairs=tuple(product(FIRST_FIT, (STRETCH, ASAP, PACKED)))),
-    Compared(name="stretch-aborted", says="On Borg TargetStretch has the least aborted volume.",
-             measure=pmbs23.ABORTED.name, pairs=_OVER_STRETCH, **_ON_BORG),
-    Compared(name="stretch-aborted-time", says="On Borg TargetStretch loses the least time to a kill.",
+    Compared("first-fit-max-stretch", "The maximum stretch of FirstFitAware and FirstFitUnaware is two to three times "
+             "that of the target strategies: at least twice.", measure=pmbs23.MAX_STRETCH.name, how="times",
+             threshold=2.0, pairs=tuple(product(FIRST_FIT, (STRETCH, ASAP, PACKED)))),
+    Compared("stretch-aborted", "On Borg TargetStretch has the least aborted volume.", measure=pmbs23.ABORTED.name,
+             pairs=_OVER_STRETCH, **_ON_BORG),
+    Compared("stretch-aborted-time", "On Borg TargetStretch loses the least time to a kill.",
              measure=pmbs23.ABORTED_TIME.name, pairs=_OVER_STRETCH, **_ON_BORG),
-    Compared(name="stretch-idle", says="Goodput and aborted volume together are close to 1 but for TargetStretch, "
-             "which leaves machines idle.", measure=pmbs23.USED, pairs=_OVER_STRETCH),
-    Trend(name="mean-up", says="Goodput rises from 20 to 26 machines on average (but for TargetStretch).",
-          parameter=pmbs23.MEAN, span=(20.0, 26.0), labels=_OTHERS),
-    Trend(name="mean-down", says="Goodput falls from 26 to 28 machines on average.", parameter=pmbs23.MEAN,
-          span=(26.0, 28.0), falling=True),
-    Trend(name="period-up", says="Goodput rises with the period.", parameter=pmbs23.PERIOD),
-    Trend(name="range-down", says="Goodput falls with the range.", parameter=pmbs23.RANGE, falling=True),
+    Compared("stretch-idle", "Goodput and aborted volume together are close to 1 but for TargetStretch, which leaves "
+             "machines idle.", measure=pmbs23.USED, pairs=_OVER_STRETCH),
+    Trend("mean-up", "Goodput rises from 20 to 26 machines on average (but for TargetStretch).", parameter=pmbs23.MEAN,
+          span=(20.0, 26.0), labels=_OTHERS),
+    Trend("mean-down", "Goodput falls from 26 to 28 machines on average.", parameter=pmbs23.MEAN, span=(26.0, 28.0),
+          falling=True),
+    Trend("period-up", "Goodput rises with the period.", parameter=pmbs23.PERIOD),
+    Trend("range-down", "Goodput falls with the range.", parameter=pmbs23.RANGE, falling=True),
 )  # fmt: skip
 """Section 6, in its order; all that is claimed of a difference is put such that the number is positive."""
 

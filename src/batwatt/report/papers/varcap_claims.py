@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,12 @@ INSTANCE = ("trace", "walk")
 Side = Mapping[str, str | float]
 HELD: Side = {"structure": FIXED}
 """The fixed capacity."""
+WALK: Side = {"structure": "walk"}
+CARBON: Side = {"structure": "carbon"}
+LWW, LFD, RANDOM = ({"label": label} for label in ("LWW", "LFD", "Random"))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Claim(PaperClaim):
     """A sentence of the text, of studies that begin with one of `stems`.
 
@@ -37,6 +40,7 @@ class Claim(PaperClaim):
     stems: tuple[str, ...]
     first: Side
     second: Side
+    _: KW_ONLY
     measure: str = GOODPUT.name
     how: How = "more"
     also: Side = field(default_factory=dict)
@@ -49,79 +53,68 @@ class Claim(PaperClaim):
 
 _TNG, _TERMINATIONS = ("fig7-4",), ("fig6-3", "fig6-4")
 _OF_THE_TEXT: tuple[Claim, ...] = (
-    Claim(name="range", says="Goodput declines with the range: by 25 to 45 % for HPC at the range 0.6 (5.2.1), by 15 "
-          "to 60 % over all (5.5).", stems=("fig5-2", "fig5-3"), first=HELD, second={"structure": "walk"}, how="less"),
-    Claim(name="range-tng", says="TNG cells lose goodput with the range, 30 to 40 % of it (5.3.1, 5.3.4).",
-          stems=("fig5-8", "fig5-9"), first=HELD, second={"structure": "walk"}, how="less"),
-    Claim(name="step", says="The largest steps produce the worst performance: more goodput with steps of 0.05 than of "
-          "0.2 (5.2.1).", stems=("fig5-2",), first={"step": 0.05}, second={"step": 0.2}),
-    Claim(name="uniform", says="Random walk has more goodput than random uniform, which is up to 35 % worse (5.2.2).",
-          stems=("fig5-3",), first={"structure": "walk"}, second={"structure": "uniform"}, how="less"),
-    Claim(name="frequency", says="Goodput falls as changes become more frequent, from one in 4 h to 4 in one: by up to "
-          "50 % for HPC, 15 % for Azure (5.2.3).", stems=("fig5-6",), first={"period_s": 14400.0},
-          second={"period_s": 900.0}, how="less"),
-    Claim(name="short-stays", says="What short jobs add to goodput remains stable (5.3.1): by how much it falls.",
-          stems=("fig5-9",), first=HELD, second={"structure": "walk"}, measure=f"{GOODPUT.name}_short", how="less",
-          threshold=None),
-    Claim(name="long-falls", says="What long jobs add to goodput falls (5.3.1).", stems=("fig5-9",), first=HELD,
-          second={"structure": "walk"}, measure=f"{GOODPUT.name}_long", how="less"),
-    Claim(name="dependencies-wait", says="Dependencies lengthen waiting, by 4 to 22 % (5.3.2).", stems=("fig5-10",),
-          first={"dependencies": 12.0}, second={"dependencies": 0.0}, measure=WAIT.name, also={"structure": "walk"}),
-    Claim(name="dependencies-goodput", says="With dependencies goodput is 10 to 15 % less in some cells (5.3.2): by "
-          "how much it is less.", stems=("fig5-10",), first={"dependencies": 0.0}, second={"dependencies": 12.0},
-          how="less", threshold=None, also={"structure": "walk"}),
-    Claim(name="long-fraction", says="On a wide walk goodput more than halves as the share of long jobs goes from 10 "
-          "to 100 % (5.3.3).", stems=("fig5-11",), first={"long_fraction": 0.1}, second={"long_fraction": 1.0},
-          how="times", threshold=2.0, also={"structure": "walk"}),
-    Claim(name="real", says="Real variation by carbon costs less goodput than a walk of range 0.6 (5.4.4).",
-          stems=("fig5-16",), first={"structure": "carbon"}, second={"structure": "walk", "range": 0.6}),
-    Claim(name="lww-goodput", says="LWW has more goodput than Random: 44 % on average for HPC (6.1), 26 % with small "
-          "steps.", stems=_TERMINATIONS, first={"label": "LWW"}, second={"label": "Random"}),
-    Claim(name="lfd-goodput", says="LFD has more goodput than Random: 31 % with small steps (6.1).",
-          stems=_TERMINATIONS, first={"label": "LFD"}, second={"label": "Random"}),
-    Claim(name="lww-best", says="LWW has more goodput than LFD (6.1).", stems=_TERMINATIONS, first={"label": "LWW"},
-          second={"label": "LFD"}),
-    Claim(name="lfd-fewest", says="LFD has fewer failures than LWW (6.1).", stems=_TERMINATIONS,
-          first={"label": "LWW"}, second={"label": "LFD"}, measure=FAILURES.name, how="difference"),
-    Claim(name="lfd-failures", says="LFD has 2 to 3 times fewer failures than Random on a walk of range 0.6 in steps "
-          "of 0.05, HPC (6.1): at least twice.", stems=("fig6-3",), first={"label": "Random"}, second={"label": "LFD"},
-          measure=FAILURES.name, how="times", threshold=2.0),
-    Claim(name="foresight-3", says="Three hours of foresight with known run times remove failures (6.2): at least half "
-          "of them.", stems=("fig6-8",), first={"foresight_h": 0.0}, second={"foresight_h": 3.0},
-          measure=FAILURES.name, how="less", threshold=50.0),
-    Claim(name="foresight-6", says="Six hours of it remove nearly all failures (6.2): at least 90 % of them.",
-          stems=("fig6-8",), first={"foresight_h": 0.0}, second={"foresight_h": 6.0}, measure=FAILURES.name,
-          how="less", threshold=90.0),
-    Claim(name="foresight-goodput", says="Six hours of it raise goodput (6.2).", stems=("fig6-8",),
-          first={"foresight_h": 6.0}, second={"foresight_h": 0.0}),
-    Claim(name="german-loss", says="In Germany the work done with carbon awareness alone drops by up to 24 %, 12 % on "
-          "average (6.3).", stems=("german",), first={**HELD, "label": "Random"}, second={"structure": "carbon",
-          "label": "Random"}, measure=WORK.name, how="less"),
-    Claim(name="german-lww", says="LWW eliminates essentially all of that: more work than Random on the same day "
-          "(6.3).", stems=("german",), first={"label": "LWW"}, second={"label": "Random"}, measure=WORK.name,
-          also={"structure": "carbon"}),
-    Claim(name="german-fixed", says="In Germany LWW does more work than the fixed capacity allows (6.3).",
-          stems=("german",), first={"structure": "carbon", "label": "LWW"}, second={**HELD, "label": "Random"},
-          measure=WORK.name),
-    Claim(name="longshort-goodput", says="LongShort has more goodput than Base: 3 times (7.3.1).", stems=_TNG,
-          first={"label": "LongShort"}, second={"label": "Base"}, how="times", threshold=1.0,
+    Claim("range", "Goodput declines with the range: by 25 to 45 % for HPC at the range 0.6 (5.2.1), by 15 to 60 % "
+          "over all (5.5).", ("fig5-2", "fig5-3"), HELD, WALK, how="less"),
+    Claim("range-tng", "TNG cells lose goodput with the range, 30 to 40 % of it (5.3.1, 5.3.4).", ("fig5-8", "fig5-9"),
+          HELD, WALK, how="less"),
+    Claim("step", "The largest steps produce the worst performance: more goodput with steps of 0.05 than of 0.2 "
+          "(5.2.1).", ("fig5-2",), {"step": 0.05}, {"step": 0.2}),
+    Claim("uniform", "Random walk has more goodput than random uniform, which is up to 35 % worse (5.2.2).",
+          ("fig5-3",), WALK, {"structure": "uniform"}, how="less"),
+    Claim("frequency", "Goodput falls as changes become more frequent, from one in 4 h to 4 in one: by up to 50 % for "
+          "HPC, 15 % for Azure (5.2.3).", ("fig5-6",), {"period_s": 14400.0}, {"period_s": 900.0}, how="less"),
+    Claim("short-stays", "What short jobs add to goodput remains stable (5.3.1): by how much it falls.", ("fig5-9",),
+          HELD, WALK, measure=f"{GOODPUT.name}_short", how="less", threshold=None),
+    Claim("long-falls", "What long jobs add to goodput falls (5.3.1).", ("fig5-9",), HELD, WALK,
+          measure=f"{GOODPUT.name}_long", how="less"),
+    Claim("dependencies-wait", "Dependencies lengthen waiting, by 4 to 22 % (5.3.2).", ("fig5-10",),
+          {"dependencies": 12.0}, {"dependencies": 0.0}, measure=WAIT.name, also=WALK),
+    Claim("dependencies-goodput", "With dependencies goodput is 10 to 15 % less in some cells (5.3.2): by how much it "
+          "is less.", ("fig5-10",), {"dependencies": 0.0}, {"dependencies": 12.0}, how="less", threshold=None,
+          also=WALK),
+    Claim("long-fraction", "On a wide walk goodput more than halves as the share of long jobs goes from 10 to 100 % "
+          "(5.3.3).", ("fig5-11",), {"long_fraction": 0.1}, {"long_fraction": 1.0}, how="times", threshold=2.0,
+          also=WALK),
+    Claim("real", "Real variation by carbon costs less goodput than a walk of range 0.6 (5.4.4).", ("fig5-16",), CARBON,
+          {"structure": "walk", "range": 0.6}),
+    Claim("lww-goodput", "LWW has more goodput than Random: 44 % on average for HPC (6.1), 26 % with small steps.",
+          _TERMINATIONS, LWW, RANDOM),
+    Claim("lfd-goodput", "LFD has more goodput than Random: 31 % with small steps (6.1).", _TERMINATIONS, LFD, RANDOM),
+    Claim("lww-best", "LWW has more goodput than LFD (6.1).", _TERMINATIONS, LWW, LFD),
+    Claim("lfd-fewest", "LFD has fewer failures than LWW (6.1).", _TERMINATIONS, LWW, LFD, measure=FAILURES.name,
+          how="difference"),
+    Claim("lfd-failures", "LFD has 2 to 3 times fewer failures than Random on a walk of range 0.6 in steps of 0.05, "
+          "HPC (6.1): at least twice.", ("fig6-3",), RANDOM, LFD, measure=FAILURES.name, how="times", threshold=2.0),
+    Claim("foresight-3", "Three hours of foresight with known run times remove failures (6.2): at least half of them.",
+          ("fig6-8",), {"foresight_h": 0.0}, {"foresight_h": 3.0}, measure=FAILURES.name, how="less", threshold=50.0),
+    Claim("foresight-6", "Six hours of it remove nearly all failures (6.2): at least 90 % of them.", ("fig6-8",),
+          {"foresight_h": 0.0}, {"foresight_h": 6.0}, measure=FAILURES.name, how="less", threshold=90.0),
+    Claim("foresight-goodput", "Six hours of it raise goodput (6.2).", ("fig6-8",), {"foresight_h": 6.0},
+          {"foresight_h": 0.0}),
+    Claim("german-loss", "In Germany the work done with carbon awareness alone drops by up to 24 %, 12 % on average "
+          "(6.3).", ("german",), {**HELD, "label": "Random"}, {"structure": "carbon", "label": "Random"},
+          measure=WORK.name, how="less"),
+    Claim("german-lww", "LWW eliminates essentially all of that: more work than Random on the same day (6.3).",
+          ("german",), LWW, RANDOM, measure=WORK.name, also=CARBON),
+    Claim("german-fixed", "In Germany LWW does more work than the fixed capacity allows (6.3).", ("german",),
+          {"structure": "carbon", "label": "LWW"}, {**HELD, "label": "Random"}, measure=WORK.name),
+    Claim("longshort-goodput", "LongShort has more goodput than Base: 3 times (7.3.1).", _TNG, {"label": "LongShort"},
+          {"label": "Base"}, how="times", threshold=1.0, also={"structure": "walk", "foresight_h": 0.0}),
+    Claim("longshort-failures", "LongShort has fewer failures than Base: 5 times (7.3.1).", _TNG, {"label": "Base"},
+          {"label": "LongShort"}, measure=FAILURES.name, how="times", threshold=1.0,
           also={"structure": "walk", "foresight_h": 0.0}),
-    Claim(name="longshort-failures", says="LongShort has fewer failures than Base: 5 times (7.3.1).", stems=_TNG,
-          first={"label": "Base"}, second={"label": "LongShort"}, measure=FAILURES.name, how="times", threshold=1.0,
+    Claim("longshort-waiting", "Jobs wait less with LongShort than with Base: 2.4 times (7.3.1).", _TNG,
+          {"label": "Base"}, {"label": "LongShort"}, measure=WAIT.name, how="times", threshold=1.0,
           also={"structure": "walk", "foresight_h": 0.0}),
-    Claim(name="longshort-waiting", says="Jobs wait less with LongShort than with Base: 2.4 times (7.3.1).", stems=_TNG,
-          first={"label": "Base"}, second={"label": "LongShort"}, measure=WAIT.name, how="times", threshold=1.0,
-          also={"structure": "walk", "foresight_h": 0.0}),
-    Claim(name="base-foresight", says="Foresight without run times does not help Base (7.3.2): what 24 h of it add.",
-          stems=_TNG, first={"label": "Base", "foresight_h": 24.0}, second={"label": "Base", "foresight_h": 0.0},
-          how="difference", threshold=None, also={"structure": "walk"}),
-    Claim(name="twomode-failures", says="TwoMode with 24 h of foresight has next to no failures, 0.09 % (7.3.2): at "
-          "least 90 % of Base's are removed.", stems=_TNG, first={"label": "Base", "foresight_h": 0.0},
-          second={"label": "TwoMode", "foresight_h": 24.0}, measure=FAILURES.name, how="less", threshold=90.0,
-          also={"structure": "walk"}),
-    Claim(name="longshort-most", says="LongShort gets 95 % of what TwoMode with 24 h of foresight gets (7.3.2).",
-          stems=_TNG, first={"label": "LongShort", "foresight_h": 0.0}, second={"label": "TwoMode",
-          "foresight_h": 24.0}, how="times", threshold=0.95, also={"structure": "walk"}),
+    Claim("base-foresight", "Foresight without run times does not help Base (7.3.2): what 24 h of it add.", _TNG,
+          {"label": "Base", "foresight_h": 24.0}, {"label": "Base", "foresight_h": 0.0}, how="difference",
+          threshold=None, also=WALK),
+    Claim("twomode-failures", "TwoMode with 24 h of foresight has next to no failures, 0.09 % (7.3.2): at least 90 % "
+          "of Base's are removed.", _TNG, {"label": "Base", "foresight_h": 0.0},
+          {"label": "TwoMode", "foresight_h": 24.0}, measure=FAILURES.name, how="less", threshold=90.0, also=WALK),
+    Claim("longshort-most", "LongShort gets 95 % of what TwoMode with 24 h of foresight gets (7.3.2).", _TNG,
+          {"label": "LongShort", "foresight_h": 0.0}, {"label": "TwoMode", "foresight_h": 24.0}, how="times",
+          threshold=0.95, also=WALK),
 )  # fmt: skip
 
 

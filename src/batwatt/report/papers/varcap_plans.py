@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
 import pandas as pd
@@ -39,7 +39,7 @@ ALGORITHM = Axis("label", "")
 CASE = Axis("case", "")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Plot:
     """A figure: of the study `stem` and of those that begin like `stem-`, a panel for each and each measure.
 
@@ -53,6 +53,7 @@ class Plot:
     title: str
     x: Axis
     by: str
+    _: KW_ONLY
     measures: tuple[Measure, ...] = MEASURES
     kind: Kind = "lines"
     fixed: Fixed = "zero"
@@ -69,50 +70,43 @@ class Plot:
         return study == self.stem or study.startswith(f"{self.stem}-")
 
 
+FAILED = (GOODPUT, FAILURES)
 PLANS = (
-    Plot(stem="fig5-2", figure="Figure 5.2", title="range and largest change of a walk", x=RANGE, by="steps",
-         measures=(GOODPUT, FAILURES)),
-    Plot(stem="fig5-3", figure="Figure 5.3", title="range and structure", x=RANGE, by="structure",
-         measures=(GOODPUT, FAILURES)),
-    Plot(stem="fig5-4", figure="Figure 5.4", title="range and structure with oversubscription", x=RANGE,
-         by="structure", measures=(GOODPUT, SLOWED)),
-    Plot(stem="fig5-6", figure="Figures 5.5 and 5.6", title="how often the capacity changes", x=FREQUENCY, by="shape",
-         measures=(GOODPUT, FAILURES), fixed="level"),
-    Plot(stem="fig5-7", figure="Figure 5.7", title="how often the capacity changes, with oversubscription",
-         x=FREQUENCY, by="shape", measures=(GOODPUT, SLOWED), fixed="level"),
-    Plot(stem="fig5-8", figure="Figure 5.8", title="cells of TNG", x=TRACE, by="shape", kind="bars", fixed="own"),
-    Plot(stem="fig5-9", figure="Figure 5.9", title="the whole range, short and long jobs apart", x=RANGE,
-         by="classes"),
-    Plot(stem="fig5-10", figure="Figure 5.10", title="jobs that depend on others", x=SHAPE, by="dependence",
+    Plot("fig5-2", "Figure 5.2", "range and largest change of a walk", RANGE, "steps", measures=FAILED),
+    Plot("fig5-3", "Figure 5.3", "range and structure", RANGE, "structure", measures=FAILED),
+    Plot("fig5-4", "Figure 5.4", "range and structure with oversubscription", RANGE, "structure",
+         measures=(GOODPUT, SLOWED)),
+    Plot("fig5-6", "Figures 5.5 and 5.6", "how often the capacity changes", FREQUENCY, "shape", measures=FAILED,
+         fixed="level"),
+    Plot("fig5-7", "Figure 5.7", "how often the capacity changes, with oversubscription", FREQUENCY, "shape",
+         measures=(GOODPUT, SLOWED), fixed="level"),
+    Plot("fig5-8", "Figure 5.8", "cells of TNG", TRACE, "shape", kind="bars", fixed="own"),
+    Plot("fig5-9", "Figure 5.9", "the whole range, short and long jobs apart", RANGE, "classes"),
+    Plot("fig5-10", "Figure 5.10", "jobs that depend on others", SHAPE, "dependence", kind="bars", fixed="own"),
+    Plot("fig5-11", "Figure 5.11", "the share of long jobs", LONG, "shape", fixed="own"),
+    Plot("fig5-16", "Figure 5.16", "real variation and walks", SHAPE, "source", kind="bars", fixed="own",
+         measures=FAILED),
+    Plot("fig6-3", "Figure 6.3", "terminations on a wide walk of small steps", ALGORITHM, "label", kind="bars",
+         fixed="own", measures=FAILED),
+    Plot("fig6-4", "Figures 6.2, 6.4 and 6.5", "terminations by range and structure", SHAPE, "label", kind="bars",
+         fixed="own", measures=FAILED),
+    Plot("fig6-8", "Figures 6.7 to 6.9", "foresight with exact run times", FORESIGHT, "shape", fixed="level",
+         measures=FAILED),
+    Plot("german", "Figure 6.11", "a German data centre, day by day", DAY, "label", kind="bars", fixed="level",
+         measures=(WORK, FAILURES)),
+    Plot("german-headroom", "Figure 6.12", "work and carbon by headroom", HEADROOM, "label", fixed="own",
+         measures=(WORK, SAVED, GAINED)),
+    Plot("fig7-4", "Figures 7.3 and 7.4", "schedulers and foresight", FORESIGHT, "label", kind="bars", fixed="first"),
+    Plot("fig7-5", "Figure 7.5", "schedulers over the whole range", RANGE, "label"),
+    Plot("longer-5-10", "Figure 5.10, longer jobs", "dependencies, as if jobs ran longer", SHAPE, "dependence",
          kind="bars", fixed="own"),
-    Plot(stem="fig5-11", figure="Figure 5.11", title="the share of long jobs", x=LONG, by="shape", fixed="own"),
-    Plot(stem="fig5-16", figure="Figure 5.16", title="real variation and walks", x=SHAPE, by="source", kind="bars",
-         fixed="own", measures=(GOODPUT, FAILURES)),
-    Plot(stem="fig6-3", figure="Figure 6.3", title="terminations on a wide walk of small steps", x=ALGORITHM,
-         by="label", kind="bars", fixed="own", measures=(GOODPUT, FAILURES)),
-    Plot(stem="fig6-4", figure="Figures 6.2, 6.4 and 6.5", title="terminations by range and structure", x=SHAPE,
-         by="label", kind="bars", fixed="own", measures=(GOODPUT, FAILURES)),
-    Plot(stem="fig6-8", figure="Figures 6.7 to 6.9", title="foresight with exact run times", x=FORESIGHT, by="shape",
-         fixed="level", measures=(GOODPUT, FAILURES)),
-    Plot(stem="german", figure="Figure 6.11", title="a German data centre, day by day", x=DAY, by="label",
-         kind="bars", fixed="level", measures=(WORK, FAILURES)),
-    Plot(stem="german-headroom", figure="Figure 6.12", title="work and carbon by headroom", x=HEADROOM, by="label",
-         fixed="own", measures=(WORK, SAVED, GAINED)),
-    Plot(stem="fig7-4", figure="Figures 7.3 and 7.4", title="schedulers and foresight", x=FORESIGHT, by="label",
-         kind="bars", fixed="first"),
-    Plot(stem="fig7-5", figure="Figure 7.5", title="schedulers over the whole range", x=RANGE, by="label"),
-    Plot(stem="longer-5-10", figure="Figure 5.10, longer jobs", title="dependencies, as if jobs ran longer", x=SHAPE,
-         by="dependence", kind="bars", fixed="own"),
-    Plot(stem="longer-5-11", figure="Figure 5.11, longer jobs", title="long jobs, as if all ran longer", x=LONG,
-         by="shape", fixed="own"),
-    Plot(stem="longer-7-4", figure="Figure 7.4, longer jobs", title="schedulers, as if jobs ran longer", x=FORESIGHT,
-         by="label", kind="bars", fixed="first"),
-    Plot(stem="longer-7-5", figure="Figure 7.5, longer jobs", title="the whole range, as if jobs ran longer", x=RANGE,
-         by="label"),
-    Plot(stem="errors", figure="Errors of foresight", title="six hours of it, wrong in several ways", x=CASE,
-         by="error", kind="bars", fixed="level", measures=(GOODPUT, FAILURES)),
-    Plot(stem="mustang", figure="Mustang", title="real jobs on a real capacity", x=SUPPLY, by="label", kind="bars",
-         fixed="own"),
+    Plot("longer-5-11", "Figure 5.11, longer jobs", "long jobs, as if all ran longer", LONG, "shape", fixed="own"),
+    Plot("longer-7-4", "Figure 7.4, longer jobs", "schedulers, as if jobs ran longer", FORESIGHT, "label", kind="bars",
+         fixed="first"),
+    Plot("longer-7-5", "Figure 7.5, longer jobs", "the whole range, as if jobs ran longer", RANGE, "label"),
+    Plot("errors", "Errors of foresight", "six hours of it, wrong in several ways", CASE, "error", kind="bars",
+         fixed="level", measures=FAILED),
+    Plot("mustang", "Mustang", "real jobs on a real capacity", SUPPLY, "label", kind="bars", fixed="own"),
 )  # fmt: skip
 """In the order of the text; of several that hold a study the one with the longest stem counts."""
 
@@ -136,12 +130,10 @@ def general_plan(study: str, rows: pd.DataFrame) -> Plot:
     varied = rows[rows["structure"] != FIXED]
     sizes = varied["range"].dropna()
     if sizes.nunique() > 1 and varied["structure"].nunique() == 1:
-        return Plot(stem=study, figure=figure, title="algorithms by range", x=RANGE, by="label")
+        return Plot(study, figure, "algorithms by range", RANGE, "label")
     if rows["foresight_h"].nunique() > 1 and not rows["label"].str.contains(r"\d h").any():
-        return Plot(stem=study, figure=figure, title="algorithms by foresight", x=FORESIGHT, by="label", kind="bars",
-                    fixed="first")  # fmt: skip
-    return Plot(stem=study, figure=figure, title="algorithms by capacity", x=SHAPE, by="label", kind="bars",
-                fixed="own")  # fmt: skip
+        return Plot(study, figure, "algorithms by foresight", FORESIGHT, "label", kind="bars", fixed="first")
+    return Plot(study, figure, "algorithms by capacity", SHAPE, "label", kind="bars", fixed="own")
 
 
 def plans_of(frame: pd.DataFrame) -> list[tuple[Plot, list[str]]]:
