@@ -11,7 +11,8 @@ from cli_house import ROOT
 from tables_of_tests import pictures_undrawn
 
 from batwatt.campaign.campaign import campaign_in
-from batwatt.campaign.spec import read_campaign
+from batwatt.campaign.spec import Campaign
+from batwatt.campaign.yaml_model import read_declared
 from batwatt.systems.checkpoint.files import read_sequence
 from batwatt.systems.checkpoint.sequence import follow
 
@@ -123,9 +124,9 @@ def test_the_traces_are_those_of_the_script(script, tmp_path):
 def test_the_experiments_declare_what_they_say(small):
     """Rows and different runs of the README; the part and the small have the studies of the whole."""
     text = (EXPERIMENTS / "README.md").read_text()
-    whole = read_campaign(EXPERIMENTS / "checkpoint.yaml")
+    whole = read_declared(EXPERIMENTS / "checkpoint.yaml", Campaign)
     for name in ("checkpoint", "checkpoint-part", "checkpoint-small"):
-        assert list(read_campaign(EXPERIMENTS / f"{name}.yaml").studies) == list(whole.studies)
+        assert list(read_declared(EXPERIMENTS / f"{name}.yaml", Campaign).studies) == list(whole.studies)
         found = campaign_in(EXPERIMENTS / f"{name}.yaml", small.results)
         assert not found.missing
         told = f"{len(found.cells):,} rows, {len({cell.key for cell in found.cells}):,} of them different"

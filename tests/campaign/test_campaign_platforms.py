@@ -20,12 +20,13 @@ def declared(tmp_path):
     def cells(**platform: object):
         from batwatt.campaign.campaign import check_inputs
         from batwatt.campaign.cells import expand
-        from batwatt.campaign.spec import read_campaign
+        from batwatt.campaign.spec import Campaign
+        from batwatt.campaign.yaml_model import read_declared
 
         study = {"platforms": [platform], "workloads": ["w.json"], "options": {"response": "none"}}
         path = tmp_path / "c.yaml"
         path.write_text(yaml.safe_dump({"name": "c", "studies": {"s": {**study, "scheduler": "powercap"}}}))
-        found, _ = expand(read_campaign(path), path, tmp_path, tmp_path)
+        found, _ = expand(read_declared(path, Campaign), path, tmp_path, tmp_path)
         check_inputs(found)
         return found
 

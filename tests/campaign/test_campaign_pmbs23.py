@@ -10,7 +10,8 @@ import yaml
 from cli_house import ROOT
 
 from batwatt.campaign.campaign import campaign_in
-from batwatt.campaign.spec import read_campaign
+from batwatt.campaign.spec import Campaign
+from batwatt.campaign.yaml_model import read_declared
 
 EXPERIMENTS = ROOT / "experiments"
 sys.path.append(str(EXPERIMENTS))
@@ -53,7 +54,7 @@ def test_pmbs23_small(small, only):
 def rows_of(name: str) -> dict[str, int]:
     """How many rows each study of an experiment has."""
     counts = {}
-    for study, declared in read_campaign(EXPERIMENTS / f"{name}.yaml").effective().items():
+    for study, declared in read_declared(EXPERIMENTS / f"{name}.yaml", Campaign).effective().items():
         workloads = sum(len(entry.seeds or [entry.trace]) for entry in declared.workloads)
         names = [f"{entry.machines}x{entry.cores}" for entry in declared.platforms]
         walks = sum(len(entry.seeds) * len(entry.platforms or names) for entry in declared.capacities)

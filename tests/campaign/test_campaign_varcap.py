@@ -15,8 +15,8 @@ from cli_house import ROOT
 from batwatt.campaign.campaign import CampaignFolder, campaign_in
 from batwatt.campaign.execute import task_of
 from batwatt.campaign.sources import Sources
-from batwatt.campaign.spec import Campaign, read_campaign
-from batwatt.campaign.yaml_model import parse_declared
+from batwatt.campaign.spec import Campaign
+from batwatt.campaign.yaml_model import parse_declared, read_declared
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
 
@@ -265,7 +265,7 @@ def test_varcap_small_and_its_tables(varied, tables, studies):
     rows = rows[rows["study"].isin(studies)] if studies else rows
     declared = [cell for cell in campaign_in(small, varied.results).cells if cell.study in studies or not studies]
     assert len(rows) == len(declared) and len(varied.cells()) == len({cell.key for cell in declared})
-    assert set(rows["study"]) == set(studies or read_campaign(EXPERIMENTS / "varcap-part.yaml").studies)
+    assert set(rows["study"]) == set(studies or read_declared(EXPERIMENTS / "varcap-part.yaml", Campaign).studies)
     # an oversubscribed machine promises more cores than it has
     cores = rows[rows["scheduler"] == "varcap"]
     assert (rows["goodput"] > 0).all() and (cores["goodput"] + cores["aborted_volume"] <= 1 + 1e-6).all()
@@ -317,9 +317,9 @@ def test_the_page_has_the_tables(tables, capsys):
 def test_the_experiments_declare_what_they_say(varied):
     """Rows and different runs of the README; the part and the small have the studies of the whole."""
     text = (EXPERIMENTS / "README.md").read_text()
-    whole = read_campaign(EXPERIMENTS / "varcap.yaml")
+    whole = read_declared(EXPERIMENTS / "varcap.yaml", Campaign)
     for name in ("varcap-part", "varcap-small"):
-        assert list(read_campaign(EXPERIMENTS / f"{name}.yaml").studies) == list(whole.studies)
+        assert list(read_declared(EXPERIMENTS / f"{name}.yaml", Campaign).studies) == list(whole.studies)
         found = campaign_in(EXPERIMENTS / f"{name}.yaml", varied.results)
         if found.missing:
             continue  # of the part, without the shared files

@@ -6,7 +6,7 @@ import platform as python_platform
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -36,7 +36,7 @@ from batwatt.run.find_scheduler import SchedulerError, make_scheduler
 from batwatt.run.inputs import BEYOND_S, is_trace, machines_of, windowed
 from batwatt.systems.riskaware.reference import read_reference
 
-LOGGED = ("batwatt", "joblib", "pyarrow", "pybatsim", "numba", "numpy", "pandas")
+LOGGED = ("joblib", "pyarrow", "pybatsim", "numba", "numpy", "pandas")
 Report = Callable[[int, int, int, float], None]
 """Called with how many runs have ended, how many failed, and how many there are in all, and with the share of the work
 of those to do that is left (1 at the start), as they change."""
@@ -186,7 +186,10 @@ def carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str], repor
             # a signal may have come between the writing of a run and its place among the records
             records.update(store.load(key for key in wanted if key not in records)[0])
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())
-            _end_of_campaign(declared, f"stopped: {reason}", records)
+            # if the disk still takes them; the reason for which the campaign ends is reported
+            with suppress(CampaignStopped):
+                store.write_table(lambda out: write_table(out, declared.cells, records))
+                store.log(f"stopped: {reason}")
             raise
         store.write_table(lambda out: write_table(out, declared.cells, records))
         store.log(f"end: {failed} failed, {time.monotonic() - began:.1f} s")
@@ -221,15 +224,6 @@ def _save(store: Store[CellRecord], cell: Cell, outcome: CellOutcome) -> None:
     error = f": {outcome.error}" if outcome.error else ""
     lines = [f"{outcome.status} {cell.key[:12]} {outcome.elapsed_s:.2f} s {what}{error}"]
     store.log(*lines, *(f"  {note}" for note in outcome.notes))
-
-
-def _end_of_campaign(declared: CampaignFolder, text: str, records: dict[str, CellRecord]) -> None:
-    """The table of what is there, and a line in the log, if the disk still takes them."""
-    try:
-        declared.store.write_table(lambda out: write_table(out, declared.cells, records))
-        declared.store.log(text)
-    except CampaignStopped:
-        pass  # the reason for which the campaign ends is reported
 
 
 def check_inputs(cells: Sequence[Cell]) -> None:
@@ -293,5 +287,5 @@ def _check_capacity(cell: Cell, machines: int) -> None:
 
 
 def _versions() -> str:
-    packages = " ".join(f"{name} {version(name)}" for name in LOGGED if name != "batwatt")
+    packages = " ".join(f"{name} {version(name)}" for name in LOGGED)
     return f"batwatt {__version__} code {code_digest()[:12]} python {python_platform.python_version()} {packages}"

@@ -8,14 +8,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import product
-from pathlib import Path
 from string import Formatter
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
 from batwatt.campaign.generators import GENERATORS
-from batwatt.campaign.yaml_model import Declared, read_declared, wrong
+from batwatt.campaign.yaml_model import Declared, wrong
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
 from batwatt.inputs.traces.jobs_csv import TimeUnit
@@ -329,11 +328,6 @@ class Campaign(Declared):
             name: study.model_copy(update={key: shared[key] for key in shared.keys() - study.model_fields_set})
             for name, study in self.studies.items()
         }
-
-
-def read_campaign(path: Path) -> Campaign:
-    """A declared campaign. Raises InputError."""
-    return read_declared(path, Campaign)
 
 
 def label_fields(template: str, what: str = "label") -> list[str]:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from batwatt.report import data, interactive, pictures
-from batwatt.report.charts import LEVEL, Chart, keys_of
+from batwatt.report.charts import LEVEL, Chart, Key, keys_of
 from batwatt.report.grid import Table, sentence, slug
 from batwatt.report.interactive_charts import chart_plot
 from batwatt.report.pictures_charts import charts_figure
@@ -46,15 +46,6 @@ class Shown:
     plot: interactive.Plot
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A line of a legend; `label` is the algorithm that it is of, None if it is always there."""
-
-    name: str
-    colour: str
-    label: str | None = None
-
-
 @dataclass(frozen=True)
 class ReportFigure:
     """A figure: `pictures` by file stem, `shown` on the page; without either, `caption` says why.
@@ -69,7 +60,8 @@ class ReportFigure:
     shown: tuple[Shown, ...] = ()
     kinds: tuple[str, ...] = ("png", "svg")
     """The formats of the pictures."""
-    legend: tuple[Entry, ...] = ()
+    legend: tuple[Key, ...] = ()
+    """Its lines; one without a label, of no algorithm, is always there."""
 
 
 def figures(campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
@@ -221,11 +213,11 @@ def _gantts(campaign: SavedCampaign, plan: ReportPlan, zoom: data.Zoom | None) -
 def chart_figure(name: str, title: str, caption: str, panels: Sequence[Chart], across: int) -> ReportFigure:
     """Panels as a figure of the report."""
     shown = tuple(Shown(f"plot-{name}-{n}", panel.alt, chart_plot(panel)) for n, panel in enumerate(panels))
-    entries = [Entry(key.name, key.colour, key.label) for key in keys_of(panels)]
+    legend = keys_of(panels)
     if any(panel.level is not None for panel in panels):
-        entries.append(Entry(LEVEL, CAP))
+        legend += (Key(LEVEL, CAP),)
     kinds = ("png", "svg", "pdf")
-    return ReportFigure(name, title, caption, {name: charts_figure(panels, across)}, shown, kinds, tuple(entries))
+    return ReportFigure(name, title, caption, {name: charts_figure(panels, across)}, shown, kinds, legend)
 
 
 def write_pictures(figure: ReportFigure, folder: Path) -> Iterator[Path]:

@@ -82,7 +82,7 @@ def zoom_figure(zoom: Zoom) -> Figure:
     return figure
 
 
-def member_styles(members: Mapping[str, str], campaign: SavedCampaign) -> dict[str, Style]:
+def member_styles(labels: Sequence[str], campaign: SavedCampaign) -> dict[str, Style]:
     """Label -> colour, dashes and marker: the colour and marker stand for the order, the dashes for the backfilling."""
     rows = campaign.frame.drop_duplicates("label").set_index("label")
     known = (rows["backfilling"] != "") & (rows["order"] != "")
@@ -90,7 +90,7 @@ def member_styles(members: Mapping[str, str], campaign: SavedCampaign) -> dict[s
     backfillings = sorted(set(rows.loc[known, "backfilling"]))
     free = cycle(range(len(style.PALETTE)))
     styles: dict[str, Style] = {}
-    for label in members:
+    for label in labels:
         if known[label]:
             number, dash = orders.index(rows.loc[label, "order"]), backfillings.index(rows.loc[label, "backfilling"])
         else:
@@ -109,7 +109,7 @@ def radar_figure(scores: Scores, plan: ReportPlan, campaign: SavedCampaign) -> F
     for label in campaign.labels:
         if label in scores.scores.index:
             groups.setdefault(plan.groups[label], []).append(label)
-    styles = member_styles({label: plan.members[label] for label in scores.scores.index}, campaign)
+    styles = member_styles(scores.scores.index.tolist(), campaign)
     rows = -(-len(groups) // ACROSS)
     height = 2.25 * rows + 1.0
     figure = style.new_figure(style.WIDTH_IN, height)

@@ -40,12 +40,12 @@ class JobFacts:
 class RunTable:
     """The rows of `jobs.csv` (and the jobs of the workload) under a window.
 
-    `completed`, `killed` and `migrated` are the runs that ended so in the window, `going` those that went on at its
-    end. `useful` and `aborted` are the rows whose work is; `lasted_s` is their time in the window, `work_core_s` that
-    times cores. If runs may be `slowed` down, that is no work: of one that took longer than the workload says, it is
-    less in the same ratio. `partly` are the completed runs that count with what their job had left at first only. Of
-    the jobs of the workload, `due` were submitted by the end of the window, `out` were refused or failed by then and
-    never completed; `completed_s` is when the others did, whenever, NaN for never.
+    `completed`, `killed` and `migrated` are the runs that ended so in the window. `useful` and `aborted` are the rows
+    whose work is; `lasted_s` is their time in the window, `work_core_s` that times cores. If runs may be `slowed` down,
+    that is no work: of one that took longer than the workload says, it is less in the same ratio. `partly` are the
+    completed runs that count with what their job had left at first only. Of the jobs of the workload, `due` were
+    submitted by the end of the window, `out` were refused or failed by then and never completed; `completed_s` is when
+    the others did, whenever, NaN for never.
     """
 
     window: Window
@@ -56,7 +56,6 @@ class RunTable:
     completed: Mask
     killed: Mask
     migrated: Mask
-    going: Mask
     useful: Mask
     aborted: Mask
     lasted_s: Floats
@@ -194,7 +193,6 @@ def run_table_of(
         completed=completed,
         killed=killed,
         migrated=migrated,
-        going=going,
         useful=completed | going | saved | (migrated & lives),
         aborted=killed | (migrated & ~lives & ~neither),
         lasted_s=lasted_s,

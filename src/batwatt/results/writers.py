@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from batwatt.files import whole_file
 from batwatt.model.record import Record
 from batwatt.results.columns import FILES, Column
 
-_FORMS: dict[str, Callable[[Any], str]] = {
-    "text": str,
-    "int": str,
-    "fixed": lambda value: "" if value is None else f"{value:.6f}",
-    "short": lambda value: f"{value:g}",
-    "quoted": lambda value: f'"{value}"',
-    "na": lambda value: "NA" if value is None else f"{value:.6f}",
-}
-
-_PERCENT = {"text": "%s", "int": "%s", "fixed": "%.6f", "short": "%g", "quoted": '"%s"', "na": "%.6f"}
-"""The same where there is a value."""
+_FORMS = {"text": "%s", "int": "%s", "fixed": "%.6f", "short": "%g", "quoted": '"%s"', "na": "%.6f"}
+_MISSING = {"fixed": "", "na": "NA"}
+"""What stands for None."""
 
 
 def file_of(prefix: Path | str, stem: str, suffix: str = ".csv") -> Path:
@@ -38,11 +29,13 @@ def write_rows(path: Path, columns: Sequence[Column], rows: Iterable[Sequence[ob
 
 def _lines(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """One format for the whole row, which is most of the time of writing; one by one only where a value is missing."""
-    forms = [_FORMS[column.form] for column in columns]
-    whole = ",".join(_PERCENT[column.form] for column in columns) + "\n"
+    forms = [column.form for column in columns]
+    whole = ",".join(_FORMS[form] for form in forms) + "\n"
     for row in rows:
         if None in row:
-            yield ",".join([form(value) for form, value in zip(forms, row, strict=True)]) + "\n"
+            cells = (_MISSING[form] if value is None and form in _MISSING else _FORMS[form] % (value,)
+                     for form, value in zip(forms, row, strict=True))  # fmt: skip
+            yield ",".join(cells) + "\n"
         else:
             yield whole % tuple(row)
 

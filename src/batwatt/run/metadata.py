@@ -47,7 +47,9 @@ def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s:
         "options": {key: str(value) if isinstance(value, Path) else value for key, value in spec.options.items()},
         "capacity": str(spec.capacity) if spec.capacity is not None else None,
         "inputs": {
-            name: {"path": str(path), "sha256": _sha256(path)} for name, path in inputs.items() if path is not None
+            name: {"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+            for name, path in inputs.items()
+            if path is not None
         },
         "hosts": asdict(spec.hosts),
         "machines": asdict(spec.platform) if isinstance(spec.platform, MachineSpec) else None,
@@ -63,10 +65,6 @@ def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s:
     }
     # an option of a foreign scheduler may be NaN
     write_json(file_of(prefix, "metadata", ".json"), metadata, allow_nan=True)
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def version_of(package: str) -> str | None:

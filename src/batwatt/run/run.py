@@ -67,17 +67,13 @@ class _Watched:
         self._link.reply(answer)
 
 
+@seldom_collected()
 def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True) -> RunResult:
     """Carry out a run and write its files under `spec.prefix`: all of them, or none if it fails.
 
     A deadlock on the embedded engine leaves Batsim's files for inspection, as Batsim does, and is raised. Files are on
     the disk when this returns, unless they need not be `durable`.
     """
-    with seldom_collected():
-        return _run(spec, progress, durable)
-
-
-def _run(spec: RunSpec, progress: Progress | None, durable: bool) -> RunResult:
     from batwatt.results.unfinished import why_none_finished
 
     began = time.perf_counter()

@@ -19,6 +19,8 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -70,24 +72,15 @@ def check_part(kind: str, choice: object, *, plugin: str | Path | None = None, c
     """
     if plugin is not None:
         load_plugins([Path(plugin)])
-    if kind == "policy":
-        _each(cases, seed, kind, choice, lambda rng: _policy(str(choice), rng))
-        return
-    if kind == "victim":
-        _each(cases, seed, kind, choice, lambda rng: _victim(choice, rng))
-    if kind not in SYSTEMS:
+    if kind not in (*SYSTEMS, "policy"):
         raise ValueError(f"kind must be policy or one of {', '.join(SYSTEMS)}, got {kind!r}")
-    if kind == "order":
-        _each(cases, seed, kind, choice, lambda rng: _order(choice, rng))
-    systems = SYSTEMS[kind]
+    systems = SYSTEMS.get(kind, ())
     if kind == "backfilling" and make(kind, choice).blocked is None:
         systems = ("powercap",)
-    for system in systems:
-        _each(cases, seed, kind, choice, lambda rng, system=system: _simulated(system, kind, choice, rng))
-
-
-def _each(cases: int, seed: int, kind: str, choice: object, law: Callable[..., None]) -> None:
-    for number in range(seed, seed + cases):
+    own: dict[str, Callable[..., None]] = {"policy": _policy, "victim": _victim, "order": _order}
+    laws = [partial(own[kind], choice)] if kind in own else []
+    laws += [partial(_simulated, system, kind, choice) for system in systems]
+    for law, number in product(laws, range(seed, seed + cases)):
         try:
             law(np.random.default_rng(number))
         except LawError as error:
@@ -206,8 +199,8 @@ def _order(choice: object, rng: np.random.Generator) -> None:
     _law(not order.time_invariant or np.array_equal(together, later), "it is time_invariant, but its keys change")
 
 
-def _policy(name: str, rng: np.random.Generator) -> None:
-    policy = policy_named(name)
+def _policy(choice: object, rng: np.random.Generator) -> None:
+    policy = policy_named(str(choice))
     job = ShiftJob("1", float(rng.integers(0, 100_000)), constant(float(rng.integers(600, 20_000)), 100.0), 1)
     window = StartWindow(job.arrival_s, float(rng.integers(0, 40_000)))
     signal = SignalIntegral.regular(rng.uniform(50, 500, 96).tolist())

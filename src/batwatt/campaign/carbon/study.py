@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,7 +88,7 @@ class StudyDeclaration:
         return max(last[each.study] + each.deadline_h * HOUR_S for each in self.permutations)
 
     def _times(self, study: str) -> tuple[float, ...]:
-        return tuple(self.declared.arrivals_of(study).times_s.tolist())
+        return tuple((self.declared.studies[study].arrivals or self.declared.arrivals).times_s.tolist())
 
     def tasks(self) -> list[PlanTask]:
         """One for each permutation. Raises InputError."""
@@ -139,15 +139,14 @@ def carry_out_studies(
             store.save(record)
             done[record.key] = record
             report(len(wanted) - len(left) + count, 0, len(wanted), 1.0 - count / len(left))
-        table = _table(tasks, done)
+        frames = [table_of(task.permutation, done[task.key].figures) for task in tasks if task.key in done]
+        table = pd.concat(frames, ignore_index=True)
         store.write_table(lambda out: table.to_parquet(out, index=False))
         summary = summary_of(table)
         store.write(store.folder / SUMMARY, summary.to_csv(index=False, lineterminator="\n"))
         store.log(f"end: {time.monotonic() - began:.1f} s")
-    complete = {task.permutation.study for task in tasks} - {
-        task.permutation.study for task in tasks if task.key not in done
-    }
-    return {study: summary[summary["study"] == study] for study in studies if study in complete}
+    unfinished = {task.permutation.study for task in tasks if task.key not in done}
+    return {study: summary[summary["study"] == study] for study in studies if study not in unfinished}
 
 
 def summary_of(table: pd.DataFrame) -> pd.DataFrame:
@@ -157,12 +156,6 @@ def summary_of(table: pd.DataFrame) -> pd.DataFrame:
     means.insert(0, "arrivals", grouped.size())
     means["suspend_late_share"] = grouped["suspend_late_s"].agg(lambda late_s: (late_s > 0.0).mean()).round(_DECIMALS)
     return means.reset_index()
-
-
-def _table(tasks: Iterable[PlanTask], done: Mapping[str, PlanRecord]) -> pd.DataFrame:
-    """A row for each permutation and arrival, in the order of the declaration, of all that is done."""
-    frames = [table_of(task.permutation, done[task.key].figures) for task in tasks if task.key in done]
-    return pd.concat(frames, ignore_index=True)
 
 
 def _worked_out(tasks: Sequence[PlanTask], jobs: int, store: Store[PlanRecord]) -> Iterator[PlanRecord]:

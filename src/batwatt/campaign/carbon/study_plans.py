@@ -71,8 +71,12 @@ def _row(permutation: Permutation, arrival_s: float, integral: SignalIntegral) -
     at_once = immediate(job, window, integral, known)
     guessed = oracle(twin, window, integral, known)
     pieces = suspend_resume(twin, window, integral, known)
-    best, aware = optimum(model), optimum(_without_phases(model))
+    # the work at its mean power; then a start-up that is work like any other: done once, and kept
+    steady = PhaseModel(model.startup, (Phase("mean", model.work_s, model.work_steps.energy_j / model.work_s),))
+    free = PhaseModel((), (*model.startup, *model.work))
+    best, aware = optimum(model), optimum(steady)
     truly = carry_out(job, pieces)
+    late_s = truly.end_s - deadline_s
     integral.covers(truly.end_s, "a job that resumes more often than it knows")
     return {
         "arrival_s": arrival_s,
@@ -85,27 +89,12 @@ def _row(permutation: Permutation, arrival_s: float, integral: SignalIntegral) -
         "optimum_starts": len(best.segments),
         "startup_aware_g": aware.emitted(integral),
         "startup_aware_starts": len(aware.segments),
-        "free_g": plan(_free(model), integral, arrival_s, deadline_s).carbon,
+        "free_g": plan(free, integral, arrival_s, deadline_s).carbon,
         "suspend_g": truly.emitted(integral),
         "suspend_twin_g": carry_out(twin, pieces).emitted(integral),
         "suspend_starts": len(truly.segments),
-        "suspend_late_s": _late_s(truly, deadline_s),
+        "suspend_late_s": late_s if late_s > PRECISION_S * max(1, len(truly.segments)) else 0.0,
     }
-
-
-def _late_s(execution: Execution, deadline_s: float) -> float:
-    late_s = execution.end_s - deadline_s
-    return late_s if late_s > PRECISION_S * max(1, len(execution.segments)) else 0.0
-
-
-def _without_phases(model: PhaseModel) -> PhaseModel:
-    """The model with its start-up, and the work at its mean power."""
-    return PhaseModel(model.startup, (Phase("mean", model.work_s, model.work_steps.energy_j / model.work_s),))
-
-
-def _free(model: PhaseModel) -> PhaseModel:
-    """The start-up is work like any other: done once, and kept."""
-    return PhaseModel((), (*model.startup, *model.work))
 
 
 def table_of(permutation: Permutation, figures: Mapping[str, Sequence[Any]]) -> pd.DataFrame:

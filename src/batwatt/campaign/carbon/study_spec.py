@@ -149,7 +149,3 @@ class CarbonStudies(Declared):
     signal: SignalPart
     arrivals: Arrivals
     studies: dict[str, PlanStudy] = Field(min_length=1)
-
-    def arrivals_of(self, study: str) -> Arrivals:
-        """When the jobs of a study arrive."""
-        return self.studies[study].arrivals or self.arrivals

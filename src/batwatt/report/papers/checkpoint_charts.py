@@ -12,6 +12,7 @@ from batwatt.report.papers import checkpoint
 from batwatt.report.papers.checkpoint import MEAN_YIELD, MIN_YIELD, OVERHEAD
 from batwatt.report.papers.checkpoint_claims import CLAIMS, break_even_grid, claims
 from batwatt.report.papers.pmbs23 import ABORTED, GOODPUT
+from batwatt.report.papers.varcap import FIXED
 from batwatt.report.papers.varcap_charts import charts_of
 from batwatt.report.papers.varcap_claims import claims_table
 from batwatt.report.papers.varcap_figures import Drawn, charts_report
@@ -61,15 +62,13 @@ def report(declared: SavedCampaign) -> Report | None:
 
 def drawn_of(frame: pd.DataFrame, looks: Mapping[str, Look]) -> Drawn:
     """Every figure that there are runs for, in the order of the plans, then those of other studies."""
+    known = {plan.stem: plan for plan in PLANS}
+    studies = {str(study): rows for study, rows in frame.groupby("study", sort=False)}
     found: Drawn = []
-    for plan in PLANS:
-        rows = frame[frame["study"] == plan.stem]
-        if not rows.empty:
-            found.append((plan, charts_of(plan, _parts(plan, rows), looks)))
-    known = {plan.stem for plan in PLANS}
-    for study in dict.fromkeys(study for study in frame["study"] if study not in known):
-        plan = general_plan(study, frame[frame["study"] == study])
-        found.append((plan, charts_of(plan, [("", frame[frame["study"] == study])], looks)))
+    for study in dict.fromkeys([*(study for study in known if study in studies), *studies]):
+        rows = studies[study]
+        plan = known.get(study) or general_plan(study, rows)
+        found.append((plan, charts_of(plan, _parts(plan, rows) if study in known else [("", rows)], looks)))
     return [(plan, panels) for plan, panels in found if panels]
 
 
@@ -77,17 +76,14 @@ def _parts(plan: Plot, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The rows by trace and, where it is not what varies, by time between changes."""
     if plan.x is ASKED:
         rows = rows.assign(label=rows["label"].str.partition(" fair")[0])
-    apart = [name for name in ("trace", "period_s") if name != plan.x.column and _several(rows, name)]
+    varied = rows[rows["structure"] != FIXED]
+    apart = [name for name in ("trace", "period_s") if name != plan.x.column and varied[name].nunique() > 1]
     parts = rows.groupby(apart, sort=False) if apart else [((), rows)]
     return [
         (", ".join(f"{written(value)} s" if isinstance(value, float) else str(value) for value in point),
          _everywhere(part, plan.x.column))
         for point, part in parts
     ]  # fmt: skip
-
-
-def _several(rows: pd.DataFrame, name: str) -> bool:
-    return bool(rows[rows["structure"] != "constant"][name].nunique() > 1)
 
 
 def _everywhere(rows: pd.DataFrame, column: str) -> pd.DataFrame:

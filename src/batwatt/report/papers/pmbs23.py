@@ -112,19 +112,15 @@ class Sweep:
         return self.parameter.name.removesuffix("_s") if self.parameter else "studies"
 
 
-def strategy_of(strategy: str, options: str) -> str:
-    """The strategy of a row: its column, or the option of that name; empty if it has none."""
-    found = strategy or read_options(options).get("strategy")
-    return found if isinstance(found, str) else ""
-
-
 def named(campaign: SavedCampaign) -> SavedCampaign:
-    """The campaign with `strategy` filled in, and strategies within labels as the paper writes them.
+    """The campaign with `strategy` filled in from the option, and strategies within labels as the paper writes them.
 
     A label that stands for several strategies is split by them.
     """
     frame = campaign.frame
-    found = [strategy_of(*row) for row in frame[["strategy", "options"]].itertuples(index=False)]
+    rows = frame[["strategy", "options"]].itertuples(index=False)
+    given = (name or read_options(options).get("strategy") for name, options in rows)
+    found = [name if isinstance(name, str) else "" for name in given]
     frame = frame.assign(strategy=found)
     several = frame.groupby("label")["strategy"].transform("nunique") > 1
     names = frame["label"].where(~several, frame["label"] + " " + frame["strategy"])

@@ -160,7 +160,11 @@ def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
         **dict(zip(of_workloads, zip(*map(_of_workload, frame["workload"]), strict=True), strict=True)),
         **dict(zip(of_capacities, zip(*map(_of_capacity, *capacities), strict=True), strict=True)),
     )
-    return frame.assign(work_percent=100.0 * frame["useful_core_s"] / _at_fixed(frame, "useful_core_s"))
+    # of each row's machines and jobs the mean with a conventional scheduler on a fixed capacity
+    there = (frame["structure"] == FIXED) & (frame["foresight_h"] == 0.0) & frame["policy"].isin(CONVENTIONAL)
+    means = frame[there].groupby(["platform", "workload"])["useful_core_s"].mean().rename("at_fixed")
+    at_fixed = frame.join(means, on=["platform", "workload"])["at_fixed"]
+    return frame.assign(work_percent=100.0 * frame["useful_core_s"] / at_fixed)
 
 
 def _error(options: Mapping[str, Any]) -> str:
@@ -190,10 +194,3 @@ def _of_capacity(name: str, structure: str, size: float) -> tuple[str, str, str]
     if not np.isnan(size):
         return source, day, f"{structure or 'file'} {written(size)}"
     return source, day, f"{source.split(' ')[-1]} {day}" if day else plain
-
-
-def _at_fixed(frame: pd.DataFrame, name: str) -> pd.Series:
-    """Of each row's machines and jobs the mean of a column with a conventional scheduler on a fixed capacity."""
-    there = (frame["structure"] == FIXED) & (frame["foresight_h"] == 0.0) & frame["policy"].isin(CONVENTIONAL)
-    means = frame[there].groupby(["platform", "workload"])[name].mean().rename("found")
-    return frame.join(means, on=["platform", "workload"])["found"]

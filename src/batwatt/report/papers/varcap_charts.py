@@ -60,32 +60,23 @@ def _panel(plan: Plot, title: str, measure: Measure, rows: pd.DataFrame, looks: 
         named, keys = _SERIES.get(plan.by, _labels)(rows, looks)
         named = named.assign(value=named[measure.name])
     if plan.fixed == "zero" and plan.by != "classes":
-        named = _from_zero(named, keys)
+        # the fixed capacity is the range 0 of every series that is not of an algorithm
+        held = named["series"] == FIXED_NAME
+        named = pd.concat([named[~held], *(named[held].assign(series=key.name) for key in keys)], ignore_index=True)
     x = named[plan.x.column]
     if plan.fixed == "first":
         x = x.map(written).where(named["structure"] != FIXED, FIXED_NAME)
         order: list[object] | None = [FIXED_NAME, *map(written, sorted(named[plan.x.column].unique()))]
     elif kind == "lines":
         order = None
+    elif pd.api.types.is_numeric_dtype(x):
+        order = list(map(written, sorted(x.dropna().unique())))
+        x = x.map(written)
     else:
-        numeric = pd.api.types.is_numeric_dtype(x)
-        order = list(map(written, sorted(x.dropna().unique()))) if numeric else _ordered(named, plan)
-        x = x.map(written) if numeric else x
+        # a fixed capacity first, then as they come
+        order = sorted(x.unique().tolist(), key=lambda text: plan.x is not CASE and text != FIXED_NAME)
     return chart(title, measure, kind, plan.x.title, named.assign(x=x), keys, xs=order, level=level,
                  logarithmic=plan.x.logarithmic)  # fmt: skip
-
-
-def _ordered(rows: pd.DataFrame, plan: Plot) -> list[object]:
-    """The texts on the axis: a fixed capacity first, then as they come."""
-    found = dict.fromkeys(rows[plan.x.column].tolist())
-    return sorted(found, key=lambda text: plan.x is not CASE and text != FIXED_NAME)
-
-
-def _from_zero(rows: pd.DataFrame, keys: Sequence[Key]) -> pd.DataFrame:
-    """The fixed capacity as the range 0 of every series that is not of an algorithm."""
-    fixed = rows[rows["series"] == FIXED_NAME]
-    copies = [fixed.assign(series=key.name) for key in keys]
-    return pd.concat([rows[rows["series"] != FIXED_NAME], *copies], ignore_index=True)
 
 
 def _labels(rows: pd.DataFrame, looks: Mapping[str, Look]) -> Series:

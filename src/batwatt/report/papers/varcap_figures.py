@@ -66,7 +66,9 @@ def chart_exhibits(drawn: Drawn, frame: pd.DataFrame, campaign: SavedCampaign) -
     """The figures in the order of the text, with the one of the classes of jobs after the terminations."""
     for plan, panels in drawn:
         by_measure = [measure for measure in plan.measures if any(panel.measure is measure for panel in panels)]
-        across = _across(len(panels), len(by_measure))
+        # those of a measure stand side by side if there are several, else all measures
+        each = len(panels) // len(by_measure)
+        across = min(3, each if each > 1 else len(panels))
         meanings = "; ".join(f"{measure.title}: {measure.meaning}" for measure in by_measure)
         level = f" The dashed line is the {LEVEL}." if any(panel.level is not None for panel in panels) else ""
         counts = counts_of(panels)
@@ -80,12 +82,6 @@ def chart_exhibits(drawn: Drawn, frame: pd.DataFrame, campaign: SavedCampaign) -
                     "Terminations on a walk of range 0.6 by the run time of the job, next to the jobs of all run times."
                 )
                 yield chart_figure("fig6-6", "Figure 6.6: which jobs are terminated", caption, fair, min(3, len(fair)))
-
-
-def _across(panels: int, measures: int) -> int:
-    """How many panels stand side by side: those of a measure if there are several, else all measures."""
-    each = panels // measures
-    return min(3, each if each > 1 else panels)
 
 
 def _fair(plan: Plot, frame: pd.DataFrame, campaign: SavedCampaign) -> Iterator[Chart]:
