@@ -105,20 +105,14 @@ class Cell:
             engine["batsim"] = _digest_of_executable(engine["batsim"])
         else:
             del engine["batsim"], engine["batsim_args"]
-        optional: dict[str, InputFile | GeneratedCapacity | None] = {
-            "envelope": self.envelope,
-            "events": self.events,
-            "scheduler_file": self.scheduler_file,
-            "capacity": self.capacity,
-            "reference": self.reference,
-        }
+        optional = ("envelope", "events", "scheduler_file", "capacity", "reference")
         window = self.workload.window
         return {
             "format": FORMAT,
             "platform": self.platform.sha256,
             "hosts": asdict(self.platform.hosts),
             "workload": self.workload.sha256,
-            **{name: file.sha256 if file else None for name, file in optional.items()},
+            **{name: file.sha256 if (file := getattr(self, name)) else None for name in optional},
             "window": [window.begin_s, window.end_s] if window else None,
             "length_unit": self.workload.length_unit[0],
             "depends": sorted(file.sha256 for file in self.depends),
@@ -190,12 +184,11 @@ def expand(
             missing[name] = error
             continue
         for number, rule in enumerate(study.exclude):
-            dropped = _picked(found, rule, f"{place}.exclude[{number}]")
+            rule_place = f"{place}.exclude[{number}]"
+            dropped = _picked(found, rule, rule_place)
             found = [cell for cell in found if id(cell) not in dropped]
             if not found:
-                raise InputError(
-                    f"{place}.exclude[{number}]", "leaves no run of the study", "correct or remove the rule"
-                )
+                raise InputError(rule_place, "leaves no run of the study", "correct or remove the rule")
         keep: set[int] = set()
         for number, rule in enumerate(study.keep if isinstance(study.keep, list) else ()):
             keep |= _picked(found, rule, f"{place}.keep[{number}]")
@@ -245,15 +238,8 @@ def _settings(study: Study, place: str) -> Iterator[_Setting]:
         if case.label is None and template is None:
             raise InputError(f"{place}.cases[{number}]", "has no label", "give it one, or the study a template")
         label = case.label or label_of(template or "", options, study.names, f"{place}.cases[{number}]")
-        yield _Setting(
-            label,
-            case.scheduler or study.scheduler,
-            options,
-            case.engines or study.engines,
-            case.engine_options or study.engine_options,
-            case.seeds or study.seeds,
-            case.keep,
-        )
+        shared = (case.engines or study.engines, case.engine_options or study.engine_options, case.seeds or study.seeds)
+        yield _Setting(label, case.scheduler or study.scheduler, options, *shared, case.keep)
 
 
 def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator[Cell]:

@@ -44,8 +44,6 @@ from batwatt.results.run_table import RunTable
 from batwatt.results.yields import yield_figures
 from batwatt.units import LAG_S
 
-__all__ = ["Window", "capacity_core_s", "goodput_figures"]
-
 
 def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: float) -> dict[str, float | int | None]:
     """The figures of a run under a capacity, by the names of `metrics.METRICS`; None where one has no meaning.
@@ -75,11 +73,11 @@ def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: f
         "aborted_core_s": aborted,
         "migrations": int(run_table.migrated.sum()),
         "slowdown_rate": _slowdown_rate(run_table),
-        **_of(run_table, np.full(len(long), True), "{}"),
+        **_of(run_table, np.full(len(long), True)),
         "goodput_short": _ratio(_total(work[run_table.useful & ~long]), alive),
         "goodput_long": _ratio(_total(work[run_table.useful & long]), alive),
-        **_of(run_table, ~long, "{}_short"),
-        **_of(run_table, long, "{}_long"),
+        **_of(run_table, ~long, "_short"),
+        **_of(run_table, long, "_long"),
         "checkpoint_volume": _ratio(_total(_spent(run_table, run_table.kinds.checkpoint)), alive),
         "recovery_volume": _ratio(_total(_spent(run_table, run_table.kinds.recovery)), alive),
         "checkpoints": int((run_table.kinds.checkpoint & run_table.window.holds(run_table.finish_s)).sum()),
@@ -97,15 +95,14 @@ def capacity_core_s(capacity: Series, cores: int, window: Window) -> float:
     return cores * _total(np.asarray(capacity.values)[np.maximum(row, 0)] * np.diff(edges))
 
 
-def _of(run_table: RunTable, rows: Mask, name: str) -> dict[str, float | int | None]:
-    """Kills, rate of failures and mean wait of these rows, under names made of `name`."""
+def _of(run_table: RunTable, rows: Mask, end: str = "") -> dict[str, float | int | None]:
+    """Kills, rate of failures and mean wait of these rows, under names that end so."""
     completed, killed = run_table.completed & rows, int((run_table.killed & rows).sum())
     count = int(completed.sum())
-    wait_s = _ratio(_total(run_table.wait_s[completed]), count)
     return {
-        name.format("terminations"): killed,
-        name.format("job_failure_rate"): _ratio(killed, killed + count),
-        f"{name.format('mean_wait')}_s": wait_s,
+        f"terminations{end}": killed,
+        f"job_failure_rate{end}": _ratio(killed, killed + count),
+        f"mean_wait{end}_s": _ratio(_total(run_table.wait_s[completed]), count),
     }
 
 

@@ -79,14 +79,13 @@ def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> OptimumResult
         replay = replace(spec, scheduler="planned", options={"plan": str(plan)}, prefix=inner, engine="embedded")
         metrics = run(replay).metrics
         _check(problem, solution, metrics)
-        _amend(inner, spec, problem, solution, metrics)
+        bounds: dict[str, Any] = {"lower_bound": round(solution.bound, 6), "gap": round(solution.gap, 6)}
+        bounds["proven_optimal"] = solution.proven
+        _amend(inner, spec, problem, {**metrics.as_dict(), **bounds})
     if problem.raised:
-        LOGGER.info(
-            "%d steps have a cap below what the machine draws if all of it is put to sleep at 0 s", problem.raised
-        )
-    return OptimumResult(
-        metrics, round(solution.bound, 6), round(solution.gap, 6), solution.proven, spec.prefix, problem.raised
-    )
+        text = "%d steps have a cap below what the machine draws if all of it is put to sleep at 0 s"
+        LOGGER.info(text, problem.raised)
+    return OptimumResult(metrics, **bounds, prefix=spec.prefix, unavoidable=problem.raised)
 
 
 def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
@@ -137,14 +136,8 @@ def _check(problem: Problem, solution: Solution, metrics: Metrics) -> None:
         raise BrokenScheduleError(text)
 
 
-def _amend(inner: Path, spec: RunSpec, problem: Problem, solution: Solution, metrics: Metrics) -> None:
-    """Add to the replay's metrics and metadata what they do not know of the plan."""
-    figures = {
-        **metrics.as_dict(),
-        "lower_bound": round(solution.bound, 6),
-        "gap": round(solution.gap, 6),
-        "proven_optimal": solution.proven,
-    }
+def _amend(inner: Path, spec: RunSpec, problem: Problem, figures: Mapping[str, Any]) -> None:
+    """Write the metrics with the bounds, and add to the replay's metadata what it does not know of the plan."""
     write_json(file_of(inner, "metrics", ".json"), figures)
     path = file_of(inner, "metadata", ".json")
     metadata = json.loads(path.read_text(encoding="utf-8"))

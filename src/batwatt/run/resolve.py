@@ -114,9 +114,8 @@ def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConf
         settings["dynamic_jobs"] = settings["profile_reuse"] = True
     if spec.options.get("envelope") == EVENTS:
         if spec.events is None:
-            raise InputError(
-                "--events", "the envelope is to come as events but there is no events file", "make one: batwatt events"
-            )
+            problem = "the envelope is to come as events but there is no events file"
+            raise InputError("--events", problem, "make one: batwatt events")
         settings["forward_unknown_events"] = True
     return EngineConfig(**settings)
 

@@ -147,9 +147,8 @@ def _run_apart(spec: RunSpec, scheduler: Any, config: EngineConfig, prefix: Path
     if spec.engine == "batsim":
         binary = shutil.which(spec.batsim)
         if binary is None:
-            raise InputError(
-                "--batsim", f"{spec.batsim!r} is not an executable on PATH", "install Batsim 4.x or give its path"
-            )
+            problem = f"{spec.batsim!r} is not an executable on PATH"
+            raise InputError("--batsim", problem, "install Batsim 4.x or give its path")
         args = [*config.batsim_args(), *spec.hosts.batsim_args(), "--disable-schedule-tracing", *spec.batsim_args]
         command = batsim_command(binary, spec.platform, spec.workloads, prefix, spec.events, args)
         name = "Batsim"
