@@ -63,11 +63,6 @@ class Backend:
         """Whether other processes than children of this one run the cells."""
         return self.dask is not None or self.job_queue is not None
 
-    def check(self) -> None:
-        """Raises InputError for a cluster that cannot be, which is not looked for yet."""
-        if self.remote:
-            check_dask(self.dask, self.job_queue)
-
     def outcomes(self, tasks: Sequence[CellTask], note: Callable[[str], None], resume: str) -> Iterator[CellOutcome]:
         """Carry out cells; `note` gets lines for the log, `resume` is the command that goes on."""
         if not self.remote:
@@ -157,7 +152,9 @@ def carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str], repor
     """
     check_studies(only, declared.campaign.studies)
     declared.need(only)
-    way.check()
+    if way.remote:
+        # a cluster that cannot be is an error before it is looked for
+        check_dask(way.dask, way.job_queue)
     store = declared.store
     with store.locked():
         records, damaged = declared.records()

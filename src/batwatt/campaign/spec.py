@@ -45,7 +45,7 @@ def canonical(value: object) -> str:
 
 
 def checked_name(name: str) -> str:
-    """A campaign's name, which becomes a folder's."""
+    """A name of which files and folders are made."""
     if not NAME.fullmatch(name):
         raise wrong(f"the name {name!r} must be of letters, digits, '.', '_' and '-'")
     return name
@@ -211,8 +211,7 @@ def _name_of_points(template: str, grid: Mapping[str, Sequence[Any]], what: str 
     if unknown is not None:
         raise wrong(f"the {what} {template!r} names {unknown!r}, which is not in its grid: give a list of values there")
     for point in points_of(grid) if what == "name" else ():
-        if not NAME.fullmatch(filled(template, point)):
-            raise wrong(f"the name {filled(template, point)!r} must be of letters, digits, '.', '_' and '-'")
+        checked_name(filled(template, point))
 
 
 def checked_grid(grid: Mapping[str, Sequence[Any]]) -> None:
