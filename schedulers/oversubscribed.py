@@ -29,14 +29,10 @@ class OversubscribedOptions(VaryingOptions):
     """Options of the scheduler `oversubscribed` (docs/oversubscription.md)."""
 
     oversubscription: float = Field(
-        1.25, ge=1.0, le=1000.0, allow_inf_nan=False, description="cores of a machine for each that it really has"
+        1.25, ge=1.0, le=1000.0, description="cores of a machine for each that it really has"
     )
-    use: float = Field(
-        1.0, gt=0.0, le=1.0, allow_inf_nan=False, description="share of its cores that a job without `use` uses"
-    )
-    interval_s: float = Field(
-        300.0, ge=1.0, le=1e9, allow_inf_nan=False, description="how often what is left over is shared out, in s"
-    )
+    use: float = Field(1.0, gt=0.0, le=1.0, description="share of its cores that a job without `use` uses")
+    interval_s: float = Field(300.0, ge=1.0, le=1e9, description="how often what is left over is shared out, in s")
     switch: bool = Field(False, description="not used: machines stay on")
 
 

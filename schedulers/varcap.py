@@ -30,8 +30,7 @@ class VarcapOptions(VaryingOptions):
 
     mapping: PartChoice = Field("base", description="which job goes where (section 7.2)")
     termination: PartChoice | None = Field(
-        None,
-        description="who is terminated: by default `random` for base, `lww` for migration, else `order`",
+        None, description="who is terminated: by default `random` for base, `lww` for migration, else `order`"
     )
     order: PartChoice | None = Field(None, description="queue order of base, longshort and migration; default fcfs")
     backfilling: PartChoice | None = Field(
@@ -46,37 +45,26 @@ class VarcapOptions(VaryingOptions):
     knowledge: Knowledge | None = Field(
         None, description="what is known of run times; by default what the mapping needs"
     )
-    long_s: float = Field(LONG_S, ge=0.0, allow_inf_nan=False, description="a job is long if it runs longer, in s")
+    long_s: float = Field(LONG_S, ge=0.0, description="a job is long if it runs longer, in s")
     longest_s: float = Field(
-        86_400.0, gt=0.0, allow_inf_nan=False, description="run time in s that knowledge of the class has of a long job"
+        86_400.0, gt=0.0, description="run time in s that knowledge of the class has of a long job"
     )
-    foresight_h: float = Field(
-        0.0, ge=0.0, le=8760.0, allow_inf_nan=False, description="how far ahead the capacity is known, in h"
-    )
-    foresight_bias: float = Field(
-        0.0, ge=-1.0, le=10.0, allow_inf_nan=False, description="relative bias of what is foreseen"
-    )
+    foresight_h: float = Field(0.0, ge=0.0, le=8760.0, description="how far ahead the capacity is known, in h")
+    foresight_bias: float = Field(0.0, ge=-1.0, le=10.0, description="relative bias of what is foreseen")
     foresight_noise: float = Field(
-        0.0, ge=0.0, le=10.0, allow_inf_nan=False, description="its noise an hour ahead, as a share of all machines"
+        0.0, ge=0.0, le=10.0, description="its noise an hour ahead, as a share of all machines"
     )
     foresight_false_alarms: float = Field(
-        0.0, ge=0.0, le=1.0, allow_inf_nan=False, description="chance that a change is forecast as the deepest fall"
+        0.0, ge=0.0, le=1.0, description="chance that a change is forecast as the deepest fall"
     )
-    foresight_missed: float = Field(
-        0.0, ge=0.0, le=1.0, allow_inf_nan=False, description="chance that a fall is forecast as no change"
-    )
+    foresight_missed: float = Field(0.0, ge=0.0, le=1.0, description="chance that a fall is forecast as no change")
     stable: int | None = Field(
         None, ge=0, le=10_000_000, description="machines of longshort's stable group; by default the least capacity"
     )
     low: float | None = Field(
-        None,
-        ge=0.0,
-        allow_inf_nan=False,
-        description="least capacity that longshort and twomode know, in machines; by default true",
+        None, ge=0.0, description="least capacity that longshort and twomode know, in machines; by default true"
     )
-    high: float | None = Field(
-        None, ge=0.0, allow_inf_nan=False, description="greatest capacity that twomode knows; by default true"
-    )
+    high: float | None = Field(None, ge=0.0, description="greatest capacity that twomode knows; by default true")
     seed: int = Field(0, ge=0, description="seed of the random termination and of errors of foresight")
 
 

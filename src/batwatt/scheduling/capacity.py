@@ -32,9 +32,7 @@ class MachineOptions(SchedulerOptions):
     capacity: str | Path | Series | None = Field(
         None, description="file of the capacity in machines: CSV with time_s,machines, or lines `count`, `time count`"
     )
-    until_s: float | None = Field(
-        None, ge=0.0, allow_inf_nan=False, description="time in s at which all that runs and waits is given up"
-    )
+    until_s: float | None = Field(None, ge=0.0, description="time in s at which all that runs and waits is given up")
     switch: bool = Field(True, description="switch machines off and on; else they only stand idle (needs energy)")
 
 
@@ -42,7 +40,7 @@ class VaryingOptions(MachineOptions):
     """Options of every scheduler that reacts to a capacity, and plans nothing."""
 
     machine_memory: float | None = Field(
-        None, gt=0.0, allow_inf_nan=False, description="memory of a machine, in the jobs' unit; default: no limit"
+        None, gt=0.0, description="memory of a machine, in the jobs' unit; default: no limit"
     )
 
 

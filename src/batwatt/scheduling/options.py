@@ -25,7 +25,7 @@ VICTIM = "what becomes of a job that is killed: lose, resubmit, checkpoint or mi
 class SchedulerOptions(BaseModel):
     """Options of every scheduler of ours; unknown names are errors."""
 
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, frozen=True, allow_inf_nan=False)
 
     platform: str | Path | Platform | None = Field(None, description="platform file, for the servers' speeds and watts")
 
@@ -50,11 +50,7 @@ class EnvelopeOptions(SchedulerOptions):
         0, ge=0, le=10_000, description="number of caps ahead that the scheduler knows, 0 to 10000"
     )
     forecast_error: float = Field(
-        0.0,
-        ge=0.0,
-        le=10.0,
-        allow_inf_nan=False,
-        description="standard deviation of the relative error a step ahead, 0 to 10",
+        0.0, ge=0.0, le=10.0, description="standard deviation of the relative error a step ahead, 0 to 10"
     )
     forecast_seed: int = Field(0, ge=0, description="seed of the forecast's errors, a whole number >= 0")
 

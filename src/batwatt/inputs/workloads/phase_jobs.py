@@ -32,21 +32,15 @@ TYPE, ARGS = "name", "args"
 
 _log = logging.getLogger(__name__)
 
-_Length = Annotated[
-    float, Field(gt=0.0, le=MOST_S, allow_inf_nan=False, description=f"a number of s > 0 and up to {MOST_S:g}")
-]
-_LengthOrNone = Annotated[
-    float, Field(ge=0.0, le=MOST_S, allow_inf_nan=False, description=f"a number of s from 0 to {MOST_S:g}")
-]
-_Power = Annotated[
-    float, Field(ge=0.0, le=MOST_W, allow_inf_nan=False, description=f"a number of W from 0 to {MOST_W:g}")
-]
+_Length = Annotated[float, Field(gt=0.0, le=MOST_S, description=f"a number of s > 0 and up to {MOST_S:g}")]
+_LengthOrNone = Annotated[float, Field(ge=0.0, le=MOST_S, description=f"a number of s from 0 to {MOST_S:g}")]
+_Power = Annotated[float, Field(ge=0.0, le=MOST_W, description=f"a number of W from 0 to {MOST_W:g}")]
 _Flag = Annotated[bool, Field(description="true or false")]
 _Name = Annotated[str, Field(description="a text")]
 
 
 class _Row(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class _WorkPhase(_Row):

@@ -18,23 +18,19 @@ class CarbonOptions(SchedulerOptions):
     signal: str | Path | SignalIntegral | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
     price: str | Path | SignalIntegral | None = Field(None, description="CSV file of the price of a kWh")
     begin: str | None = Field(None, description="date of 0 s in both; by default the first row of signal")
-    days: float | None = Field(
-        None, gt=0.0, allow_inf_nan=False, description="how many days of both are read; by default all"
-    )
-    carbon_weight: float = Field(1.0, ge=0.0, allow_inf_nan=False, description="weight of a g in plans")
-    price_weight: float = Field(0.0, ge=0.0, allow_inf_nan=False, description="weight of a unit of money in plans")
+    days: float | None = Field(None, gt=0.0, description="how many days of both are read; by default all")
+    carbon_weight: float = Field(1.0, ge=0.0, description="weight of a g in plans")
+    price_weight: float = Field(0.0, ge=0.0, description="weight of a unit of money in plans")
     policy: str = Field("phase-aware", description="a policy of `batwatt carbon policies`")
-    wait_h: list[Annotated[float, Field(ge=0.0, allow_inf_nan=False)]] = Field(
+    wait_h: list[Annotated[float, Field(ge=0.0)]] = Field(
         [6.0, 24.0],
         min_length=1,
         max_length=2,
         description="hours >= 0 that short and long jobs may wait, or one for all",
     )
-    deadline_h: float | None = Field(
-        None, gt=0.0, allow_inf_nan=False, description="hours from arrival to completion, in place of wait_h"
-    )
+    deadline_h: float | None = Field(None, gt=0.0, description="hours from arrival to completion, in place of wait_h")
     constraint: str | None = Field(None, description="next-workday or semi-weekly, in place of wait_h")
     max_starts: int | None = Field(None, ge=1, description="most starts of a job")
-    slot_s: float = Field(60.0, ge=0.1, allow_inf_nan=False, description="length in s of the slots of shared plans")
+    slot_s: float = Field(60.0, ge=0.1, description="length in s of the slots of shared plans")
     capacity: str | Path | Series | None = Field(None, description="file of the machines that there are, by time")
     envelope: str | Path | Series | None = Field(None, description="CSV file of the power that there is, by time")

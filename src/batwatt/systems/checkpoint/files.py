@@ -37,16 +37,12 @@ JobName = str | int
 _Id = Annotated[Annotated[str, Field(min_length=1)] | int, Field(description="a text or a whole number")]
 _Count = Annotated[int, Field(ge=1, le=MOST_PROCESSORS, description=f"a whole number from 1 to {MOST_PROCESSORS}")]
 _Change = Annotated[int, Field(ge=0, le=MOST_PROCESSORS, description=f"a whole number from 0 to {MOST_PROCESSORS}")]
-_Cost = Annotated[
-    float, Field(ge=0.0, le=MOST_S, allow_inf_nan=False, description=f"a number of s from 0 to {MOST_S:g}")
-]
-_Time = Annotated[
-    float, Field(gt=0.0, le=MOST_S, allow_inf_nan=False, description=f"a number of s > 0 and up to {MOST_S:g}")
-]
+_Cost = Annotated[float, Field(ge=0.0, le=MOST_S, description=f"a number of s from 0 to {MOST_S:g}")]
+_Time = Annotated[float, Field(gt=0.0, le=MOST_S, description=f"a number of s > 0 and up to {MOST_S:g}")]
 
 
 class _JobRow(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class _JobOfSequence(_JobRow):

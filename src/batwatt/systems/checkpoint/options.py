@@ -23,15 +23,10 @@ class CheckpointOptions(MachineOptions):
     warning_s: float | None = Field(
         None,
         ge=0.0,
-        allow_inf_nan=False,
         description="how long before a change it is announced, in s; by default as long as checkpoints take",
     )
-    checkpoint_s: float = Field(
-        60.0, ge=0.0, allow_inf_nan=False, description="time in s of a checkpoint of jobs that do not say"
-    )
-    recovery_s: float = Field(
-        60.0, ge=0.0, allow_inf_nan=False, description="time in s of a recovery of jobs that do not say"
-    )
+    checkpoint_s: float = Field(60.0, ge=0.0, description="time in s of a checkpoint of jobs that do not say")
+    recovery_s: float = Field(60.0, ge=0.0, description="time in s of a recovery of jobs that do not say")
     min_yield: float = Field(
         0.0, ge=0.0, le=1.0, description="yield under which a job is due, 0 for goodput alone (not with subset-sum)"
     )

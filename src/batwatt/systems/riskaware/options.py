@@ -25,11 +25,9 @@ class RiskawareOptions(MachineOptions):
     distance: int | None = Field(
         None, ge=0, le=MANY, description="D+ in machines; by default distance_share of all machines"
     )
-    distance_share: float = Field(
-        0.07, ge=0.0, le=1.0, allow_inf_nan=False, description="D+ / number of machines, rounded up, 0 to 1"
-    )
-    low: float = Field(0.80, ge=0.0, le=1.0, allow_inf_nan=False, description="utilisation below which M_use shrinks")
-    high: float = Field(0.95, ge=0.0, le=1.0, allow_inf_nan=False, description="utilisation above which M_use grows")
+    distance_share: float = Field(0.07, ge=0.0, le=1.0, description="D+ / number of machines, rounded up, 0 to 1")
+    low: float = Field(0.80, ge=0.0, le=1.0, description="utilisation below which M_use shrinks")
+    high: float = Field(0.95, ge=0.0, le=1.0, description="utilisation above which M_use grows")
     usable: int | None = Field(
         None,
         ge=1,
@@ -40,7 +38,6 @@ class RiskawareOptions(MachineOptions):
     limit: float | None = Field(
         None,
         ge=0.0,
-        allow_inf_nan=False,
         description="stretch within which a probed machine is taken, 0 for S+; by default 0 for target-stretch, else 1",
     )
     take_empty: bool = Field(True, description="take a probed machine without jobs whatever the stretch")
@@ -53,13 +50,10 @@ class RiskawareOptions(MachineOptions):
         le=1_000_000,
         description="area-weighted quantiles of the reference, 0 for none; by default 1000, or 0 if not as_published",
     )
-    longest_s: float = Field(
-        604_800.0, gt=0.0, allow_inf_nan=False, description="length in s at which jobs of a reference are capped"
-    )
+    longest_s: float = Field(604_800.0, gt=0.0, description="length in s at which jobs of a reference are capped")
     as_published: bool = Field(
         True, description="do as the authors' program does, not as the paper says, where they differ"
     )
     longest_as_shortest: bool | None = Field(
-        None,
-        description="jobs as long as the last quantile count as shortest; by default as as_published",
+        None, description="jobs as long as the last quantile count as shortest; by default as as_published"
     )
