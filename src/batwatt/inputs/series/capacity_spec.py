@@ -25,6 +25,7 @@ from batwatt.units import HOUR_S
 _WHERE = "capacity"
 _ROUNDING = 1e-9
 _KNOWN = re.compile(r"([A-Za-z]+):(.*)", re.DOTALL)
+_PAIR = re.compile(r"[A-Za-z_]+=")
 _NEXT_KEY = re.compile(r",(?=\s*[A-Za-z_]+=)")
 _Made = TypeVar("_Made", bound=Parameters)
 
@@ -187,7 +188,7 @@ class _Words:
         self.kind = kind
         self.where = f"capacity '{kind}:{rest}'"
         parts = [part.strip() for part in _NEXT_KEY.split(rest) if part.strip()]
-        self.file = Path(base or "", parts.pop(0)) if parts and not _is_pair(parts[0]) else None
+        self.file = Path(base or "", parts.pop(0)) if parts and not _PAIR.match(parts[0]) else None
         self.given: dict[str, str] = {}
         for part in parts:
             key, _, value = part.partition("=")
@@ -237,10 +238,6 @@ class _Words:
         if not number.is_integer() or number < 0:
             raise InputError(self.where, f"{key} must be a whole number >= 0, got {text!r}", "correct it")
         return int(number)
-
-
-def _is_pair(part: str) -> bool:
-    return re.match(r"[A-Za-z_]+=", part) is not None
 
 
 def _keys(model: type[Any], *without: str) -> _Keys:

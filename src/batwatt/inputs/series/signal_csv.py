@@ -187,8 +187,7 @@ def _check_unit(column: str, file: SignalFile) -> None:
 
 
 def _named(frame: pd.DataFrame, name: str, file: SignalFile) -> str:
-    count = list(frame.columns).count(name)
-    if count == 0:
+    if name not in frame.columns:
         raise UnknownNameError(file.path, "column", name, frame.columns, "The first line names the columns.")
     return name
 

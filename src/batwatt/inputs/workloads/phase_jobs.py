@@ -125,7 +125,9 @@ def read_phase_jobs(path: Path | str, unit: TimeUnit = "s", watts: float = 1.0) 
         if row.cpus <= 0 or (row.run_s <= 0.0 and _kind(row) == "constant"):
             left_out += 1
             continue
-        model = _model_of_row(row, where, watts)
+        text = str(row.extra.get(ARGS, "")).strip()
+        args = _literal(text, where) if text else None
+        model = _model(_kind(row), args, where, row.run_s if row.run_s > 0.0 else None, watts)
         if row.run_s > 0.0 and abs(model.length_s - row.run_s) > LENGTH_SHARE * row.run_s:
             differing.append((row.id, model.length_s, row.run_s))
         try:
@@ -146,12 +148,6 @@ def read_phase_jobs(path: Path | str, unit: TimeUnit = "s", watts: float = 1.0) 
 def _kind(row: TraceJob) -> str:
     """The type of its model: a column `name` says it only together with one of args."""
     return (str(row.extra.get(TYPE, "")).strip() if ARGS in row.extra else "") or "constant"
-
-
-def _model_of_row(row: TraceJob, where: str, watts: float) -> PhaseModel:
-    text = str(row.extra.get(ARGS, "")).strip()
-    args = _literal(text, where) if text else None
-    return _model(_kind(row), args, where, row.run_s if row.run_s > 0.0 else None, watts)
 
 
 def _literal(text: str, where: str) -> Any:

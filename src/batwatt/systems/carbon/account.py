@@ -190,10 +190,9 @@ class _Models:
         """The power of all of a job's run, on all of its cpus."""
         if job.id not in self._steps:
             model = model_told(job.raw, f"job {job.id}")
-            scaled = None
-            if model is not None:
-                scaled = Steps(model.steps.edges_s, model.steps.watts * float(job.raw.get(CPUS, 1)))
-            self._steps[job.id] = scaled
+            cpus = float(job.raw.get(CPUS, 1))
+            steps = None if model is None else Steps(model.steps.edges_s, model.steps.watts * cpus)
+            self._steps[job.id] = steps
         return self._steps[job.id]
 
 

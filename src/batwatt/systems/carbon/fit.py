@@ -196,13 +196,12 @@ class _Shape:
                 pd.Series(values).groupby(keys).transform("mean").to_numpy() for values in (durations_s, energies_j)
             )
         phases = tuple(
-            Phase(name, float(length), float(energy / length), self._saves(name))
+            Phase(
+                name, float(length), float(energy / length), any(fnmatchcase(name, known) for known in self.checkpoints)
+            )
             for name, length, energy in zip(self.names, durations_s, energies_j, strict=True)
         )
         return PhaseModel(phases[: self.first_work], phases[self.first_work :])
-
-    def _saves(self, name: str) -> bool:
-        return any(fnmatchcase(name, pattern) for pattern in self.checkpoints)
 
 
 def _names(runs: Sequence[MeasuredRun]) -> tuple[str, ...]:

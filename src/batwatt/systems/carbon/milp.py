@@ -68,7 +68,7 @@ def _formulated(grid: TimeGrid, max_starts: int | None, checkpoints: bool) -> tu
     problem = pulp.LpProblem("phase_aware", pulp.LpMinimize)
 
     def binaries(name: str) -> list[Any]:
-        return [_binary(problem, f"{name}_{t}") for t in range(slots)]
+        return [problem.add_variable(f"{name}_{t}", cat=pulp.LpBinary) for t in range(slots)]
 
     work, begun = binaries("work"), binaries("begun")
     problem += pulp.lpSum(work) == length
@@ -101,23 +101,16 @@ def _formulated(grid: TimeGrid, max_starts: int | None, checkpoints: bool) -> tu
     return problem, work
 
 
-def _binary(problem: pulp.LpProblem, name: str) -> Any:
-    return problem.add_variable(name, cat=pulp.LpBinary)
-
-
-def _most(grid: TimeGrid) -> int:
-    """The big M: no progress is larger; the least is what solvers like best."""
-    return len(grid.work_w) + 1
-
-
 def _by_phase(problem: pulp.LpProblem, grid: TimeGrid, work: list[Any], progress: list[Any]) -> list[Any]:
     """Equation 5.1: what each phase emits in each slot, if it is active there."""
-    most = _most(grid)
+    # the big M: no progress is larger; the least is what solvers like best
+    most = len(grid.work_w) + 1
     costs, first = [], 0
     for number, (watts, group) in enumerate(groupby(grid.work_w.tolist())):
         last = first + len(list(group)) - 1
         for t in range(grid.slots):
-            above, below, active = (_binary(problem, f"{name}_{number}_{t}") for name in ("above", "below", "active"))
+            names = (f"{name}_{number}_{t}" for name in ("above", "below", "active"))
+            above, below, active = (problem.add_variable(name, cat=pulp.LpBinary) for name in names)
             problem += progress[t] - first + 1 <= most * above
             problem += first - progress[t] <= most * (1 - above)
             problem += last - progress[t] + 1 <= most * below
@@ -133,10 +126,10 @@ def _by_phase(problem: pulp.LpProblem, grid: TimeGrid, work: list[Any], progress
 def _suspend_at(problem: pulp.LpProblem, grid: TimeGrid, work: list[Any], progress: list[Any]) -> None:
     """Work ends only where a checkpoint has, or with the job."""
     marks = [*grid.rows.tolist(), len(grid.work_w)]
-    most = _most(grid)
+    most = len(grid.work_w) + 1
     for t in range(grid.slots):
         after = work[t + 1] if t + 1 < grid.slots else 0
-        at = [_binary(problem, f"at_{mark}_{t}") for mark in marks]
+        at = [problem.add_variable(f"at_{mark}_{t}", cat=pulp.LpBinary) for mark in marks]
         problem += pulp.lpSum(at) >= work[t] - after
         problem += pulp.lpSum(at) <= 1
         reached = pulp.lpSum(mark * one for mark, one in zip(marks, at, strict=True))

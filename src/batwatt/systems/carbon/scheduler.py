@@ -172,7 +172,9 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             return
         now_s = self.bs.time()
         while self._stops and self._stops[0][0] <= now_s + _SOON_S:
-            self._suspend(heappop(self._stops)[2])
+            shifted = heappop(self._stops)[2]
+            self.bs.set_job_metadata(shifted.job.id, SUSPENDED)
+            self.lifecycle.kill([shifted])
         self._start_due(now_s)
         for due in (self._stops, self._starts):
             if due:
@@ -226,10 +228,6 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self.lifecycle.states[job.id] = shifted
         job.allocation = HostSet(shifted.hosts)
         self.bs.execute_job(job)
-
-    def _suspend(self, shifted: SuspendableJob) -> None:
-        self.bs.set_job_metadata(shifted.job.id, SUSPENDED)
-        self.lifecycle.kill([shifted])
 
 
 _SOON_S = LAG_S / 1e3

@@ -38,7 +38,8 @@ class SharedCluster:
     def place(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution | None:
         """When the job runs, which is held from now on; None if it never fits. Raises InputError."""
         calendar, policy = self.calendar, self.policy
-        alone = self._alone(job, window, known)
+        intervals = policy.choose(job, window, self.integral, known)
+        alone = carry_out(job, intervals, checkpoints=policy.checkpoints, apart=policy.exact)
         found: Execution | None = alone
         if not calendar.fits(calendar.need(alone)):
             best = policy.exact or policy.choose is oracle
@@ -47,11 +48,6 @@ class SharedCluster:
         if found is not None:
             calendar.take(calendar.need(found))
         return found
-
-    def _alone(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution:
-        policy = self.policy
-        intervals = policy.choose(job, window, self.integral, known)
-        return carry_out(job, intervals, checkpoints=policy.checkpoints, apart=policy.exact)
 
     def _at_once(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution:
         return carry_out(job, immediate(job, window, self.integral, known))

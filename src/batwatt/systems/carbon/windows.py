@@ -107,7 +107,8 @@ def next_workday(finish: datetime) -> datetime:
     On Saturday: Monday 09:00. On Sunday or after 17:00: 09:00 of the next day (so Friday evening: Saturday). Before
     09:00: 09:00 of that day. Else the finish itself.
     """
-    hour = _hour(finish)
+    midnight = finish.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    hour = (finish.replace(tzinfo=None) - midnight).total_seconds() / HOUR_S
     if finish.weekday() == _SATURDAY:
         return _morning(finish, 2)
     if finish.weekday() == _SUNDAY or hour > _EVENING_H:
@@ -124,11 +125,6 @@ def semi_weekly(finish: datetime) -> datetime:
 
 CONSTRAINTS: dict[str, Callable[[datetime], datetime]] = {"next-workday": next_workday, "semi-weekly": semi_weekly}
 """By name: from the finish to the latest finish, both by the local clock."""
-
-
-def _hour(moment: datetime) -> float:
-    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-    return (moment.replace(tzinfo=None) - midnight).total_seconds() / HOUR_S
 
 
 def _morning(moment: datetime, days: int) -> datetime:

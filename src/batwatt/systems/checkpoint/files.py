@@ -275,9 +275,7 @@ def plan_json(plan: PeriodPlan, names: Mapping[str, JobName]) -> dict[str, Any]:
 
 def front_json(points: Sequence[ParetoPoint], names: Mapping[str, JobName]) -> dict[str, Any]:
     """The points of a front as JSON, with their plans."""
-    return {
-        "front": [{"min_yield": point.min_yield, **plan_json(point.plan, names)} for point in points],
-    }
+    return {"front": [{"min_yield": point.min_yield, **plan_json(point.plan, names)} for point in points]}
 
 
 def followed_json(followed: Followed, names: Mapping[str, JobName]) -> dict[str, Any]:

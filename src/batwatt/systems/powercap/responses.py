@@ -195,7 +195,8 @@ class HighestFlopsLowestDeadline(Response):
         if plan.below(cap_w):
             self._more_power(plan, cap_w)
             return
-        self._put_idle_servers_to_sleep(plan)
+        awake = (server for server in plan.free_to_change() if not plan.sleeps(server))
+        plan.put_to_sleep(server for server in awake if plan.is_idle(server))
         if plan.below(cap_w):
             return
         jobs = sorted(plan.running, key=lambda run: (-run.deadline_s, run.serial))
@@ -246,13 +247,6 @@ class HighestFlopsLowestDeadline(Response):
             plan.put(server, faster)
             # kept in falling order of ids
             insort(alike.setdefault(_alike(plan, server), []), server, key=neg)
-
-    @staticmethod
-    def _put_idle_servers_to_sleep(plan: Plan) -> None:
-        for server in plan.free_to_change():
-            sleep = plan.sleep_state(server)
-            if sleep is not None and plan.is_idle(server) and not plan.sleeps(server):
-                plan.put(server, sleep)
 
     @staticmethod
     def _minimal_state(plan: Plan, run: Running) -> None:

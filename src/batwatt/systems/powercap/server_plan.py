@@ -121,15 +121,12 @@ class Plan:
         if self.switching_off & bit and sleep:
             return host.falling_w(sleep)
         if self.switching_on & bit:
-            on = max((host.pstates[sleep.switch_on].full_w for sleep in host.sleeps), default=0.0)
-            return max(final_w, on)
+            return max(final_w, *(host.pstates[sleep.switch_on].full_w for sleep in host.sleeps), 0.0)
         if self.asleep & bit:
             if sleep:
                 return final_w
             return max(final_w, host.pstates[host.sleep_of[self.before[host.id]].switch_on].full_w)
-        if sleep:
-            return host.falling_w(sleep)
-        return final_w
+        return host.falling_w(sleep) if sleep else final_w
 
     def exceeds(self, cap_w: float) -> bool:
         """Whether Eq. 1 is violated."""

@@ -271,7 +271,6 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         return waiting, "no machine is alive any more"
 
     def _leave_waiting(self) -> list[Job]:
-        """Forget the jobs that wait."""
         states = self.lifecycle.states
         waiting = [work.job for work in states.values() if not work.hosts]
         self.lifecycle.states = {name: work for name, work in states.items() if work.hosts}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -191,7 +192,8 @@ class SortedQueue(WaitingQueue):
             if within.may_hold(task):
                 free_to = reserved is None or now_s + task.estimate_s <= shadow_s
                 if free_to or room.may_hold(task):
-                    places = _place_without(fleet, task, now_s, where, None if free_to else reserved)
+                    with nullcontext() if free_to or reserved is None else fleet.hidden(reserved):
+                        places = fleet.place(task, now_s, where.low, where.high, where.upwards)
             if places is not None:
                 started.add(task.number)
                 start(task, places)
@@ -227,14 +229,6 @@ class _Room(NamedTuple):
 
     def may_hold(self, task: JobState) -> bool:
         return task.machines <= self.whole if task.machines else task.cpus <= self.most
-
-
-def _place_without(fleet: Fleet, task: JobState, now_s: float, where: Range, hidden: Places | None) -> Places | None:
-    """The machines on which a task may start, but for some."""
-    if hidden is None:
-        return fleet.place(task, now_s, where.low, where.high, where.upwards)
-    with fleet.hidden(hidden):
-        return fleet.place(task, now_s, where.low, where.high, where.upwards)
 
 
 def reservation(fleet: Fleet, task: JobState, now_s: float, where: Range) -> tuple[float, Places] | None:

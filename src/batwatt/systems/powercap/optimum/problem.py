@@ -12,7 +12,7 @@ from functools import cached_property
 from batwatt.errors import InputError, UnsupportedError
 from batwatt.model.platform import NOISE_W, Host, Platform
 from batwatt.model.series import Series
-from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
+from batwatt.model.workload import Composed, Delay, Job, Parallel, Workload
 
 TICKS_PER_S = 1000
 """Times and durations are whole milliseconds."""
@@ -140,9 +140,8 @@ def make_problem(platform: Platform, workload: Workload, envelope: Series) -> Pr
     if not workload.jobs:
         raise InputError(workload.source, "has no jobs", "there is nothing to plan")
     kinds = tuple(_kinds(platform))
-    modes = _Modes(kinds, workload)
     tasks = tuple(
-        OptimumJob(job.id, job.submit_time_s, ticks_up(job.submit_time_s), job.hosts, modes.of(job))
+        OptimumJob(job.id, job.submit_time_s, ticks_up(job.submit_time_s), job.hosts, _modes(kinds, workload, job))
         for job in workload.jobs
     )
     begins, values = _steps(envelope, tasks, kinds)
@@ -187,61 +186,56 @@ class _Work:
     even: bool = True
 
 
-class _Modes:
-    """The modes of jobs."""
+def _modes(kinds: tuple[Kind, ...], workload: Workload, job: Job) -> tuple[ServerMode, ...]:
+    """Every mode within the walltime, fastest first; InputError if there is none."""
+    where = f"{workload.source}: job {job.id}"
+    total = sum(kind.count for kind in kinds)
+    if job.hosts > total:
+        raise InputError(where, f"asks for {job.hosts} hosts but the platform has {total}", "it can never run")
+    work = _work(workload, job.profile, job, where)
+    found: dict[tuple[tuple[int, ...], tuple[int, ...]], ServerMode] = {}
+    shortest_s = math.inf
+    for counts in _splits(job.hosts, [kind.count for kind in kinds]):
+        used = [k for k, n in enumerate(counts) if n]
+        if not work.even and len(used) > 1:
+            continue  # which executor gets the slow server would matter
+        for speed in sorted({speed for k in used for speed in kinds[k].speeds_flops}, reverse=True):
+            states = tuple(_slowest(kinds[k], speed) if counts[k] else -1 for k in range(len(kinds)))
+            if any(states[k] is None for k in used):
+                continue
+            chosen = tuple(-1 if state is None else state for state in states)
+            real = min(kinds[k].speeds_flops[chosen[k]] for k in used)
+            run_s = work.fixed_s + work.flops / real
+            shortest_s = min(shortest_s, run_s)
+            if job.walltime_s is not None and _too_long(run_s, job.walltime_s, work):
+                continue
+            found[counts, chosen] = ServerMode(counts, chosen, run_s, ticks_up(run_s))
+    if not found:
+        limit = f"{job.walltime_s:g} s" if job.walltime_s is not None else "none"
+        problem = f"needs {shortest_s:g} s at the fastest speed but its walltime is {limit}"
+        raise InputError(where, problem, "it can never run")
+    return tuple(sorted(found.values(), key=lambda mode: (mode.ticks, mode.counts, mode.states)))
 
-    def __init__(self, kinds: tuple[Kind, ...], workload: Workload) -> None:
-        self._kinds = kinds
-        self._workload = workload
 
-    def of(self, job: Job) -> tuple[ServerMode, ...]:
-        """Every mode within the walltime, fastest first; InputError if there is none."""
-        kinds, where = self._kinds, f"{self._workload.source}: job {job.id}"
-        total = sum(kind.count for kind in kinds)
-        if job.hosts > total:
-            raise InputError(where, f"asks for {job.hosts} hosts but the platform has {total}", "it can never run")
-        work = self._work(self._workload.profiles[job.profile], job, where)
-        found: dict[tuple[tuple[int, ...], tuple[int, ...]], ServerMode] = {}
-        shortest_s = math.inf
-        for counts in _splits(job.hosts, [kind.count for kind in kinds]):
-            used = [k for k, n in enumerate(counts) if n]
-            if not work.even and len(used) > 1:
-                continue  # which executor gets the slow server would matter
-            for speed in sorted({speed for k in used for speed in kinds[k].speeds_flops}, reverse=True):
-                states = tuple(_slowest(kinds[k], speed) if counts[k] else -1 for k in range(len(kinds)))
-                if any(states[k] is None for k in used):
-                    continue
-                chosen = tuple(-1 if state is None else state for state in states)
-                real = min(kinds[k].speeds_flops[chosen[k]] for k in used)
-                run_s = work.fixed_s + work.flops / real
-                shortest_s = min(shortest_s, run_s)
-                if job.walltime_s is not None and _too_long(run_s, job.walltime_s, work):
-                    continue
-                found[counts, chosen] = ServerMode(counts, chosen, run_s, ticks_up(run_s))
-        if not found:
-            limit = f"{job.walltime_s:g} s" if job.walltime_s is not None else "none"
-            problem = f"needs {shortest_s:g} s at the fastest speed but its walltime is {limit}"
-            raise InputError(where, problem, "it can never run")
-        return tuple(sorted(found.values(), key=lambda mode: (mode.ticks, mode.counts, mode.states)))
-
-    def _work(self, profile: Profile, job: Job, where: str) -> _Work:
-        if profile.return_code != 0:
-            raise UnsupportedError(where, f"its profile returns {profile.return_code}", "the optimum kills no job")
-        if isinstance(profile, Delay):
-            return _Work(0.0, profile.duration_s)
-        if isinstance(profile, Composed):
-            parts = [self._work(self._workload.profiles[name], job, where) for name in profile.sequence]
-            return _Work(
-                profile.repeat * math.fsum(part.flops for part in parts),
-                profile.repeat * math.fsum(part.fixed_s for part in parts),
-                all(part.even for part in parts),
-            )
-        assert isinstance(profile, Parallel)
-        each = profile.each_flops(job.hosts)
-        if each is not None:
-            return _Work(each, 0.0)
-        assert profile.flops is not None
-        return _Work(max(profile.flops), 0.0, len(set(profile.flops)) == 1)
+def _work(workload: Workload, name: str, job: Job, where: str) -> _Work:
+    profile = workload.profiles[name]
+    if profile.return_code != 0:
+        raise UnsupportedError(where, f"its profile returns {profile.return_code}", "the optimum kills no job")
+    if isinstance(profile, Delay):
+        return _Work(0.0, profile.duration_s)
+    if isinstance(profile, Composed):
+        parts = [_work(workload, part, job, where) for part in profile.sequence]
+        return _Work(
+            profile.repeat * math.fsum(part.flops for part in parts),
+            profile.repeat * math.fsum(part.fixed_s for part in parts),
+            all(part.even for part in parts),
+        )
+    assert isinstance(profile, Parallel)
+    each = profile.each_flops(job.hosts)
+    if each is not None:
+        return _Work(each, 0.0)
+    assert profile.flops is not None
+    return _Work(max(profile.flops), 0.0, len(set(profile.flops)) == 1)
 
 
 def _too_long(run_s: float, walltime_s: float, work: _Work) -> bool:

@@ -101,8 +101,7 @@ class PowerTimeline:
         # by jobs that run through a step: servers of each kind, and their power above rest
         self.whole = np.zeros((len(problem.kinds), steps), dtype=np.int64)
         self.whole_w = np.zeros(steps)
-        self.power_w = np.zeros(steps)
-        self.power_w[:] = np.sum([use.power_w for use in self.uses], axis=0)
+        self.power_w = np.sum([use.power_w for use in self.uses], axis=0)
         self.begins = problem.begins
         lengths = np.diff(np.asarray(problem.begins))
         self._uniform = int(lengths[0]) if np.all(lengths == lengths[0]) else 0
