@@ -96,13 +96,8 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         self._termination.begin(np.random.default_rng(chosen.seed), chosen.foresight_h > 0.0)
         forecast = None
         if chosen.foresight_h > 0.0:
-            error = ForecastError(
-                chosen.foresight_bias,
-                chosen.foresight_noise,
-                chosen.foresight_false_alarms,
-                chosen.foresight_missed,
-                chosen.seed,
-            )
+            names = ("bias", "noise", "false_alarms", "missed")
+            error = ForecastError(**{name: getattr(chosen, f"foresight_{name}") for name in names}, seed=chosen.seed)
             forecast = CapacityForecast(self.steps, machines, chosen.foresight_h * HOUR_S, error)
         mapping = self._map(MappingSite(machines, self._queue, self.capacity, chosen))
         return Components(mapping, self._termination, forecast)

@@ -82,7 +82,6 @@ def cut_note(kept: bool) -> str:
 
 
 def _first_line(path: Path | str, names: Sequence[str] | None) -> list[str]:
-    """The cells of the first line."""
     with open_text(path) as stream:
         cells = [cell.strip() for cell in next((row for row in csv.reader(stream) if row), [])]
     if not cells:

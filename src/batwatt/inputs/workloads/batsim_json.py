@@ -69,8 +69,11 @@ def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:
     return value
 
 
-def once(where: object) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """An `object_pairs_hook` for `load_json` that raises InputError for a key that is twice in an object."""
+def load_strict(text: str, where: object) -> Any:
+    """As `load_json`, but a key that is twice in an object is an InputError, and numbers that JSON has not are none.
+
+    They are refused later, where it is known which they are.
+    """
 
     def hook(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -80,7 +83,19 @@ def once(where: object) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
             raise InputError(where, f"the key {key!r} appears twice in an object", "leave one out")
         return found
 
-    return hook
+    return load_json(text, where, object_pairs_hook=hook, parse_constant=float, parse_float=float)
+
+
+def field_error(place: object, key: Any, fields: Mapping[str, Any], error: Mapping[str, Any], hint: str) -> InputError:
+    """What pydantic's `error` says of a key of a row with these fields, whose descriptions say what they must be."""
+    if error["type"] == "extra_forbidden":
+        return UnknownNameError(place, "key", key, fields, hint)
+    if error["type"] == "missing":
+        return InputError(place, f"{key!r} is missing", f"add {fields[key].description}; {hint}")
+    value = error["input"]
+    # NaN and Infinity as the file has them
+    got = json.dumps(value) if isinstance(value, float) else shown(value)
+    return InputError(place, f"{key} must be {fields[key].description}, got {got}", hint)
 
 
 def parse_profile(raw: Any, where: object) -> Profile:

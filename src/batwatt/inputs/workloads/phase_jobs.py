@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from batwatt.checks import shown, validated
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.jobs_csv import TimeUnit, iter_jobs_csv
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.workloads.batsim_json import load_json, once, read_text
+from batwatt.inputs.workloads.batsim_json import field_error, load_strict, read_text
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
 
 MOST_S = 1e9
@@ -153,7 +152,7 @@ def _kind(row: TraceJob) -> str:
 def _literal(text: str, where: str) -> Any:
     """The value of a JSON text, or of a Python literal, which is read but never evaluated. Raises InputError."""
     try:
-        return load_json(text, where, **_hooks(where))
+        return load_strict(text, where)
     except InputError as error:
         if "appears twice" in str(error):
             raise
@@ -167,18 +166,12 @@ def _literal(text: str, where: str) -> Any:
     raise InputError(where, problem, 'write for instance {"power": 100}')
 
 
-def _hooks(where: object) -> dict[str, Callable[..., Any]]:
-    """Numbers that JSON has not are refused later, where it is known which they are."""
-    return {"object_pairs_hook": once(where), "parse_constant": float, "parse_float": float}
-
-
 def read_model(path: Path | str, watts: float = 1.0) -> PhaseModel:
     """The model in a JSON file: {"startup": [...], "work": [...]}, or a type with what it needs. Raises InputError.
 
     A type comes as {"type": "ml", ...}, or as in a trace, {"name": "ml", "args": {...}}; `length` in s with both.
     """
-    data = load_json(read_text(path), path, **_hooks(path))
-    return model_of(data, path, watts)
+    return model_of(load_strict(read_text(path), path), path, watts)
 
 
 def model_of(data: Any, where: object, watts: float = 1.0) -> PhaseModel:
@@ -206,7 +199,6 @@ def model_of(data: Any, where: object, watts: float = 1.0) -> PhaseModel:
 
 
 def _model(kind: str, args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
-    """The model of one of TYPES."""
     if kind not in TYPES:
         raise UnknownNameError(where, "type of job", kind, TYPES, HINT)
     return TYPES[kind](args, where, length_s, watts)
@@ -308,13 +300,9 @@ def _told(where: object, model: type[_Row], error: Mapping[str, Any]) -> InputEr
         if len(rest) == 1:
             return InputError(place, f"must be an object, got {shown(error['input'])}", HINT)
         fields, key = (_WorkPhase if key == "work" else _StartPhase).model_fields, rest[1]
-    if error["type"] == "extra_forbidden":
-        return UnknownNameError(place, "key", key, fields, HINT)
-    if key not in fields:
+    if key not in fields and error["type"] != "extra_forbidden":
         return InputError(place, f"keys must be texts, got {key!r}", HINT)
-    if error["type"] == "missing":
-        return InputError(place, f"{key!r} is missing", f"add {fields[key].description}; {HINT}")
-    value = error["input"]
-    got = f"{len(value)} phases" if isinstance(value, list) else None
-    got = got or (json.dumps(value) if isinstance(value, float) else shown(value))
-    return InputError(place, f"{key} must be {fields[key].description}, got {got}", HINT)
+    if isinstance(error["input"], list) and key in fields:
+        got = f"{len(error['input'])} phases"
+        return InputError(place, f"{key} must be {fields[key].description}, got {got}", HINT)
+    return field_error(place, key, fields, error, HINT)

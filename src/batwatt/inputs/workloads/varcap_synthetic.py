@@ -285,7 +285,6 @@ def _releases_s(params: VarcapLike, count: int, rng: np.random.Generator) -> Flo
 
 
 def _widths(like: str, machines: int) -> FittedDistribution:
-    """The distribution of cores."""
     values, (mean, sd) = _WIDTHS[like], TABLE[like].cores
     if like != "mira":
         return fitted_values(values, mean, sd)

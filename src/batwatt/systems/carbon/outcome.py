@@ -101,7 +101,6 @@ class Outcome:
 
     @cached_property
     def _repetitions(self) -> list[pd.DataFrame]:
-        """One row per job, for each repetition."""
         rows = self.segments.assign(**{name: value for name, value in _OTHERWISE.items() if name not in self.segments})
         job = ["repetition", "job"]
         # gaps rather than lengths are summed, so that who does not wait waits 0 s to the last bit

@@ -44,7 +44,11 @@ class SharedCluster:
         if not calendar.fits(calendar.need(alone)):
             best = policy.exact or policy.choose is oracle
             among = self._among_others(job, window, known) if best else None
-            found = among or self._delayed(self._at_once(job, window, known) if best else alone)
+            found = among
+            if found is None:
+                late = self._at_once(job, window, known) if best else alone
+                slots = calendar.delay(calendar.need(late))
+                found = None if slots is None else _later(late, slots * calendar.slot_s)
         if found is not None:
             calendar.take(calendar.need(found))
         return found
@@ -86,10 +90,6 @@ class SharedCluster:
         most_w = max(phase.power_w for phase in (*job.model.startup, *job.model.work))
         full = self.calendar.full(first, count + 1, job.cpus, most_w * job.cpus)
         return full[:-1] if aligned else full[:-1] | full[1:]
-
-    def _delayed(self, execution: Execution) -> Execution | None:
-        slots = self.calendar.delay(self.calendar.need(execution))
-        return None if slots is None else _later(execution, slots * self.calendar.slot_s)
 
 
 def _later(execution: Execution, delay_s: float) -> Execution:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -12,8 +11,8 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from batwatt.checks import shown, validated
-from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.workloads.batsim_json import load_json, once, read_text
+from batwatt.errors import InputError
+from batwatt.inputs.workloads.batsim_json import field_error, load_json, load_strict, read_text
 from batwatt.systems.checkpoint.fairness import ParetoPoint, Past
 from batwatt.systems.checkpoint.instance import (
     MOST_PROCESSORS,
@@ -220,8 +219,7 @@ _File = TypeVar("_File", bound=_JobRow)
 
 def _read(path: Path | str, model: type[_File]) -> _File:
     """The file as a model; its first error is one line."""
-    # numbers that JSON has not are refused below, where it is known which they are
-    data = load_json(read_text(path), path, object_pairs_hook=once(path), parse_constant=float, parse_float=float)
+    data = load_strict(read_text(path), path)
     if not isinstance(data, dict):
         raise InputError(path, f"must be an object, got {shown(data)}", HINT)
     return validated(model, data, lambda error: _error_of(path, model, data, error))
@@ -244,20 +242,12 @@ def _error_of(path: Path | str, model: type[_JobRow], data: dict[str, Any], erro
         fields = (_Job if model is _InstanceFile else _JobOfSequence).model_fields
     elif rest and isinstance(rest[0], int):
         place = f"{path}: {key}: number {rest[0] + 1}"
-    if error["type"] == "extra_forbidden":
-        return UnknownNameError(place, "key", key, fields, "See docs/formats.md.")
-    if error["type"] == "missing":
-        return InputError(place, f"{key!r} is missing", f"add {fields[key].description}; {HINT}")
-    return InputError(place, f"{key} must be {fields[key].description}, got {_written(error['input'])}", HINT)
+    hint = "See docs/formats.md." if error["type"] == "extra_forbidden" else HINT
+    return field_error(place, key, fields, error, hint)
 
 
 def _place(path: Path | str, name: object) -> str:
     return f"{path}: job {shown(name)}"
-
-
-def _written(value: object) -> str:
-    """A value as the file has it; NaN and Infinity, too."""
-    return json.dumps(value) if isinstance(value, float) else shown(value)
 
 
 def plan_json(plan: PeriodPlan, names: Mapping[str, JobName]) -> dict[str, Any]:

@@ -143,7 +143,6 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         return any(task.part_s + task.checkpoint_s <= now_s + LAG_S for task in saving)
 
     def _begin_checkpoints(self, now_s: float) -> None:
-        """Begin the checkpoints whose time has come."""
         for task in self._running():
             if task.checkpoint_at_s is None or task.checkpoint_at_s > now_s + LAG_S or task.doing == "recovery":
                 continue
@@ -226,7 +225,6 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
             self.segments.kill(task, "lose")
 
     def _before(self, task: CheckpointableJob, now_s: float) -> PeriodJob:
-        """A job as it is at a change."""
         if task.doing == "waiting":
             return waiting_job(task)
         if task.doing == "work" and task.checkpoint_s > 0.0:

@@ -64,10 +64,7 @@ class Frugal(Response):
             raise ValueError(f"headroom must be below 1, got {headroom!r}")
         if efficiency > 1.0:
             raise ValueError(f"efficiency must be at most 1, got {efficiency!r}")
-        self.headroom = headroom
-        self.efficiency = efficiency
-        self.backlog = backlog
-        self.reserve = reserve
+        self.headroom, self.efficiency, self.backlog, self.reserve = headroom, efficiency, backlog, reserve
         self._widest = 0
         self._watts = _Watts((), efficiency)
 

@@ -244,10 +244,10 @@ class EnvelopeScheduler(Scheduler[Settings]):
                 kills.append(run.job)
             else:
                 self._set_pstate(decision, doomed)
+        for job in kills:
+            self._killing.add(job.id)
+            self.victims.killed(job, self._ran_s(cluster.running[job.id]))
         if kills:
-            for job in kills:
-                self._killing.add(job.id)
-                self.victims.killed(job, self._ran_s(cluster.running[job.id]))
             self.bs.kill_jobs(kills)
         self._steady = not acted and self.the_response.steady(plan, injector.cap_w)
         return acted

@@ -126,7 +126,6 @@ class FirstFitStrategy(MachinePlanner):
         heapq.heappush(self._waiting.setdefault(job.cores, []), (job.release_s, job.number))
 
     def _fill(self, time_s: float) -> None:
-        """Start what waits and fits."""
         while True:
             most = max((self._free[m] for m in self._alive), default=0)
             first = min((queue[0] for cores, queue in self._waiting.items() if cores <= most and queue), default=None)

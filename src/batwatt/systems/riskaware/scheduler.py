@@ -176,7 +176,6 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
             self.bs.reject_jobs(jobs)
 
     def _take(self, work: ManagedJob) -> MachineJob:
-        """Number a job for the planner."""
         plan = work.plan
         plan.number = len(self._by_number)
         work.early = plan.run_s < plan.length_s

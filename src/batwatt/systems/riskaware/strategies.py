@@ -52,10 +52,7 @@ class TargetStrategy:
             distance=min(distance, machines),
             limit=cls.limit if chosen.limit is None else chosen.limit,
             pack=chosen.pack if cls.packed else 1,
-            low=chosen.low,
-            high=chosen.high,
-            usable=chosen.usable,
-            take_empty=chosen.take_empty,
+            **{name: getattr(chosen, name) for name in ("low", "high", "usable", "take_empty")},
             drop=chosen.as_published,
             paper=not chosen.as_published,
         )

@@ -187,7 +187,6 @@ _REAL = {"since", "release_s", "length_s", "run_s", "again_s", "category", "star
 
 
 def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int) -> Tables:
-    """Empty tables."""
     groups = (
         (at.store_of(machines, jobs), _STORE),
         (machines, _MACHINES),

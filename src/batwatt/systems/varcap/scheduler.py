@@ -239,7 +239,6 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.lifecycle.kill(killed + moved)
 
     def _decide(self, tasks: list[JobState], now_s: float) -> None:
-        """What becomes of jobs that are about to be killed."""
         for task in tasks:
             if not task.dying:
                 self.victims.killed(task.job, now_s - task.part_s)

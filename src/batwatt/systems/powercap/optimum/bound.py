@@ -200,7 +200,6 @@ class Relaxation:
         return allowed & ((first == 0) | (np.minimum(*needed_w) <= self.spare_w[first - 1] + NOISE_W))
 
     def _use(self, used: Floats, runs: Runs, index: int) -> None:
-        """Book a run."""
         begins = self.begins
         start, end = int(runs.starts[index]), int(runs.ends[index])
         first, final = int(runs.slots[0][index]), int(np.searchsorted(begins, end, side="left"))

@@ -155,13 +155,10 @@ class _Search:
         inserter = Inserter(problem, mode_tables(problem, all_modes=len(tasks) <= EXACT_JOBS))
         search = Search(inserter, free, np.random.default_rng(self.budget.seed))
         jobs = range(len(tasks))
-        first = [
-            sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s, j)),
-            sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s * tasks[j].hosts, j)),
-            sorted(jobs, key=lambda j: (-tasks[j].hosts, tasks[j].submit, j)),
-            *(list(order) for order in orders),
-        ]
-        for order in first:
+        shortest = sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s, j))
+        smallest = sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s * tasks[j].hosts, j))
+        widest = sorted(jobs, key=lambda j: (-tasks[j].hosts, tasks[j].submit, j))
+        for order in (shortest, smallest, widest, *orders):
             search.construct(order)
         if not search.best:
             raise InputError(

@@ -50,10 +50,10 @@ class Search:
         for job in list(self.inserter.timeline.runs):
             self.inserter.take(job)
         fits = all(self.inserter.insert(job, self.prices[-1]) for job in order)
-        if fits and self.inserter.timeline.sound:
+        sound = fits and self.inserter.timeline.sound
+        if sound:
             self._note()
-            return True
-        return False
+        return sound
 
     def load(self, runs: dict[int, Run]) -> None:
         """Go on from a schedule."""
