@@ -221,7 +221,6 @@ def _place(path: Path | str, number: int, table: object) -> str:
 def _error_of(place: str, error: Mapping[str, Any]) -> InputError:
     """What pydantic says of a table: key, message, value."""
     key = ".".join(str(part) for part in error["loc"])
-    message = error["msg"].removeprefix("Value error, ")
-    value = error["input"]
+    message, value = error["msg"].removeprefix("Value error, "), error["input"]
     got = f", got {shown(value)}" if isinstance(value, (str, int, float, bool)) else ""
     return InputError(place, f"{key}: {message}{got}" if key else message, _HINT)

@@ -9,7 +9,7 @@ the fraction of it that is missing, the others none. One is at full rate, so tha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -128,9 +128,19 @@ def phase_workload(jobs: Sequence[ShiftJob], machines: int) -> tuple[PhaseMachin
     return owner, {"nb_res": owner.hosts(machines), "jobs": rows, "profiles": profiles.known}
 
 
-def phases_json(model: PhaseModel) -> dict[str, Any]:
-    """A model as a field of a job; numbers of more than 6 decimals, which Batsim would round, are texts."""
-    return {"startup": [_phase(phase) for phase in model.startup], "work": [_phase(phase) for phase in model.work]}
+def _exact(value: float) -> float | str:
+    """A number as it is, if 6 decimals hold it, else as text: all others are rounded on the way to a scheduler."""
+    return value if round(value, 6) == value else number_text(value)
+
+
+def phases_json(model: PhaseModel, number: Callable[[float], float | str] = _exact) -> dict[str, Any]:
+    """A model as a field of a job; by default numbers of more than 6 decimals, which Batsim would round, are texts."""
+
+    def row(phase: Phase) -> dict[str, Any]:
+        fields = {"name": phase.name, "duration": number(phase.duration_s), "power": number(phase.power_w)}
+        return fields | {"is_checkpoint": True} if phase.is_checkpoint else fields
+
+    return {"startup": [row(phase) for phase in model.startup], "work": [row(phase) for phase in model.work]}
 
 
 def model_told(fields: Mapping[str, Any], where: object) -> PhaseModel | None:
@@ -192,20 +202,6 @@ class _PhaseProfiles:
                 raise InputError(f"job {job.id}", problem, "take jobs of fewer cpus, or fewer kinds of phases")
             self.known[name] = self._machines.profile(duration_s, power_w, job.cpus)
         return name
-
-
-def _phase(phase: Phase) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "name": phase.name,
-        "duration": _exact(phase.duration_s),
-        "power": _exact(phase.power_w),
-    }
-    return fields | {"is_checkpoint": True} if phase.is_checkpoint else fields
-
-
-def _exact(value: float) -> float | str:
-    """A number as it is, if 6 decimals hold it, else as text: all others are rounded on the way to a scheduler."""
-    return value if round(value, 6) == value else number_text(value)
 
 
 def _read(raw: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.workloads.phase_workload import phases_json
 from batwatt.model.phases import Array, Phase, PhaseModel, Steps
 from batwatt.systems.carbon import CHECKPOINTS, STARTUP_UNTIL
 from batwatt.systems.carbon.measurements import ABORT, END, MeasuredRun
@@ -170,7 +171,7 @@ def predicted_j(model: PhaseModel, run: MeasuredRun) -> float:
 
 def model_json(model: PhaseModel) -> dict[str, list[dict[str, Any]]]:
     """The model as Listing 4.4 has it: {"startup": [...], "work": [...]}, durations in s and powers in W."""
-    return {"startup": [_phase_json(phase) for phase in model.startup], "work": [_phase_json(p) for p in model.work]}
+    return phases_json(model, float)
 
 
 def drawn_w(steps: Steps, time_s: Array) -> Array:
@@ -262,8 +263,3 @@ def _left_out(runs: Sequence[MeasuredRun], shape: _Shape, durations: Array, ener
 
 def _listed(phases: Sequence[Phase]) -> str:
     return ", ".join(phase.name for phase in phases) or "nothing"
-
-
-def _phase_json(phase: Phase) -> dict[str, Any]:
-    found = {"name": phase.name, "duration": phase.duration_s, "power": phase.power_w}
-    return found | {"is_checkpoint": True} if phase.is_checkpoint else found

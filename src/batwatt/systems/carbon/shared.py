@@ -43,8 +43,7 @@ class SharedCluster:
         found: Execution | None = alone
         if not calendar.fits(calendar.need(alone)):
             best = policy.exact or policy.choose is oracle
-            among = self._among_others(job, window, known) if best else None
-            found = among
+            found = self._among_others(job, window, known) if best else None
             if found is None:
                 late = self._at_once(job, window, known) if best else alone
                 slots = calendar.delay(calendar.need(late))

@@ -243,18 +243,14 @@ def _kill_ahead(plan: Plan, watts: _Watts, next_w: float) -> None:
     if len(then) <= len(now) and math.fsum(then_w[run.job.id] for run in then) >= excess_w - NOISE_W:
         return
     # as late as can be: who is killed then still draws the power of on->off
-    progress = dict(zip(now, merged([_progress(run, plan.now_s) for run in now]), strict=True))
+    done = [run.done_by(plan.now_s) / run.work_flops if run.work_flops > 0.0 else 0.0 for run in now]
+    progress = dict(zip(now, merged(done), strict=True))
     late = sorted(now, key=lambda run: (-progress[run], run.serial))
     freed_w = math.fsum(then_w[run.job.id] for run in late)
     while late and freed_w < excess_w - NOISE_W:
         run = late.pop()
         _kill(plan, run)
         freed_w += _freed_w(run, watts.sleep, watts.off)
-
-
-def _progress(run: Running, now_s: float) -> float:
-    """Share of its estimated work that a job has done."""
-    return run.done_by(now_s) / run.work_flops if run.work_flops > 0.0 else 0.0
 
 
 def _speed_up(plan: Plan, cap_w: float) -> None:

@@ -200,10 +200,10 @@ def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int) -> T
     tables = Tables(roomy=np.zeros((machines, cores + 1), np.int64), **arrays)
     tables.base[:], tables.size[:] = np.arange(machines), 1
     tables.counts[at.STORED] = machines
-    chosen = settings
-    tables.reals[[at.WORST, at.LOW, at.HIGH, at.LIMIT]] = 1.0, chosen.low, chosen.high, chosen.limit
-    tables.settings[[at.ALWAYS, at.PACK, at.DISTANCE, at.CORES]] = chosen.always, chosen.pack, chosen.distance, cores
-    tables.settings[[at.EMPTY, at.DROP, at.PAPER]] = chosen.take_empty, chosen.drop, chosen.paper
+    tables.reals[[at.WORST, at.LOW, at.HIGH, at.LIMIT]] = 1.0, settings.low, settings.high, settings.limit
+    places = [at.ALWAYS, at.PACK, at.DISTANCE, at.CORES, at.EMPTY, at.DROP, at.PAPER]
+    own = settings.always, settings.pack, settings.distance, cores, settings.take_empty, settings.drop, settings.paper
+    tables.settings[places] = own
     return tables
 
 
