@@ -80,8 +80,8 @@ class Numbers:
 
 def numbers_of(campaign: SavedCampaign) -> Numbers:
     """The numbers of the paper's campaign. Raises InputError if it is another, or has several runs of an instance."""
-    outline = igsc22.outline(campaign)
-    if outline is None:
+    plan = igsc22.plan_of(campaign)
+    if plan is None:
         hint = "run: batwatt campaign run experiments/igsc22.yaml"
         raise InputError(campaign.folder, "is not the campaign igsc22", hint)
     done = campaign.done.assign(**{ENERGY.name: campaign.done["energy_j"] / J_PER_KWH})
@@ -89,7 +89,7 @@ def numbers_of(campaign: SavedCampaign) -> Numbers:
     if not twice.empty:
         where = " ".join(twice.iloc[0][list(WHERE)])
         raise InputError(campaign.folder, f"has several runs of {where}", "declare one of each in igsc22.yaml")
-    order = outline.ordered(campaign.labels)
+    order = plan.ordered(campaign.labels)
     for column, values in (("study", campaign.studies), ("label", order)):
         done[column] = pd.Categorical(done[column], values, ordered=True)
     parts = []
@@ -97,7 +97,7 @@ def numbers_of(campaign: SavedCampaign) -> Numbers:
         group = frame.groupby(["study", "label", "envelope"], observed=True)
         parts.append(group[list(MEANS)].mean().assign(runs=group.size()).reset_index())
     summary = pd.concat(parts).sort_values(["study", "label"], kind="stable")
-    chosen = [label for label in order if label in (outline.reference, *outline.highlighted)]
+    chosen = [label for label in order if label in (plan.reference, *plan.highlighted)]
     compared = {(study, label) for study, *labels in PAIRS for label in labels}
     there = [
         label in chosen or (study, label) in compared for study, label in zip(done["study"], done["label"], strict=True)

@@ -55,7 +55,7 @@ def pointed(folder, rows):
 def drawn(folder, rows):
     """Study's stem -> its panels."""
     campaign, frame = pointed(folder, rows)
-    looks = varcap.outline(campaign).looks(campaign.labels)
+    looks = varcap.plan_of(campaign).looks(campaign.labels)
     return {plan.stem: panels for plan, panels in drawn_of(frame, looks)}
 
 

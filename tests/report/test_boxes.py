@@ -75,10 +75,10 @@ def test_the_strategy_is_an_option_where_there_is_no_column(tmp_path):
                                                    "target-asap"]  # fmt: skip
     assert campaign.frame["label"].tolist() == ["x", "y", "PackedTargetASAP D+ 3", AWARE, f"both {AWARE}",
                                                 f"both {ASAP}"]  # fmt: skip
-    outline = pmbs23.outline(campaign)
+    plan = pmbs23.plan_of(campaign)
     # by strategy, as in the paper's figures; what is none of them comes last
-    assert outline.drawn == (AWARE, f"both {AWARE}", "x", f"both {ASAP}", "PackedTargetASAP D+ 3", "y")
-    assert outline.groups["y"] == "others" and "goodput" in outline.title
+    assert plan.drawn == (AWARE, f"both {AWARE}", "x", f"both {ASAP}", "PackedTargetASAP D+ 3", "y")
+    assert plan.groups["y"] == "others" and "goodput" in plan.title
 
 
 # what varies

@@ -17,7 +17,7 @@ from batwatt.results.style import PALETTE, Look
 A, B, C = "EBF Slow HFLD", "FF Asc IDFS", "EBF Slow IDSB"
 
 
-def planned(folder, rows, plan=igsc22.outline):
+def planned(folder, rows, plan=igsc22.plan_of):
     campaign = read_campaign(save(folder, rows))
     return campaign, plan(campaign)
 
@@ -55,38 +55,38 @@ def test_outline_of_the_paper(tmp_path):
         ),
     ]
     rows.append(row("easyBackfill", scheduler="easyBackfill"))
-    _, outline = planned(tmp_path, rows)
-    assert outline.highlighted[:5] == tuple(igsc22.DISTANCES) and len(outline.highlighted) == 9
+    _, plan = planned(tmp_path, rows)
+    assert plan.highlighted[:5] == tuple(igsc22.DISTANCES) and len(plan.highlighted) == 9
     # of four of our own the two best are drawn
-    assert outline.drawn[5:] == ("EBF Slow OWN", "FF Asc OWN")
-    assert outline.reference == "Optimum" and outline.variants is None
-    assert "EBF Slow no config." not in outline.rated and "easyBackfill" not in outline.highlighted
-    assert (outline.groups[A], outline.members[A]) == ("HFLD", "EBF Slow")
-    assert outline.groups["easyBackfill"] == "easyBackfill"
+    assert plan.drawn[5:] == ("EBF Slow OWN", "FF Asc OWN")
+    assert plan.reference == "Optimum" and plan.variants is None
+    assert "EBF Slow no config." not in plan.rated and "easyBackfill" not in plan.highlighted
+    assert (plan.groups[A], plan.members[A]) == ("HFLD", "EBF Slow")
+    assert plan.groups["easyBackfill"] == "easyBackfill"
 
 
 def test_other_campaigns_have_a_general_outline(tmp_path):
     rows = [row(f"algorithm {n:02d}", w, study=s, mean_slowdown=float(n), scheduler=f"s{n % 2}")
             for s, works in (("few", ["w0"]), ("many", ["w0", "w1"])) for n in range(12) for w in works]  # fmt: skip
     campaign = read_campaign(save(tmp_path, rows))
-    assert igsc22.outline(campaign) is None
-    outline = general_plan(campaign)
-    assert outline.main == "many" and outline.reference is None
-    assert outline.drawn == tuple(f"algorithm {n:02d}" for n in range(DRAWN))
+    assert igsc22.plan_of(campaign) is None
+    plan = general_plan(campaign)
+    assert plan.main == "many" and plan.reference is None
+    assert plan.drawn == tuple(f"algorithm {n:02d}" for n in range(DRAWN))
 
 
 def test_looks_tell_apart(tmp_path):
-    campaign, outline = planned(tmp_path, [*paper(), *(row(f"x{n}") for n in range(40))])
-    looks = outline.looks(campaign.labels)
+    campaign, plan = planned(tmp_path, [*paper(), *(row(f"x{n}") for n in range(40))])
+    looks = plan.looks(campaign.labels)
     assert set(looks) == set(campaign.labels)
     assert looks["Optimum"] == Look(len(PALETTE) - 1)
     assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks)
-    assert len({looks[label].colour for label in outline.shown}) == len(outline.shown)
+    assert len({looks[label].colour for label in plan.shown}) == len(plan.shown)
 
 
 def test_zoom_finds_the_drop(results):
     campaign = read_campaign(results[0])
-    zoom = data.zoom(campaign, igsc22.outline(campaign))
+    zoom = data.zoom(campaign, igsc22.plan_of(campaign))
     assert zoom.label == A and zoom.instance == "small drop"
     assert zoom.step_s == (DROP_S, DROP_S + STEP_S)
     assert (zoom.begin_s, zoom.end_s) == (0.0, DROP_S + STEP_S + data.MARGIN_S)
@@ -98,8 +98,8 @@ def test_zoom_finds_the_drop(results):
 
 
 def test_no_kept_run_no_zoom(tmp_path):
-    campaign, outline = planned(tmp_path, paper())
-    assert data.zoom(campaign, outline) is None and data.envelopes(campaign) == []
+    campaign, plan = planned(tmp_path, paper())
+    assert data.zoom(campaign, plan) is None and data.envelopes(campaign) == []
 
 
 def test_envelopes_come_from_the_files_or_from_the_runs(results, tmp_path):
@@ -131,6 +131,6 @@ def test_names_of_instances_say_what_differs():
 
 
 def test_rows_of_a_figure_are_in_the_order_asked_for(tmp_path):
-    campaign, outline = planned(tmp_path, paper(2))
-    found = data.per_instance(campaign, outline.main, [B, A], COMPARED)
+    campaign, plan = planned(tmp_path, paper(2))
+    found = data.per_instance(campaign, plan.main, [B, A], COMPARED)
     assert found["label"].tolist() == [B, B, A, A] and found["instance"].tolist() == ["w0", "w1"] * 2

@@ -40,7 +40,7 @@ def pointed(folder, rows):
 
 def drawn(folder, rows):
     campaign, frame = pointed(folder, rows)
-    return {plan.stem: panels for plan, panels in drawn_of(frame, checkpoint.outline(campaign).looks(campaign.labels))}
+    return {plan.stem: panels for plan, panels in drawn_of(frame, checkpoint.plan_of(campaign).looks(campaign.labels))}
 
 
 def of_claim(folder, rows, name):

@@ -46,7 +46,7 @@ def test_colours_are_those_of_the_algorithms_whoever_is_there(tmp_path):
     found = []
     for n, labels in enumerate((("LFD", "Random"), ("TwoMode", "LWW", "LFD", "Base", "own"))):
         campaign, _ = pointed(tmp_path / str(n), [run("s", label) for label in labels])
-        found.append({label: look.colour for label, look in varcap.outline(campaign).looks(campaign.labels).items()})
+        found.append({label: look.colour for label, look in varcap.plan_of(campaign).looks(campaign.labels).items()})
     assert found[0]["LFD"] == found[1]["LFD"] and found[0]["Random"] == found[1]["Base"]
     assert len(set(found[1].values())) == 5
     numbers = varcap.numbers_of(("TwoMode", "TwoMode 24 h", "own"))
@@ -175,7 +175,7 @@ def write_classes(folder, key, terminations):
 
 def fair_of(folder, rows):
     campaign, frame = pointed(folder, rows)
-    looks = varcap.outline(campaign).looks(campaign.labels)
+    looks = varcap.plan_of(campaign).looks(campaign.labels)
     made = list(chart_exhibits(drawn_of(frame, looks), frame, campaign))
     return next((one for one in made if one.id == "fig6-6"), None)
 

@@ -24,10 +24,10 @@ TWO = [
 ]
 
 
-def table(folder, rows, plan=igsc22.outline):
+def table(folder, rows, plan=igsc22.plan_of):
     campaign = read_campaign(save(folder, rows))
-    outline = plan(campaign)
-    return table2(campaign, outline), campaign, outline
+    plan = plan(campaign)
+    return table2(campaign, plan), campaign, plan
 
 
 def line(grid, label=A):
@@ -102,12 +102,12 @@ def test_seeds_of_an_instance_count_once(tmp_path):
 
 def test_no_envelope(tmp_path):
     nothing = {"envelope": None, "violations": None, "energy_j": None}
-    grid, campaign, outline = table(tmp_path, [made | nothing for made in TWO])
+    grid, campaign, plan = table(tmp_path, [made | nothing for made in TWO])
     assert math.isnan(line(grid)["violations"]) and line(grid)["mean_slowdown_over_optimum"] == 3.0
     cells = dict(zip((c.name for c in grid.columns), grid.cells()[1], strict=True))
     assert cells["violations"] == cells["violations_over_optimum"] == NOTHING
     assert cells["mean_slowdown_over_optimum"] == "+3.00"
-    found = marks(campaign, outline, [A, "Optimum"])
+    found = marks(campaign, plan, [A, "Optimum"])
     assert list(found.columns) == ["mean_slowdown", "kills"]
 
 
@@ -117,8 +117,8 @@ def test_marks_by_hand(tmp_path):
     for label, (first, second) in values.items():
         rows += [row(label, "w0", mean_slowdown=first), row(label, "w1", mean_slowdown=first)]
         rows.append(row(label, "w0", study="profiles", envelope="e1", mean_slowdown=second, killed_power=int(second)))
-    _, campaign, outline = table(tmp_path, rows)
-    found = marks(campaign, outline, outline.rated)
+    _, campaign, plan = table(tmp_path, rows)
+    found = marks(campaign, plan, plan.rated)
     # slowdown, places: 0 1/4 1/2 1 in the first study, 1 0 1/2 1 in the second: means 1/2 1/8 1/2 1
     assert found["mean_slowdown"].to_dict() == {A: "+", B: "+++", "FF Slow HFLD": "+", "EBF Slow IDSB": ""}
     # kills: all equal in the first (0), places 1 0 1/2 1 in the second: means 1/2 0 1/4 1/2
@@ -127,8 +127,8 @@ def test_marks_by_hand(tmp_path):
 
 
 def test_table3_has_the_printed_marks_beside_ours(tmp_path):
-    _, campaign, outline = table(tmp_path, paper())
-    grid = table3(campaign, outline)
+    _, campaign, plan = table(tmp_path, paper())
+    grid = table3(campaign, plan)
     frame = grid.frame.set_index("label")
     assert list(frame.index) == ["EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB", "EBF Slow OWN"]
     assert list(frame["kills_printed"]) == ["++", "", "+++", "+", "·"]
@@ -138,11 +138,11 @@ def test_table3_has_the_printed_marks_beside_ours(tmp_path):
 
 
 def test_table3_needs_two(tmp_path):
-    _, campaign, outline = table(tmp_path, TWO)
-    assert table3(campaign, outline) is None
+    _, campaign, plan = table(tmp_path, TWO)
+    assert table3(campaign, plan) is None
 
 
-def studies(folder, rows, plan=igsc22.outline):
+def studies(folder, rows, plan=igsc22.plan_of):
     campaign = read_campaign(save(folder, rows))
     return study_tables(campaign, plan(campaign))
 
@@ -208,8 +208,8 @@ def test_names_of_studies_that_no_file_can_tell_apart(tmp_path):
 
 
 def test_summary_by_hand(tmp_path):
-    _, campaign, outline = table(tmp_path, [*TWO, row(A, "w2", status="failed", error="x")])
-    frame = summary(campaign, outline).set_index("label")
+    _, campaign, plan = table(tmp_path, [*TWO, row(A, "w2", status="failed", error="x")])
+    frame = summary(campaign, plan).set_index("label")
     assert list(frame.index) == ["Optimum", A]
     found = frame.loc[A]
     assert (found["runs"], found["failed"], found["mean_slowdown_mean"], found["killed_power_mean"]) == (3, 1, 4.5, 3)
@@ -251,6 +251,6 @@ def test_errors(tmp_path, make, problem, hint):
 
 def test_the_rule_of_marks_gives_the_papers_on_its_kills(tmp_path):
     kills = {label: int(distance[1]) for label, distance in igsc22.DISTANCES.items() if label in igsc22.MARKS}
-    _, campaign, outline = table(tmp_path, [row(label, killed_power=count) for label, count in kills.items()])
-    found = marks(campaign, outline, outline.rated)["kills"].to_dict()
+    _, campaign, plan = table(tmp_path, [row(label, killed_power=count) for label, count in kills.items()])
+    found = marks(campaign, plan, plan.rated)["kills"].to_dict()
     assert found == {label: printed[1] for label, printed in igsc22.MARKS.items()}

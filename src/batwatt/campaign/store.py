@@ -30,7 +30,7 @@ class CampaignStopped(BatwattError):
     """The campaign cannot go on, for a reason outside its runs; what is finished is kept."""
 
 
-class Record(BaseModel):
+class SavedRecord(BaseModel):
     """What the file of a finished cell holds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,7 +39,7 @@ class Record(BaseModel):
     key: str
 
 
-class CellRecord(Record):
+class CellRecord(SavedRecord):
     """What is kept of a run."""
 
     status: Literal["done", "failed"]
@@ -55,7 +55,7 @@ class CellRecord(Record):
         return self
 
 
-Kind = TypeVar("Kind", bound=Record)
+Kind = TypeVar("Kind", bound=SavedRecord)
 
 
 def check_studies(only: Iterable[str], known: Collection[str]) -> None:

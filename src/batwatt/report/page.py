@@ -44,7 +44,7 @@ def write_report(results: Path | str) -> list[Path]:
 
 def report_of(campaign: SavedCampaign) -> Report:
     """The report of the paper whose campaign it is, or else of each algorithm compared with the optimum."""
-    plan = igsc22.outline(campaign)
+    plan = igsc22.plan_of(campaign)
     for paper in (checkpoint_charts, varcap_figures, pmbs23_tables) if plan is None else ():
         if (found := paper.report(campaign)) is not None:
             return found

@@ -16,6 +16,7 @@ from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, RECOVERY, WINDOW_OVER
 from batwatt.run.run import run as carry_out
 from batwatt.run.spec import RunSpec
+from batwatt.units import PRECISION_S
 
 MACHINES, CORES = 6, 2
 LAG_S = 1e-3
@@ -92,7 +93,7 @@ def check_job(row, spans, options, ended):
             work_s = saved_s
             assert end - begin <= recovery_s + LAG_S
         elif kind == "checkpoint":
-            assert before[0] == "work" and before[4] and begin == pytest.approx(before[2], abs=1e-5)
+            assert before[0] == "work" and before[4] and begin == pytest.approx(before[2], abs=1e-5 + PRECISION_S)
             assert end - begin <= checkpoint_s + LAG_S
             if state == "COMPLETED_SUCCESSFULLY":
                 saved_s = work_s

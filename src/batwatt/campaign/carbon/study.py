@@ -19,7 +19,7 @@ from batwatt.campaign.carbon.study_spec import CarbonStudies, Permutation
 from batwatt.campaign.cells import digest_of_sources, sources_of
 from batwatt.campaign.pools import in_processes
 from batwatt.campaign.spec import canonical, folder_name
-from batwatt.campaign.store import CampaignStopped, Record, Store, check_studies
+from batwatt.campaign.store import CampaignStopped, SavedRecord, Store, check_studies
 from batwatt.campaign.yaml_model import parse_declared
 from batwatt.errors import InputError
 from batwatt.inputs.series.signal_file import SignalFile
@@ -48,7 +48,7 @@ _DECIMALS = 6
 Report = Callable[[int, int, int, float], None]
 
 
-class PlanRecord(Record):
+class PlanRecord(SavedRecord):
     """What is kept of a synthetic job: its FIGURES, a value for each arrival."""
 
     figures: dict[str, list[float | int]]

@@ -51,7 +51,7 @@ def named(campaign: SavedCampaign) -> SavedCampaign:
     return replace(campaign, frame=frame.assign(label=names))
 
 
-def outline(campaign: SavedCampaign) -> ReportPlan:
+def plan_of(campaign: SavedCampaign) -> ReportPlan:
     """The plan of the report of a `named` campaign."""
     order = list(LOOKS)
     return plan_of_all(

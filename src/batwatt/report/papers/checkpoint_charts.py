@@ -53,7 +53,7 @@ def report(declared: SavedCampaign) -> Report | None:
     if not (declared.with_goodput["scheduler"] == checkpoint.SCHEDULER).any():
         return None
     campaign = checkpoint.named(declared)
-    plan = checkpoint.outline(campaign)
+    plan = checkpoint.plan_of(campaign)
     points = checkpoint.points(campaign, declared)
     found = claims(points)
     tables = [*claims_table(found, CLAIMS, "what is said (section of the paper)"), *break_even_grid(points)]

@@ -46,7 +46,7 @@ REMARKS = {
 }
 
 
-def outline(campaign: SavedCampaign) -> ReportPlan | None:
+def plan_of(campaign: SavedCampaign) -> ReportPlan | None:
     """The plan of the report if the campaign is the paper's: it has the study and an algorithm of Table II."""
     here = [label for label in DISTANCES if label in campaign.labels]
     if WORKLOADS not in campaign.studies or not here:

@@ -135,7 +135,7 @@ def _in_words(label: str, strategy: str) -> str:
     return re.sub(rf"(?<![\w-]){re.escape(strategy)}(?![\w-])", STRATEGIES[strategy], label)
 
 
-def outline(campaign: SavedCampaign) -> ReportPlan:
+def plan_of(campaign: SavedCampaign) -> ReportPlan:
     """The plan of the report of a `named` campaign: all algorithms are drawn, those of the paper first."""
     first = campaign.frame.drop_duplicates("label").set_index("label")["strategy"]
     order = list(STRATEGIES)

@@ -24,7 +24,7 @@ def report(declared: SavedCampaign) -> Report | None:
     if declared.with_goodput.empty:
         return None
     campaign = pmbs23.named(declared)
-    plan = pmbs23.outline(campaign)
+    plan = pmbs23.plan_of(campaign)
     swept = pmbs23.sweeps(pmbs23.points(campaign))
     found = claims(swept)
     tables = [*mean_tables(swept, plan.drawn), *claims_table(found)]

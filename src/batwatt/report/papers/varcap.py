@@ -99,7 +99,7 @@ def named(campaign: SavedCampaign, hours_apart: Mapping[str, bool]) -> SavedCamp
     return replace(campaign, frame=campaign.frame.assign(label=names))
 
 
-def outline(campaign: SavedCampaign) -> ReportPlan:
+def plan_of(campaign: SavedCampaign) -> ReportPlan:
     """The plan of the report of a `named` campaign; each algorithm has its colour in all reports."""
 
     def rank(label: str) -> int:

@@ -38,7 +38,7 @@ def report(declared: SavedCampaign) -> Report | None:
     if not (declared.with_goodput["cap_structure"] != "").any():
         return None
     campaign = varcap.named(declared, hours_apart(declared.studies))
-    plan = varcap.outline(campaign)
+    plan = varcap.plan_of(campaign)
     points = varcap.points(campaign, declared)
     found = claims(points)
     tables = [*claims_table(found), *tables_of(points, plan.drawn)]
