@@ -228,7 +228,9 @@ def check_inputs(cells: Sequence[Cell]) -> None:
     tried: set[object] = set()
 
     def new(thing: object) -> bool:
-        return thing not in tried and not tried.add(thing)  # type: ignore[func-returns-value]
+        known = thing in tried
+        tried.add(thing)
+        return not known
 
     slots: dict[object, int] = {}
     for cell in cells:

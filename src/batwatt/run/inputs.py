@@ -29,9 +29,10 @@ from batwatt.model.workload import LONG_S, Workload, merged
 from batwatt.results.writers import file_of
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.run.spec import RunSpec
+from batwatt.units import DAY_S
 
 _log = logging.getLogger(__name__)
-BEYOND_S = 30 * 86_400.0
+BEYOND_S = 30 * DAY_S
 """How long after twice the last submission a generated capacity ends, in s; its last value holds from there on."""
 
 

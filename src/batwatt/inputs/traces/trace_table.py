@@ -81,11 +81,11 @@ class TraceTable(Sequence[TraceJob]):
             return [self[row] for row in range(*index.indices(len(self)))]
         id = self.ids[index]
         values = {name: float(column[index]) for name, column in self.needs.items()}
-        known: dict[str, object] = {name: value for name, value in values.items() if value == value}
-        known |= {DEPENDS: self.depends[id]} if id in self.depends else {}
-        requested_s: float | None = known.pop(ESTIMATE, None)  # type: ignore[assignment]
+        known = {name: value for name, value in values.items() if value == value}
+        requested_s = known.pop(ESTIMATE, None)
+        depends: dict[str, object] = {DEPENDS: self.depends[id]} if id in self.depends else {}
         times = float(self.submit_s[index]), float(self.run_s[index])
-        return TraceJob(id, *times, int(self.cpus[index]), requested_s, known)
+        return TraceJob(id, *times, int(self.cpus[index]), requested_s, {**known, **depends})
 
     def __iter__(self) -> Iterator[TraceJob]:
         return (self[row] for row in range(len(self)))

@@ -23,6 +23,7 @@ from batwatt.model.phases import Phase
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.results import style
 from batwatt.systems.carbon.execution import Execution
+from batwatt.units import DAY_S
 
 SIGNAL = "carbon intensity\n(g/kWh)"
 ROW_IN, LEAST_IN, MOST_IN = 0.17, 0.9, 7.5
@@ -34,7 +35,7 @@ NAMES = 7
 SHAPES = 20_000
 """With more boxes than this those of a vector format become an image."""
 STARTUP_COLOUR, OTHER_COLOUR, RUNS_COLOUR = "#8c8c8c", "#c9ced3", "#e3eef7"
-UNITS = ((10 * 86400.0, 86400.0, "d"), (2 * style.HOUR_S, style.HOUR_S, "h"), (300.0, 60.0, "min"), (0.0, 1.0, "s"))
+UNITS = ((10 * DAY_S, DAY_S, "d"), (2 * style.HOUR_S, style.HOUR_S, "h"), (300.0, 60.0, "min"), (0.0, 1.0, "s"))
 """From which length on which unit of time is on the axis: least length in s, unit in s, its name."""
 
 Corners = list[tuple[float, float]]
