@@ -14,7 +14,7 @@ from golden import (
     scenarios,
 )
 
-from batwatt.engine.wire import check_answer, decode, encode
+from batwatt.engine.batsim4 import decode, read_reply, write_message
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
 from batwatt.results.writers import write_record
 
@@ -30,9 +30,9 @@ def replay(folder, tmp_path):
     stopped = False
     while not engine.ended:
         try:
-            message = decode(encode(engine.message()))
+            message = decode(write_message(engine.message()))
             ours.append(message)
-            engine.reply(check_answer(decode(script.answer(message["now"]))))
+            engine.reply(read_reply(script.answer(message["now"])))
         except (IllegalDecisionError, InputError, ProtocolError, DeadlockError):
             stopped = True
             break

@@ -9,6 +9,7 @@ from builders import ASLEEP_FAST, job, machine, workload_of
 from scripted import Scripted, execute, kill, pstate, query, rows, run
 
 from batwatt.engine.core import Engine
+from batwatt.engine.events import CallMeLater, Reply
 from batwatt.engine.sharing import fair_rates
 from batwatt.errors import DeadlockError, IllegalDecisionError, ProtocolError
 from batwatt.inputs.workloads.batsim_json import parse_workload
@@ -297,7 +298,7 @@ def test_an_event_after_the_answer_s_now_is_a_protocol_error():
     engine = Engine(machine(1), [workload_of()])
     engine.message()
     with pytest.raises(ProtocolError, match="later than the answer"):
-        engine.reply({"now": 0, "events": [{"timestamp": 1, "type": "CALL_ME_LATER", "data": {"timestamp": 5}}]})
+        engine.reply(Reply(0, [CallMeLater(1, 5)]))
 
 
 def test_pybatsim_s_resubmission_runs_the_job_again():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batwatt.engine.core import Engine
+from batwatt.engine.events import JobSubmitted, Notified, RejectJob, Reply
 from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.workload import merged
@@ -37,14 +38,16 @@ def test_messages(times, expected):
     heard = []
     while True:
         message = engine.message()
-        now, events = message["now"], message["events"]
-        kinds = {"JOB_SUBMITTED": lambda data: data["job_id"], "NOTIFY": lambda data: "no more"}
-        told = [kinds[event["type"]](event["data"]) for event in events if event["type"] in kinds]
+        now, jobs, told = message.now, [], []
+        for event in message.events:
+            if isinstance(event, JobSubmitted):
+                jobs.append(event.job_id)
+                told.append(event.job_id)
+            elif isinstance(event, Notified):
+                told.append("no more")
         if told:
             heard.append((now, *told))
-        jobs = [event["data"]["job_id"] for event in events if event["type"] == "JOB_SUBMITTED"]
-        reject = [{"timestamp": now, "type": "REJECT_JOB", "data": {"job_id": job_id}} for job_id in jobs]
-        engine.reply({"now": now, "events": reject})
+        engine.reply(Reply(now, [RejectJob(now, job_id) for job_id in jobs]))
         if engine.ended:
             break
     assert heard == expected

@@ -8,14 +8,15 @@ import threading
 import pytest
 import zmq
 
+from batwatt.engine.batsim4 import read_message, read_reply, write_message
 from batwatt.engine.bs import Bs
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import serve
-from batwatt.engine.wire import SchedulerSocket, check_answer, check_message, decode, encode
+from batwatt.engine.events import Message, Reply
+from batwatt.engine.wire import SchedulerSocket
 from batwatt.errors import BatwattError, ProtocolError
 from batwatt.inputs.workloads.batsim_json import parse_workload
-from batwatt.inputs.workloads.batsim_numbers import batsim_float
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
@@ -95,8 +96,8 @@ def test_answers_that_the_engine_refuses(frame):
     run = engine()
     run.message()
     with pytest.raises(ProtocolError) as error:
-        run.reply(check_answer(decode(frame, batsim_float)))
-        encode(run.message())
+        run.reply(read_reply(frame))
+        write_message(run.message())
     one_line(error.value)
 
 
@@ -109,8 +110,8 @@ def test_messages_that_the_scheduler_refuses(frame):
 
 def begins(**change: object) -> str:
     message = engine().message()
-    message["events"][0]["data"] |= change
-    return encode(message)
+    message.events[0].data |= change
+    return write_message(message)
 
 
 class Messages:
@@ -119,11 +120,11 @@ class Messages:
     def __init__(self, frames: list[str]) -> None:
         self.frames = frames
 
-    def message(self) -> dict:
-        return check_message(decode(self.frames.pop(0)))
+    def message(self) -> Message:
+        return read_message(self.frames.pop(0))
 
-    def reply(self, answer: dict) -> None:
-        assert answer["events"] == []
+    def reply(self, reply: Reply) -> None:
+        assert reply.decisions == []
 
     def run(self) -> None:
         Bs(EnvelopeScheduler({"response": "none"}), self).start()

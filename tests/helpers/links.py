@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from batwatt.engine.wire import check_answer, check_message, decode, encode
+from batwatt.engine.batsim4 import read_message, read_reply, write_message, write_reply
+from batwatt.engine.events import JobCompleted, JobKilled
 
 
 class ThroughText:
@@ -12,13 +13,10 @@ class ThroughText:
         self.engine = engine
 
     def message(self):
-        return check_message(decode(encode(self.engine.message())))
+        return read_message(write_message(self.engine.message()))
 
-    def reply(self, answer):
-        for event in answer["events"]:
-            if "alloc" in event["data"]:
-                event["data"]["alloc"] = str(event["data"]["alloc"])
-        self.engine.reply(check_answer(decode(encode(answer))))
+    def reply(self, reply):
+        self.engine.reply(read_reply(write_reply(reply)))
 
 
 class Race:
@@ -26,20 +24,17 @@ class Race:
 
     def __init__(self, engine):
         self.engine = engine
-        self.asked: list[str] = []
+        self.asked: list[type] = []
 
     def message(self):
         message = self.engine.message()
-        events = []
-        for event in message["events"]:
-            data = event["data"]
-            if event["type"] == "JOB_COMPLETED" and data["job_state"] == "COMPLETED_KILLED":
-                event = event | {"data": data | {"job_state": "COMPLETED_SUCCESSFULLY", "return_code": 0}}
-            if event["type"] == "JOB_KILLED":
-                event = event | {"data": data | {"job_progress": {}}}
-            events.append(event)
-        return message | {"events": events}
+        for event in message.events:
+            if isinstance(event, JobCompleted) and event.state == "COMPLETED_KILLED":
+                event.state, event.return_code = "COMPLETED_SUCCESSFULLY", 0
+            if isinstance(event, JobKilled):
+                event.progress = {}
+        return message
 
-    def reply(self, answer):
-        self.asked += [event["type"] for event in answer["events"]]
-        self.engine.reply(answer)
+    def reply(self, reply):
+        self.asked += [type(decision) for decision in reply.decisions]
+        self.engine.reply(reply)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from batwatt.engine.config import EngineConfig
+from batwatt.engine.events import Decision, RegisterJob, RegisterProfile
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.inputs.workloads.batsim_json import parse_job, parse_profile
 from batwatt.model.workload import Composed, Job, Parallel, Profile, Workload
@@ -63,9 +64,9 @@ class Catalogue:
         self._need_dynamic(what)
         self.open = kind == "continue_registration"
 
-    def register_profile(self, data: Mapping[str, Any]) -> None:
+    def register_profile(self, decision: RegisterProfile) -> None:
         """REGISTER_PROFILE; raises IllegalDecisionError where Batsim aborts."""
-        name, workload, raw = data["profile_name"], data["workload_name"], data["profile"]
+        name, workload, raw = decision.name, decision.workload, decision.profile
         what = f"REGISTER_PROFILE {workload}!{name}"
         self._need_dynamic(what)
         profiles = self.profiles.setdefault(workload, {})
@@ -77,17 +78,17 @@ class Catalogue:
         profiles[name] = profile
         self._raw.setdefault(workload, {})[name] = raw
 
-    def check_first(self, decision: Mapping[str, Any]) -> None:
+    def check_first(self, decision: Decision) -> None:
         """The very first decision: a job that it registers is there before Batsim goes through its workload's file."""
-        if decision["type"] == "REGISTER_JOB":
-            job_id = decision["data"]["job_id"]
+        if isinstance(decision, RegisterJob):
+            job_id = decision.job_id
             if job_id.partition("!")[0] in self._of_files:
                 problem = "as the very first decision it is submitted with the jobs of its workload's file once more"
                 raise IllegalDecisionError(f"REGISTER_JOB {job_id}", f"{problem}, and Batsim never ends")
 
-    def job_of(self, data: Mapping[str, Any], known: Mapping[str, Job]) -> Job:
+    def job_of(self, decision: RegisterJob, known: Mapping[str, Job]) -> Job:
         """The job of a REGISTER_JOB; raises IllegalDecisionError where Batsim aborts."""
-        job_id, raw = data["job_id"], data["job"]
+        job_id, raw = decision.job_id, decision.job
         what = f"REGISTER_JOB {job_id}"
         self._need_dynamic(what)
         if "!" not in job_id:

@@ -1,8 +1,8 @@
 """The embedded engine: Batsim's protocol on a zero-latency platform, without Batsim.
 
-`message()` gives what Batsim would send next, `reply()` takes the scheduler's answer; both are the protocol's objects
-as Python dictionaries, so the same engine runs in process and behind a socket. Times are those of Batsim: the
-scheduler sees them rounded to 1e-6 s, the engine keeps its own clock.
+`message()` gives what Batsim would send next, `reply()` takes the scheduler's decisions (`events.py`); so the same
+engine runs in process and behind a socket. Times are those of Batsim: the scheduler sees them rounded to 1e-6 s, the
+engine keeps its own clock.
 """
 
 from __future__ import annotations
@@ -12,6 +12,30 @@ from typing import Any
 
 from batwatt.engine.catalogue import Catalogue
 from batwatt.engine.config import EngineConfig
+from batwatt.engine.events import (
+    Answer,
+    CallMeLater,
+    ChangeJobState,
+    Decision,
+    Event,
+    ExecuteJob,
+    JobSubmitted,
+    KillJob,
+    Message,
+    Notified,
+    Notify,
+    Query,
+    RegisterJob,
+    RegisterProfile,
+    RejectJob,
+    Reply,
+    RequestedCall,
+    SetJobMetadata,
+    SetResourceState,
+    SimulationBegins,
+    SimulationEnds,
+    ToJobMessage,
+)
 from batwatt.engine.execution import Executor
 from batwatt.engine.kernel import AFTER, ARRIVAL, LATE, TOO_LATE_S, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, UNAVAILABLE, Machines
@@ -51,14 +75,14 @@ class Engine:
         self.machines = Machines(platform)
         self.recorder = Recorder(self.machines, energy)
         self.execution = Executor(
-            self.kernel, self.machines, self.recorder, self.config.compute_sharing, self._emit, self._job_ended
+            self.kernel, self.machines, self.recorder, self.config.compute_sharing, self._report, self._job_ended
         )
-        self.switching = Switching(self.kernel, self.machines, self.recorder, self.execution, self._emit)
+        self.switching = Switching(self.kernel, self.machines, self.recorder, self.execution, self._report)
         self.workloads = list(workloads)
         self.catalogue = Catalogue(workloads, self.config)
         self.jobs: dict[str, Job] = {}
         self.state: dict[str, int] = {}
-        self._pending: list[dict[str, Any]] = []
+        self._pending: list[Event] = []
         self._end_notices = 0
         self._end_notice_mark = 0
         self._over: list[str] = []
@@ -69,20 +93,6 @@ class Engine:
         self._job_sources = len(self.workloads)
         self._quiet_end_date = -1.0
         self._unfinished = 0
-        self._handlers: Mapping[str, Callable[[dict[str, Any]], None]] = {
-            "EXECUTE_JOB": self._execute_job,
-            "KILL_JOB": self._kill_job,
-            "REJECT_JOB": self._reject_job,
-            "SET_RESOURCE_STATE": self._set_resource_state,
-            "CALL_ME_LATER": self._call_me_later,
-            "QUERY": self._query,
-            "NOTIFY": self._notify,
-            "REGISTER_PROFILE": self.catalogue.register_profile,
-            "REGISTER_JOB": self._register_job,
-            "SET_JOB_METADATA": self._set_job_metadata,
-            "TO_JOB_MSG": self._to_job_msg,
-            "CHANGE_JOB_STATE": self._change_job_state,
-        }
         first = [load.jobs[0].submit_time_s for load in self.workloads if load.jobs]
         if first:
             self.kernel.at(min(first), ARRIVAL, self.recorder.first_submission, min(first))
@@ -122,7 +132,7 @@ class Engine:
 
     def _say_bye(self, end_notice: str) -> None:
         self._end_notices += 1
-        self._emit("NOTIFY", {"type": end_notice})
+        self._notified(end_notice, {"type": end_notice})
 
     def _submit(self, job: Job) -> None:
         job_id = job.id
@@ -132,20 +142,19 @@ class Engine:
         self._announce(job)
 
     def _announce(self, job: Job) -> None:
-        data: dict[str, Any] = {"job_id": job.id, "job": job.raw}
-        if self.config.forward_profiles:
-            data["profile"] = self.catalogue.raw(job)
-        self._pending.append({"timestamp": self.kernel.date, "type": "JOB_SUBMITTED", "data": data})
+        profile = self.catalogue.raw(job) if self.config.forward_profiles else None
+        self._pending.append(JobSubmitted(self.kernel.date, job.id, job.raw, profile))
 
     def _external(self, event: ExternalEvent) -> None:
         if event.kind == "generic":
-            self._emit("NOTIFY", dict(event.raw))
+            self._notified(str(event.raw["type"]), dict(event.raw))
             return
         mask = event.resources or 0
         machines, now = self.machines, self.kernel.clock
         if mask & ~machines.everyone:
             raise InputError("events", f"{event.kind} at {now:g} s names a host beyond {len(machines.hosts) - 1}")
-        self._emit("NOTIFY", {"type": f"event_{event.kind}", "resources": hostset.to_text(mask)})
+        kind = f"event_{event.kind}"
+        self._notified(kind, {"type": kind, "resources": hostset.to_text(mask)})
         # the server hears of it after the jobs that end at this time have freed their hosts
         self.kernel.at(now, AFTER, self._change_availability, event)
 
@@ -173,20 +182,23 @@ class Engine:
 
     # what the scheduler receives ------------------------------------------------------------------------------
 
-    def _emit(self, kind: str, data: dict[str, Any]) -> None:
-        self._pending.append({"timestamp": self.kernel.date, "type": kind, "data": data})
+    def _report(self, event: Event) -> None:
+        self._pending.append(event)
+
+    def _notified(self, kind: str, data: dict[str, Any]) -> None:
+        self._pending.append(Notified(self.kernel.date, kind, data))
 
     def _job_ended(self, job_id: str) -> None:
         self.state[job_id] = FINISHED
         self._unfinished -= 1
         self._over.append(job_id)
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> Message:
         """The next message to the scheduler; raises DeadlockError if nothing can happen any more."""
         kernel = self.kernel
         if not self._begun:
             self._begun = True
-            self._emit("SIMULATION_BEGINS", self._begins())
+            self._pending.append(SimulationBegins(kernel.date, self._begins()))
             message = self._flush()
             # what is submitted at once finds the scheduler busy with the beginning
             self._scheduler_busy = True
@@ -202,7 +214,7 @@ class Engine:
             kernel.run_due(date)
         return self._flush()
 
-    def _flush(self) -> dict[str, Any]:
+    def _flush(self) -> Message:
         """The pending events; a source's end-of-stream notice waits for the next message if it alone had something."""
         pending = self._pending
         self._pending = []
@@ -219,7 +231,7 @@ class Engine:
                 self._forget(job_id)
             self._over.clear()
             self.recorder.fresh_rows.clear()
-        return {"now": self.kernel.date, "events": pending}
+        return Message(self.kernel.date, pending)
 
     def _forget(self, job_id: str) -> None:
         job = self.jobs.pop(job_id)
@@ -238,7 +250,7 @@ class Engine:
                 what = f"{declared} jobs were declared running by CHANGE_JOB_STATE, which nothing ends"
             raise DeadlockError(f"nothing can happen any more at {self.kernel.clock:g} s, but {what}")
         self.ended = True
-        self._emit("SIMULATION_ENDS", {})
+        self._pending.append(SimulationEnds(self.kernel.date))
 
     def _begins(self) -> dict[str, Any]:
         count = len(self.platform)
@@ -257,39 +269,30 @@ class Engine:
 
     # what the scheduler answers -------------------------------------------------------------------------------
 
-    def reply(self, answer: Mapping[str, Any]) -> None:
-        """Apply an answer: each event at its timestamp (never in the past), then wait until its `now`."""
+    def reply(self, reply: Reply) -> None:
+        """Apply a reply: each decision at its time (never in the past), then wait until its `now`."""
         kernel = self.kernel
-        now = answer["now"]
-        events = answer["events"]
+        now, decisions = reply.now, reply.decisions
         if self.ended:
-            if events:
-                raise IllegalDecisionError(events[0]["type"], "the simulation has ended")
+            if decisions:
+                raise IllegalDecisionError(type(decisions[0]).__name__, "the simulation has ended")
             return
         if now > kernel.clock + REPORTED_S:
             self._scheduler_busy = True
         if not self._answered:
             self._answered = True
-            if events:
-                self.catalogue.check_first(events[0])
+            if decisions:
+                self.catalogue.check_first(decisions[0])
             else:
                 self._scheduler_busy = False
-        if not events:
-            self.catalogue.settle()
-            if now > kernel.clock:
-                kernel.run_due(now)
-            return
-        for index, event in enumerate(events):
-            timestamp = event["timestamp"]
-            if timestamp > now:
-                raise ProtocolError(f"timestamp {timestamp} of event {index} is later than the answer's now={now}")
-            if timestamp > kernel.clock:
-                kernel.run_due(timestamp)
+        for index, decision in enumerate(decisions):
+            time = decision.time
+            if time > now:
+                raise ProtocolError(f"timestamp {time} of event {index} is later than the answer's now={now}")
+            if time > kernel.clock:
+                kernel.run_due(time)
                 self.recorder.fresh_rows.clear()
-            handler = self._handlers.get(event["type"])
-            if handler is None:
-                raise ProtocolError(f"event {index}: {event['type']!r} is not something a scheduler can ask for")
-            handler(event["data"])
+            self._apply(decision)
             # each event takes a round of messages, in which what is due at this very time happens
             self.recorder.fresh_rows.clear()
             self.catalogue.settle()
@@ -297,6 +300,35 @@ class Engine:
         self.catalogue.settle()
         if now > kernel.clock:
             kernel.run_due(now)
+
+    def _apply(self, decision: Decision) -> None:
+        if isinstance(decision, ExecuteJob):
+            self._execute_job(decision)
+        elif isinstance(decision, CallMeLater):
+            self._call_me_later(decision.at)
+        elif isinstance(decision, KillJob):
+            self._kill_job(decision.job_ids)
+        elif isinstance(decision, RegisterJob):
+            self._register_job(decision)
+        elif isinstance(decision, RegisterProfile):
+            self.catalogue.register_profile(decision)
+        elif isinstance(decision, SetResourceState):
+            self.switching.request(decision.resources, decision.state)
+        elif isinstance(decision, RejectJob):
+            self._reject_job(decision.job_id)
+        elif isinstance(decision, SetJobMetadata):
+            self._set_job_metadata(decision.job_id, str(decision.metadata))
+        elif isinstance(decision, Query):
+            self._query(decision.requests)
+        elif isinstance(decision, Notify):
+            self.catalogue.notify(decision.kind)
+        elif isinstance(decision, ToJobMessage):
+            # accepted; no profile that the embedded engine models listens
+            self._job("TO_JOB_MSG", decision.job_id)
+        elif isinstance(decision, ChangeJobState):
+            self._change_job_state(decision.job_id, decision.state)
+        else:
+            raise ProtocolError(f"{type(decision).__name__} is not something a scheduler can ask for")
 
     def _job(self, what: str, job_id: str, *, submitted: bool = False) -> Job:
         job = self.jobs.get(job_id)
@@ -306,18 +338,16 @@ class Engine:
             raise IllegalDecisionError(f"{what} {job_id}", "the job is not waiting to be started")
         return job
 
-    def _execute_job(self, data: dict[str, Any]) -> None:
-        job = self.jobs.get(data["job_id"])
-        if job is None or self.state[job.id] != SUBMITTED:
-            job = self._job("EXECUTE_JOB", data["job_id"], submitted=True)
-        if "additional_io_job" in data or "storage_mapping" in data:
+    def _execute_job(self, decision: ExecuteJob) -> None:
+        job = self._job("EXECUTE_JOB", decision.job_id, submitted=True)
+        if decision.storage is not None:
             raise IllegalDecisionError(f"EXECUTE_JOB {job.id}", "I/O jobs are not modelled here; use a real Batsim")
-        self.execution.start(job, data["alloc"], data.get("mapping"), self.catalogue.profiles[job.workload])
+        self.execution.start(job, decision.alloc, decision.mapping, self.catalogue.profiles[job.workload])
         self.state[job.id] = RUNNING
 
-    def _kill_job(self, data: dict[str, Any]) -> None:
+    def _kill_job(self, job_ids: Sequence[str]) -> None:
         fresh = []
-        for job_id in data["job_ids"]:
+        for job_id in job_ids:
             job = self._job("KILL_JOB", job_id)
             if self.state[job_id] == SUBMITTED:
                 raise IllegalDecisionError(f"KILL_JOB {job.id}", "the job was never started")
@@ -329,18 +359,15 @@ class Engine:
         if fresh:
             self.execution.kill(fresh)
 
-    def _reject_job(self, data: dict[str, Any]) -> None:
-        job = self._job("REJECT_JOB", data["job_id"], submitted=True)
+    def _reject_job(self, job_id: str) -> None:
+        job = self._job("REJECT_JOB", job_id, submitted=True)
         self.recorder.job_rejected(job, self.execution.metadata.pop(job.id, ""))
         self._unfinished -= 1
         self.state[job.id] = FINISHED
         self._over.append(job.id)
 
-    def _set_resource_state(self, data: dict[str, Any]) -> None:
-        self.switching.request(data["resources"], data["state"])
-
-    def _call_me_later(self, data: dict[str, Any]) -> None:
-        date, clock = data["timestamp"], self.kernel.clock
+    def _call_me_later(self, date: float) -> None:
+        clock = self.kernel.clock
         if not date > clock:
             raise IllegalDecisionError(f"CALL_ME_LATER {date}", f"it is already {clock:.6f}")
         if date >= TOO_LATE_S:
@@ -348,29 +375,25 @@ class Engine:
         self.kernel.at(max(date, clock + SHORTEST_CALL_S), ARRIVAL, self._call, None)
 
     def _call(self, _: None) -> None:
-        self._emit("REQUESTED_CALL", {})
+        self._pending.append(RequestedCall(self.kernel.date))
 
-    def _query(self, data: dict[str, Any]) -> None:
-        if list(data.get("requests", ())) != ["consumed_energy"]:
-            raise IllegalDecisionError("QUERY", f"only consumed_energy can be asked for, got {data.get('requests')!r}")
+    def _query(self, requests: Mapping[str, Any]) -> None:
+        if list(requests) != ["consumed_energy"]:
+            raise IllegalDecisionError("QUERY", f"only consumed_energy can be asked for, got {requests!r}")
         if not self.recorder.energy:
             raise IllegalDecisionError("QUERY", "consumed_energy needs energy accounting")
         self.recorder.update(self.kernel.clock)
-        self._emit("ANSWER", {"consumed_energy": self.recorder.energy_j})
+        self._pending.append(Answer(self.kernel.date, self.recorder.energy_j))
 
-    def _notify(self, data: dict[str, Any]) -> None:
-        self.catalogue.notify(data.get("type"))
-
-    def _register_job(self, data: dict[str, Any]) -> None:
-        job = self.catalogue.job_of(data, self.jobs)
+    def _register_job(self, decision: RegisterJob) -> None:
+        job = self.catalogue.job_of(decision, self.jobs)
         self.jobs[job.id] = job
         self.state[job.id] = SUBMITTED
         self._unfinished += 1
         if self.config.acknowledge_dynamic_jobs:
             self._announce(job)
 
-    def _set_job_metadata(self, data: dict[str, Any]) -> None:
-        job_id, metadata = data["job_id"], str(data["metadata"])
+    def _set_job_metadata(self, job_id: str, metadata: str) -> None:
         self._job("SET_JOB_METADATA", job_id)
         if '"' in metadata:
             raise IllegalDecisionError(f"SET_JOB_METADATA {job_id}", "metadata may not hold a double quote")
@@ -380,13 +403,8 @@ class Engine:
         elif self.state[job_id] != FINISHED:
             self.execution.metadata[job_id] = metadata
 
-    def _to_job_msg(self, data: dict[str, Any]) -> None:
-        """Accepted; no profile that the embedded engine models listens."""
-        self._job("TO_JOB_MSG", data["job_id"])
-
-    def _change_job_state(self, data: dict[str, Any]) -> None:
+    def _change_job_state(self, job_id: str, state: str) -> None:
         """Batsim 4.2.1 lets a waiting job be declared running; nothing ends it, other changes abort."""
-        job_id, state = data["job_id"], data["job_state"]
         self._job("CHANGE_JOB_STATE", job_id, submitted=True)
         if state != "RUNNING":
             raise IllegalDecisionError(f"CHANGE_JOB_STATE {job_id} -> {state}", "only RUNNING can be given to a job")

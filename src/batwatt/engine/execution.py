@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from batwatt.engine.events import Event, JobCompleted, JobKilled
 from batwatt.engine.kernel import END, FIRST, LATE, SOLVE, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, SLEEPING, STATE_NAMES, UNAVAILABLE, Machines
 from batwatt.engine.recorder import Recorder
@@ -15,11 +16,11 @@ from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model import hostset
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile
 
-Emit = Callable[[str, dict[str, Any]], None]
+Report = Callable[[Event], None]
 
 
 class Executor:
-    """The running jobs. `emit(type, data)` sends an event to the scheduler; `ended(job id)` tells the engine."""
+    """The running jobs. `report(event)` tells the scheduler; `ended(job id)` tells the engine."""
 
     def __init__(
         self,
@@ -27,7 +28,7 @@ class Executor:
         machines: Machines,
         recorder: Recorder,
         sharing: bool,
-        emit: Emit,
+        report: Report,
         ended: Callable[[str], None],
     ) -> None:
         self.runs: dict[str, Run] = {}
@@ -40,7 +41,7 @@ class Executor:
         self._meter = Meter(machines) if sharing or odd else None
         recorder.meter = self._meter
         self._unsolved = False
-        self._emit = emit
+        self._report = report
         self._ended = ended
         self.metadata: dict[str, str] = {}
 
@@ -215,10 +216,7 @@ class Executor:
             # without runs nothing may be left of rounding errors
             recorder.extra_w = recorder.extra_w - run.extra_w if self.runs else 0.0
         recorder.job_ended(run, now, state, self.metadata.pop(job.id, "") if self.metadata else "")
-        self._emit(
-            "JOB_COMPLETED",
-            {"job_id": job.id, "job_state": state, "return_code": code, "alloc": hostset.HostSet(run.mask)},
-        )
+        self._report(JobCompleted(self._kernel.date, job.id, state, code, hostset.HostSet(run.mask)))
         self._ended(job.id)
 
     def kill(self, job_ids: list[str]) -> None:
@@ -226,7 +224,7 @@ class Executor:
         self._kernel.at(self._kernel.clock, FIRST, self._kill_now, job_ids)
 
     def _kill_now(self, job_ids: list[str]) -> None:
-        progress = {}
+        progress: dict[str, Any] = {}
         for job_id in job_ids:
             run = self.runs.get(job_id)
             if run is not None:
@@ -234,7 +232,7 @@ class Executor:
                 if run.event >= 0:
                     self._kernel.forget(run.event)
                 self._end(run, "COMPLETED_KILLED", run.killed_code)
-        self._emit("JOB_KILLED", {"job_ids": job_ids, "job_progress": progress})
+        self._report(JobKilled(self._kernel.date, job_ids, progress))
 
     # checks -----------------------------------------------------------------------------------------------------
 

@@ -7,17 +7,15 @@ import os
 import signal
 import subprocess
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from batsim.batsim import BatsimScheduler
 
-from batwatt.engine import bs
 from batwatt.engine.bs import Bs, Link
 from batwatt.engine.wire import SchedulerSocket
-from batwatt.errors import InputError, PeerError, ProtocolError
+from batwatt.errors import InputError, PeerError
 
 GRACE_S = 5.0
 """How long an ended process may take to go before it is killed."""
@@ -25,8 +23,6 @@ CLOSING_S = 60.0
 """How long Batsim may take to write its files after the end of the simulation."""
 KEPT_BYTES = 1 << 16
 """How much of the end of a process's output is kept."""
-READERS = frozenset(("_job_completed", "_job_killed", "_from_job", "_resource_state_changed", "_notify"))
-"""The methods of `Bs` that read a message and touch nothing of the scheduler's."""
 GUARD = f"""
 read -r group || exit
 cat > /dev/null
@@ -148,19 +144,6 @@ def _child(command: Sequence[str], name: str) -> Iterator[Child]:
         child.stop()
 
 
-@contextlib.contextmanager
-def _understood() -> Iterator[None]:
-    """ProtocolError for what goes wrong in reading a message of Batsim, not in the scheduler."""
-    try:
-        yield
-    except (KeyError, ValueError, TypeError) as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        if frame.filename == bs.__file__ and frame.name in READERS:
-            what = f"{frame.name.strip('_')}: {type(error).__name__}: {error}"
-            raise ProtocolError(f"a message of Batsim cannot be understood ({what})") from error
-        raise
-
-
 def drive(
     scheduler: BatsimScheduler,
     command: Callable[[str], Sequence[str]],
@@ -178,8 +161,7 @@ def drive(
         _child(command(socket.endpoint), name) as child,
     ):
         socket.alive = child.death
-        with _understood():
-            Bs(scheduler, watch(socket)).start()
+        Bs(scheduler, watch(socket)).start()
         child.finish()
 
 
@@ -190,8 +172,7 @@ def listen(scheduler: BatsimScheduler, endpoint: str, patience_s: float | None, 
     """
     with SchedulerSocket(endpoint, patience_s) as socket:
         ready(socket.endpoint)
-        with _understood():
-            Bs(scheduler, socket).start()
+        Bs(scheduler, socket).start()
 
 
 def batsim_command(

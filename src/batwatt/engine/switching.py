@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from batwatt.engine.execution import Emit, Executor
+from batwatt.engine.events import ResourceStateChanged
+from batwatt.engine.execution import Executor, Report
 from batwatt.engine.kernel import ACKNOWLEDGE, END, Kernel
 from batwatt.engine.machines import IDLE, SLEEPING, SWITCHING_OFF, SWITCHING_ON, Machines
 from batwatt.engine.recorder import Recorder
@@ -16,12 +17,14 @@ TO_COMPUTE, TO_SLEEP, IGNORED = -1, -2, -42
 class Switching:
     """The switches under way. An ignored request is tracked, too, and takes the next one's place, as in Batsim."""
 
-    def __init__(self, kernel: Kernel, machines: Machines, recorder: Recorder, execution: Executor, emit: Emit) -> None:
+    def __init__(
+        self, kernel: Kernel, machines: Machines, recorder: Recorder, execution: Executor, report: Report
+    ) -> None:
         self._kernel = kernel
         self._machines = machines
         self._recorder = recorder
         self._execution = execution
-        self._emit = emit
+        self._report = report
         self._requests: dict[int, list[list[int]]] = {}
 
     def request(self, hosts: object, state: object) -> None:
@@ -152,4 +155,4 @@ class Switching:
         recorder.energy_row(now, "p")
         if switched:
             recorder.states_row(now)
-        self._emit("RESOURCE_STATE_CHANGED", {"resources": text, "state": str(target)})
+        self._report(ResourceStateChanged(self._kernel.date, text, str(target)))

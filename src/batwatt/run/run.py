@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, serve, simulate
+from batwatt.engine.events import JobCompleted, Message, Reply
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import whole_set
@@ -57,14 +58,14 @@ class _Watched:
         self._progress = progress
         self._ended = 0
 
-    def message(self) -> dict[str, Any]:
-        message: dict[str, Any] = self._link.message()
-        self._ended += sum(event["type"] == "JOB_COMPLETED" for event in message["events"])
-        self._progress(message["now"], self._ended)
+    def message(self) -> Message:
+        message: Message = self._link.message()
+        self._ended += sum(isinstance(event, JobCompleted) for event in message.events)
+        self._progress(message.now, self._ended)
         return message
 
-    def reply(self, answer: dict[str, Any]) -> None:
-        self._link.reply(answer)
+    def reply(self, reply: Reply) -> None:
+        self._link.reply(reply)
 
 
 @seldom_collected()

@@ -13,6 +13,7 @@ from batwatt.compiling import sources_digest
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
+from batwatt.engine.events import KillJob, RegisterJob
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.systems.riskaware import target_kernel
@@ -32,7 +33,7 @@ def test_a_job_that_ends_before_its_kill_is_not_run_again(strategy):
 
     scheduler = Riskaware({"capacity": capacity, "strategy": strategy, "as_published": False})
     record = simulate(engine, scheduler, between)
-    assert links[0].asked.count("KILL_JOB") == 1 and "REGISTER_JOB" not in links[0].asked
+    assert links[0].asked.count(KillJob) == 1 and RegisterJob not in links[0].asked
     assert sorted(row[0] for row in record.jobs) == ["a", "b", "c"]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from varcap_talk import capacity_of, in_words, job_of, play, runs_of, scheduler
 
+from batwatt.engine.events import JobCompleted, Message
+
 
 class Late:
     """A link that tells of the end of killed jobs only so many seconds later: `hold` has s by job."""
@@ -15,19 +17,20 @@ class Late:
     def message(self):
         message = self.engine.message()
         told = []
-        for event in message["events"]:
-            data = event["data"]
-            killed = event["type"] == "JOB_COMPLETED" and data["job_state"] == "COMPLETED_KILLED"
-            if killed and data["job_id"] in self.hold:
-                self.kept.append((message["now"] + self.hold[data["job_id"]], event))
+        for event in message.events:
+            killed = isinstance(event, JobCompleted) and event.state == "COMPLETED_KILLED"
+            if killed and event.job_id in self.hold:
+                self.kept.append((message.now + self.hold[event.job_id], event))
             else:
                 told.append(event)
-        due = [event | {"timestamp": message["now"]} for at, event in self.kept if at <= message["now"]]
-        self.kept = [(at, event) for at, event in self.kept if at > message["now"]]
-        return message | {"events": due + told}
+        due = [event for at, event in self.kept if at <= message.now]
+        for event in due:
+            event.time = message.now
+        self.kept = [(at, event) for at, event in self.kept if at > message.now]
+        return Message(message.now, due + told)
 
-    def reply(self, answer):
-        self.engine.reply(answer)
+    def reply(self, reply):
+        self.engine.reply(reply)
 
 
 def late(*jobs, capacity, hold, machines=3, cores=4, **options):

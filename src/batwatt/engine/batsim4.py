@@ -1,0 +1,354 @@
+"""Batsim 4's dialect: JSON texts of messages and replies, checked, and the events and decisions that they say.
+
+Every floating-point number is printed with six decimals, as Batsim prints it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from batwatt.checks import shown
+from batwatt.engine.events import (
+    Answer,
+    CallMeLater,
+    ChangeJobState,
+    Decision,
+    Event,
+    ExecuteJob,
+    FromJobMessage,
+    JobCompleted,
+    JobKilled,
+    JobSubmitted,
+    KillJob,
+    Message,
+    Notified,
+    Notify,
+    Query,
+    RegisterJob,
+    RegisterProfile,
+    RejectJob,
+    Reply,
+    RequestedCall,
+    ResourcesOffered,
+    ResourceStateChanged,
+    SetJobMetadata,
+    SetResourceState,
+    SimulationBegins,
+    SimulationEnds,
+    ToJobMessage,
+)
+from batwatt.errors import ProtocolError
+from batwatt.inputs.workloads.batsim_json import MAX_INT
+from batwatt.inputs.workloads.batsim_numbers import batsim_float
+from batwatt.model.hostset import HostSet, from_text
+
+LONGEST_NUMBER = 30
+_SIZES = {"EXECUTE_JOB": (2, 3), "KILL_JOB": (1, 1), "REJECT_JOB": (1, 1), "CALL_ME_LATER": (1, 1), "QUERY": (1, 1),
+          "SET_RESOURCE_STATE": (2, 2), "SET_JOB_METADATA": (2, 2)}  # fmt: skip
+_FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "EXECUTE_JOB": {"job_id": str, "alloc": str},
+    "KILL_JOB": {"job_ids": list},
+    "REJECT_JOB": {"job_id": str},
+    "CALL_ME_LATER": {"timestamp": (int, float)},
+    "QUERY": {"requests": dict},
+    "SET_RESOURCE_STATE": {"resources": str, "state": str},
+    "SET_JOB_METADATA": {"job_id": str, "metadata": str},
+    "NOTIFY": {"type": str},
+    "REGISTER_PROFILE": {"workload_name": str, "profile_name": str, "profile": dict},
+    "REGISTER_JOB": {"job_id": str, "job": dict},
+    "TO_JOB_MSG": {"job_id": str, "msg": object},
+    "CHANGE_JOB_STATE": {"job_id": str, "job_state": str},
+}
+"""What a scheduler may ask for, with its fields."""
+_TOLD: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "SIMULATION_BEGINS": {
+        "nb_resources": int, "nb_compute_resources": int, "nb_storage_resources": int, "allow_compute_sharing": bool,
+        "allow_storage_sharing": bool, "config": dict, "compute_resources": list, "storage_resources": list,
+        "workloads": dict, "profiles": dict,
+    },
+    "JOB_SUBMITTED": {"job_id": str, "job": dict},
+    "JOB_COMPLETED": {"job_id": str, "job_state": str, "return_code": int},
+    "JOB_KILLED": {"job_ids": list, "job_progress": dict},
+    "RESOURCE_STATE_CHANGED": {"resources": str, "state": str},
+    "NOTIFY": {"type": str},
+    "FROM_JOB_MSG": {"job_id": str, "msg": object},
+    "ADD_RESOURCES": {"resources": str},
+    "REMOVE_RESOURCES": {"resources": str},
+}  # fmt: skip
+"""What Batsim tells, with the fields that are read."""
+_JOB = {"subtime": (int, float), "res": int, "profile": str}
+_HOST = {"id": int, "name": str}
+_HOSTS_TOLD = ("RESOURCE_STATE_CHANGED", "ADD_RESOURCES", "REMOVE_RESOURCES")
+_AVAILABILITY = ("event_machine_unavailable", "event_machine_available")
+_CONFIG = dict.fromkeys(("redis-enabled", "profiles-forwarded-on-submission", "dynamic-jobs-enabled",
+                         "dynamic-jobs-acknowledged", "forward-unknown-events"), bool)  # fmt: skip
+
+
+def encode(value: Any) -> str:
+    """JSON as Batsim writes it: no blanks, floats with six decimals; ProtocolError if a number has no such text."""
+    if type(value) is float:
+        text = f"{value:.6f}"
+        if not math.isfinite(value) or len(text) > LONGEST_NUMBER:
+            raise ProtocolError(f"{value!r} cannot be written in Batsim's JSON")
+        return text
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{json.dumps(str(key))}:{encode(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(encode, value)) + "]"
+    if isinstance(value, HostSet):
+        return f'"{value}"'
+    return json.dumps(value)
+
+
+def _reject_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def decode(text: str, parse_float: Callable[[str], float] = float) -> Any:
+    """The JSON value of a frame; ProtocolError if it is none."""
+    try:
+        return json.loads(text, parse_constant=_reject_constant, parse_float=parse_float)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"not a JSON message: {error}; it began {text[:80]!r}") from None
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def check_answer(answer: Any) -> dict[str, Any]:
+    """The answer if its structure is what Batsim accepts; ProtocolError names the field that is not."""
+    if not isinstance(answer, dict) or not _number(answer.get("now")) or not isinstance(answer.get("events"), list):
+        raise ProtocolError("an answer must be an object with a number 'now' and an array 'events'")
+    for index, event in enumerate(answer["events"]):
+        where = f"event {index}"
+        if not isinstance(event, dict) or not _number(event.get("timestamp")) or not isinstance(event.get("type"), str):
+            raise ProtocolError(f"{where} must be an object with a number 'timestamp', a string 'type' and 'data'")
+        kind, data = event["type"], event.get("data")
+        where += f" ({kind})"
+        if not isinstance(data, dict):
+            raise ProtocolError(f"{where}: 'data' must be an object")
+        if kind not in _FIELDS:
+            raise ProtocolError(f"{where}: not something a scheduler can ask for")
+        for name, kinds in _FIELDS[kind].items():
+            if name not in data or not isinstance(data[name], kinds) or isinstance(data[name], bool):
+                raise ProtocolError(f"{where}: {name!r} is missing or of the wrong type: {shown(data.get(name))}")
+        low, high = _SIZES.get(kind, (0, 99))
+        if not low <= len(data) <= high:
+            raise ProtocolError(f"{where}: 'data' has {len(data)} members")
+        if kind == "CALL_ME_LATER" and not _number(data["timestamp"]):
+            raise ProtocolError(f"{where}: 'timestamp' is not a finite number")
+        if kind == "KILL_JOB" and not (data["job_ids"] and all(isinstance(job_id, str) for job_id in data["job_ids"])):
+            raise ProtocolError(f"{where}: 'job_ids' must be strings, at least one")
+    return answer
+
+
+def check_message(message: Any) -> dict[str, Any]:
+    """A message of Batsim if it is one; ProtocolError names what is not."""
+    if not isinstance(message, dict) or not _number(message.get("now")) or not isinstance(message.get("events"), list):
+        raise ProtocolError("a message of Batsim must be an object with a number 'now' and an array 'events'")
+    for index, event in enumerate(message["events"]):
+        if not isinstance(event, dict) or not isinstance(event.get("type"), str) or not _number(event.get("timestamp")):
+            raise ProtocolError(f"event {index} of Batsim's message lacks its type or timestamp")
+        kind, data = event["type"], event.setdefault("data", {})
+        where = f"event {index} ({kind}) of Batsim's message"
+        if not isinstance(data, dict):
+            raise ProtocolError(f"{where}: 'data' must be an object")
+        _need(data, _TOLD.get(kind, {}), where)
+        if kind == "JOB_SUBMITTED":
+            _check_job(data["job"], f"{where}: job")
+        elif kind == "SIMULATION_BEGINS":
+            _check_begins(data, where)
+        elif kind == "JOB_KILLED" and not all(isinstance(job_id, str) for job_id in data["job_ids"]):
+            raise ProtocolError(f"{where}: 'job_ids' must be strings")
+        elif kind == "ANSWER" and not _number(data.get("consumed_energy", 0)):
+            raise ProtocolError(f"{where}: 'consumed_energy' is not a finite number")
+        if kind in _HOSTS_TOLD or (kind == "NOTIFY" and data["type"] in _AVAILABILITY):
+            try:
+                from_text(data["resources"])
+            except (KeyError, ValueError, AttributeError):
+                raise ProtocolError(f"{where}: 'resources' are no hosts: {shown(data.get('resources'))}") from None
+    return message
+
+
+def _check_job(job: dict[str, Any], where: str) -> None:
+    _need(job, _JOB, where)
+    if not (_number(job["subtime"]) and _number(job.get("walltime", -1)) and 0 < job["res"] <= MAX_INT):
+        raise ProtocolError(f"{where}: 'subtime' and 'walltime' must be finite numbers, 'res' within 1..{MAX_INT}")
+
+
+def _check_begins(data: dict[str, Any], where: str) -> None:
+    _need(data["config"], _CONFIG, f"{where}: config")
+    for name in ("compute_resources", "storage_resources"):
+        for host in data[name]:
+            if not isinstance(host, dict):
+                raise ProtocolError(f"{where}: {name!r} must hold objects")
+            _need(host, _HOST, f"{where}: {name!r}")
+    ids = [host["id"] for host in data["compute_resources"]]
+    if ids != list(range(len(ids))) or len(ids) != data["nb_compute_resources"]:
+        raise ProtocolError(f"{where}: the ids of 'compute_resources' are not 0..nb_compute_resources-1")
+    for profiles in data["profiles"].values():
+        if not (isinstance(profiles, dict) and all(isinstance(profile, dict) for profile in profiles.values())):
+            raise ProtocolError(f"{where}: 'profiles' must hold the profiles of each workload by name")
+
+
+def _need(data: Mapping[str, Any], fields: Mapping[str, Any], where: str) -> None:
+    for name, kinds in fields.items():
+        if name not in data or not isinstance(data[name], kinds) or (kinds is not bool and data[name] is True):
+            raise ProtocolError(f"{where}: {name!r} is missing or of the wrong type: {shown(data.get(name))}")
+
+
+# messages of Batsim ---------------------------------------------------------------------------------------------------
+
+
+def write_message(message: Message) -> str:
+    """The text of a message."""
+    return encode({"now": message.now, "events": [_event_json(event) for event in message.events]})
+
+
+def read_message(text: str) -> Message:
+    """The message that a text of Batsim says; ProtocolError if it is none."""
+    found = check_message(decode(text))
+    return Message(found["now"], [_event_of(event) for event in found["events"]])
+
+
+def _event_json(event: Event) -> dict[str, Any]:
+    kind, data = _event_data(event)
+    return {"timestamp": event.time, "type": kind, "data": data}
+
+
+def _event_data(event: Event) -> tuple[str, dict[str, Any]]:
+    match event:
+        case JobSubmitted():
+            profile = {} if event.profile is None else {"profile": event.profile}
+            return "JOB_SUBMITTED", {"job_id": event.job_id, "job": event.job, **profile}
+        case JobCompleted():
+            how = {"job_state": event.state, "return_code": event.return_code, "alloc": event.alloc}
+            return "JOB_COMPLETED", {"job_id": event.job_id, **how}
+        case JobKilled():
+            return "JOB_KILLED", {"job_ids": event.job_ids, "job_progress": event.progress}
+        case ResourceStateChanged():
+            return "RESOURCE_STATE_CHANGED", {"resources": event.resources, "state": event.state}
+        case Notified():
+            return "NOTIFY", event.data
+        case Answer():
+            return "ANSWER", {"consumed_energy": event.energy_j}
+        case RequestedCall():
+            return "REQUESTED_CALL", {}
+        case SimulationBegins():
+            return "SIMULATION_BEGINS", event.data
+        case SimulationEnds():
+            return "SIMULATION_ENDS", {}
+    raise TypeError(f"{type(event).__name__} is nothing that an engine of ours reports")
+
+
+def _event_of(event: dict[str, Any]) -> Event:
+    time, kind, data = event["timestamp"], event["type"], event["data"]
+    match kind:
+        case "JOB_SUBMITTED":
+            return JobSubmitted(time, data["job_id"], data["job"], data.get("profile"))
+        case "JOB_COMPLETED":
+            return JobCompleted(time, data["job_id"], data["job_state"], data["return_code"], data.get("alloc", ""))
+        case "JOB_KILLED":
+            return JobKilled(time, data["job_ids"], data["job_progress"])
+        case "RESOURCE_STATE_CHANGED":
+            return ResourceStateChanged(time, data["resources"], data["state"])
+        case "NOTIFY":
+            return Notified(time, data["type"], data)
+        case "ANSWER":
+            return Answer(time, data.get("consumed_energy"))
+        case "REQUESTED_CALL":
+            return RequestedCall(time)
+        case "SIMULATION_BEGINS":
+            return SimulationBegins(time, data)
+        case "SIMULATION_ENDS":
+            return SimulationEnds(time)
+        case "FROM_JOB_MSG":
+            return FromJobMessage(time, data["job_id"], data["msg"])
+        case "ADD_RESOURCES" | "REMOVE_RESOURCES":
+            return ResourcesOffered(time, data["resources"], kind == "ADD_RESOURCES")
+    raise ProtocolError(f"Batsim sent an event of unknown type {kind!r}")
+
+
+# replies of the scheduler ---------------------------------------------------------------------------------------------
+
+
+def write_reply(reply: Reply) -> str:
+    """The text of a reply; its numbers have all their digits."""
+    return json.dumps({"now": reply.now, "events": [_decision_json(decision) for decision in reply.decisions]})
+
+
+def read_reply(text: str) -> Reply:
+    """The reply that a text of a scheduler says; ProtocolError if it is none."""
+    found = check_answer(decode(text, batsim_float))
+    return Reply(found["now"], [_decision_of(event) for event in found["events"]])
+
+
+def _decision_json(decision: Decision) -> dict[str, Any]:
+    kind, data = _decision_data(decision)
+    return {"timestamp": decision.time, "type": kind, "data": data}
+
+
+def _decision_data(decision: Decision) -> tuple[str, Mapping[str, Any]]:
+    match decision:
+        case ExecuteJob():
+            data = {"job_id": decision.job_id, "alloc": str(decision.alloc), **(decision.storage or {})}
+            return "EXECUTE_JOB", data if decision.mapping is None else data | {"mapping": decision.mapping}
+        case KillJob():
+            return "KILL_JOB", {"job_ids": decision.job_ids}
+        case RejectJob():
+            return "REJECT_JOB", {"job_id": decision.job_id}
+        case SetResourceState():
+            return "SET_RESOURCE_STATE", {"resources": str(decision.resources), "state": str(decision.state)}
+        case CallMeLater():
+            return "CALL_ME_LATER", {"timestamp": decision.at}
+        case Query():
+            return "QUERY", {"requests": decision.requests}
+        case Notify():
+            return "NOTIFY", {"type": decision.kind}
+        case RegisterProfile():
+            names = {"workload_name": decision.workload, "profile_name": decision.name}
+            return "REGISTER_PROFILE", {**names, "profile": decision.profile}
+        case RegisterJob():
+            return "REGISTER_JOB", {"job_id": decision.job_id, "job": decision.job}
+        case SetJobMetadata():
+            return "SET_JOB_METADATA", {"job_id": decision.job_id, "metadata": decision.metadata}
+        case ToJobMessage():
+            return "TO_JOB_MSG", {"job_id": decision.job_id, "msg": decision.message}
+        case ChangeJobState():
+            return "CHANGE_JOB_STATE", {"job_id": decision.job_id, "job_state": decision.state}
+    raise TypeError(f"{type(decision).__name__} is nothing that Batsim can be asked for")
+
+
+def _decision_of(event: dict[str, Any]) -> Decision:
+    time, data = event["timestamp"], event["data"]
+    match event["type"]:
+        case "EXECUTE_JOB":
+            storage = {name: data[name] for name in ("additional_io_job", "storage_mapping") if name in data}
+            return ExecuteJob(time, data["job_id"], data["alloc"], data.get("mapping"), storage or None)
+        case "KILL_JOB":
+            return KillJob(time, data["job_ids"])
+        case "REJECT_JOB":
+            return RejectJob(time, data["job_id"])
+        case "SET_RESOURCE_STATE":
+            return SetResourceState(time, data["resources"], data["state"])
+        case "CALL_ME_LATER":
+            return CallMeLater(time, data["timestamp"])
+        case "QUERY":
+            return Query(time, data["requests"])
+        case "NOTIFY":
+            return Notify(time, data["type"])
+        case "REGISTER_PROFILE":
+            return RegisterProfile(time, data["workload_name"], data["profile_name"], data["profile"])
+        case "REGISTER_JOB":
+            return RegisterJob(time, data["job_id"], data["job"])
+        case "SET_JOB_METADATA":
+            return SetJobMetadata(time, data["job_id"], data["metadata"])
+        case "TO_JOB_MSG":
+            return ToJobMessage(time, data["job_id"], data["msg"])
+    # `check_answer` lets no other pass
+    return ChangeJobState(time, data["job_id"], data["job_state"])

@@ -1,0 +1,378 @@
+"""The part of pybatsim's `bs` that messages go through: events become calls of the scheduler, its calls decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from batsim.batsim import BatsimScheduler, Job
+from mypy_extensions import mypyc_attr
+from procset import ProcSet
+
+from batwatt.engine.events import (
+    Answer,
+    CallMeLater,
+    ChangeJobState,
+    Decision,
+    Event,
+    ExecuteJob,
+    FromJobMessage,
+    JobCompleted,
+    JobKilled,
+    JobSubmitted,
+    KillJob,
+    Message,
+    Notified,
+    Notify,
+    Query,
+    RegisterJob,
+    RegisterProfile,
+    RejectJob,
+    Reply,
+    RequestedCall,
+    ResourcesOffered,
+    ResourceStateChanged,
+    SetJobMetadata,
+    SetResourceState,
+    SimulationBegins,
+    SimulationEnds,
+    ToJobMessage,
+)
+from batwatt.errors import ProtocolError
+
+State = Job.State
+_STATES: dict[str, Any] = {state.name: state for state in State}
+# looking up a member of an enumeration costs as much as a call
+_GOOD: Any = State.COMPLETED_SUCCESSFULLY
+_SUBMITTED: Any = State.SUBMITTED
+_RUNNING: Any = State.RUNNING
+
+
+class Link(Protocol):
+    """The other side of the protocol: `message` waits for what Batsim says, `reply` answers it."""
+
+    def message(self) -> Message:
+        """The next message of Batsim."""
+
+    def reply(self, reply: Reply) -> None:
+        """Answer the last message."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class BsCore:
+    """The state and the methods of pybatsim's `Batsim`, without its socket."""
+
+    def __init__(self, scheduler: Any, link: Any) -> None:
+        self.link: Any = link
+        self.scheduler: Any = scheduler
+        self.running_simulation = False
+        self.event_publisher = None
+        self.jobs: dict[str, Any] = {}
+        self.nb_jobs_submitted_from_batsim = 0
+        self.nb_jobs_submitted_from_scheduler = 0
+        self.nb_jobs_submitted = 0
+        self.nb_jobs_killed = 0
+        self.nb_jobs_rejected = 0
+        self.nb_jobs_scheduled = 0
+        self.nb_jobs_in_submission = 0
+        self.nb_jobs_completed = 0
+        self.nb_jobs_successful = 0
+        self.nb_jobs_failed = 0
+        self.nb_jobs_timeout = 0
+        self.jobs_manually_changed: set[Any] = set()
+        self.no_more_static_jobs = False
+        self.no_more_external_events = False
+        self.use_storage_controller = False
+        self.redis_enabled = False
+        self.profiles: dict[str, dict[str, Any]] = {}
+        self.workloads: dict[str, Any] = {}
+        self.machines: dict[str, Any] = {}
+        self.batconf: dict[str, Any] = {}
+        self.compute_resources: dict[int, Any] = {}
+        self.storage_resources: dict[int, Any] = {}
+        self.nb_resources = 0
+        self.nb_compute_resources = 0
+        self.nb_storage_resources = 0
+        self.allow_compute_sharing = False
+        self.allow_storage_sharing = False
+        self.profiles_forwarded_on_submission = False
+        self.dynamic_job_registration_enabled = False
+        self.ack_of_dynamic_jobs = False
+        self.forward_unknown_events = False
+        self._current_time = 0.0
+        self._decisions: list[Decision] = []
+        self._late = False
+        self._ended = False
+        self._wants_before = type(scheduler).onBeforeEvents is not BatsimScheduler.onBeforeEvents
+
+    # decisions ----------------------------------------------------------------------------------------------------
+
+    def time(self) -> float:
+        """Current time in s."""
+        return self._current_time
+
+    def consume_time(self, t: float) -> float:
+        """Let `t` seconds pass while the scheduler is busy; later decisions carry the later time."""
+        self._current_time += float(t)
+        self._late = True
+        return self._current_time
+
+    def execute_job(self, job: Any, io_job: Any = None) -> None:
+        """Start a job on `job.allocation` (ProcSet or HostSet), with `job.mapping` if it has one."""
+        allocation = job.allocation
+        if allocation is None:
+            raise ValueError(f"job {job.id} has no allocation")
+        known = self.jobs[job.id]
+        known.allocation = allocation
+        known.state = _RUNNING
+        decision = ExecuteJob(self._current_time, job.id, allocation)
+        given = job.__dict__
+        if "mapping" in given:
+            known.mapping = decision.mapping = job.mapping
+        storage = {} if io_job is None else {"additional_io_job": io_job}
+        if "storage_mapping" in given:
+            known.storage_mapping = storage["storage_mapping"] = job.storage_mapping
+        if storage:
+            decision.storage = storage
+        self._decisions.append(decision)
+        self.nb_jobs_scheduled += 1
+
+    def start_jobs(self, jobs: Iterable[Any], res: Mapping[str, Iterable[Any]]) -> None:
+        """Start jobs on lists of host ids by job id (deprecated by pybatsim)."""
+        for job in jobs:
+            self._decisions.append(ExecuteJob(self._current_time, job.id, ProcSet(*res[job.id])))
+            self.nb_jobs_scheduled += 1
+
+    def reject_jobs_by_id(self, job_ids: list[str]) -> None:
+        """Reject waiting jobs, at least one."""
+        if not job_ids:
+            raise ValueError("the list of jobs to reject is empty")
+        for job_id in job_ids:
+            self._decisions.append(RejectJob(self._current_time, job_id))
+            self.jobs[job_id].state = State.REJECTED
+        self.nb_jobs_rejected += len(job_ids)
+
+    def kill_jobs(self, jobs: list[Any]) -> None:
+        """Kill running jobs, at least one."""
+        if not jobs:
+            raise ValueError("the list of jobs to kill is empty")
+        for job in jobs:
+            job.job_state = State.IN_KILLING
+        self._decisions.append(KillJob(self._current_time, [job.id for job in jobs]))
+
+    def change_job_state(self, job: Any, state: Any) -> None:
+        """Change the state of a job."""
+        self._decisions.append(ChangeJobState(self._current_time, job.id, state.name))
+        self.jobs_manually_changed.add(job)
+
+    def wake_me_up_at(self, time: float) -> None:
+        """Be called at a time in s."""
+        self._decisions.append(CallMeLater(self._current_time, time))
+
+    def set_resource_state(self, resources: Any, state: Any) -> None:
+        """Change the p-state of hosts (a set of ids)."""
+        self._decisions.append(SetResourceState(self._current_time, resources, state))
+
+    def request_consumed_energy(self) -> None:
+        """Ask for the energy since 0."""
+        self._decisions.append(Query(self._current_time, {"consumed_energy": {}}))
+
+    def send_message_to_job(self, job: Any, message: Any) -> None:
+        """Send something to a job."""
+        self._decisions.append(ToJobMessage(self._current_time, job.id, message))
+
+    def set_job_metadata(self, job_id: str, metadata: Any) -> None:
+        """Write something into the results of a job."""
+        self._decisions.append(SetJobMetadata(self._current_time, str(job_id), str(metadata)))
+        self.jobs[job_id].metadata = metadata
+
+    # dynamic jobs -------------------------------------------------------------------------------------------------
+
+    def notify_registration_finished(self) -> None:
+        """No job will be registered any more."""
+        self._decisions.append(Notify(self._current_time, "registration_finished"))
+
+    def notify_registration_continue(self) -> None:
+        """Jobs may be registered, after all."""
+        self._decisions.append(Notify(self._current_time, "continue_registration"))
+
+    def register_profiles(self, workload_name: str, profiles: Mapping[str, Any]) -> None:
+        """Add profiles to a workload, which may be new."""
+        known = self.profiles.setdefault(workload_name, {})
+        for name, profile in profiles.items():
+            self._decisions.append(RegisterProfile(self._current_time, workload_name, name, profile))
+            known[name] = profile
+
+    def register_job(self, id: str, res: int, walltime: float, profile_name: str, subtime: float | None = None) -> Any:
+        """Submit a job; returns it."""
+        when = self._current_time if subtime is None else subtime
+        raw = {"profile": profile_name, "id": id, "res": res, "walltime": walltime, "subtime": when}
+        self._decisions.append(RegisterJob(self._current_time, id, raw))
+        job = Job(id, when, walltime, res, profile_name, raw)
+        job.job_state = State.IN_SUBMISSON
+        if self.ack_of_dynamic_jobs:
+            self.nb_jobs_in_submission += 1
+        else:
+            self.nb_jobs_submitted += 1
+            self.nb_jobs_submitted_from_scheduler += 1
+        job.profile_dict = self.profiles[job.workload][profile_name]
+        self.jobs[id] = job
+        return job
+
+    # messages -----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Run the simulation to its end."""
+        while self.do_next_event():
+            pass
+
+    def do_next_event(self) -> bool:
+        """Receive a message, let the scheduler decide, and reply; False if it was the last."""
+        message: Message = self.link.message()
+        self._current_time = message.now
+        decisions: list[Decision] = []
+        self._decisions = decisions
+        scheduler = self.scheduler
+        if self._wants_before:
+            scheduler.onBeforeEvents()
+        self._ended = False
+        for event in message.events:
+            self._take(event)
+        scheduler.onNoMoreEvents()
+        if self._late:
+            # only a scheduler that consumes time can have decisions out of order
+            decisions.sort(key=_time_of)
+            self._late = False
+        self.link.reply(Reply(self._current_time, decisions))
+        return not self._ended
+
+    def _take(self, event: Event) -> None:
+        scheduler = self.scheduler
+        if isinstance(event, JobSubmitted):
+            scheduler.onJobSubmission(self._submitted(event))
+        elif isinstance(event, JobCompleted):
+            scheduler.onJobCompletion(self._completed(event))
+        elif isinstance(event, RequestedCall):
+            scheduler.onRequestedCall()
+        elif isinstance(event, Notified):
+            self._notified(event)
+        elif isinstance(event, ResourceStateChanged):
+            for interval in event.resources.split(" "):
+                low, _, high = interval.partition("-")
+                scheduler.onMachinePStateChanged((int(low), int(high or low)), event.state)
+        elif isinstance(event, JobKilled):
+            # a job that ended before it could be killed has no progress and was announced as complete
+            killed = [self._job(job_id) for job_id in event.job_ids if job_id in event.progress]
+            for job in killed:
+                job.progress = event.progress[job.id]
+            if killed:
+                scheduler.onJobsKilled(killed)
+        elif isinstance(event, Answer):
+            if event.energy_j is not None:
+                scheduler.onReportEnergyConsumed(event.energy_j)
+        elif isinstance(event, SimulationBegins):
+            self._begins(event.data)
+            scheduler.onSimulationBegins()
+        elif isinstance(event, SimulationEnds):
+            self.running_simulation = False
+            self._ended = True
+            scheduler.onSimulationEnds()
+        elif isinstance(event, FromJobMessage):
+            scheduler.onJobMessage(event.time, self._job(event.job_id), event.message)
+        elif isinstance(event, ResourcesOffered):
+            hosts = ProcSet.from_str(event.resources)
+            if event.added:
+                scheduler.onAddResources(hosts)
+            else:
+                scheduler.onRemoveResources(hosts)
+
+    def _job(self, job_id: str) -> Any:
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise ProtocolError(f"a message of Batsim cannot be understood (there is no job {job_id!r})")
+        return job
+
+    def _begins(self, data: dict[str, Any]) -> None:
+        if self.running_simulation:
+            raise ProtocolError("a second SIMULATION_BEGINS arrived; is more than one Batsim connected?")
+        self.running_simulation = True
+        self.nb_resources = data["nb_resources"]
+        self.nb_compute_resources = data["nb_compute_resources"]
+        self.nb_storage_resources = data["nb_storage_resources"]
+        self.allow_compute_sharing = data["allow_compute_sharing"]
+        self.allow_storage_sharing = data["allow_storage_sharing"]
+        self.profiles = data["profiles"]
+        self.workloads = data["workloads"]
+        self.machines = {"compute": data["compute_resources"], "storage": data["storage_resources"]}
+        self.compute_resources = {host["id"]: host for host in data["compute_resources"]}
+        self.storage_resources = {host["id"]: host for host in data["storage_resources"]}
+        self.batconf = config = data["config"]
+        if config["redis-enabled"]:
+            raise ProtocolError("Redis is not supported; start Batsim without it")
+        self.profiles_forwarded_on_submission = config["profiles-forwarded-on-submission"]
+        self.dynamic_job_registration_enabled = config["dynamic-jobs-enabled"]
+        self.ack_of_dynamic_jobs = config["dynamic-jobs-acknowledged"]
+        self.forward_unknown_events = config["forward-unknown-events"]
+
+    def _submitted(self, event: JobSubmitted) -> Any:
+        raw, job_id = event.job, event.job_id
+        job = Job(job_id, raw["subtime"], raw.get("walltime", -1), raw["res"], raw["profile"], raw)
+        job.job_state = _SUBMITTED
+        self.nb_jobs_submitted += 1
+        workload = job_id.partition("!")[0]
+        profiles = self.profiles.get(workload)
+        if profiles is None:
+            profiles = self.profiles[workload] = {}
+        profile = profiles.get(raw["profile"])
+        if profile is None:
+            profile = profiles[raw["profile"]] = event.profile or {}
+        job.profile_dict = profile
+        known = self.jobs.get(job_id)
+        if known is not None:
+            # the acknowledgement of a job that the scheduler registered
+            if known.job_state == State.IN_SUBMISSON:
+                self.nb_jobs_in_submission -= 1
+            job.metadata = known.metadata
+            self.nb_jobs_submitted_from_scheduler += 1
+        else:
+            self.nb_jobs_submitted_from_batsim += 1
+        self.jobs[job_id] = job
+        return job
+
+    def _completed(self, event: JobCompleted) -> Any:
+        job = self._job(event.job_id)
+        job.finish_time = event.time
+        state = _STATES.get(event.state, State.UNKNOWN)
+        job.job_state = state
+        job.return_code = event.return_code
+        if state is _GOOD:
+            self.nb_jobs_successful += 1
+        elif state is State.COMPLETED_WALLTIME_REACHED:
+            self.nb_jobs_timeout += 1
+        elif state is State.COMPLETED_FAILED:
+            self.nb_jobs_failed += 1
+        elif state is State.COMPLETED_KILLED:
+            self.nb_jobs_killed += 1
+        self.nb_jobs_completed += 1
+        return job
+
+    def _notified(self, event: Notified) -> None:
+        kind, scheduler = event.kind, self.scheduler
+        if kind == "no_more_static_job_to_submit":
+            self.no_more_static_jobs = True
+            scheduler.onNoMoreJobsInWorkloads()
+        elif kind == "no_more_external_event_to_occur":
+            self.no_more_external_events = True
+            scheduler.onNoMoreExternalEvents()
+        elif kind == "event_machine_unavailable":
+            scheduler.onNotifyEventMachineUnavailable(ProcSet.from_str(event.data["resources"]))
+        elif kind == "event_machine_available":
+            scheduler.onNotifyEventMachineAvailable(ProcSet.from_str(event.data["resources"]))
+        elif self.forward_unknown_events:
+            scheduler.onNotifyGenericEvent(event.data)
+        else:
+            raise ProtocolError(f"Batsim sent a NOTIFY of unknown type {kind!r}")
+
+
+def _time_of(decision: Decision) -> float:
+    return decision.time

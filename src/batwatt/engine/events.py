@@ -1,0 +1,324 @@
+"""What Batsim reports and what a scheduler decides, as objects; a dialect (`batsim4.py`) writes them as JSON.
+
+Engine and `Bs` know these only. Times are in s as the scheduler sees them, rounded to 1e-6 s; names are Batsim's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+from batwatt.model.hostset import HostSet
+
+Json = Mapping[str, Any]
+
+
+class Event:
+    """Something that happened at `time`."""
+
+    __slots__ = ("time",)
+
+    def __init__(self, time: float) -> None:
+        self.time = time
+
+
+class Decision:
+    """Something that the scheduler asks for at `time`."""
+
+    __slots__ = ("time",)
+
+    def __init__(self, time: float) -> None:
+        self.time = time
+
+
+@final
+class Message:
+    """What Batsim sends: its present time, and the events since its last message."""
+
+    __slots__ = ("events", "now")
+
+    def __init__(self, now: float, events: list[Event]) -> None:
+        self.now = now
+        self.events = events
+
+
+@final
+class Reply:
+    """What the scheduler answers to a message: until when it was busy, and its decisions in order of time."""
+
+    __slots__ = ("decisions", "now")
+
+    def __init__(self, now: float, decisions: list[Decision]) -> None:
+        self.now = now
+        self.decisions = decisions
+
+
+# events ---------------------------------------------------------------------------------------------------------------
+
+
+@final
+class SimulationBegins(Event):
+    """`data`: platform, workloads, profiles and options, as Batsim's protocol has them."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, time: float, data: dict[str, Any]) -> None:
+        self.time = time
+        self.data = data
+
+
+@final
+class SimulationEnds(Event):
+    """Everything is over."""
+
+    __slots__ = ()
+
+
+@final
+class JobSubmitted(Event):
+    """`job`: its JSON; `profile`: that of its profile if profiles are forwarded."""
+
+    __slots__ = ("job", "job_id", "profile")
+
+    def __init__(self, time: float, job_id: str, job: Json, profile: Json | None) -> None:
+        self.time = time
+        self.job_id = job_id
+        self.job = job
+        self.profile = profile
+
+
+@final
+class JobCompleted(Event):
+    """A run ended, in whatever way: `state` is Batsim's name for it."""
+
+    __slots__ = ("alloc", "job_id", "return_code", "state")
+
+    def __init__(self, time: float, job_id: str, state: str, return_code: int, alloc: HostSet | str) -> None:
+        self.time = time
+        self.job_id = job_id
+        self.state = state
+        self.return_code = return_code
+        self.alloc = alloc
+
+
+@final
+class JobKilled(Event):
+    """A kill was carried out; jobs without `progress` ended before it."""
+
+    __slots__ = ("job_ids", "progress")
+
+    def __init__(self, time: float, job_ids: list[str], progress: dict[str, Any]) -> None:
+        self.time = time
+        self.job_ids = job_ids
+        self.progress = progress
+
+
+@final
+class ResourceStateChanged(Event):
+    """Hosts (an interval string) have arrived in a p-state."""
+
+    __slots__ = ("resources", "state")
+
+    def __init__(self, time: float, resources: str, state: str) -> None:
+        self.time = time
+        self.resources = resources
+        self.state = state
+
+
+@final
+class Notified(Event):
+    """A NOTIFY of Batsim: the end of a source of events, hosts that come or go, or a user's event (all of `data`)."""
+
+    __slots__ = ("data", "kind")
+
+    def __init__(self, time: float, kind: str, data: dict[str, Any]) -> None:
+        self.time = time
+        self.kind = kind
+        self.data = data
+
+
+@final
+class Answer(Event):
+    """What was asked for: the consumed energy in J, None if it was something else."""
+
+    __slots__ = ("energy_j",)
+
+    def __init__(self, time: float, energy_j: float | None) -> None:
+        self.time = time
+        self.energy_j = energy_j
+
+
+@final
+class RequestedCall(Event):
+    """A time has come that the scheduler asked to be called at."""
+
+    __slots__ = ()
+
+
+@final
+class FromJobMessage(Event):
+    """A job sent something."""
+
+    __slots__ = ("job_id", "message")
+
+    def __init__(self, time: float, job_id: str, message: Any) -> None:
+        self.time = time
+        self.job_id = job_id
+        self.message = message
+
+
+@final
+class ResourcesOffered(Event):
+    """Hosts (an interval string) that the scheduler may use from now on, or may no longer (`added` is False)."""
+
+    __slots__ = ("added", "resources")
+
+    def __init__(self, time: float, resources: str, added: bool) -> None:
+        self.time = time
+        self.resources = resources
+        self.added = added
+
+
+# decisions ------------------------------------------------------------------------------------------------------------
+
+
+@final
+class ExecuteJob(Decision):
+    """Start a job on hosts; `mapping`: executor -> index in the sorted hosts; `storage`: members that ask for I/O."""
+
+    __slots__ = ("alloc", "job_id", "mapping", "storage")
+
+    def __init__(self, time: float, job_id: str, alloc: Any, mapping: Any = None, storage: Json | None = None) -> None:
+        self.time = time
+        self.job_id = job_id
+        self.alloc = alloc
+        self.mapping = mapping
+        self.storage = storage
+
+
+@final
+class KillJob(Decision):
+    """Kill running jobs."""
+
+    __slots__ = ("job_ids",)
+
+    def __init__(self, time: float, job_ids: Sequence[str]) -> None:
+        self.time = time
+        self.job_ids = job_ids
+
+
+@final
+class RejectJob(Decision):
+    """Refuse a waiting job."""
+
+    __slots__ = ("job_id",)
+
+    def __init__(self, time: float, job_id: str) -> None:
+        self.time = time
+        self.job_id = job_id
+
+
+@final
+class SetResourceState(Decision):
+    """Change the p-state of hosts (a set of them or an interval string)."""
+
+    __slots__ = ("resources", "state")
+
+    def __init__(self, time: float, resources: Any, state: Any) -> None:
+        self.time = time
+        self.resources = resources
+        self.state = state
+
+
+@final
+class CallMeLater(Decision):
+    """Call the scheduler at a time in s."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, time: float, at: float) -> None:
+        self.time = time
+        self.at = at
+
+
+@final
+class Query(Decision):
+    """Ask for the consumed energy (the only request that Batsim knows)."""
+
+    __slots__ = ("requests",)
+
+    def __init__(self, time: float, requests: Json) -> None:
+        self.time = time
+        self.requests = requests
+
+
+@final
+class Notify(Decision):
+    """`registration_finished` or `continue_registration`."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, time: float, kind: Any) -> None:
+        self.time = time
+        self.kind = kind
+
+
+@final
+class RegisterProfile(Decision):
+    """Add a profile to a workload."""
+
+    __slots__ = ("name", "profile", "workload")
+
+    def __init__(self, time: float, workload: str, name: str, profile: Json) -> None:
+        self.time = time
+        self.workload = workload
+        self.name = name
+        self.profile = profile
+
+
+@final
+class RegisterJob(Decision):
+    """Submit a job; `job`: its JSON."""
+
+    __slots__ = ("job", "job_id")
+
+    def __init__(self, time: float, job_id: str, job: Json) -> None:
+        self.time = time
+        self.job_id = job_id
+        self.job = job
+
+
+@final
+class SetJobMetadata(Decision):
+    """Write something into a job's row of the results."""
+
+    __slots__ = ("job_id", "metadata")
+
+    def __init__(self, time: float, job_id: str, metadata: Any) -> None:
+        self.time = time
+        self.job_id = job_id
+        self.metadata = metadata
+
+
+@final
+class ToJobMessage(Decision):
+    """Send something to a job."""
+
+    __slots__ = ("job_id", "message")
+
+    def __init__(self, time: float, job_id: str, message: Any) -> None:
+        self.time = time
+        self.job_id = job_id
+        self.message = message
+
+
+@final
+class ChangeJobState(Decision):
+    """Declare a job to be in a state of Batsim's."""
+
+    __slots__ = ("job_id", "state")
+
+    def __init__(self, time: float, job_id: str, state: str) -> None:
+        self.time = time
+        self.job_id = job_id
+        self.state = state
