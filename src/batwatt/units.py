@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Final
 
-HOUR_S = 3600.0
-DAY_S = 24.0 * HOUR_S
-J_PER_KWH = 3.6e6
+HOUR_S: Final = 3600.0
+DAY_S: Final = 24.0 * HOUR_S
+J_PER_KWH: Final = 3.6e6
 
-PRECISION_S = 1e-9
+PRECISION_S: Final = 1e-9
 """Times in s that differ by less are one time: SimGrid's timing precision, and more than sums of times are wrong by."""
-REPORTED_S = 1e-6
+REPORTED_S: Final = 1e-6
 """Resolution in s of the times that Batsim reports and prints."""
-EVEN_S = 1e-5
+EVEN_S: Final = 1e-5
 """A job that is less than this many s of work behind has caught up; it is several reported times from being exact."""
-LAG_S = 1e-3
+LAG_S: Final = 1e-3
 """Times in s that differ by less may be one to a scheduler: Batsim reports them rounded, and later than planned."""
 
-REFERENCE_SPEED = "18.4Gf"
+REFERENCE_SPEED: Final = "18.4Gf"
 """Speed of a core of generated machines, and the one at which generated work lasts as long as it is meant to: that of a
 Taurus server in its fastest state (Table I of the powercap paper)."""
 
@@ -45,6 +46,11 @@ def speed_flops(text: str) -> float:
 
 
 def microseconds(time_s: float) -> float:
-    """A time in s to the microsecond, the resolution at which Batsim reports times."""
-    # rounding takes ten times as long as looking
-    return round(time_s, 6) if time_s % 1 else time_s
+    """A time in s to the microsecond, as `%.6f` prints it: the resolution at which Batsim reports times."""
+    # `round`, which works on decimal digits and takes long, only where the product may hide a tie
+    scaled = time_s * 1e6 + 0.5
+    if 0.0 <= scaled < 1e14:
+        nearest = int(scaled)
+        if 0.01 < scaled - nearest < 0.99:
+            return nearest / 1e6
+    return round(time_s, 6)

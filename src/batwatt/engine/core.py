@@ -7,39 +7,17 @@ engine keeps its own clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
+from batwatt.engine import events as ev
 from batwatt.engine.catalogue import Catalogue
 from batwatt.engine.config import EngineConfig
-from batwatt.engine.events import (
-    Answer,
-    CallMeLater,
-    ChangeJobState,
-    Decision,
-    Event,
-    ExecuteJob,
-    JobSubmitted,
-    KillJob,
-    Message,
-    Notified,
-    Notify,
-    Query,
-    RegisterJob,
-    RegisterProfile,
-    RejectJob,
-    Reply,
-    RequestedCall,
-    SetJobMetadata,
-    SetResourceState,
-    SimulationBegins,
-    SimulationEnds,
-    ToJobMessage,
-)
 from batwatt.engine.execution import Executor
 from batwatt.engine.kernel import AFTER, ARRIVAL, LATE, TOO_LATE_S, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, UNAVAILABLE, Machines
 from batwatt.engine.recorder import Recorder
+from batwatt.engine.source import Source
 from batwatt.engine.switching import Switching
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
 from batwatt.inputs.workloads.events import ExternalEvent
@@ -49,10 +27,12 @@ from batwatt.model.record import Record
 from batwatt.model.workload import Job, Workload
 from batwatt.units import REPORTED_S
 
-SUBMITTED, RUNNING, FINISHED = range(3)
-SHORTEST_CALL_S = 1e-5
-NO_MORE_JOBS = "no_more_static_job_to_submit"
-NO_MORE_EVENTS = "no_more_external_event_to_occur"
+SUBMITTED: Final = 0
+RUNNING: Final = 1
+FINISHED: Final = 2
+SHORTEST_CALL_S: Final = 1e-5
+NO_MORE_JOBS: Final = "no_more_static_job_to_submit"
+NO_MORE_EVENTS: Final = "no_more_external_event_to_occur"
 
 
 class Engine:
@@ -82,7 +62,7 @@ class Engine:
         self.catalogue = Catalogue(workloads, self.config)
         self.jobs: dict[str, Job] = {}
         self.state: dict[str, int] = {}
-        self._pending: list[Event] = []
+        self._pending: list[ev.Event] = []
         self._end_notices = 0
         self._end_notice_mark = 0
         self._over: list[str] = []
@@ -97,36 +77,25 @@ class Engine:
         if first:
             self.kernel.at(min(first), ARRIVAL, self.recorder.first_submission, min(first))
         if events:
-            self._plan(self._external, NO_MORE_EVENTS, [event.time_s for event in events], events)
+            Source(self.kernel, [event.time_s for event in events], events, self._external, self._events_over)
         for workload in self.workloads:
-            self._plan(self._submit, NO_MORE_JOBS, [job.submit_time_s for job in workload.jobs], workload.jobs)
+            times = [job.submit_time_s for job in workload.jobs]
+            Source(self.kernel, times, workload.jobs, self._submit, self._jobs_over)
 
-    # sources: jobs and external events ------------------------------------------------------------------------
+    # jobs and external events ---------------------------------------------------------------------------------
 
-    def _plan(
-        self, deliver: Callable[[Any], None], end_notice: str, times: Sequence[float], items: Sequence[Any]
-    ) -> None:
-        """Deliver the items of a source time by time; its `end_notice` follows the last."""
-        self.kernel.at(times[0] if times else 0.0, ARRIVAL, self._arrive, [0, deliver, end_notice, times, items])
+    def _jobs_over(self) -> None:
+        self._job_sources -= 1
+        if self._job_sources:
+            # only the last of several workloads says that there are no more jobs
+            self._quiet_end_date = self.kernel.date
+        else:
+            self._announce_end(NO_MORE_JOBS)
 
-    def _arrive(self, source: list[Any]) -> None:
-        index, deliver, end_notice, times, items = source
-        count = len(times)
-        if index < count:
-            date = times[index]
-            while index < count and times[index] == date:
-                deliver(items[index])
-                index += 1
-        if index < count:
-            source[0] = index
-            self.kernel.at(times[index], ARRIVAL, self._arrive, source)
-            return
-        if end_notice == NO_MORE_JOBS:
-            self._job_sources -= 1
-            if self._job_sources:
-                # only the last of several workloads says that there are no more jobs
-                self._quiet_end_date = self.kernel.date
-                return
+    def _events_over(self) -> None:
+        self._announce_end(NO_MORE_EVENTS)
+
+    def _announce_end(self, end_notice: str) -> None:
         self._end_notice_mark = len(self._pending)
         self.kernel.at(self.kernel.clock, LATE, self._say_bye, end_notice)
 
@@ -143,7 +112,7 @@ class Engine:
 
     def _announce(self, job: Job) -> None:
         profile = self.catalogue.raw(job) if self.config.forward_profiles else None
-        self._pending.append(JobSubmitted(self.kernel.date, job.id, job.raw, profile))
+        self._pending.append(ev.JobSubmitted(self.kernel.date, job.id, job.raw, profile))
 
     def _external(self, event: ExternalEvent) -> None:
         if event.kind == "generic":
@@ -182,23 +151,23 @@ class Engine:
 
     # what the scheduler receives ------------------------------------------------------------------------------
 
-    def _report(self, event: Event) -> None:
+    def _report(self, event: ev.Event) -> None:
         self._pending.append(event)
 
     def _notified(self, kind: str, data: dict[str, Any]) -> None:
-        self._pending.append(Notified(self.kernel.date, kind, data))
+        self._pending.append(ev.Notified(self.kernel.date, kind, data))
 
     def _job_ended(self, job_id: str) -> None:
         self.state[job_id] = FINISHED
         self._unfinished -= 1
         self._over.append(job_id)
 
-    def message(self) -> Message:
+    def message(self) -> ev.Message:
         """The next message to the scheduler; raises DeadlockError if nothing can happen any more."""
         kernel = self.kernel
         if not self._begun:
             self._begun = True
-            self._pending.append(SimulationBegins(kernel.date, self._begins()))
+            self._pending.append(ev.SimulationBegins(kernel.date, self._begins()))
             message = self._flush()
             # what is submitted at once finds the scheduler busy with the beginning
             self._scheduler_busy = True
@@ -214,7 +183,7 @@ class Engine:
             kernel.run_due(date)
         return self._flush()
 
-    def _flush(self) -> Message:
+    def _flush(self) -> ev.Message:
         """The pending events; a source's end-of-stream notice waits for the next message if it alone had something."""
         pending = self._pending
         self._pending = []
@@ -231,7 +200,7 @@ class Engine:
                 self._forget(job_id)
             self._over.clear()
             self.recorder.fresh_rows.clear()
-        return Message(self.kernel.date, pending)
+        return ev.Message(self.kernel.date, pending)
 
     def _forget(self, job_id: str) -> None:
         job = self.jobs.pop(job_id)
@@ -250,7 +219,7 @@ class Engine:
                 what = f"{declared} jobs were declared running by CHANGE_JOB_STATE, which nothing ends"
             raise DeadlockError(f"nothing can happen any more at {self.kernel.clock:g} s, but {what}")
         self.ended = True
-        self._pending.append(SimulationEnds(self.kernel.date))
+        self._pending.append(ev.SimulationEnds(self.kernel.date))
 
     def _begins(self) -> dict[str, Any]:
         count = len(self.platform)
@@ -269,7 +238,7 @@ class Engine:
 
     # what the scheduler answers -------------------------------------------------------------------------------
 
-    def reply(self, reply: Reply) -> None:
+    def reply(self, reply: ev.Reply) -> None:
         """Apply a reply: each decision at its time (never in the past), then wait until its `now`."""
         kernel = self.kernel
         now, decisions = reply.now, reply.decisions
@@ -301,31 +270,31 @@ class Engine:
         if now > kernel.clock:
             kernel.run_due(now)
 
-    def _apply(self, decision: Decision) -> None:
-        if isinstance(decision, ExecuteJob):
+    def _apply(self, decision: ev.Decision) -> None:
+        if isinstance(decision, ev.ExecuteJob):
             self._execute_job(decision)
-        elif isinstance(decision, CallMeLater):
+        elif isinstance(decision, ev.CallMeLater):
             self._call_me_later(decision.at)
-        elif isinstance(decision, KillJob):
+        elif isinstance(decision, ev.KillJob):
             self._kill_job(decision.job_ids)
-        elif isinstance(decision, RegisterJob):
+        elif isinstance(decision, ev.RegisterJob):
             self._register_job(decision)
-        elif isinstance(decision, RegisterProfile):
+        elif isinstance(decision, ev.RegisterProfile):
             self.catalogue.register_profile(decision)
-        elif isinstance(decision, SetResourceState):
+        elif isinstance(decision, ev.SetResourceState):
             self.switching.request(decision.resources, decision.state)
-        elif isinstance(decision, RejectJob):
+        elif isinstance(decision, ev.RejectJob):
             self._reject_job(decision.job_id)
-        elif isinstance(decision, SetJobMetadata):
+        elif isinstance(decision, ev.SetJobMetadata):
             self._set_job_metadata(decision.job_id, str(decision.metadata))
-        elif isinstance(decision, Query):
+        elif isinstance(decision, ev.Query):
             self._query(decision.requests)
-        elif isinstance(decision, Notify):
+        elif isinstance(decision, ev.Notify):
             self.catalogue.notify(decision.kind)
-        elif isinstance(decision, ToJobMessage):
+        elif isinstance(decision, ev.ToJobMessage):
             # accepted; no profile that the embedded engine models listens
             self._job("TO_JOB_MSG", decision.job_id)
-        elif isinstance(decision, ChangeJobState):
+        elif isinstance(decision, ev.ChangeJobState):
             self._change_job_state(decision.job_id, decision.state)
         else:
             raise ProtocolError(f"{type(decision).__name__} is not something a scheduler can ask for")
@@ -338,7 +307,7 @@ class Engine:
             raise IllegalDecisionError(f"{what} {job_id}", "the job is not waiting to be started")
         return job
 
-    def _execute_job(self, decision: ExecuteJob) -> None:
+    def _execute_job(self, decision: ev.ExecuteJob) -> None:
         job = self._job("EXECUTE_JOB", decision.job_id, submitted=True)
         if decision.storage is not None:
             raise IllegalDecisionError(f"EXECUTE_JOB {job.id}", "I/O jobs are not modelled here; use a real Batsim")
@@ -375,7 +344,7 @@ class Engine:
         self.kernel.at(max(date, clock + SHORTEST_CALL_S), ARRIVAL, self._call, None)
 
     def _call(self, _: None) -> None:
-        self._pending.append(RequestedCall(self.kernel.date))
+        self._pending.append(ev.RequestedCall(self.kernel.date))
 
     def _query(self, requests: Mapping[str, Any]) -> None:
         if list(requests) != ["consumed_energy"]:
@@ -383,9 +352,9 @@ class Engine:
         if not self.recorder.energy:
             raise IllegalDecisionError("QUERY", "consumed_energy needs energy accounting")
         self.recorder.update(self.kernel.clock)
-        self._pending.append(Answer(self.kernel.date, self.recorder.energy_j))
+        self._pending.append(ev.Answer(self.kernel.date, self.recorder.energy_j))
 
-    def _register_job(self, decision: RegisterJob) -> None:
+    def _register_job(self, decision: ev.RegisterJob) -> None:
         job = self.catalogue.job_of(decision, self.jobs)
         self.jobs[job.id] = job
         self.state[job.id] = SUBMITTED

@@ -14,6 +14,7 @@ from batwatt.engine.sharing import Meter, rebalance
 from batwatt.engine.tasks import TIMEOUT, Run
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model import hostset
+from batwatt.model.hostset import HostSet
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile
 
 Report = Callable[[Event], None]
@@ -47,7 +48,7 @@ class Executor:
 
     def start(self, job: Job, alloc: object, mapping: Any, profiles: Mapping[str, Profile]) -> None:
         """Start a job on hosts (HostSet, ProcSet or interval string); raises IllegalDecisionError as Batsim aborts."""
-        mask = alloc.mask if type(alloc) is hostset.HostSet else self._mask(job, alloc)
+        mask = alloc.mask if type(alloc) is HostSet else self._mask(job, alloc)
         machines = self._machines
         ready = machines.mask[IDLE] | machines.mask[COMPUTING] if self._sharing else machines.mask[IDLE]
         if mask & ~ready or not mask:
@@ -216,7 +217,7 @@ class Executor:
             # without runs nothing may be left of rounding errors
             recorder.extra_w = recorder.extra_w - run.extra_w if self.runs else 0.0
         recorder.job_ended(run, now, state, self.metadata.pop(job.id, "") if self.metadata else "")
-        self._report(JobCompleted(self._kernel.date, job.id, state, code, hostset.HostSet(run.mask)))
+        self._report(JobCompleted(self._kernel.date, job.id, state, code, HostSet(run.mask)))
         self._ended(job.id)
 
     def kill(self, job_ids: list[str]) -> None:
@@ -241,7 +242,7 @@ class Executor:
 
     def _mask(self, job: Job, alloc: object) -> int:
         try:
-            mask = hostset.HostSet.of(alloc).mask  # type: ignore[arg-type]
+            mask = HostSet.of(alloc).mask  # type: ignore[arg-type]
         except (ValueError, TypeError) as error:
             raise self._illegal(job, f"alloc {alloc!r}: {error}") from None
         if not mask:

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Final
 
 from batwatt.errors import ProtocolError
-from batwatt.units import PRECISION_S
+from batwatt.units import PRECISION_S, microseconds
 
 Handler = Callable[[Any], None]
 
-TOO_LATE_S = 1e24
+TOO_LATE_S: Final = 1e24
 """The first time that has no text in Batsim's messages."""
 
 # Order of what happens at one time: kills asked for by the last answer; then external events, submissions and calls in
 # the order in which they were asked for; then ends of jobs and of switches in the order in which they began; then
 # hosts that come or go, acknowledgements of switches, the sharing of hosts, and tasks that began without any time left.
-FIRST, ARRIVAL, END, AFTER, ACKNOWLEDGE, SOLVE, LATE = range(7)
+FIRST: Final = 0
+ARRIVAL: Final = 1
+END: Final = 2
+AFTER: Final = 3
+ACKNOWLEDGE: Final = 4
+SOLVE: Final = 5
+LATE: Final = 6
 
 
-def _rounded(clock: float) -> float:
-    """To 1e-6 s as `%.6f` prints it; `round`, which works on decimal digits, only where a product may hide a tie."""
-    scaled = clock * 1e6 + 0.5
-    if scaled < 1e14:
-        nearest = int(scaled)
-        if 0.01 < scaled - nearest < 0.99:
-            return nearest / 1e6
-    elif clock >= TOO_LATE_S:
+def _reported(clock: float) -> float:
+    if clock >= TOO_LATE_S:
         raise ProtocolError(f"Batsim cannot tell of {clock:g} s: a time is less than {TOO_LATE_S:g} s")
-    return round(clock, 6)
+    return microseconds(clock)
 
 
 class Kernel:
@@ -99,8 +99,8 @@ class Kernel:
                 continue
             if moment > self.clock:
                 self.clock = moment if moment < date else date
-                self.date = _rounded(self.clock)
+                self.date = _reported(self.clock)
             handler(payload)
         if date > self.clock:
             self.clock = date
-            self.date = _rounded(date)
+            self.date = _reported(date)

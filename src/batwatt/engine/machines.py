@@ -6,38 +6,54 @@ that of a few operations on integers. Hosts that behave alike and are in the sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import Any, Final, final
 
 from batwatt.model import hostset
-from batwatt.model.platform import Host, Platform, PState
+from batwatt.model.platform import Host, Platform
 
-SLEEPING, SWITCHING_ON, SWITCHING_OFF, IDLE, COMPUTING, UNAVAILABLE = range(6)
-STATE_NAMES = ("sleeping", "switching_on", "switching_off", "idle", "computing", "unavailable")
+SLEEPING: Final = 0
+SWITCHING_ON: Final = 1
+SWITCHING_OFF: Final = 2
+IDLE: Final = 3
+COMPUTING: Final = 4
+UNAVAILABLE: Final = 5
+STATE_NAMES: Final = ("sleeping", "switching_on", "switching_off", "idle", "computing", "unavailable")
 
 
-TICKS_PER_S = 2.0**52
+MANY_MOVES: Final = 1000
+"""From so many moves of hosts on, at least, those are forgotten that are not the last of any host."""
+TICKS_PER_S: Final = 2.0**52
 """Times from 1 s on are whole ticks, so that sums of them are exact."""
 
 # where hosts that go to a state most likely come from, first
-_LIKELY = tuple(
-    tuple(sorted(range(6), key=lambda source: source != likely))
+_LIKELY: Final = tuple(
+    (likely, *[state for state in range(6) if state != likely])
     for likely in (SWITCHING_OFF, SLEEPING, IDLE, COMPUTING, IDLE, IDLE)
 )
 
 
-@dataclass(slots=True, eq=False)
+@final
 class Mode:
-    """The hosts of one kind that are in one p-state."""
+    """The hosts of one kind that are in one p-state, with the speed (flop/s) and watts of that."""
 
-    kind: int
-    index: int
-    pstate: PState
-    cores: int
-    base_w: float
-    mask: int = 0
+    __slots__ = ("base_w", "cores", "epsilon_w", "full_w", "idle_w", "index", "kind", "mask", "speed_flops")
+
+    def __init__(self, kind: int, index: int, host: Host) -> None:
+        pstate = host.pstates[index]
+        self.kind = kind
+        self.index = index
+        self.mask = 0
+        self.cores = host.cores
+        self.speed_flops = pstate.speed_flops
+        self.idle_w = pstate.idle_w
+        self.epsilon_w = pstate.epsilon_w
+        self.full_w = pstate.full_w
+        # a transition is work for one core
+        self.base_w = self.power_w(1.0 / host.cores) if index in host.virtual else self.idle_w
+
+    def power_w(self, load: float) -> float:
+        """Power in W of a host at a load in [0, 1], as `PState.power_w`."""
+        return self.epsilon_w + load * (self.full_w - self.epsilon_w) if load > 0.0 else self.idle_w
 
 
 class Machines:
@@ -70,7 +86,8 @@ class Machines:
         self.odd_starts = any(host.initial_pstate not in host.compute for host in self.hosts)
         self._recount()
         self._spent_ticks = [0] * 6
-        self._touched_s = np.zeros(len(self.hosts))
+        self._moves: list[tuple[int, int]] = []
+        self._many_moves = MANY_MOVES
 
     def payload(self) -> list[dict[str, Any]]:
         """The `compute_resources` of SIMULATION_BEGINS."""
@@ -88,16 +105,12 @@ class Machines:
     def _mode(self, kind: int, index: int) -> Mode:
         mode = self._modes.get((kind, index))
         if mode is None:
-            host = self.kind_host[kind]
-            pstate = host.pstates[index]
-            # a transition is work for one core
-            base_w = pstate.power_w(1.0 / host.cores) if index in host.virtual else pstate.idle_w
-            mode = self._modes[kind, index] = Mode(kind, index, pstate, host.cores, base_w)
+            mode = self._modes[kind, index] = Mode(kind, index, self.kind_host[kind])
         return mode
 
     def _recount(self) -> None:
         self.base_w = sum(mode.mask.bit_count() * mode.base_w for mode in self.modes)
-        self.epsilon_w = sum(mode.mask.bit_count() * mode.pstate.epsilon_w for mode in self.modes)
+        self.epsilon_w = sum(mode.mask.bit_count() * mode.epsilon_w for mode in self.modes)
 
     # p-states -----------------------------------------------------------------------------------------------------
 
@@ -135,7 +148,7 @@ class Machines:
         """Power in W of the hosts without any load."""
         total = 0.0
         for mode, count in self.modes_of(mask):
-            total += count * mode.pstate.idle_w
+            total += count * mode.idle_w
         return total
 
     # states -------------------------------------------------------------------------------------------------------
@@ -143,14 +156,12 @@ class Machines:
     def move(self, mask: int, target: int, now: float) -> None:
         """Move hosts to a state at `now`, whatever the state they are in."""
         masks, seen, rest = self.mask, self.seen, mask
-        touched, count = self._touched_s, mask.bit_count()
-        end = mask.bit_length()
-        if mask >> (end - count) == (1 << count) - 1:
-            touched[end - count : end] = now
-        else:
-            for low, high in hostset.intervals(mask):
-                touched[low : high + 1] = now
-        spent, ticks = self._spent_ticks, int(now * TICKS_PER_S)
+        count, spent, ticks = mask.bit_count(), self._spent_ticks, int(now * TICKS_PER_S)
+        self._moves.append((ticks, mask))
+        if len(self._moves) > self._many_moves:
+            self._moves = self._last_moves()
+            # so that going through them takes constant time a move
+            self._many_moves = MANY_MOVES + 2 * len(self._moves)
         moment = count * ticks
         spent[target] -= moment
         source = _LIKELY[target][0]
@@ -174,6 +185,16 @@ class Machines:
                     break
         masks[target] |= mask
 
+    def _last_moves(self) -> list[tuple[int, int]]:
+        """(when in ticks, hosts) of the last move of each host that ever moved."""
+        later, last = 0, []
+        for ticks, mask in reversed(self._moves):
+            if mask & ~later:
+                last.append((ticks, mask & ~later))
+                later |= mask
+        last.reverse()
+        return last
+
     def state_of(self, host: int) -> int:
         """State of one host."""
         return next(state for state in range(6) if self.mask[state] >> host & 1)
@@ -184,9 +205,8 @@ class Machines:
         Sum of departures - sum of arrivals, plus the arrival times of the hosts that are still there: exact integers,
         since the difference may be small.
         """
-        ticks = list(self._spent_ticks)
-        for state in range(6):
-            times, counts = np.unique(self._touched_s[hostset.ids(self.mask[state])], return_counts=True)
-            for date, count in zip(times.tolist(), counts.tolist(), strict=True):
-                ticks[state] += count * int(date * TICKS_PER_S)
-        return {name: ticks[state] / TICKS_PER_S for state, name in enumerate(STATE_NAMES)}
+        spent = list(self._spent_ticks)
+        for ticks, mask in self._last_moves():
+            for state, members in enumerate(self.mask):
+                spent[state] += (members & mask).bit_count() * ticks
+        return {name: spent[state] / TICKS_PER_S for state, name in enumerate(STATE_NAMES)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from batwatt import __version__
 from batwatt.engine.machines import Machines
 from batwatt.engine.sharing import Meter
@@ -10,8 +12,8 @@ from batwatt.model import hostset
 from batwatt.model.record import JobRow, Record
 from batwatt.model.workload import NO_WALLTIME, Job
 
-ENGINE_VERSION = f"batwatt-{__version__}"
-NULL_RUNTIME_S = 1e-5
+ENGINE_VERSION: Final = f"batwatt-{__version__}"
+NULL_RUNTIME_S: Final = 1e-5
 """Batsim writes this runtime for a job that ends the moment it starts."""
 
 

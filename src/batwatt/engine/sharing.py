@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from batwatt.engine.machines import Machines
 from batwatt.engine.tasks import Run
 from batwatt.model.workload import Parallel
 
-FULL_FLOPS = 1e-5
+FULL_FLOPS: Final = 1e-5
 """A host that has less than this left to give is full (SimGrid's precision of work)."""
 
 

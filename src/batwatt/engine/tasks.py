@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from batwatt.engine.machines import Machines
 from batwatt.errors import IllegalDecisionError
@@ -18,7 +18,8 @@ from batwatt.model import hostset
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile
 from batwatt.units import PRECISION_S
 
-SUCCESS, TIMEOUT = 0, 1
+SUCCESS: Final = 0
+TIMEOUT: Final = 1
 
 
 class Run:
@@ -158,18 +159,16 @@ class Run:
             modes = machines.modes_of(self.mask)
             if len(modes) == 1:
                 mode, count = modes[0]
-                pstate = mode.pstate
-                slowest = pstate.speed_flops
-                idle = count * pstate.idle_w
-                power = count * pstate.power_w(1.0 / mode.cores if each > 0.0 else 0.0)
+                slowest = mode.speed_flops
+                idle = count * mode.idle_w
+                power = count * mode.power_w(1.0 / mode.cores if each > 0.0 else 0.0)
             else:
-                slowest = min([mode.pstate.speed_flops for mode, _ in modes])
+                slowest = min([mode.speed_flops for mode, _ in modes])
                 idle = power = 0.0
                 for mode, count in modes:
-                    pstate = mode.pstate
-                    idle += count * pstate.idle_w
-                    load = slowest / (mode.cores * pstate.speed_flops) if each > 0.0 else 0.0
-                    power += count * pstate.power_w(load)
+                    idle += count * mode.idle_w
+                    load = slowest / (mode.cores * mode.speed_flops) if each > 0.0 else 0.0
+                    power += count * mode.power_w(load)
             rate = slowest / each if each > 0.0 else math.inf
         else:
             rate, idle, power = self._uneven(machines)

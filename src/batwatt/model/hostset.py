@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Final
 
-_PIECE = re.compile(r"^(\d+)(?:-(\d+))?$")
-MAX_HOST_ID = 10_000_000
+_PIECE: Final = re.compile(r"^(\d+)(?:-(\d+))?$")
+MAX_HOST_ID: Final = 10_000_000
 """Largest host id accepted in an interval string: a typing error must not allocate gigabytes."""
 
 
@@ -19,17 +20,19 @@ def span(low: int, high: int) -> int:
     return ((1 << (high - low + 1)) - 1) << low
 
 
-def intervals(mask: int) -> Iterator[tuple[int, int]]:
+def intervals(mask: int) -> list[tuple[int, int]]:
     """Maximal runs (low, high) of set bits, ascending."""
-    base = 0
-    while mask:
-        zeros = (mask & -mask).bit_length() - 1
-        mask >>= zeros
-        base += zeros
-        ones = (~mask & (mask + 1)).bit_length() - 1
-        yield base, base + ones - 1
-        mask >>= ones
-        base += ones
+    # in a text, as shifting a mask of n hosts once for each of k runs takes time n x k
+    bits = bin(mask)[:1:-1]
+    found = []
+    low = bits.find("1")
+    while low >= 0:
+        end = bits.find("0", low)
+        if end < 0:
+            end = len(bits)
+        found.append((low, end - 1))
+        low = bits.find("1", end)
+    return found
 
 
 def ids(mask: int) -> list[int]:
@@ -42,25 +45,26 @@ def ids(mask: int) -> list[int]:
 
 def lowest(mask: int, count: int) -> int:
     """Mask of the `count` lowest hosts of the mask; ValueError if it holds fewer."""
-    taken = 0
-    while mask:
-        low = mask & -mask
-        # the sum carries through the lowest run of ones, to the bit after it
-        run = ((mask + low) & ~mask) - low
-        width = run.bit_count()
-        if width >= count:
-            return taken | low * ((1 << count) - 1)
-        taken |= run
-        mask ^= run
-        count -= width
-    if count:
-        raise ValueError(f"the set lacks {count} hosts")
+    end, taken, missing = 0, 0, count
+    while missing:
+        rest = mask >> end
+        if not rest:
+            raise ValueError(f"the set lacks {missing} hosts")
+        # from the lowest host that is left on as many as are missing; the more gaps they have, the more rounds
+        end += (rest ^ (rest - 1)).bit_length() - 1 + missing
+        taken = mask & ((1 << end) - 1)
+        missing = count - taken.bit_count()
     return taken
 
 
 def to_text(mask: int) -> str:
     """Batsim's interval string: blank-separated, hyphenated runs, `0-3 5`."""
-    return " ".join(str(low) if low == high else f"{low}-{high}" for low, high in intervals(mask))
+    end = mask.bit_length()
+    count = mask.bit_count()
+    # most sets are one interval
+    if count and mask >> (end - count) == (1 << count) - 1:
+        return str(end - 1) if count == 1 else f"{end - count}-{end - 1}"
+    return " ".join([str(low) if low == high else f"{low}-{high}" for low, high in intervals(mask)])
 
 
 def from_text(text: str) -> int:

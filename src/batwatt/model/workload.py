@@ -6,19 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
-NO_WALLTIME = -1.0
+NO_WALLTIME: Final = -1.0
 """How Batsim writes that a job has no walltime."""
 ATTEMPT = re.compile(r"#\d+$")
 """What is put behind the id of a job that is submitted again: `w0!3#1`."""
 RELEASE, LENGTH = "release_s", "length_s"
 """Fields of a job that was released before its submission: when, in s, and how long all of it is, in s."""
-WINDOW_OVER = "window over"
+WINDOW_OVER: Final = "window over"
 """Metadata of a job that is rejected because it still waits when the window has ended."""
-MIGRATED = "migrated"
+MIGRATED: Final = "migrated"
 """Metadata of a run that was killed to go on elsewhere with what is left of it (ideal migration)."""
-CHECKPOINTED = "checkpointed"
+CHECKPOINTED: Final = "checkpointed"
 """Metadata of a run that was killed to be checkpointed: its work is saved when the checkpoint has ended."""
 CHECKPOINT, RECOVERY = "checkpoint", "recovery"
 """Metadata of what runs for a job on its hosts and is no work of it: saving the job, and loading it again."""
@@ -26,16 +26,16 @@ SUSPENDED, PIECE = "suspended", "piece"
 """Metadata of a run that was killed to be resumed later, and of each later piece of its job but the last."""
 OVERHEAD = re.compile(r"overhead_s=([0-9.e+]+)")
 """What metadata say of a run that did no useful work for so many s: it recovered, or wrote a checkpoint."""
-REMAINDER = "remainder"
+REMAINDER: Final = "remainder"
 """Metadata of a whole run that counts as no more work than was left of its job when the window began."""
 MEMORY, ESTIMATE, DEPENDS, USE = "memory", "estimate_s", "depends_on", "use"
 """Fields of a job: the memory of all of it, in the unit of its machines'; its user's estimate of the run time, in s;
 the ids of jobs of its workload that must complete first; the mean share of its cores that it uses, in ]0, 1]."""
 CHECKPOINT_S, RECOVERY_S = "checkpoint_s", "recovery_s"
 """Fields of a job: how long a checkpoint of it takes, and a recovery from one, in s >= 0."""
-MOST_CPUS = 1_000_000_000
+MOST_CPUS: Final = 1_000_000_000
 """A job of more is refused: a mistake."""
-LONG_S = 3600.0
+LONG_S: Final = 3600.0
 """A job is long if it runs for more than this many s: one usual period of a capacity that changes."""
 
 

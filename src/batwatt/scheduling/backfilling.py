@@ -11,21 +11,28 @@ from abc import ABC
 from collections.abc import Iterable
 from itertools import chain
 from operator import attrgetter
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, final
+
+from mypy_extensions import mypyc_attr
 
 from batwatt.scheduling.queue import Ends, Queue, Waiting
 from batwatt.scheduling.registry import register
 from batwatt.units import microseconds
 
 
-class Start(NamedTuple):
+@final
+class Start:
     """Start a waiting job on the hosts of a mask."""
 
-    waiting: Waiting
-    mask: int
+    __slots__ = ("mask", "waiting")
+
+    def __init__(self, waiting: Waiting, mask: int) -> None:
+        self.waiting = waiting
+        self.mask = mask
 
 
-class ClusterView(Protocol):
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ClusterView:
     """What a backfilling sees: free hosts (a mask), the queue, the ends of running jobs, the time in s.
 
     `version` counts the changes of what is free and of what runs; `select` gives the hosts for a job among free ones,
@@ -38,11 +45,16 @@ class ClusterView(Protocol):
     ends: Ends
 
     @property
-    def free(self) -> int: ...  # noqa: D102
+    def free(self) -> int:
+        """The free hosts."""
+        raise NotImplementedError
 
-    def select(self, waiting: Waiting, free: int) -> int: ...  # noqa: D102
+    def select(self, waiting: Waiting, free: int) -> int:
+        """The hosts for a job."""
+        raise NotImplementedError
 
 
+@mypyc_attr(native_class=False)
 class Backfilling(ABC):  # noqa: B024  (a rule may be all there is to it)
     """Base of backfillings; `time_invariant` if the passing of time alone never makes it start a job."""
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from logging import Logger
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from batsim.batsim import Job
 
@@ -30,7 +30,7 @@ class Managed(Protocol):
 
 
 State = TypeVar("State", bound=Managed)
-_MANY = 1000
+_MANY: Final = 1000
 """From so many wake-ups on, those that are over are forgotten."""
 
 

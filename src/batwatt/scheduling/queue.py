@@ -10,7 +10,7 @@ import math
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from batwatt.scheduling.orders import Columns, Order
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-LONG = 48
+LONG: Final = 48
 """From this many waiting jobs on, vectors beat a loop."""
 
 

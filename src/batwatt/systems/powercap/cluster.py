@@ -15,6 +15,7 @@ import numpy as np
 
 from batwatt.model import hostset
 from batwatt.model.platform import Platform
+from batwatt.scheduling.backfilling import ClusterView
 from batwatt.scheduling.node_selection import Nodes, NodeSelection
 from batwatt.scheduling.queue import Ends, Queue, Waiting
 from batwatt.units import microseconds
@@ -46,7 +47,7 @@ class Running:
         return self.done_flops + self.speed_flops * (now_s - self.since_s)
 
 
-class Cluster:
+class Cluster(ClusterView):
     """The machine as the scheduler sees it; parts read it, only the scheduler's base changes it."""
 
     def __init__(

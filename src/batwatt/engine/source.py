@@ -1,0 +1,43 @@
+"""What comes by itself: the jobs of a workload, or external events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from batwatt.engine.kernel import ARRIVAL, Kernel
+
+
+@final
+class Source:
+    """Delivers items at their times (s, ascending), those of one time together; then `ended` is called."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        times: list[float],
+        items: Sequence[Any],
+        deliver: Callable[[Any], None],
+        ended: Callable[[], None],
+    ) -> None:
+        self._kernel = kernel
+        self._times = times
+        self._items = items
+        self._deliver = deliver
+        self._ended = ended
+        self._next = 0
+        kernel.at(times[0] if times else 0.0, ARRIVAL, self._arrive, None)
+
+    def _arrive(self, _: None) -> None:
+        times, index = self._times, self._next
+        count = len(times)
+        if index < count:
+            date = times[index]
+            while index < count and times[index] == date:
+                self._deliver(self._items[index])
+                index += 1
+        if index < count:
+            self._next = index
+            self._kernel.at(times[index], ARRIVAL, self._arrive, None)
+        else:
+            self._ended()

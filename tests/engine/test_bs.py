@@ -1,0 +1,41 @@
+"""Our `bs` is pybatsim's `Batsim`, whatever of it is done in another way."""
+
+from __future__ import annotations
+
+import inspect
+
+from batsim.batsim import Batsim, BatsimScheduler, Job
+from builders import job, workload_of
+
+from batwatt.engine.bs import Bs
+from batwatt.engine.core import Engine
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+
+
+class Listener(BatsimScheduler):
+    """Starts nothing and rejects what comes."""
+
+    def onSimulationBegins(self):
+        self.heard = []
+
+    def onJobSubmission(self, job):
+        self.heard.append(job)
+        self.bs.reject_jobs([job])
+
+
+def test_nothing_of_pybatsim_s_that_writes_json_is_left():
+    for name, method in inspect.getmembers(Batsim, inspect.isfunction):
+        if "_events_to_send" in inspect.getsource(method) and name != "_read_bat_msg":
+            assert getattr(Bs, name) is not method, name
+
+
+def test_jobs_are_as_their_constructor_makes_them():
+    scheduler = Listener()
+    bs = Bs(scheduler, Engine(machines_platform(MachineSpec(2, 1)), [workload_of(job("a", 1, 1, 5, 9))]))
+    assert isinstance(bs, Batsim)
+    bs.start()
+    (heard,) = scheduler.heard
+    plain = Job.from_json_dict(heard.json_dict)
+    plain.job_state, plain.profile_dict = heard.job_state, heard.profile_dict
+    assert heard.job_state is Job.State.SUBMITTED and heard.state is Job.State.REJECTED
+    assert vars(heard) == vars(plain) | {"state": Job.State.REJECTED}
