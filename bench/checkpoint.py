@@ -23,7 +23,8 @@ from pathlib import Path
 from batwatt.engine.config import EngineConfig
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import parse_capacity
-from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
+from batwatt.inputs.workloads.varcap_like import VarcapLike
+from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob

@@ -23,7 +23,8 @@ import pandas as pd
 
 from batwatt.files import whole_file
 from batwatt.inputs.workloads.seeds import rng_of
-from batwatt.inputs.workloads.varcap_synthetic import MEAN_CAPACITY, VarcapLike, varcap_table
+from batwatt.inputs.workloads.varcap_like import MEAN_CAPACITY, VarcapLike
+from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 
 FOLDER = Path(__file__).resolve().parent / "periods"
 HORIZON_S = 172_800.0

@@ -27,7 +27,7 @@ from batwatt.campaign.store import TABLE
 from batwatt.files import whole_file
 from batwatt.inputs.series.variation import Variation, vary
 from batwatt.inputs.workloads.batsim_json import read_text
-from batwatt.inputs.workloads.varcap_synthetic import MEAN_CAPACITY
+from batwatt.inputs.workloads.varcap_like import MEAN_CAPACITY
 from batwatt.model.workload import LONG_S
 from batwatt.report.page import write_report
 from batwatt.report.table import read_campaign

@@ -18,7 +18,8 @@ from batwatt.campaign.sources import Sources
 from batwatt.campaign.spec import Campaign
 from batwatt.campaign.yaml_model import parse_declared, read_declared
 from batwatt.inputs.series.capacity_spec import parse_capacity
-from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
+from batwatt.inputs.workloads.varcap_like import VarcapLike
+from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 
 EXPERIMENTS = ROOT / "experiments"
 # two jobs as wide as a machine: hours 0 to 1, and 0 to 2

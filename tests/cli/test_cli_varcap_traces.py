@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from batwatt.inputs.traces.convert import read_trace
-from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
+from batwatt.inputs.workloads.varcap_like import VarcapLike
+from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 
 VMS = "a,s,d,300,900,90,10,50,Interactive,4,32\nb,s,d,600,600,90,10,20,Unknown,>24,>64\n"
 EVENTS = """\

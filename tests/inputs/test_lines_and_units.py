@@ -19,7 +19,7 @@ from batwatt.inputs.traces.azure import COLUMNS, azure_jobs
 from batwatt.inputs.traces.convert import convert_file, read_trace
 from batwatt.inputs.workloads.google_like import GoogleLike
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic
-from batwatt.inputs.workloads.varcap_synthetic import VarcapLike
+from batwatt.inputs.workloads.varcap_like import VarcapLike
 
 ROOT = Path(__file__).resolve().parents[2]
 SITES = ROOT.parent / "shared" / "data" / "sites"

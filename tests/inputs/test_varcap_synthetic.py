@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.fitted import fitted_range, fitted_share, fitted_values, strata
-from batwatt.inputs.workloads.varcap_synthetic import SYSTEMS, VarcapLike, varcap_table
+from batwatt.inputs.workloads.varcap_like import SYSTEMS, VarcapLike
+from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 
 
 @pytest.mark.parametrize(

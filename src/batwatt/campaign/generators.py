@@ -11,7 +11,8 @@ from batwatt.inputs.series.capacity_walk import Walk, random_walk
 from batwatt.inputs.traces.riskaware_text import to_riskaware
 from batwatt.inputs.workloads.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
-from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
+from batwatt.inputs.workloads.varcap_like import VarcapLike
+from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 
 
 class Generator(NamedTuple):

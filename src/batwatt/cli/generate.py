@@ -16,7 +16,7 @@ from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_walk import Walk
 from batwatt.inputs.workloads.google_like import GoogleLike
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS, Synthetic
-from batwatt.inputs.workloads.varcap_synthetic import SYSTEMS, TNG_LONG, VarcapLike
+from batwatt.inputs.workloads.varcap_like import SYSTEMS, TNG_LONG, VarcapLike
 from batwatt.units import DAY_S
 
 generate = typer.Typer(
@@ -178,7 +178,7 @@ def generate_trace(
     """
     from batwatt.inputs.traces.riskaware_text import to_riskaware
     from batwatt.inputs.workloads.pmbs_synthetic import synthetic
-    from batwatt.inputs.workloads.varcap_synthetic import VarcapLike, varcap_table
+    from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 
     classic = {"kind": kind, "end_s": end, "cores": cores}
     ours = {

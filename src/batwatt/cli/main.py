@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Container, Sequence
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -44,12 +44,29 @@ COMMANDS = {
 }
 """Panel of the help -> command or group of commands -> the module of this package and the name that it has there."""
 ALL = frozenset(name for commands in COMMANDS.values() for name in commands)
+HELP_OPTIONS = ["-h", "--help"]
 
 
 def main(args: Sequence[str] | None = None) -> None:
     """Entry point: every error that is meant for the user becomes one line on stderr, and an exit code."""
     words = sys.argv[1:] if args is None else args
-    sys.exit(exit_code_of(lambda: application(_needed(words))(args=words, prog_name="batwatt", standalone_mode=False)))
+    sys.exit(exit_code_of(lambda: _carry_out(words)))
+
+
+def _carry_out(words: Sequence[str]) -> Any:
+    """Show the help, if only that is asked for: to parse options first takes as long as all of it. Else the command."""
+    app = application(_needed(words))
+    if words and words[-1] in HELP_OPTIONS:
+        command = typer.main.get_command(app)
+        context = command.context_class(command, info_name="batwatt", **command.context_settings)
+        for word in words[:-1]:
+            command = getattr(command, "commands", {}).get(word)
+            if command is None:
+                break
+            context = command.context_class(command, context, word, **command.context_settings)
+        else:
+            return typer.echo(context.get_help())
+    return app(args=words, prog_name="batwatt", standalone_mode=False)
 
 
 def _needed(words: Sequence[str]) -> Container[str]:
@@ -67,7 +84,7 @@ def application(needed: Container[str] = ALL) -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": HELP_OPTIONS},
         help=HELP,
         epilog="Exit codes: 0 done, 1 the run failed, 2 bad input, 130 Ctrl-C, 143 SIGTERM. Every message is one line.",
     )

@@ -7,15 +7,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Annotated, Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Annotated, Any
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.units import REFERENCE_SPEED, speed_flops
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _WHERE = "google-like workload"
 REFERENCE_FLOPS = speed_flops(REFERENCE_SPEED)
@@ -114,6 +115,8 @@ def google_like(params: GoogleLike | None = None, seed: int = 0) -> dict[str, An
 
     Raises InputError for a seed that is not a whole number >= 0.
     """
+    import numpy as np
+
     params = params or GoogleLike()
     median_s = _median_s(params)
     shares = np.cumsum(params.weights) / sum(params.weights)

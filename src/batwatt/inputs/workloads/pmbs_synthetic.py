@@ -16,16 +16,17 @@ n = 20,000. The two weeks of the window then hold 2/3 of the jobs and 209,664 co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_walk import THREE_WEEKS_S
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.workloads.seeds import rng_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Kind = Literal["uniform", "log-scale", "log-scale-u", "3types"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -80,6 +81,8 @@ def synthetic(params: Synthetic, seed: int) -> list[TraceJob]:
 
     Section 5.3 of the riskaware paper; the module says how T_avg is meant. Same seed, same jobs. Raises InputError.
     """
+    import numpy as np
+
     rng = rng_of(seed, params.WHERE)
     releases = np.rint(np.arange(params.jobs) * (params.end_s / params.jobs))
     cores = rng.choice(CORES, size=params.jobs, p=CORE_SHARES)
@@ -94,6 +97,8 @@ def synthetic(params: Synthetic, seed: int) -> list[TraceJob]:
 
 
 def _lengths_s(params: Synthetic, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    import numpy as np
+
     mean_s = params.mean_length_s
     if params.kind == "uniform":
         return rng.uniform(0.0, 2.0 * mean_s, params.jobs)
