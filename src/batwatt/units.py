@@ -54,3 +54,8 @@ def microseconds(time_s: float) -> float:
         if 0.01 < scaled - nearest < 0.99:
             return nearest / 1e6
     return round(time_s, 6)
+
+
+def number_text(value: float) -> str:
+    """The shortest text that reads back as this very number."""
+    return repr(float(value)).removesuffix(".0")

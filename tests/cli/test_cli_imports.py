@@ -6,8 +6,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 HEAVY = {"numpy", "pandas", "pyarrow", "matplotlib", "numba", "ortools", "plotly", "pulp", "joblib", "redis", "zmq"}
 SHOW = "import json, sys; print(json.dumps([n for n, m in sys.modules.items() if getattr(m, '__spec__', None)]))"
 
@@ -18,15 +16,37 @@ def imported(code: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("--version",), ("run", "--help"), ("serve", "--help"), ("campaign", "run", "--help"), ("carbon", "--help"),
-     ("checkpoint", "plan", "--help"), ("policies", "--help"), ("convert", "--help"), ("optimum", "--help")],
-    ids=" ".join,
-)  # fmt: skip
-def test_help_imports_nothing_heavy(words):
-    ended = f"from batwatt.cli.main import main\ntry: main({list(words)!r})\nexcept SystemExit: pass"
-    found = imported(ended)
+HELPS = """
+import contextlib, io, json, sys, typer
+from batwatt.cli.main import application, main
+
+def walk(command, words=()):
+    yield words
+    for name, one in getattr(command, "commands", {}).items():
+        yield from walk(one, (*words, name))
+
+for words in walk(typer.main.get_command(application())):
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+        main([*words, "--help"])
+    assert "Usage: batwatt" in shown.getvalue(), words
+"""
+
+
+def test_no_help_of_any_command_imports_what_takes_long():
+    assert not imported(HELPS) & (HEAVY | {"pydantic"})
+
+
+def test_help_after_an_option_is_that_of_the_command():
+    plain, more = (
+        subprocess.run([sys.executable, "-m", "batwatt", *words], capture_output=True, text=True, check=True).stdout
+        for words in (["run", "--help"], ["-v", "run", "--help"])
+    )
+    assert plain == more and "--platform" in plain
+
+
+def test_the_version_imports_nothing_heavy():
+    found = imported("from batwatt.cli.main import main\ntry: main(['--version'])\nexcept SystemExit: pass")
     assert not found & HEAVY and "batwatt.cli.main" in found
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from batwatt.campaign.files import InputFile
 from batwatt.campaign.spec import Capacities, canonical, filled, points_of
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.series.capacity_spec import KINDS, CapacitySpec, Traced, UnderBudget, Varied, parse_capacity
 from batwatt.inputs.series.energy_budget import EnergyBudget, bill
 from batwatt.inputs.series.variation import Variation
 from batwatt.model.window import Window
+from batwatt.units import number_text
 
 SEED = "seed"
 

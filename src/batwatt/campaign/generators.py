@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.series.capacity import to_csv
 from batwatt.inputs.series.capacity_walk import Walk, random_walk
 from batwatt.inputs.traces.riskaware_text import to_riskaware
@@ -13,6 +12,7 @@ from batwatt.inputs.workloads.google_like import GoogleLike, google_like, to_tex
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
+from batwatt.units import number_text
 
 
 class Generator(NamedTuple):

@@ -57,7 +57,7 @@ def _carry_out(words: Sequence[str]) -> Any:
     """Show the help, if only that is asked for: to parse options first takes as long as all of it. Else the command."""
     app = application(_needed(words))
     if words and words[-1] in HELP_OPTIONS:
-        command = typer.main.get_command(app)
+        command: Any = typer.main.get_command(app)
         context = command.context_class(command, info_name="batwatt", **command.context_settings)
         for word in words[:-1]:
             command = getattr(command, "commands", {}).get(word)

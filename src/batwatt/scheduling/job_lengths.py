@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.workloads.batsim_json import parse_profile, shown
 from batwatt.model.workload import LENGTH, RELEASE, Delay, Parallel
 from batwatt.scheduling.lifecycle import Job
-from batwatt.units import LAG_S
+from batwatt.units import LAG_S, number_text
 
 
 class JobLengths:

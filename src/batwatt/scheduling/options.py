@@ -12,10 +12,10 @@ from pydantic.fields import FieldInfo
 
 from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.scheduling.registry import KINDS
+from batwatt.units import number_text
 
 PartChoice = str | dict[str, Any]
 NODES = "which of the free nodes a job gets (docs/node-selection.md)"

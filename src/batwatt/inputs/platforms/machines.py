@@ -10,7 +10,7 @@ from typing import Annotated
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_gen import (
+from batwatt.inputs.platforms.platform_text import (
     MIN_SWITCH_S,
     SLEEP_SPEED,
     State,

@@ -4,44 +4,34 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
-from xml.sax.saxutils import quoteattr
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from batwatt.checks import shown, validated
 from batwatt.errors import InputError
+from batwatt.inputs.platforms.platform_text import (
+    MIN_SWITCH_S,
+    SLEEP_SPEED,
+    State,
+    described,
+    document,
+    host_xml,
+    speed_text,
+    switch_speed,
+)
 from batwatt.inputs.workloads.batsim_json import read_text
-from batwatt.units import speed_flops
 
 MAX_COUNT = 100_000
 """Most servers of one type."""
-MIN_SWITCH_S = 1e-6
-"""Shortest transition in s."""
-SLEEP_SPEED = "1e-9Mf"
-"""Speed of a sleep p-state, in which nothing computes."""
 
 _SLEEP_KEYS = ("sleep_w", "off_s", "off_j", "on_s", "on_j")
 _HINT = 'write as in: [[server]] name = "node", count = 4, states = [["38.4Gf", 200.5]]'
 
 
-def speed_text(value: object) -> str:
-    """A speed as SimGrid reads it, from a text or from flop/s. Raises ValueError."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise ValueError("a speed is a text such as '38.4Gf' or a number of flop/s")
-    try:
-        text = "".join(value.split()) if isinstance(value, str) else f"{number_text(value)}f"
-    except OverflowError:
-        raise ValueError("a speed must be finite") from None
-    flops = speed_flops(text)
-    return text if text.endswith("f") else f"{number_text(flops)}f"
-
-
-State = tuple[str, float, float]
-"""A p-state: speed, W without work, W with all cores busy."""
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=MIN_SWITCH_S, le=1e9, allow_inf_nan=False)]
 
@@ -151,52 +141,6 @@ def platform_xml(types: Sequence[ServerType], title: str = "servers") -> str:
 def platform_xml_of(path: Path | str) -> str:
     """The platform that a TOML file describes; its comment names the file."""
     return platform_xml(read_server_types(path), title=Path(path).name)
-
-
-def document(comment: str, hosts: Iterable[str]) -> str:
-    """A platform file of these lines of hosts, with a master host and a network that takes no time."""
-    lines = [
-        "<?xml version='1.0'?>",
-        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
-        '<platform version="4.1">',
-        f"  <!-- {comment} -->",
-        '  <zone id="AS0" routing="Vivaldi">',
-        *host_xml("master_host", 'speed="1Gf"', {"wattage_per_state": "0:0"}),
-    ]
-    return "\n".join([*lines, *hosts, "  </zone>", "</platform>", ""])
-
-
-def host_xml(name: str, attributes: str, properties: Mapping[str, str]) -> list[str]:
-    """The lines of one host."""
-    return [
-        f'    <host id={quoteattr(name)} coordinates="0 0 0" {attributes}>',
-        *(f"      <prop id={quoteattr(key)} value={quoteattr(value)}/>" for key, value in sorted(properties.items())),
-        "    </host>",
-    ]
-
-
-def described(states: Sequence[State], computing: int, cores: int) -> tuple[str, dict[str, str]]:
-    """The attributes and properties of hosts with these p-states, of which the first `computing` compute.
-
-    There are no others, or three: sleep, switching off and switching on.
-    """
-    properties = {}
-    if len(states) > computing:
-        properties["sleep_pstates"] = f"{computing}:{computing + 1}:{computing + 2}"
-    watts = (f"{number_text(idle_w)}:{number_text(full_w)}" for _, idle_w, full_w in states)
-    properties["wattage_per_state"] = ", ".join(watts)
-    speeds = ", ".join(speed for speed, _, _ in states)
-    return f'speed="{speeds}" core="{cores}" pstate="0"', properties
-
-
-def switch_speed(duration_s: float) -> str:
-    """The speed of a virtual p-state: a transition is one flop at it."""
-    return f"{number_text(1.0 / duration_s)}f"
-
-
-def number_text(value: float) -> str:
-    """The shortest text that reads back as this very number."""
-    return repr(float(value)).removesuffix(".0")
 
 
 def _states(server: ServerType) -> list[State]:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from batwatt.checks import number_in_file
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.series.series_csv import TIME, read_series
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import Series
+from batwatt.units import number_text
 
 COLUMN = "machines"
 """Name of the column, and of the series."""

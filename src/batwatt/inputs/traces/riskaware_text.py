@@ -7,9 +7,8 @@ from pathlib import Path
 
 from batwatt.checks import SHOWN, number_in_file
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.traces.trace import TraceJob, open_text
-from batwatt.units import microseconds
+from batwatt.units import microseconds, number_text
 
 _FIELDS = ("id", "release", "length", "cores")
 _HINT = f"write '{' '.join(_FIELDS)}' with blanks between, times in seconds"

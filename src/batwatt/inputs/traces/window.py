@@ -10,12 +10,12 @@ import numpy as np
 
 from batwatt.checks import finite
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_gen import number_text
 from batwatt.inputs.traces.dependencies import within
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
 from batwatt.inputs.workloads.batsim_json import MAX_INT, full_id
 from batwatt.model.workload import DEPENDS, LENGTH, RELEASE, Delay, Job, Workload
+from batwatt.units import number_text
 
 MAX_S = 1e15
 """Longest time in s whose microseconds a float still resolves, roughly."""

@@ -17,12 +17,13 @@ from typing import Any
 from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec
-from batwatt.inputs.platforms.platform_gen import State, number_text, speed_text
+from batwatt.inputs.platforms.platform_text import State, speed_text
 from batwatt.inputs.platforms.platform_xml import WATTS
 from batwatt.inputs.workloads.batsim_json import parse_job
 from batwatt.inputs.workloads.phase_jobs import model_of
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob
 from batwatt.model.platform import MACHINE
+from batwatt.units import number_text
 
 MAX_UNITS = 64
 """Most hosts of a machine."""
