@@ -1,19 +1,25 @@
-"""Compiling what must be fast, with numba: the result is kept on the disk, and made anew when a source changes."""
+"""What must be fast: compiled with the installation (`setup.py`), else by numba at the first call, else not at all.
+
+All forms come of one source and give the same numbers, bit for bit. numba keeps what it makes on the disk, and makes it
+anew when a source changes.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import logging
+import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
-
 SOURCES = ("*_kernel.py", "target_tables.py")
 """The modules with what is compiled."""
+FORM = "BATWATT_KERNELS"
+"""The environment variable that asks for a form, `ahead`, `numba` or `python`; else it is the first that is there."""
 
 # nothing there makes an array, so references need not be counted: that took most of the time
 _HOW: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
-inlined: Any = njit(forceinline=True, **_HOW)
 
 
 def sources_digest(folder: Path) -> str:
@@ -22,8 +28,19 @@ def sources_digest(folder: Path) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
+def inlined(function: Any) -> Any:
+    """Compile what entry points call."""
+    njit = None if _ahead(function) else _njit()
+    return function if njit is None else njit(forceinline=True, **_HOW)(function)
+
+
 def compiled(function: Any) -> Any:
-    """Compile an entry point at its first call; the result is kept on the disk where there is a place for it."""
+    """Compile an entry point; what numba makes is kept on the disk where there is a place for it."""
+    if ahead := _ahead(function):
+        return getattr(ahead, f"{function.__module__.rpartition('.')[2]}_{function.__name__}")
+    njit = _njit()
+    if njit is None:
+        return function
     try:
         found = njit(cache=True, **_HOW)(function)
         # numba looks whether the entry point's own file has changed; what is compiled into it lies in others
@@ -31,3 +48,35 @@ def compiled(function: Any) -> Any:
     except (RuntimeError, AttributeError):  # neither next to the module nor at home, or another numba
         return njit(**_HOW)(function)
     return found
+
+
+def _ahead(function: Any) -> Any:
+    """The module that was compiled with the installation, of the sources that are there; None without."""
+    return _ahead_of(function.__module__.rpartition(".")[0], Path(function.__code__.co_filename).parent)
+
+
+@cache
+def _ahead_of(package: str, folder: Path) -> Any:
+    if os.environ.get(FORM, "ahead") != "ahead":
+        return None
+    try:
+        from batwatt import _kernels  # type: ignore[attr-defined]
+    except ImportError:
+        return None
+    return _kernels if _kernels.DIGESTS.get(package) == sources_digest(folder) else None
+
+
+@cache
+def _njit() -> Any:
+    if os.environ.get(FORM) != "python":
+        try:
+            from numba import njit
+        except ImportError:
+            pass
+        else:
+            return njit
+    logging.getLogger(__name__).warning(
+        "planners are not compiled, and take a hundred times as long: pip install 'batwatt[jit]', or install batwatt "
+        "again where there is a C compiler"
+    )
+    return None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 LISTED = 30
 """How many known names an error lists at most."""
@@ -73,6 +74,20 @@ class UnknownNameError(InputError):
         some = ", ".join(known[:LISTED]) + (", ..." if len(known) > LISTED else "")
         guess = f" did you mean {near[0]!r}?" if near else f" known: {some}."
         super().__init__(where, f"no {kind} {name!r};{guess} {hint}")
+
+
+class MissingExtraError(InputError, ImportError):
+    """What was asked for needs a library that a plain installation does without."""
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Import in it what the extra `name` of `setup.cfg` installs. Raises MissingExtraError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        problem = f"the library {str(error.name).partition('.')[0]!r} is not installed"
+        raise MissingExtraError(f"batwatt[{name}]", problem, f"pip install 'batwatt[{name}]'") from None
 
 
 class UnsupportedError(InputError):

@@ -8,17 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-
-from joblib import cpu_count
 
 from batwatt import __version__
 from batwatt.campaign import WORKERLESS_S
 from batwatt.campaign.cells import Cell, code_digest, expand
 from batwatt.campaign.execute import CellOutcome, CellTask, task_of
 from batwatt.campaign.generated import GeneratedCapacity
-from batwatt.campaign.pools import check_dask, dask_client, run_here, run_on_dask
+from batwatt.campaign.pools import check_dask, cpu_count, dask_client, run_here, run_on_dask
 from batwatt.campaign.sources import GeneratedPlatform
 from batwatt.campaign.spec import OPTIMUM, Campaign, folder_name
 from batwatt.campaign.store import COPY, CampaignStopped, CellRecord, Store, check_studies
@@ -34,6 +31,7 @@ from batwatt.inputs.workloads.events import read_events
 from batwatt.model.series import Series
 from batwatt.run.find_scheduler import SchedulerError, make_scheduler
 from batwatt.run.inputs import BEYOND_S, is_trace, machines_of, windowed
+from batwatt.run.metadata import version_of
 from batwatt.systems.riskaware.reference import read_reference
 
 LOGGED = ("joblib", "pyarrow", "pybatsim", "numba", "numpy", "pandas")
@@ -286,5 +284,5 @@ def _check_capacity(cell: Cell, machines: int) -> None:
 
 
 def _versions() -> str:
-    packages = " ".join(f"{name} {version(name)}" for name in LOGGED)
+    packages = " ".join(f"{name} {version_of(name)}" for name in LOGGED)
     return f"batwatt {__version__} code {code_digest()[:12]} python {python_platform.python_version()} {packages}"

@@ -16,16 +16,19 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, TypeVar
 
-from joblib import Parallel, delayed
-from joblib.externals.loky import get_reusable_executor
-from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from pydantic import Field, JsonValue
 
 from batwatt.campaign.execute import CellOutcome, CellTask, execute, execute_quietly
 from batwatt.campaign.orphans import end_with
 from batwatt.campaign.store import CampaignStopped
 from batwatt.campaign.yaml_model import Declared, read_declared
-from batwatt.errors import InputError
+from batwatt.errors import InputError, extra
+
+with extra("campaign"):
+    from joblib import Parallel, delayed
+    from joblib import cpu_count as cpu_count
+    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky.backend import resource_tracker as loky_tracker
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -262,9 +265,5 @@ def _cluster_class(declared: JobQueue) -> Any:
 
 
 def _dask(module: str) -> Any:
-    """An optional library."""
-    try:
+    with extra("dask"):
         return importlib.import_module(module)
-    except ImportError:
-        hint = "pip install 'batwatt[dask]'"
-        raise InputError("--dask", f"the library {module.partition('.')[0]!r} is not installed", hint) from None

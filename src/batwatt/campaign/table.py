@@ -6,13 +6,15 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import IO, Any, get_args, get_type_hints
 
-import pyarrow as pa
-
 from batwatt.campaign.cells import Cell
 from batwatt.campaign.generated import GeneratedCapacity
 from batwatt.campaign.spec import canonical, plain
 from batwatt.campaign.store import CellRecord
+from batwatt.errors import extra
 from batwatt.results.metrics import METRICS, Metrics
+
+with extra("campaign"):
+    import pyarrow as pa
 
 PARTS = ("backfilling", "order", "response", "strategy")
 """Options with columns of their own."""

@@ -9,10 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-from plotly.offline import get_plotlyjs
-
 from batwatt import __version__
+from batwatt.errors import extra
 from batwatt.files import whole_file, whole_set
 from batwatt.report.figures import Report, ReportFigure, figures, write_pictures
 from batwatt.report.grid import write_csv
@@ -22,6 +20,10 @@ from batwatt.report.table import INSTANCE, SavedCampaign, read_campaign
 from batwatt.report.tables import SUMMARY, study_tables, summary, table2, table3
 from batwatt.results.metrics import METRICS
 from batwatt.results.style import drawing
+
+with extra("report"):
+    from jinja2 import Environment, StrictUndefined
+    from plotly.offline import get_plotlyjs
 
 REPORT, PAGE = "report", "index.html"
 """Folder of the report, within the campaign's."""

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, extra
 from batwatt.results.metrics import MEANINGS, METRICS
 from batwatt.results.summary import runs_at_other_speeds
 from batwatt.results.writers import file_of
+
+with extra("report"):
+    import pyarrow
 
 TABLE = "table.parquet"
 DONE = "done"

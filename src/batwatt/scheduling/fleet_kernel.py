@@ -8,15 +8,12 @@ upwards or from the end.
 
 from __future__ import annotations
 
-import numpy as np
-
+from batwatt.arrays import Flags, Integers, Reals
 from batwatt.compiling import compiled, inlined
 
 
 @inlined
-def _blocked_s(
-    limits: np.ndarray, counts: np.ndarray, times: np.ndarray, now_s: float, end_s: float, more: int
-) -> float:
+def _blocked_s(limits: Reals, counts: Reals, times: Reals, now_s: float, end_s: float, more: int) -> float:
     """The last known time before `end_s` beyond which `more` further machines may not be busy; -2 if there is none."""
     found = -2.0
     for k in range(len(times)):
@@ -29,8 +26,8 @@ def _blocked_s(
 
 @compiled
 def first_with_room(
-    free: np.ndarray, memory: np.ndarray, until_s: np.ndarray, usable: np.ndarray, times: np.ndarray,
-    limits: np.ndarray, counts: np.ndarray, now_s: float, assumed_s: float, cores: int, room: float, low: int,
+    free: Integers, memory: Reals, until_s: Reals, usable: Flags, times: Reals, limits: Reals, counts: Reals,
+    now_s: float, assumed_s: float, cores: int, room: float, low: int,
     high: int, upwards: bool,
 ) -> int:  # fmt: skip
     """The first machine with so many cores and so much memory free on which a job may start; -1 if there is none."""
@@ -44,8 +41,8 @@ def first_with_room(
 
 @compiled
 def first_free(
-    whole: np.ndarray, times: np.ndarray, limits: np.ndarray, counts: np.ndarray, now_s: float,
-    assumed_s: float, wanted: int, low: int, high: int, upwards: bool, found: np.ndarray,
+    whole: Flags, times: Reals, limits: Reals, counts: Reals, now_s: float,
+    assumed_s: float, wanted: int, low: int, high: int, upwards: bool, found: Integers,
 ) -> bool:  # fmt: skip
     """Fill `found` with the first `wanted` machines that are free altogether; False if a job may not start."""
     if _blocked_s(limits, counts, times, now_s, now_s + assumed_s, wanted) > -1.0:
@@ -62,7 +59,7 @@ def first_free(
 
 
 @compiled
-def most_room(free: np.ndarray, usable: np.ndarray, low: int, high: int) -> int:
+def most_room(free: Integers, usable: Flags, low: int, high: int) -> int:
     """The most cores that are free on one usable machine; -1 without any."""
     most = -1
     for m in range(low, high):

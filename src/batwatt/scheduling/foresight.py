@@ -69,8 +69,8 @@ class CapacityForecast:
     def __init__(
         self, steps: Sequence[tuple[float, float]], machines: int, horizon_s: float, error: ForecastError
     ) -> None:
-        self._times = np.array([time_s for time_s, _ in steps])
-        self._values = np.array([value for _, value in steps])
+        self._times = np.array([time_s for time_s, _ in steps], dtype=np.float64)
+        self._values = np.array([value for _, value in steps], dtype=np.float64)
         self._machines = machines
         self._horizon_s = horizon_s
         self._error = error

@@ -11,13 +11,12 @@ from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
-from joblib import cpu_count
 from pydantic import model_validator
 
 from batwatt.campaign.carbon.study_plans import FIGURES, PlanTask, plans_of, table_of
 from batwatt.campaign.carbon.study_spec import CarbonStudies, Permutation
 from batwatt.campaign.cells import digest_of_sources, sources_of
-from batwatt.campaign.pools import in_processes
+from batwatt.campaign.pools import cpu_count, in_processes
 from batwatt.campaign.spec import canonical, folder_name
 from batwatt.campaign.store import CampaignStopped, SavedRecord, Store, check_studies
 from batwatt.campaign.yaml_model import parse_declared

@@ -80,10 +80,13 @@ def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
 def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None:
     """The jobs of a CSV file as `iter_jobs_csv` gives them, but for further columns, much faster.
 
-    None if something in the file is not plain: `iter_jobs_csv` takes it or says what is wrong, and where.
+    None without pyarrow, or if something in the file is not plain: `iter_jobs_csv` takes it or says what is wrong.
     """
-    import pyarrow
-    from pyarrow import csv as arrow_csv
+    try:
+        import pyarrow
+        from pyarrow import csv as arrow_csv
+    except ModuleNotFoundError:
+        return None
 
     factor = factor_of(unit, path)
     with open_text(path) as stream:

@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pulp
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, extra
 from batwatt.model.phases import PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.optimum import NoPlanError, ShiftPlan, TimeGrid, UnprovenError, grid_of, plan_of
+
+with extra("optimum"):
+    import pulp
 
 
 def plan_milp(

@@ -7,8 +7,9 @@ one before cell by cell; suspending and starting again goes down a column. O(sla
 
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
 
+from batwatt.arrays import Integers, OctetBlock, Reals, RealTable
 from batwatt.compiling import compiled
 
 NOISE = 1e-13
@@ -17,18 +18,18 @@ NOISE = 1e-13
 
 @compiled
 def fill(
-    work_w: Any,
-    cost: Any,
-    barred: Any,
-    restarts: Any,
-    row_of: Any,
+    work_w: Reals,
+    cost: Reals,
+    barred: Reals,
+    restarts: Reals,
+    row_of: Integers,
     startup: int,
     gap: int,
     chained: bool,
-    on: Any,
-    off: Any,
-    fresh: Any,
-    better: Any,
+    on: RealTable,
+    off: RealTable,
+    fresh: OctetBlock,
+    better: OctetBlock,
 ) -> None:
     """Compute all columns; at the end `on[k, d]` is the least cost of having finished in row d.
 
@@ -40,7 +41,7 @@ def fill(
     per cell: `fresh`, the job has just been started again;
     `better`, no earlier suspension in this column is as good.
     """
-    layers, width = on.shape
+    layers, width = on.shape[0], on.shape[1]
     for j in range(1, len(work_w) + 1):
         watts, first, row = work_w[j - 1], startup + j - 1, row_of[j]
         for k in range(layers):
@@ -50,7 +51,7 @@ def fill(
                     here[d] += watts * cost[first + d] + barred[first + d]
                 continue
             source = k - 1 if chained else k
-            best = float("inf")
+            best = np.inf
             for block in range((width + 7) // 8):
                 begin = block * 8
                 started, lower = 0, 0

@@ -7,25 +7,24 @@ second. A job of `width` processors is worth `none`, `both`, `first` or `second`
 
 from __future__ import annotations
 
-from typing import Any
-
-from batwatt.compiling import compiled
+from batwatt.arrays import Integers, OctetBlock, Octets, Reals, RealTable
+from batwatt.compiling import compiled, inlined
 
 NONE, BOTH, FIRST, SECOND = range(4)
 """Columns of `worths`, and what `choices` says."""
 
 
 @compiled
-def fill(widths: Any, worths: Any, table: Any, row: Any, choices: Any, keep: bool) -> None:
+def fill(widths: Integers, worths: RealTable, table: RealTable, row: Reals, choices: OctetBlock, keep: bool) -> None:
     """Put all jobs into `table` (float64[F + 1, P + 1]), which is 0 at first; `row` is room for one row of it.
 
     `widths` int64[J], `worths` float64[J, 4]; `choices` uint8[J, F + 1, P + 1] is written if `keep`. Among equals
     that choice stays which comes first: none, both, first, second.
     """
-    rows, columns = table.shape
+    rows, columns = table.shape[0], table.shape[1]
     for job in range(len(widths)):
         width = widths[job]
-        none, both, first, second = worths[job]
+        none, both, first, second = worths[job, NONE], worths[job, BOTH], worths[job, FIRST], worths[job, SECOND]
         for a in range(rows - 1, -1, -1):
             here = table[a]
             for b in range(columns):
@@ -43,8 +42,8 @@ def fill(widths: Any, worths: Any, table: Any, row: Any, choices: Any, keep: boo
                 here[b] = row[b]
 
 
-@compiled
-def _better(row: Any, before: Any, width: int, worth: float, choices: Any, choice: int, keep: bool) -> None:
+@inlined
+def _better(row: Reals, before: Reals, width: int, worth: float, choices: Octets, choice: int, keep: bool) -> None:
     """Take a choice where it gives more: `row[b]` from `before[b - width]`."""
     if keep:
         for b in range(width, len(row)):

@@ -183,8 +183,8 @@ def _happen(tables: Tables, until_s: float) -> None:
     counts = tables.counts
     machines = len(tables.first)
     while counts[EVENTS] and tables.when[0] <= until_s:
-        time_s, job = tables.when[0], tables.what[0] & (1 << JOB_BITS) - 1
-        kind, m = divmod(tables.what[0] >> JOB_BITS, machines)
+        time_s, place = tables.when[0], tables.what[0] >> JOB_BITS
+        kind, m, job = place // machines, place % machines, tables.what[0] - (place << JOB_BITS)
         pop(tables)
         state = tables.state[job]
         if tables.machine[job] != m:

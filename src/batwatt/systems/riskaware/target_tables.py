@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from batwatt.arrays import Integers, Reals
 from batwatt.compiling import inlined
 
 START, END = 0, 1
@@ -33,53 +34,53 @@ ALWAYS, PACK, DISTANCE, CORES, EMPTY, DROP, PAPER = range(7)
 class Tables(NamedTuple):
     """All that the kernel knows. M machines, J jobs at most, K steps of all profiles at most."""
 
-    since: np.ndarray
+    since: Reals
     """(K,), s."""
-    used: np.ndarray
+    used: Integers
     """(K,), cores."""
-    base: np.ndarray
+    base: Integers
     """(M,)."""
-    size: np.ndarray
+    size: Integers
     """(M,)."""
-    first: np.ndarray
+    first: Integers
     """(M,)."""
-    last: np.ndarray
+    last: Integers
     """(M,)."""
-    load: np.ndarray
+    load: Integers
     """(M,), cores in use after the last event of the machine."""
-    waiting: np.ndarray
+    waiting: Integers
     """(M,), jobs planned and not yet started."""
-    roomy: np.ndarray
-    """(M, cores + 1), no step before this one has room for so many cores."""
-    release_s: np.ndarray
+    roomy: Integers
+    """(M x (cores + 1),), no step before this one has room for so many cores."""
+    release_s: Reals
     """(J,)."""
-    length_s: np.ndarray
+    length_s: Reals
     """(J,), the whole length."""
-    run_s: np.ndarray
+    run_s: Reals
     """(J,), what the next run takes."""
-    again_s: np.ndarray
+    again_s: Reals
     """(J,), what the run after that takes if this one is killed now; infinite if the job is lost then."""
-    cores: np.ndarray
+    cores: Integers
     """(J,)."""
-    category: np.ndarray
+    category: Reals
     """(J,), C_i."""
-    machine: np.ndarray
+    machine: Integers
     """(J,), -1: none."""
-    start_s: np.ndarray
+    start_s: Reals
     """(J,), planned."""
-    end_s: np.ndarray
+    end_s: Reals
     """(J,), planned."""
-    state: np.ndarray
+    state: Integers
     """(J,)."""
-    when: np.ndarray
+    when: Reals
     """(E,), times of the heap's events."""
-    what: np.ndarray
+    what: Integers
     """(E,), of the events: (kind times machines plus machine), and the job in the lower `JOB_BITS`."""
-    decisions: np.ndarray
+    decisions: Integers
     """(3 J,), what came of a step, in order: job j started (j) or was killed (-1 - j)."""
-    counts: np.ndarray
-    reals: np.ndarray
-    settings: np.ndarray
+    counts: Integers
+    reals: Reals
+    settings: Integers
 
 
 # the heap of events -----------------------------------------------------------------------------------------------
@@ -196,7 +197,9 @@ def clear(tables: Tables, m: int, now_s: float) -> None:
     tables.first[m] = tables.last[m] = 0
     tables.since[tables.base[m]], tables.used[tables.base[m]] = now_s, 0
     tables.load[m] = tables.waiting[m] = 0
-    tables.roomy[m, :] = 0
+    wide = tables.settings[CORES] + 1
+    for i in range(m * wide, (m + 1) * wide):
+        tables.roomy[i] = 0
 
 
 @inlined
@@ -220,8 +223,9 @@ def trim(tables: Tables, m: int, now_s: float) -> None:
     if k > FAR and 2 * k > last:
         # most of the row is over: use it again
         _shift(tables, m, k, last, -k)
-        for width in range(tables.roomy.shape[1]):
-            tables.roomy[m, width] = max(0, tables.roomy[m, width] - k)
+        wide = tables.settings[CORES] + 1
+        for i in range(m * wide, (m + 1) * wide):
+            tables.roomy[i] = max(0, tables.roomy[i] - k)
         tables.last[m] = last - k
         k = 0
     tables.first[m] = k
@@ -238,10 +242,11 @@ def earliest(tables: Tables, m: int, now_s: float, run_s: float, cores: int, bef
     last = tables.last[m]
     room = tables.settings[CORES] - cores
     # until the machine is cleared its profile only fills, and steps only move up
-    k = max(tables.first[m], tables.roomy[m, cores])
+    roomy = m * (tables.settings[CORES] + 1) + cores
+    k = max(tables.first[m], tables.roomy[roomy])
     while used[base + k] > room:
         k += 1
-    tables.roomy[m, cores] = k
+    tables.roomy[roomy] = k
     start_s = max(now_s, since[base + k])
     while start_s <= before_s:
         begin, end_s = k, start_s + run_s
@@ -264,11 +269,11 @@ def occupy(tables: Tables, m: int, k: int, start_s: float, end_s: float, cores: 
     while end < last and since[base + end + 1] < end_s:
         end += 1
     split = since[base + k] < start_s
-    before = int(split)
+    before = 1 if split else 0
     if not split and k > first and used[base + k - 1] == used[base + k] + cores:
         before = -1
     rest = end == last or since[base + end + 1] > end_s
-    after = int(rest)
+    after = 1 if rest else 0
     if not rest and used[base + end + 1] == used[base + end] + cores:
         after = -1
     # what comes after the interval, then what lies in it
@@ -292,5 +297,6 @@ def occupy(tables: Tables, m: int, k: int, start_s: float, end_s: float, cores: 
         used[base + i] += cores
     if before < 0 or after < 0:
         # steps have moved down
-        for width in range(tables.roomy.shape[1]):
-            tables.roomy[m, width] = max(0, tables.roomy[m, width] + min(0, before) + min(0, after))
+        wide = tables.settings[CORES] + 1
+        for i in range(m * wide, (m + 1) * wide):
+            tables.roomy[i] = max(0, tables.roomy[i] + min(0, before) + min(0, after))

@@ -7,9 +7,8 @@ permutation P of positions: k passes are P^k, and that takes one walk along each
 
 from __future__ import annotations
 
-from typing import Any
-
-from batwatt.compiling import compiled
+from batwatt.arrays import Integers
+from batwatt.compiling import compiled, inlined
 
 ON_DEMAND, RESERVED, SPOT = range(3)
 """What `kind` says."""
@@ -19,21 +18,21 @@ NEVER = -1
 
 @compiled
 def dispatch(
-    submit: Any,
-    due: Any,
-    length: Any,
-    cpus: Any,
-    priority: Any,
-    early: Any,
-    spot: Any,
+    submit: Integers,
+    due: Integers,
+    length: Integers,
+    cpus: Integers,
+    priority: Integers,
+    early: Integers,
+    spot: Integers,
     reserved: int,
-    freed: Any,
-    queue: Any,
-    heap: Any,
-    step: Any,
-    power: Any,
-    begin: Any,
-    kind: Any,
+    freed: Integers,
+    queue: Integers,
+    heap: Integers,
+    step: Integers,
+    power: Integers,
+    begin: Integers,
+    kind: Integers,
 ) -> None:
     """Fill `begin` (tick or NEVER) and `kind` of each piece; all arrays int64[pieces], pieces by ascending `submit`.
 
@@ -80,8 +79,8 @@ def dispatch(
             break
 
 
-@compiled
-def _up(heap: Any, at: int, priority: Any) -> None:
+@inlined
+def _up(heap: Integers, at: int, priority: Integers) -> None:
     """Move a new last entry up to its place."""
     moved = heap[at]
     while at > 0:
@@ -93,8 +92,8 @@ def _up(heap: Any, at: int, priority: Any) -> None:
     heap[at] = moved
 
 
-@compiled
-def _pass(queue: Any, size: int, priority: Any, popped: Any) -> None:
+@inlined
+def _pass(queue: Integers, size: int, priority: Integers, popped: Integers) -> None:
     """Take all entries out of the heap `queue`: `popped` has them in the order in which they come out."""
     strict = True
     for index in range(1, size):
@@ -123,8 +122,10 @@ def _pass(queue: Any, size: int, priority: Any, popped: Any) -> None:
         _up(queue, at, priority)
 
 
-@compiled
-def _pass_often(queue: Any, size: int, priority: Any, times: int, heap: Any, step: Any, power: Any) -> None:
+@inlined
+def _pass_often(
+    queue: Integers, size: int, priority: Integers, times: int, heap: Integers, step: Integers, power: Integers
+) -> None:
     """Apply `times` passes, in which nothing leaves, to a queue in the order in which it came out of the last."""
     tied = False
     for index in range(1, size):

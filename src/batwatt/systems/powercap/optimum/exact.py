@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
-from ortools.sat.python import cp_model
-
+from batwatt.errors import extra
 from batwatt.model.platform import NOISE_W
 from batwatt.systems.powercap.optimum.bound import Relaxation
 from batwatt.systems.powercap.optimum.problem import Problem
 from batwatt.systems.powercap.optimum.schedule import KindCounts, Schedule
+
+with extra("optimum"):
+    from ortools.sat.python import cp_model
 
 MICROWATTS = 1e6
 SIGNAL_S = 0.2

@@ -1,0 +1,186 @@
+"""What an installation compiles, where there is a C compiler: the kernels (`batwatt.compiling`), as Cython.
+
+`BATWATT_PURE=1` compiles nothing, nor does an editable installation: then numba compiles kernels at their first call.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+SRC = Path("src")
+sys.path.insert(0, str(SRC))
+
+from batwatt.compiling import SOURCES, sources_digest  # noqa: E402
+
+TYPES = {
+    "None": "void",
+    "int": "int64_t",
+    "float": "double",
+    "bool": "bint",
+    "tuple[float, int]": "(double, int64_t)",
+    "Reals": "double[::1]",
+    "RealTable": "double[:, ::1]",
+    "Integers": "int64_t[::1]",
+    "Flags": "unsigned char[::1]",
+    "Octets": "unsigned char[::1]",
+    "OctetBlock": "unsigned char[:, :, ::1]",
+}
+"""Annotations of kernels -> types of Cython. A NamedTuple of arrays is a struct of pointers and of lengths."""
+HEAD = """# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, infer_types=True, \
+initializedcheck=False, binding=False
+from libc.math cimport INFINITY, floor
+from libc.stdint cimport int64_t
+
+cdef inline int64_t whole(double x) noexcept nogil:
+    return <int64_t>x
+
+cdef inline double real(double x) noexcept nogil:
+    return x
+"""
+
+
+class Kernel(ast.NodeTransformer):
+    """The Cython of a module of kernels."""
+
+    def __init__(self, path: Path, others: dict[str, Kernel]) -> None:
+        self.stem = path.stem
+        self.names: dict[str, Any] = {}
+        """Constants, and functions and structs by the names that they have in Cython."""
+        self.parts: list[str] = []
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list]
+        self.names |= {node.name: ast.Name(f"c_{self.stem}_{node.name}") for node in functions}
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] in others:
+                other = others[str(node.module).rpartition(".")[2]]
+                self.names |= {alias.name: other.names[alias.name] for alias in node.names}
+            elif isinstance(node, ast.Assign):
+                exec(ast.unparse(node), self.names)
+                self.names.pop("__builtins__", None)
+            elif isinstance(node, ast.ClassDef):
+                self.names[node.name] = ast.Name(f"{self.stem}_{node.name}")
+                self.parts.append("\n".join(self.struct(node)))
+        self.parts += ["\n".join(self.function(node)) for node in functions]
+
+    def type_of(self, annotation: ast.expr | None) -> str:
+        """The Cython type of an annotation."""
+        text = ast.unparse(annotation) if annotation else "None"
+        return TYPES.get(text) or f"{self.names[text].id}*"
+
+    def struct(self, node: ast.ClassDef) -> Iterator[str]:
+        """A struct, and what fills it from the arrays of a tuple, which is remembered: they come again and again."""
+        name = f"{self.stem}_{node.name}"
+        fields = {one.target.id: self.type_of(one.annotation) for one in node.body if isinstance(one, ast.AnnAssign)}  # type: ignore[union-attr]
+        yield f"cdef struct {name}:"
+        for field, kind in fields.items():
+            yield f"    {kind.partition('[')[0]}* {field}\n    int64_t {field}_length"
+        yield f"cdef {name} the_{name}\ncdef object of_{name} = None"
+        yield f"cdef {name}* as_{name}(object given) except NULL:\n    global of_{name}"
+        yield f"    if given is of_{name}:\n        return &the_{name}\n    of_{name} = None"
+        for field, kind in fields.items():
+            yield f"    cdef {kind} {field} = given.{field}"
+            yield f"    the_{name}.{field}, the_{name}.{field}_length = &{field}[0], len({field})"
+        yield f"    of_{name} = given\n    return &the_{name}"
+
+    def function(self, node: ast.FunctionDef) -> Iterator[str]:
+        """A function of C and, of an entry point, one that Python can call."""
+        name, returned = f"{self.stem}_{node.name}", self.type_of(node.returns)
+        types = {one.arg: self.type_of(one.annotation) for one in node.args.args}
+        body = [ast.unparse(self.visit(one)) for one in node.body[ast.get_docstring(node) is not None :]]
+        yield f"cdef inline {returned} c_{name}({', '.join(f'{t} {a}' for a, t in types.items())}) noexcept nogil:"
+        yield from (f"    cdef bint {variable}" for variable in sorted(set(truths(node)) - set(types)))
+        yield from ("    " + line for text in body for line in text.splitlines())
+        if ast.unparse(node.decorator_list[0]) == "compiled":
+            # a struct comes as the tuple that it is made of
+            given = {a: f"as_{t[:-1]}({a})" if t.endswith("*") else a for a, t in types.items()}
+            yield f"def {name}({', '.join(a if t.endswith('*') else f'{t} {a}' for a, t in types.items())}):"
+            yield f"    {'return ' if returned != 'void' else ''}c_{name}({', '.join(given.values())})"
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Constants, functions and structs of the module."""
+        found = self.names.get(node.id, node)
+        return found if isinstance(found, ast.expr) else ast.Constant(found)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """What is used of numpy."""
+        known = {"np.inf": "INFINITY", "np.floor": "floor"}.get(ast.unparse(node))
+        return ast.Name(known) if known else self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Division as in Python: of whole numbers, too."""
+        if isinstance(node.op, ast.Div):
+            node.left = ast.Call(ast.Name("real"), [node.left], [])
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Conversions to whole numbers, and lengths of the arrays of a struct."""
+        called = ast.unparse(node.func)
+        if called == "int":
+            node.func = ast.Name("whole")
+        elif called == "len" and isinstance(node.args[0], ast.Attribute):
+            return ast.Attribute(node.args[0].value, f"{node.args[0].attr}_length")
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+
+def truths(node: ast.FunctionDef) -> Iterator[str]:
+    """The variables that are true or false, which Cython takes for objects."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Assign):
+            targets, values = (
+                side.elts if isinstance(one.value, ast.Tuple) and isinstance(side, ast.Tuple) else [side]
+                for side in (one.targets[0], one.value)
+            )
+            for target, value in zip(targets, values, strict=True):
+                truth = isinstance(value, ast.Constant) and isinstance(value.value, bool)
+                if isinstance(target, ast.Name) and (truth or isinstance(value, ast.Compare | ast.BoolOp)):
+                    yield target.id
+
+
+def kernels() -> str:
+    """The Cython of all kernels."""
+    # those that others import come first
+    paths = sorted(
+        (path for pattern in reversed(SOURCES) for path in SRC.rglob(pattern)), key=lambda p: "_kernel" in p.stem
+    )
+    done: dict[str, Kernel] = {}
+    for path in paths:
+        done[path.stem] = Kernel(path, done)
+    digests = {".".join(p.parent.relative_to(SRC).parts): sources_digest(p.parent) for p in paths}
+    return "\n\n".join([HEAD, f"DIGESTS = {digests}", *(part for one in done.values() for part in one.parts)]) + "\n"
+
+
+class Build(build_ext):
+    """Compile what can be compiled; an editable installation waits for no compiler."""
+
+    def run(self) -> None:
+        """Write the C that the kernels are, and compile it."""
+        if self.editable_mode:
+            return
+        source = Path(self.build_temp) / "_kernels.pyx"
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(kernels(), encoding="utf-8")
+        from Cython.Build import cythonize
+
+        self.extensions[0].sources = cythonize(str(source), quiet=True)[0].sources
+        super().run()
+
+    def build_extensions(self) -> None:
+        """The same numbers on all machines, and as in Python: no multiplication is fused with an addition."""
+        if self.compiler.compiler_type != "msvc":
+            for extension in self.extensions:
+                extension.extra_compile_args = ["-O3", "-g0", "-ffp-contract=off"]
+        super().build_extensions()
+
+
+pure = os.environ.get("BATWATT_PURE", "0") not in ("", "0")
+extensions = [] if pure else [Extension("batwatt._kernels", ["kernels"], optional=True)]
+# modules compiled by mypyc come here, too
+setup(ext_modules=extensions, cmdclass={"build_ext": Build})

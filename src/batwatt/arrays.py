@@ -1,0 +1,11 @@
+"""The arrays that kernels take, by type and dimensions, C-contiguous; `setup.py` knows these names."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Reals = NDArray[np.float64]
+RealTable = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Octets = NDArray[np.uint8]
+OctetBlock = NDArray[np.uint8]
