@@ -36,12 +36,14 @@ lint: $(VENV)/dev  ## style, types, import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-wheel: $(VENV)/dev  ## build the wheel and import it from a clean environment
+wheel: $(VENV)/dev  ## build the wheel, install it without extras in a clean environment, run the main example there
 	rm -rf dist build && $(BIN)/python -m build --quiet --wheel
 	$(PYTHON) -m venv --clear build/clean
 	build/clean/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build && clean/bin/python -c 'import batwatt, batwatt.schedulers.powercap; print("wheel", batwatt.__version__)'
-	cd build && clean/bin/batwatt policies > /dev/null
+	cd build && clean/bin/python -c 'from batwatt import _kernels; print("kernels compiled for", *_kernels.DIGESTS)'
+	build/clean/bin/batwatt run $(MAIN) -e build/main > /dev/null
+	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install 'batwatt\[report\]'"
 
 bench: $(VENV)/dev  ## speed and memory of the embedded engine, of the risk-aware strategies, of varcap, of checkpoint and of carbon plans
 	code=0; for name in engine riskaware varcap checkpoint carbon; do $(BIN)/python bench/$$name.py || code=1; done; exit $$code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from batwatt.errors import LONGEST, BatwattError, InputError, UnknownNameError, message, printable
+from batwatt.errors import LONGEST, BatwattError, InputError, UnknownNameError, extra, message, printable
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,13 @@ def test_what_is_short_enough_stays():
 )
 def test_every_error(error):
     assert len(str(error)) <= LONGEST and str(error).isprintable()
+
+
+def test_a_library_that_is_not_installed_is_asked_for_in_one_line():
+    with pytest.raises(InputError) as caught, extra("report"):
+        import no_such_library.part  # noqa: F401
+    assert str(caught.value) == (
+        "batwatt[report]: the library 'no_such_library' is not installed; pip install 'batwatt[report]'"
+    )
+    # so that who tries an import, and can do without, goes on
+    assert isinstance(caught.value, ImportError) and caught.value.exit_code == 2

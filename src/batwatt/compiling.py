@@ -76,7 +76,7 @@ def _njit() -> Any:
         else:
             return njit
     logging.getLogger(__name__).warning(
-        "planners are not compiled, and take a hundred times as long: pip install 'batwatt[jit]', or install batwatt "
-        "again where there is a C compiler"
+        "planners are not compiled, and slow: pip install 'batwatt[jit]', or install batwatt again where there is a C "
+        "compiler"
     )
     return None

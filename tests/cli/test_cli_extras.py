@@ -1,0 +1,55 @@
+"""What a plain installation does without: a command that needs more asks for it in one line before it does anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+OPTIONAL = ("pyarrow", "joblib", "plotly", "jinja2", "ortools", "pulp", "highspy", "distributed")
+SMALL = ("-p", "platforms/small.xml", "-w", "workloads/small.json")
+ENVELOPE = ("--envelope", "power_profiles/profile3.csv")
+
+
+def batwatt(*words: str, without: tuple[str, ...] = OPTIONAL) -> subprocess.CompletedProcess[str]:
+    """The command where some libraries are not installed."""
+    code = f"import sys\nfor name in {without!r}: sys.modules[name] = None\nfrom batwatt.cli.main import main\nmain()"
+    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    "words, extra",
+    [
+        (("campaign", "run", "experiments/igsc22.yaml"), "campaign"),
+        (("carbon", "study", "experiments/carbon-small.yaml"), "campaign"),
+        (("report", "results/igsc22"), "report"),
+        (("optimum", *SMALL, *ENVELOPE), "optimum"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[0],
+)
+def test_an_extra_is_asked_for(words, extra, tmp_path):
+    prefix = ("-e", str(tmp_path / "run")) if words[0] == "optimum" else ()
+    ended = batwatt(*words, *prefix)
+    assert ended.returncode == 2 and not list(tmp_path.iterdir())
+    [line] = ended.stderr.splitlines()
+    assert line.startswith(f"batwatt: batwatt[{extra}]: the library ") and f"pip install 'batwatt[{extra}]'" in line
+
+
+def test_a_run_and_its_picture_need_no_extra(tmp_path):
+    words = ("compare", *SMALL, *ENVELOPE, "-c", 'none={"response": "none"}', "-e", str(tmp_path / "run"))
+    ended = batwatt(*words)
+    assert ended.returncode == 0 and not ended.stderr
+    assert (tmp_path / "run_power.png").is_file()
+
+
+def test_planners_are_slow_but_not_wrong_without_a_compiled_form(tmp_path):
+    """The last form of the kernels, and its one warning."""
+    jobs = tmp_path / "jobs.txt"
+    jobs.write_text("0 0 100 1\n1 10 50 2\n")
+    machines = ("--machines", "2", "--cores", "2", "--capacity", "constant:mean=1")
+    scheduler = ("-s", "riskaware", "-o", '{"strategy": "target-asap"}')
+    run = ("run", "-w", str(jobs), *machines, *scheduler, "-e", str(tmp_path / "run"))
+    ended = batwatt(*run, without=(*OPTIONAL, "numba"))
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.count("pip install 'batwatt[jit]'") == 1

@@ -1,0 +1,193 @@
+"""The kernels in three forms (compiled with an installation, by numba, plain Python): the same numbers, bit for bit."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import numpy as np
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from machine_talk import ByHand
+
+from batwatt import compiling
+from batwatt.compiling import SOURCES, sources_digest
+from batwatt.scheduling import fleet_kernel
+from batwatt.systems.carbon import optimum_kernel
+from batwatt.systems.carbon.simulators import gaia_kernel
+from batwatt.systems.checkpoint import knapsack_kernel
+from batwatt.systems.riskaware import target_kernel, target_tables, targets
+from batwatt.systems.riskaware.strategy import MachineJob
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = [target_tables, target_kernel, fleet_kernel, knapsack_kernel, optimum_kernel, gaia_kernel]
+seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+
+
+@pytest.fixture(scope="module")
+def ahead(tmp_path_factory):
+    """What an installation compiles."""
+    folder = tmp_path_factory.mktemp("ahead")
+    places = [f"--build-{name}={folder / name}" for name in ("lib", "temp")]
+    done = subprocess.run([sys.executable, "setup.py", "build_ext", *places], cwd=ROOT, capture_output=True, text=True)
+    found = list(folder.glob("lib/batwatt/_kernels*"))
+    assert found, f"a C compiler is needed: {done.stdout}{done.stderr}"
+    spec = spec_from_file_location("batwatt._kernels", found[0])
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """The modules anew with nothing compiled, by name."""
+    with pytest.MonkeyPatch.context() as patch:
+        for decorator in ("compiled", "inlined"):
+            patch.setattr(compiling, decorator, lambda function: function)
+        for module in MODULES:
+            package, _, name = module.__name__.rpartition(".")
+            patch.delitem(sys.modules, module.__name__)
+            # the import puts the new one there, too
+            patch.setattr(sys.modules[package], name, module)
+        return {module.__name__: import_module(module.__name__) for module in MODULES}
+
+
+@pytest.fixture(scope="module")
+def forms(ahead, plain):
+    """The three forms of a function of a module."""
+
+    def of(module, name):
+        stem = module.__name__.rpartition(".")[2]
+        found = getattr(module, name), getattr(ahead, f"{stem}_{name}"), getattr(plain[module.__name__], name)
+        assert [type(form).__name__ for form in found] == ["CPUDispatcher", "builtin_function_or_method", "function"]
+        return found
+
+    return of
+
+
+def same(functions, *given):
+    """All do the same: what they return, and what they leave in the arrays."""
+    outcomes = []
+    for function in functions:
+        own = copy.deepcopy(given)
+        outcomes.append((function(*own), [each.tobytes() for each in own if isinstance(each, np.ndarray)]))
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+def test_all_kernels_are_compiled_from_the_sources_that_are_there(ahead):
+    sources = {path for pattern in SOURCES for path in (ROOT / "src").rglob(pattern)}
+    assert sources == {Path(module.__file__) for module in MODULES}
+    for module in MODULES:
+        assert ahead.DIGESTS[module.__name__.rpartition(".")[0]] == sources_digest(Path(module.__file__).parent)
+
+
+def test_what_was_compiled_of_other_sources_is_not_taken(ahead, monkeypatch):
+    monkeypatch.setattr(sys.modules["batwatt"], "_kernels", ahead, raising=False)
+    package, folder = "batwatt.scheduling", Path(fleet_kernel.__file__).parent
+    assert compiling._ahead_of.__wrapped__(package, folder) is ahead
+    assert compiling._ahead_of.__wrapped__(package, folder.parent / "systems" / "checkpoint") is None
+    monkeypatch.setenv(compiling.FORM, "numba")
+    assert compiling._ahead_of.__wrapped__(package, folder) is None
+
+
+@examples(100)
+@given(seeds)
+def test_target_strategies(forms, rng):
+    advance, end_early = forms(target_kernel, "advance"), forms(target_kernel, "end_early")
+    machines, cores = int(rng.integers(1, 9)), int(rng.integers(1, 7))
+    settings = targets.TargetSettings(
+        always=int(rng.integers(0, machines + 1)),
+        distance=int(rng.integers(0, machines)),
+        limit=float(rng.choice([0.0, 1.0, 1.7])),
+        pack=int(rng.integers(1, 3)),
+        low=float(rng.uniform(0.0, 0.8)),
+        high=float(rng.uniform(0.4, 1.0)),
+        usable=int(rng.integers(1, machines + 1)),
+        take_empty=bool(rng.integers(2)),
+        drop=bool(rng.integers(2)),
+        paper=bool(rng.integers(2)),
+    )
+    categories = ByHand({})
+    categories.given.update((float(n), n % 9 / 8) for n in range(0, 100, 3))
+    planners = [targets.Targets(machines, cores, settings, categories) for _ in range(3)]
+    now_s, count = 0.0, 0
+    for _ in range(40):
+        now_s += float(rng.exponential(20.0))
+        lengths = rng.choice([float(rng.integers(1, 100)), rng.uniform(1.0, 100.0)], size=rng.integers(0, 5)).tolist()
+        jobs = [MachineJob(count + i, now_s, s, s, int(rng.integers(1, cores + 1))) for i, s in enumerate(lengths)]
+        count += len(jobs)
+        alive = int(rng.integers(0, machines + 1)) if rng.random() < 0.3 or not count else None
+        running = np.flatnonzero(planners[0]._tables.state[:count] == target_tables.RUNNING)
+        early = int(rng.choice(running)) if len(running) and rng.random() < 0.2 else None
+        with pytest.MonkeyPatch.context() as patch:
+            for planner, one, other in zip(planners, advance, end_early, strict=True):
+                patch.setattr(targets, "advance", one)
+                patch.setattr(targets, "end_early", other)
+                if early is not None:
+                    planner.ended(early, now_s)
+                planner.advance(now_s, alive if now_s else machines, jobs)
+        held = [[array.tobytes() for array in planner._tables] for planner in planners]
+        assert held[0] == held[1] == held[2]
+
+
+@examples(200)
+@given(seeds, st.integers(0, 5), st.booleans())
+def test_room_on_machines(forms, rng, steps, upwards):
+    machines = int(rng.integers(1, 12))
+    free, memory = rng.integers(0, 5, machines), rng.uniform(0.0, 4.0, machines)
+    until_s, usable = rng.choice([-1.0, 5.0, 50.0], machines), rng.random(machines) < 0.7
+    known = (
+        np.sort(rng.uniform(0.0, 60.0, steps)),
+        rng.uniform(0.0, 5.0, steps),
+        rng.integers(0, 5, steps).astype(float),
+    )
+    low = int(rng.integers(0, machines))
+    part = low, int(rng.integers(low, machines + 1))
+    job = 10.0, float(rng.uniform(0.0, 50.0)), int(rng.integers(1, 5))
+    same(forms(fleet_kernel, "most_room"), free, usable, *part)
+    same(forms(fleet_kernel, "first_with_room"), free, memory, until_s, usable, *known, *job, 1.5, *part, upwards)
+    found = np.zeros(machines, dtype=np.int64)
+    same(forms(fleet_kernel, "first_free"), usable & (free == 4), *known, *job, *part, upwards, found)
+
+
+@examples(100)
+@given(seeds, st.integers(0, 6), st.integers(1, 7), st.integers(1, 9), st.booleans())
+def test_knapsacks(forms, rng, jobs, rows, columns, keep):
+    worths = np.where(rng.random((jobs, 4)) < 0.2, -np.inf, rng.uniform(0.0, 9.0, (jobs, 4)))
+    worths[:, knapsack_kernel.NONE] = rng.choice([0.0, 0.1], jobs)
+    table, choices = np.zeros((rows, columns)), np.zeros((jobs, rows, columns), np.uint8)
+    same(forms(knapsack_kernel, "fill"), rng.integers(1, 5, jobs), worths, table, np.zeros(columns), choices, keep)
+
+
+@examples(100)
+@given(seeds, st.integers(1, 9), st.integers(1, 20), st.integers(0, 3), st.booleans())
+def test_plans_of_least_carbon(forms, rng, work, slack, startup, chained):
+    slots, layers = work + slack + startup, int(rng.integers(1, 4)) if chained else 1
+    cost, restarts = rng.choice([1.0, 2.0, rng.uniform()], slots), rng.uniform(0.0, 2.0, slots - startup + 1)
+    row_of = np.full(work + 1, -1, dtype=np.int64)
+    places = np.flatnonzero(rng.random(work + 1) < 0.6)
+    row_of[places] = np.arange(len(places))
+    on = np.full((layers, slack + 1), np.inf)
+    on[0] = rng.uniform(0.0, 3.0, slack + 1)
+    flags = np.zeros((2, layers, len(places), (slack + 8) // 8), dtype=np.uint8)
+    barred = np.where(rng.random(slots) < 0.1, np.inf, 0.0)
+    given = rng.uniform(0.5, 2.0, work), cost, barred, restarts, row_of, startup, max(1, startup), chained
+    same(forms(optimum_kernel, "fill"), *given, on, np.zeros_like(on), *flags)
+
+
+@examples(100)
+@given(seeds, st.integers(1, 30), st.integers(0, 6))
+def test_queues_of_gaia(forms, rng, pieces, reserved):
+    ticks = 60
+    submit = np.sort(rng.integers(0, 20, pieces))
+    due = submit + rng.integers(0, 20, pieces)
+    length, cpus, priority = rng.integers(1, 15, pieces), rng.integers(1, 4, pieces), rng.integers(0, 4, pieces)
+    spot, early = rng.integers(0, 2, pieces), rng.integers(0, 2, pieces)
+    freed, room = np.zeros(ticks + 1, dtype=np.int64), [np.zeros(pieces, dtype=np.int64) for _ in range(6)]
+    same(forms(gaia_kernel, "dispatch"), submit, due, length, cpus, priority, early, spot, reserved, freed, *room)
