@@ -31,8 +31,8 @@ test: $(BIN)/batwatt  ## all tests
 	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 lint: $(VENV)/dev  ## style, types, import contract
-	$(BIN)/ruff check src schedulers tests bench experiments power_profiles docker
-	$(BIN)/ruff format --check src schedulers tests bench experiments power_profiles docker
+	$(BIN)/ruff check setup.py src schedulers tests bench experiments power_profiles docker
+	$(BIN)/ruff format --check setup.py src schedulers tests bench experiments power_profiles docker
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -173,10 +173,10 @@ class Build(build_ext):
         super().run()
 
     def build_extensions(self) -> None:
-        """The same numbers on all machines, and as in Python: no multiplication is fused with an addition."""
+        """The same numbers on all machines, and as in Python: no product is fused with a sum. Nothing traps."""
         if self.compiler.compiler_type != "msvc":
             for extension in self.extensions:
-                extension.extra_compile_args = ["-O3", "-g0", "-ffp-contract=off"]
+                extension.extra_compile_args = ["-O3", "-g0", "-ffp-contract=off", "-fno-trapping-math"]
         super().build_extensions()
 
 
