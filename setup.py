@@ -162,7 +162,7 @@ class Build(build_ext):
 
     def run(self) -> None:
         """Write the C that the kernels are, and compile it."""
-        if self.editable_mode:
+        if self.editable_mode or not self.extensions:
             return
         source = Path(self.build_temp) / "_kernels.pyx"
         source.parent.mkdir(parents=True, exist_ok=True)
