@@ -22,5 +22,14 @@ class _OnDemand(ModuleType):
         return getattr(self, name)
 
 
-# pybatsim imports it, but only a Batsim with a data storage needs it; loading it takes as long as numpy
-sys.modules.setdefault("redis", _OnDemand("redis"))
+def _on_demand(name: str, **known: object) -> None:
+    """Announce a module that pybatsim imports but few runs use; `known` is what pybatsim asks for when it is loaded."""
+    module = _OnDemand(name)
+    module.__dict__.update(known)
+    sys.modules.setdefault(name, module)
+
+
+# for a Batsim with a data storage; loading it takes as long as numpy
+_on_demand("redis")
+# for two processes; the number of zmq.REP is that of the library's ABI
+_on_demand("zmq", REP=4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from builders import envelope, job, machine, simulated
 from examples import examples
@@ -14,7 +13,6 @@ from varcap_talk import capacity_of, job_of, play, scheduler
 
 from batwatt.errors import InputError
 from batwatt.model.workload import OVERHEAD
-from batwatt.results.columns import JOBS
 from batwatt.results.origins import Origins
 from batwatt.results.parts import chains_of, kinds_of
 from batwatt.scheduling.victims import CheckpointOnKill, Lose, Migrate, NextRun, Resubmit, Victim, VictimRule, next_run
@@ -142,7 +140,7 @@ def test_what_waits_for_a_lost_job_is_rejected():
 
 def test_metrics_count_work_without_overhead():
     record, _ = play([job_of("a 0 100 1")], capacity_of("1 50:0 60:1 90:0 95:1"), 1, 1, victim=SAVED)
-    table = pd.DataFrame(record.jobs, columns=[column.name for column in JOBS])
+    table = record.jobs.columns()
     origins = Origins(np.zeros(3, dtype=np.intp), np.zeros(3), np.array([True, False, False]))
     kinds = kinds_of(table, origins, np.zeros(3, dtype=np.bool_))
     assert kinds.saved.tolist() == [True, True, False] and not kinds.lost.any()

@@ -366,10 +366,7 @@ class Engine:
         self._job("SET_JOB_METADATA", job_id)
         if '"' in metadata:
             raise IllegalDecisionError(f"SET_JOB_METADATA {job_id}", "metadata may not hold a double quote")
-        row = self.recorder.fresh_rows.get(job_id)
-        if row is not None:
-            self.recorder.record.jobs[row] = self.recorder.record.jobs[row]._replace(metadata=metadata)
-        elif self.state[job_id] != FINISHED:
+        if not self.recorder.set_metadata(job_id, metadata) and self.state[job_id] != FINISHED:
             self.execution.metadata[job_id] = metadata
 
     def _change_job_state(self, job_id: str, state: str) -> None:

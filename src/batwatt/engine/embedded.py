@@ -10,7 +10,6 @@ from batsim.batsim import BatsimScheduler
 
 from batwatt.engine.bs import Bs, Link
 from batwatt.engine.core import Engine
-from batwatt.engine.wire import EngineSocket
 from batwatt.errors import DeadlockError
 from batwatt.model.record import Record
 
@@ -47,6 +46,9 @@ def seldom_collected() -> Iterator[None]:
 
 def serve(engine: Engine, endpoint: str, patience_s: float | None = None) -> Record:
     """Play Batsim on the wire for the scheduler that listens on `endpoint`."""
+    # zmq takes a while to be loaded, and is for two processes only
+    from batwatt.engine.wire import EngineSocket
+
     with EngineSocket(endpoint, patience_s) as socket:
         while not engine.ended:
             engine.reply(socket.ask(engine.message()))

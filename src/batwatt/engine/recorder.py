@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from batwatt import __version__
 from batwatt.engine.machines import Machines
 from batwatt.engine.sharing import Meter
 from batwatt.engine.tasks import Run
 from batwatt.model import hostset
-from batwatt.model.record import JobRow, Record
+from batwatt.model.record import SUCCESSFUL, Record
 from batwatt.model.workload import NO_WALLTIME, Job
 
 ENGINE_VERSION: Final = f"batwatt-{__version__}"
-NULL_RUNTIME_S: Final = 1e-5
-"""Batsim writes this runtime for a job that ends the moment it starts."""
+NOT_RUN: Final = float("nan")
+"""Times and energy of a rejected job."""
 
 
 class Recorder:
@@ -29,7 +31,6 @@ class Recorder:
         self._machines = machines
         self._updated_s = 0.0
         self.observed_s = 0.0
-        self._last_row: tuple[float, float] = (0.0, 0.0)
         self._first_submission_j = -1.0
         self._last_end_j = -1.0
         self.fresh_rows: dict[str, int] = {}
@@ -71,18 +72,19 @@ class Recorder:
         """A row of consumed_energy; `kind`: s (job start), e (job end), p (p-state request or completion)."""
         if not self.energy:
             return
-        energy = self.energy_j
-        last_s, last_j = self._last_row
-        mean = (energy - last_j) / (now - last_s) if now > last_s else None
-        self.record.consumed_energy.append((now, energy, kind, self._machines.epsilon_w, mean))
-        self._last_row = (now, energy)
+        rows, energy = self.record.consumed_energy, self.energy_j
+        rows.times.append(now)
+        rows.energies.append(energy)
+        rows.kinds.append(kind)
+        rows.lows.append(self._machines.epsilon_w)
         if kind == "e":
             self._last_end_j = energy
 
     def states_row(self, now: float) -> None:
         """A row of machine_states."""
-        sleeping, on, off, idle, computing, _ = self._machines.seen
-        self.record.machine_states.append((now, sleeping, on, off, idle, computing))
+        rows = self.record.machine_states
+        rows.times.append(now)
+        rows.counts.extend(self._machines.seen[:5])
 
     def job_rows(self, now: float, kind: str) -> None:
         """Energy up to `now` and both rows for the start or end of a job: its hosts have moved, its power has not."""
@@ -101,31 +103,37 @@ class Recorder:
 
     def job_ended(self, run: Run, now: float, state: str, metadata: str) -> None:
         """The row of a job that ran, and its share in the totals."""
-        job = run.job
-        workload, _, name = job.id.partition("!")
-        start = run.start_s
-        runtime = now - start
-        finish = now
-        if not runtime > 0.0:
-            runtime = NULL_RUNTIME_S
-            finish = start + runtime
-        turnaround = finish - job.submit_time_s
-        success = state == "COMPLETED_SUCCESSFULLY"
-        self.record.jobs.append(
-            JobRow(
-                name, workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), int(success), state,
-                start, runtime, finish, start - job.submit_time_s, turnaround, turnaround / runtime,
-                hostset.to_text(run.mask), run.energy_j if self.energy else -1.0, metadata,
-            )
-        )  # fmt: skip
-        self.fresh_rows[job.id] = len(self.record.jobs) - 1
+        energy_j = run.energy_j if self.energy else -1.0
+        self._job_row(run.job, state, run.start_s, now, hostset.to_text(run.mask), energy_j, metadata)
+        self.fresh_rows[run.job.id] = len(self.record.jobs.ids) - 1
 
     def job_rejected(self, job: Job, metadata: str) -> None:
         """The row of a job that was refused."""
-        self.record.jobs.append(
-            JobRow(job.name, job.workload, job.profile, job.submit_time_s, job.hosts, _walltime(job), 0, "REJECTED",
-             None, None, None, None, None, None, "", None, metadata)
-        )  # fmt: skip
+        self._job_row(job, "REJECTED", NOT_RUN, NOT_RUN, "", NOT_RUN, metadata)
+
+    def _job_row(
+        self, job: Job, state: str, start_s: float, end_s: float, hosts: str, energy_j: float, metadata: str
+    ) -> None:
+        rows = self.record.jobs
+        rows.ids.append(job.id)
+        rows.profiles.append(job.profile)
+        rows.submitted.append(job.submit_time_s)
+        rows.widths.append(job.hosts)
+        rows.walltimes.append(NO_WALLTIME if job.walltime_s is None else job.walltime_s)
+        rows.states.append(state)
+        rows.started.append(start_s)
+        rows.ended.append(end_s)
+        rows.allocated.append(hosts)
+        rows.energies.append(energy_j)
+        rows.metadata.append(metadata)
+
+    def set_metadata(self, job_id: str, metadata: str) -> bool:
+        """Metadata of a job that ended just now; False if it did not."""
+        row = self.fresh_rows.get(job_id)
+        if row is None:
+            return False
+        self.record.jobs.metadata[row] = metadata
+        return True
 
     def close(self) -> Record:
         """Fill in the schedule's totals.
@@ -133,16 +141,16 @@ class Recorder:
         Batsim's `scheduling_time` and `simulation_time` are wall-clock seconds, which would make equal runs differ:
         they are 0 here (a run's metadata has its duration).
         """
-        rows = self.record.jobs
-        ran = [row for row in rows if row.starting_time is not None]
-        success = sum(row.success for row in rows)
-        count, finished = max(1, len(rows)), len(ran)
+        times = self.record.jobs.times()
+        count, success = len(self.record.jobs), self.record.jobs.states.count(SUCCESSFUL)
+        ran = ~np.isnan(times["starting_time"])
+        finished = int(ran.sum())
         finish, waiting, turnaround, stretch = (
-            [getattr(row, name) for row in ran]
-            for name in ("finish_time", "waiting_time", "turnaround_time", "stretch")
+            times[name][ran].tolist() for name in ("finish_time", "waiting_time", "turnaround_time", "stretch")
         )
+        each = max(1, count)
         consumed = self._last_end_j - self._first_submission_j if self.energy else 0.0
-        times = self._machines.times_in_state()
+        in_state_s = self._machines.times_in_state()
         self.record.schedule = {
             "batsim_version": ENGINE_VERSION,
             "consumed_joules": consumed,
@@ -150,24 +158,20 @@ class Recorder:
             "max_slowdown": max([0.0, *stretch]),
             "max_turnaround_time": max([0.0, *turnaround]),
             "max_waiting_time": max([0.0, *waiting]),
-            "mean_slowdown": sum(stretch) / count,
-            "mean_turnaround_time": sum(turnaround) / count,
-            "mean_waiting_time": sum(waiting) / count,
+            "mean_slowdown": sum(stretch) / each,
+            "mean_turnaround_time": sum(turnaround) / each,
+            "mean_waiting_time": sum(waiting) / each,
             "nb_computing_machines": len(self._machines.hosts),
             "nb_grouped_switches": self._switch_requests,
-            "nb_jobs": len(rows),
+            "nb_jobs": count,
             "nb_jobs_finished": finished,
             "nb_jobs_killed": finished - success,
-            "nb_jobs_rejected": len(rows) - finished,
+            "nb_jobs_rejected": count - finished,
             "nb_jobs_success": success,
             "nb_machine_switches": self._switches,
             "scheduling_time": 0.0,
             "simulation_time": 0.0,
-            "success_rate": success / count,
-            **{f"time_{name}": seconds for name, seconds in sorted(times.items())},
+            "success_rate": success / each,
+            **{f"time_{name}": seconds for name, seconds in sorted(in_state_s.items())},
         }
         return self.record
-
-
-def _walltime(job: Job) -> float:
-    return NO_WALLTIME if job.walltime_s is None else job.walltime_s

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from batwatt.model.record import SUCCESSFUL as SUCCESSFUL
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -35,9 +37,10 @@ JOBS = (
     Column("metadata", "", "quoted", "what the scheduler attached"),
 )
 
-SUCCESSFUL = "COMPLETED_SUCCESSFULLY"
 KILLED = "COMPLETED_KILLED"
 """Final state of a run that the scheduler killed."""
+REJECTED = "REJECTED"
+"""Final state of a job that never ran: its times are empty."""
 
 MACHINE_STATES = (
     Column("time", "s", "short", "time"),

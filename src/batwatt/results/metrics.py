@@ -6,6 +6,7 @@ Those of a run on machines that come and go are worked out in `goodput.py`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -18,21 +19,16 @@ from batwatt.files import write_json
 from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload
-from batwatt.results import read
-from batwatt.results.columns import KILLED, SUCCESSFUL
+from batwatt.results.columns import KILLED, REJECTED, SUCCESSFUL
 from batwatt.results.goodput import goodput_figures
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.parts import Chains, Floats, Mask, chains_of, kinds_of
 from batwatt.results.power import compare, power_series, step_bounds
+from batwatt.results.run_data import RunData, numbers, texts
 from batwatt.results.run_table import RunTable, run_table_of, unfinished
 from batwatt.results.work import flops_of, full_speed_s
 from batwatt.results.writers import file_of
 
-_NEEDED = (
-    *("job_id", "workload_name", "submission_time", "requested_number_of_resources", "final_state"),
-    *("starting_time", "execution_time", "finish_time", "metadata"),
-)
-"""Columns of the jobs that figures are worked out from: there may be millions of rows."""
 LATENESS_S = 1.0
 """How much before the end of the last job the file of energies may end."""
 
@@ -136,7 +132,7 @@ MEANINGS = {metric.name: metric.meaning for metric in METRICS}
 
 
 def measured(
-    prefix: Path | str,
+    run: Path | str | RunData,
     workload: Workload,
     envelope: Series | None,
     reference_flops: float,
@@ -147,7 +143,7 @@ def measured(
     long_s: float = LONG_S,
     slowed: bool = False,
 ) -> tuple[Metrics, RunTable | None]:
-    """The figures of the run whose files are under `prefix`, and what became of its rows if it had a capacity.
+    """The figures of a run, or of the one whose files have a prefix, and what became of its rows if it had a capacity.
 
     `envelope` is the cap in W, `reference_flops` the full speed in flop/s, at which the work of a delay is counted,
     `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long; `slowed` as in
@@ -156,37 +152,38 @@ def measured(
     its state: it counts as such and in no other number of jobs. Raises InputError if the files are missing, malformed
     or of another workload.
     """
-    jobs = read.jobs(prefix)[list(_NEEDED)]
-    origins = origins_of(jobs, workload, file_of(prefix, "jobs"))
+    data = run if isinstance(run, RunData) else RunData(run)
+    jobs = data.jobs
+    origins = origins_of(jobs, workload, file_of(data.prefix, "jobs"))
     waited_or_ran, beyond = unfinished(jobs, window)
     kinds = kinds_of(jobs, origins, beyond)
     chains = chains_of(jobs, origins, kinds)
-    state = jobs["final_state"]
-    successful = (state == SUCCESSFUL).to_numpy() & ~(beyond | kinds.saved | kinds.overhead)
-    makespan_s = float(jobs["finish_time"].max()) if jobs["finish_time"].notna().any() else 0.0
-    count = state[~(beyond | kinds.migrated | kinds.saved | kinds.overhead)].value_counts()
+    state, finish_s = texts(jobs, "final_state"), numbers(jobs, "finish_time")
+    successful = (state == SUCCESSFUL) & ~(beyond | kinds.saved | kinds.overhead)
+    makespan_s = float(np.nanmax(finish_s)) if not np.isnan(finish_s).all() else 0.0
+    count = Counter(state[~(beyond | kinds.migrated | kinds.saved | kinds.overhead)].tolist())
     figures: dict[str, float | int | None] = dict.fromkeys(
         ("violations", "energy_j", "energy_above_cap_j", "unused_j", "max_power_w")
     )
-    if file_of(prefix, "consumed_energy").exists():
-        figures.update(_energy(prefix, envelope, makespan_s))
+    if data.energy is not None:
+        figures.update(_energy(data, envelope, makespan_s))
     run_table = None
     if capacity is not None:
         run_table = run_table_of(jobs, origins, kinds, chains, workload, window, slowed)
         figures.update(goodput_figures(run_table, capacity, cores, long_s))
     if not (reference_flops > 0.0 and math.isfinite(reference_flops)):
         raise ValueError(f"reference_flops must be > 0 and finite, got {reference_flops!r}")
-    run_s, finish_s = full_speed_s(workload, reference_flops, origins, chains), jobs["finish_time"].to_numpy()
+    run_s = full_speed_s(workload, reference_flops, origins, chains)
     figures.update(_full_speed(run_s, finish_s, chains, origins, successful))
     metrics = Metrics(
         mean_slowdown=_mean_slowdown(finish_s, chains, origins, successful),
         jobs_finished=int(successful.sum()),
-        killed_power=int(count.get(KILLED, 0)),
-        killed_walltime=int(count.get("COMPLETED_WALLTIME_REACHED", 0)),
+        killed_power=count[KILLED],
+        killed_walltime=count["COMPLETED_WALLTIME_REACHED"],
         finished_work_fraction=_work_fraction(workload, origins, successful, reference_flops),
         jobs_total=len(workload.jobs),
-        jobs_rejected=int(count.get(read.REJECTED, 0)),
-        jobs_failed=int(count.get("COMPLETED_FAILED", 0)),
+        jobs_rejected=count[REJECTED],
+        jobs_failed=count["COMPLETED_FAILED"],
         jobs_unfinished=int(waited_or_ran.sum()),
         resubmissions=int((~origins.itself & ~kinds.overhead).sum()),
         steps=None if envelope is None else step_bounds(envelope, makespan_s)[2],
@@ -241,11 +238,11 @@ def _work_fraction(
     return min(1.0, math.fsum(flops[done].tolist()) / total) if total > 0.0 else None
 
 
-def _energy(prefix: Path | str, envelope: Series | None, end_s: float) -> dict[str, float | int | None]:
+def _energy(data: RunData, envelope: Series | None, end_s: float) -> dict[str, float | int | None]:
     """The figures that follow from the power over [0, end_s]."""
-    trace = power_series(prefix, end_s)
+    trace = power_series(data, end_s)
     if trace.end_s < end_s - LATENESS_S:
-        path = file_of(prefix, "consumed_energy")
+        path = file_of(data.prefix, "consumed_energy")
         problem = f"ends at {trace.end_s:g} s but the last job at {end_s:g} s"
         raise InputError(path, problem, "the files are of different runs or the run broke off: run it again")
     figures: dict[str, float | int | None] = {

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from batwatt.errors import InputError
 from batwatt.model.workload import ATTEMPT, Workload
+from batwatt.results.run_data import Columns, numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,15 @@ class Origins:
         return self.job >= 0
 
 
-def origins_of(jobs: pd.DataFrame, workload: Workload, path: Path) -> Origins:
+def origins_of(jobs: Columns, workload: Workload, path: Path) -> Origins:
     """The origin of each row; `3#1` is a resubmission of `3` unless the workload has a job `3#1`.
 
-    `jobs` are the rows of `path`. Raises InputError if none of them is of the workload.
+    `jobs` are the columns of `path`. Raises InputError if none of them is of the workload.
     """
-    known = pd.Index([job.id for job in workload.jobs], dtype=object)
-    names = (jobs["workload_name"].astype("str") + "!" + jobs["job_id"]).tolist()
-    job = known.get_indexer(pd.Index(names, dtype=object))
-    submitted = jobs["submission_time"].to_numpy()
+    known = {job.id: index for index, job in enumerate(workload.jobs)}
+    names = [f"{load}!{name}" for load, name in zip(jobs["workload_name"], jobs["job_id"], strict=True)]
+    job = np.array([known.get(name, -1) for name in names], dtype=np.intp)
+    submitted = numbers(jobs, "submission_time")
     since = submitted.copy()
     itself = np.ones(len(names), dtype=np.bool_)
     roots = {row: names[row] for row in np.flatnonzero(job < 0).tolist()}
@@ -47,7 +47,7 @@ def origins_of(jobs: pd.DataFrame, workload: Workload, path: Path) -> Origins:
     while others:
         roots.update((row, ATTEMPT.sub("", roots[row])) for row in others)
         itself[others] = False
-        job[others] = known.get_indexer(pd.Index([roots[row] for row in others], dtype=object))
+        job[others] = [known.get(roots[row], -1) for row in others]
         others = [row for row in others if job[row] < 0 and ATTEMPT.search(roots[row])]
     ours = job >= 0
     if len(names) and len(known) and not ours.any():

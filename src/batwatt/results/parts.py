@@ -21,12 +21,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, MIGRATED, OVERHEAD, PIECE, RECOVERY, SUSPENDED
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.origins import Origins
+from batwatt.results.run_data import Columns, numbers, texts
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -65,32 +65,33 @@ class Chains:
     saved: Mask
 
 
-def kinds_of(jobs: pd.DataFrame, origins: Origins, beyond: Mask) -> Kinds:
+def kinds_of(jobs: Columns, origins: Origins, beyond: Mask) -> Kinds:
     """The kind of each row of `jobs.csv`; those `beyond` are of times after the window, and lost nothing."""
-    texts, productive = jobs["metadata"], np.ones(len(jobs))
-    if (overhead_s := texts.astype("str").str.extract(OVERHEAD, expand=False)).notna().any():
-        spent_s, ran_s = overhead_s.astype(np.float64).fillna(0.0).to_numpy(), jobs["execution_time"].to_numpy()
-        productive[ran_s > 0.0] = np.maximum(0.0, 1.0 - spent_s[ran_s > 0.0] / ran_s[ran_s > 0.0])
-        texts = texts.astype("str").str.replace(OVERHEAD, "", regex=True).str.strip()
+    told, state, ran_s = texts(jobs, "metadata").copy(), texts(jobs, "final_state"), numbers(jobs, "execution_time")
+    productive = np.ones(len(told))
+    for row in np.flatnonzero(told != "").tolist():
+        if found := OVERHEAD.search(told[row]):
+            if ran_s[row] > 0.0:
+                productive[row] = max(0.0, 1.0 - float(found[1]) / ran_s[row])
+            told[row] = OVERHEAD.sub("", told[row]).strip()
     checkpoint, recovery, migrated, saved, suspended, piece = (
-        (texts == text).to_numpy(dtype=np.bool_)
-        for text in (CHECKPOINT, RECOVERY, MIGRATED, CHECKPOINTED, SUSPENDED, PIECE)
+        told == text for text in (CHECKPOINT, RECOVERY, MIGRATED, CHECKPOINTED, SUSPENDED, PIECE)
     )
-    killed = (jobs["final_state"] == KILLED).to_numpy(dtype=np.bool_)
+    killed = state == KILLED
     saved, migrated = saved & killed, migrated & killed
     if saved.any():
-        broken = checkpoint & ~beyond & (jobs["final_state"] != SUCCESSFUL).to_numpy(dtype=np.bool_)
+        broken = checkpoint & ~beyond & (state != SUCCESSFUL)
         order, fresh = _by_job(jobs, origins, origins.known)
         saved[order[:-1]] &= ~(broken[order[1:]] & ~fresh[1:])
-    saved |= (suspended & killed) | (piece & (jobs["final_state"] == SUCCESSFUL).to_numpy(dtype=np.bool_))
+    saved |= (suspended & killed) | (piece & (state == SUCCESSFUL))
     lost = killed & ~(beyond | migrated | saved | checkpoint | recovery)
     return Kinds(migrated, saved, lost, checkpoint, recovery, productive)
 
 
-def chains_of(jobs: pd.DataFrame, origins: Origins, kinds: Kinds) -> Chains:
+def chains_of(jobs: Columns, origins: Origins, kinds: Kinds) -> Chains:
     """The chain of each row; without migrated and saved runs each row is one of its own."""
-    start, execution = jobs["starting_time"].to_numpy(), jobs["execution_time"].to_numpy()
-    rows = np.arange(len(jobs))
+    start, execution = (numbers(jobs, name) for name in ("starting_time", "execution_time"))
+    rows = np.arange(len(start))
     if not ((kinds.migrated | kinds.saved) & origins.known).any():
         return Chains(rows, rows, start, execution, kinds.saved)
     order, fresh = _by_job(jobs, origins, origins.known & ~kinds.overhead)
@@ -117,14 +118,14 @@ def chains_of(jobs: pd.DataFrame, origins: Origins, kinds: Kinds) -> Chains:
     return Chains(first, order[lasts][number], start[first], whole_s[number], saved[number])
 
 
-def _by_job(jobs: pd.DataFrame, origins: Origins, counted: Mask) -> tuple[Rows, Mask]:
+def _by_job(jobs: Columns, origins: Origins, counted: Mask) -> tuple[Rows, Mask]:
     """All rows, those of one job in the order of time and what waits behind them; and where those of a job begin.
 
     Rows that are not `counted` are of no job. What the scheduler made up has no parts: leave that out.
     """
-    rows = np.arange(len(jobs))
+    rows = np.arange(len(origins.job))
     key = np.where(counted, origins.job, origins.job.max() + 1 + rows)
-    times = (np.nan_to_num(jobs[name].to_numpy(), nan=np.inf) for name in ("finish_time", "starting_time"))
+    times = (np.nan_to_num(numbers(jobs, name), nan=np.inf) for name in ("finish_time", "starting_time"))
     order = np.lexsort((rows, *times, key))
     fresh = np.ones(len(order), dtype=np.bool_)
     fresh[1:] = np.diff(key[order]) != 0

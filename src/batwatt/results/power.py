@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.results import read
 from batwatt.results.columns import FILES
+from batwatt.results.run_data import RERUN, RunData
 from batwatt.results.writers import file_of, write_rows
 
 Floats = NDArray[np.float64]
@@ -96,8 +96,8 @@ class Comparison:
         return float(np.maximum(excess_w, 0.0) @ (self.end_s - self.start_s))
 
 
-def power_series(prefix: Path | str, end_s: float | None = None) -> PowerTrace:
-    """The power of all hosts over [0, end_s], from `PREFIX_consumed_energy.csv`.
+def power_series(run: Path | str | RunData, end_s: float | None = None) -> PowerTrace:
+    """The power of all hosts over [0, end_s], from the energies of a run, or of the one whose files have a prefix.
 
     Between two rows it is the difference of their energies over that of their times. That is exact while the power
     changes only where Batsim writes a row: at starts and ends of jobs, at requests for p-states and their completions.
@@ -108,16 +108,17 @@ def power_series(prefix: Path | str, end_s: float | None = None) -> PowerTrace:
     """
     if end_s is not None and not end_s >= 0.0:
         raise ValueError(f"end_s must be >= 0 s, got {end_s!r}")
-    rows = read.consumed_energy(prefix)
-    times = rows["time"].to_numpy(dtype=np.float64)
-    energy = rows["energy"].to_numpy(dtype=np.float64)
+    data = run if isinstance(run, RunData) else RunData(run)
+    if data.energy is None:
+        raise InputError(file_of(data.prefix, "consumed_energy"), "cannot be read (no such file)", RERUN)
+    times, energy = data.energy
     # the last row of a time has the energy of that time; a run starts at 0 s with 0 J
     last = np.append(np.diff(times) > 0.0, True)[: len(times)]
     times, energy = times[last], energy[last]
     if not len(times) or times[0] > 0.0:
         times, energy = np.insert(times, 0, 0.0), np.insert(energy, 0, 0.0)
     elif energy[0] > 0.0:
-        raise InputError(file_of(prefix, "consumed_energy"), f"{energy[0]:g} J at 0 s", "check who wrote the file")
+        raise InputError(file_of(data.prefix, "consumed_energy"), f"{energy[0]:g} J at 0 s", "check who wrote the file")
     if end_s is not None and end_s < times[-1]:
         energy_at_end = np.interp(end_s, times, energy)
         inside = times < end_s

@@ -13,16 +13,13 @@ from batwatt.errors import InputError
 from batwatt.files import refuse_device
 from batwatt.inputs.series.series_csv import row_too_long
 from batwatt.inputs.workloads.batsim_json import read_text
-from batwatt.results.columns import FILES, Column
+from batwatt.results.columns import FILES, REJECTED, Column
+from batwatt.results.run_data import RERUN, checked_energy
 from batwatt.results.writers import file_of
-
-REJECTED = "REJECTED"
-"""Final state of a job that never ran: its times are empty."""
 
 _NUMBERS = {"fixed": "float64", "short": "float64", "na": "float64", "int": "int64"}
 _NO_NUMBER = ["", "NA", "nan", "-nan"]
 _DATES_OF_A_JOB = ("starting_time", "execution_time", "finish_time", "waiting_time")
-_RERUN = "run the simulation again, or name the prefix it was run with"
 
 
 def jobs(prefix: Path | str) -> pd.DataFrame:
@@ -38,7 +35,7 @@ def jobs(prefix: Path | str) -> pd.DataFrame:
     _complete(frame[ran], path, _DATES_OF_A_JOB)
     early = frame.index[ran & (frame["starting_time"] > frame["finish_time"])]
     if len(early):
-        raise InputError(f"{path}: row {int(early[0]) + 1}", "finish_time is before starting_time", _RERUN)
+        raise InputError(f"{path}: row {int(early[0]) + 1}", "finish_time is before starting_time", RERUN)
     return frame
 
 
@@ -48,17 +45,8 @@ def consumed_energy(prefix: Path | str) -> pd.DataFrame:
     Raises InputError if the file is missing or malformed, or if time or energy decreases.
     """
     frame = table(prefix, "consumed_energy")
-    path = file_of(prefix, "consumed_energy")
-    _complete(frame, path, ["time", "energy"])
-    for name in ("time", "energy"):
-        values = frame[name].to_numpy()
-        if len(values) and not values[0] >= 0.0:
-            raise InputError(f"{path}: row 1", f"{name} must be >= 0, got {values[0]:g}", _RERUN)
-        falls = np.flatnonzero(np.diff(values) < 0.0)
-        if len(falls):
-            row = int(falls[0]) + 1
-            problem = f"{name} decreases from {values[row - 1]:.6f} to {values[row]:.6f}"
-            raise InputError(f"{path}: row {row + 1}", problem, _RERUN)
+    _complete(frame, file_of(prefix, "consumed_energy"), ["time", "energy"])
+    checked_energy(prefix, *(frame[name].to_numpy(dtype=np.float64) for name in ("time", "energy")))
     return frame
 
 
@@ -91,11 +79,11 @@ def table(prefix: Path | str, stem: str) -> pd.DataFrame:
             raise InputError(path, f"no column {missing[0]!r}", f"the columns are {','.join(names)}")
         return _read(path, columns, {column.name: _NUMBERS.get(column.form, "str") for column in columns})
     except OSError as error:
-        raise InputError(path, f"cannot be read ({error.strerror})", _RERUN) from None
+        raise InputError(path, f"cannot be read ({error.strerror})", RERUN) from None
     except pd.errors.EmptyDataError:
-        raise InputError(path, "is empty", _RERUN) from None
+        raise InputError(path, "is empty", RERUN) from None
     except UnicodeDecodeError as error:
-        raise InputError(path, f"is not UTF-8 ({error.reason})", _RERUN) from None
+        raise InputError(path, f"is not UTF-8 ({error.reason})", RERUN) from None
     except (pd.errors.ParserWarning, ValueError, OverflowError) as error:
         raise _culprit(path, columns, error) from None
 
@@ -109,6 +97,8 @@ def _read(path: Path, columns: Sequence[Column], types: dict[str, str]) -> pd.Da
             path,
             dtype=types,
             index_col=False,
+            # the nearest double, as `run_data.as_read` takes it to be
+            float_precision="round_trip",
             keep_default_na=False,
             na_values={column.name: _NO_NUMBER for column in columns if types[column.name] == "float64"},
             encoding="utf-8-sig",
@@ -120,9 +110,9 @@ def _culprit(path: Path, columns: Sequence[Column], error: Exception) -> InputEr
     """The complaint about the first line that is too long, else the first cell that is not the number it should be."""
     found = row_too_long(read_text(path), spare=False)
     if found is not None:
-        return InputError(f"{path}: line {found[0]}", found[1], _RERUN)
+        return InputError(f"{path}: line {found[0]}", found[1], RERUN)
     if isinstance(error, pd.errors.ParserError | pd.errors.ParserWarning):
-        return InputError(path, f"is not CSV ({error})", _RERUN)
+        return InputError(path, f"is not CSV ({error})", RERUN)
     texts = _read(path, columns, {column.name: "str" for column in columns})
     for column in columns:
         kind = _NUMBERS.get(column.form)
@@ -135,8 +125,8 @@ def _culprit(path: Path, columns: Sequence[Column], error: Exception) -> InputEr
             row = int(np.flatnonzero(bad)[0])
             shown = str(cells.iloc[row])[:40]
             wanted = "a number" if kind == "float64" else "an integer"
-            return InputError(f"{path}: row {row + 1}", f"{column.name} {shown!r} is not {wanted}", _RERUN)
-    return InputError(path, f"cannot be understood ({error})", _RERUN)
+            return InputError(f"{path}: row {row + 1}", f"{column.name} {shown!r} is not {wanted}", RERUN)
+    return InputError(path, f"cannot be understood ({error})", RERUN)
 
 
 def _complete(frame: pd.DataFrame, path: Path, names: Sequence[str]) -> None:
@@ -144,4 +134,4 @@ def _complete(frame: pd.DataFrame, path: Path, names: Sequence[str]) -> None:
     for name in names:
         bad = np.flatnonzero(~np.isfinite(frame[name].to_numpy()))
         if len(bad):
-            raise InputError(f"{path}: row {int(frame.index[bad[0]]) + 1}", f"{name} is not a finite number", _RERUN)
+            raise InputError(f"{path}: row {int(frame.index[bad[0]]) + 1}", f"{name} is not a finite number", RERUN)

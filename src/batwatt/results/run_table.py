@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 
 from batwatt.errors import InputError
 from batwatt.model.window import Window
 from batwatt.model.workload import LENGTH, RELEASE, REMAINDER, WINDOW_OVER, Delay, Job, Workload
-from batwatt.results.columns import KILLED, SUCCESSFUL
+from batwatt.results.columns import KILLED, REJECTED, SUCCESSFUL
 from batwatt.results.origins import Origins
 from batwatt.results.parts import Chains, Floats, Kinds, Mask
-from batwatt.results.read import REJECTED
+from batwatt.results.run_data import Columns, numbers, texts
 from batwatt.units import LAG_S
 
 
@@ -123,17 +122,17 @@ class RunTable:
         return np.append(values, math.nan)[self.origins.job]
 
 
-def unfinished(jobs: pd.DataFrame, window: Window | None) -> tuple[Mask, Mask]:
+def unfinished(jobs: Columns, window: Window | None) -> tuple[Mask, Mask]:
     """Two sets of rows: the jobs that waited or ran when the window ended, and all rows of later times.
 
     The metadata `WINDOW_OVER` of a rejected job means waiting, with or without a window. What was submitted after the
     end neither waited nor ran then.
     """
-    beyond = ((jobs["final_state"] == REJECTED) & (jobs["metadata"] == WINDOW_OVER)).to_numpy(dtype=np.bool_)
+    beyond = (texts(jobs, "final_state") == REJECTED) & (texts(jobs, "metadata") == WINDOW_OVER)
     if window is None:
         return beyond, beyond
-    beyond = beyond | window.after(jobs["finish_time"].to_numpy())
-    return beyond & ~window.after(jobs["submission_time"].to_numpy()), beyond
+    beyond = beyond | window.after(numbers(jobs, "finish_time"))
+    return beyond & ~window.after(numbers(jobs, "submission_time")), beyond
 
 
 def job_facts_of(workload: Workload) -> JobFacts:
@@ -150,7 +149,7 @@ def job_facts_of(workload: Workload) -> JobFacts:
 
 
 def run_table_of(
-    jobs: pd.DataFrame,
+    jobs: Columns,
     origins: Origins,
     kinds: Kinds,
     chains: Chains,
@@ -163,12 +162,11 @@ def run_table_of(
     Without a window it is from 0 to the end of the last job, and every job of the workload counts as submitted by then.
     Raises InputError if a job of the workload has a `release_s` or a `length_s` that is none.
     """
-    start, finish = jobs["starting_time"].to_numpy(), jobs["finish_time"].to_numpy()
+    start, finish = numbers(jobs, "starting_time"), numbers(jobs, "finish_time")
     span = window or Window(0.0, float(np.nanmax(finish)) if np.isfinite(finish).any() else 0.0)
     inside = span.holds(finish)
-    succeeded, stopped, rejected = (
-        (jobs["final_state"] == state).to_numpy(dtype=np.bool_) for state in (SUCCESSFUL, KILLED, REJECTED)
-    )
+    states = texts(jobs, "final_state")
+    succeeded, stopped, rejected = (states == state for state in (SUCCESSFUL, KILLED, REJECTED))
     run = ~kinds.overhead
     whole = succeeded & run & ~kinds.saved
     completed, killed, saved, migrated = (inside & rows for rows in (whole, kinds.lost, kinds.saved, kinds.migrated))
@@ -196,12 +194,12 @@ def run_table_of(
         useful=completed | going | saved | (migrated & lives),
         aborted=killed | (migrated & ~lives & ~neither),
         lasted_s=lasted_s,
-        cores=jobs["requested_number_of_resources"].to_numpy(dtype=np.float64),
+        cores=numbers(jobs, "requested_number_of_resources"),
         declared=declared,
         due=np.full(len(workload.jobs), True) if window is None else declared.submit_s <= span.end_s,
         out=out & np.isnan(completed_s),
         completed_s=completed_s,
-        partly=completed & origins.known & (jobs["metadata"] == REMAINDER).to_numpy(dtype=np.bool_),
+        partly=completed & origins.known & (texts(jobs, "metadata") == REMAINDER),
         slowed=slowed,
     )
 

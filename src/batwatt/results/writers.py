@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from batwatt.files import whole_file
-from batwatt.model.record import Record
+from batwatt.model.record import Record, Rows
 from batwatt.results.columns import FILES, Column
 
 _FORMS = {"text": "%s", "int": "%s", "fixed": "%.6f", "short": "%g", "quoted": '"%s"', "na": "%.6f"}
@@ -42,7 +42,7 @@ def _lines(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Itera
 
 def write_record(record: Record, prefix: Path | str) -> list[Path]:
     """Batsim's files under `prefix`; returns their paths (those of p-states and energy only for a run with energy)."""
-    tables: dict[str, Iterable[Sequence[object]]] = {
+    tables: dict[str, Sequence[Sequence[object]] | Rows] = {
         "jobs": record.jobs,
         "schedule": [[record.schedule[column.name] for column in FILES["schedule"]]],
         "machine_states": record.machine_states,

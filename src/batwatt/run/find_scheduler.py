@@ -31,11 +31,20 @@ class SchedulerError(BatwattError):
 
 def our_schedulers() -> Iterator[tuple[str, type[Scheduler]]]:
     """(name, class) of every scheduler in `batwatt.schedulers`, sorted by name."""
+    for name in our_names():
+        yield name, _one_of_ours(name)
+
+
+def our_names() -> list[str]:
+    """The name of every scheduler in `batwatt.schedulers`, sorted; imports none of them."""
     # the folder lies outside src/, where a type checker does not find it
     schedulers = importlib.import_module("batwatt.schedulers")
-    for name in sorted(module.name for module in pkgutil.iter_modules(schedulers.__path__)):
-        module = importlib.import_module(f"batwatt.schedulers.{name}")
-        yield name, getattr(module, class_name(name))
+    return sorted(module.name for module in pkgutil.iter_modules(schedulers.__path__))
+
+
+def _one_of_ours(name: str) -> type[Scheduler]:
+    found: type[Scheduler] = getattr(importlib.import_module(f"batwatt.schedulers.{name}"), class_name(name))
+    return found
 
 
 def describe_schedulers() -> Iterator[tuple[str, str]]:
@@ -46,11 +55,11 @@ def describe_schedulers() -> Iterator[tuple[str, str]]:
 
 def describe_options(name: str) -> Iterator[tuple[str, str]]:
     """(name, what it is and its default) of each option of one of our schedulers. Raises InputError."""
-    ours = dict(our_schedulers())
+    ours = our_names()
     if name not in ours:
         hint = "Give one of these, or the path of a .py file; see `batwatt policies`."
         raise UnknownNameError("SCHEDULER", "scheduler of ours", name, ours, hint)
-    yield from _options_of(ours[name])
+    yield from _options_of(_one_of_ours(name))
 
 
 def _options_of(scheduler: type[Scheduler]) -> Iterator[tuple[str, str]]:
@@ -81,9 +90,9 @@ def _pybatsim_files() -> dict[str, Path]:
 
 def scheduler_class(name: str) -> type[Any]:
     """The class that `name` (of ours, of pybatsim's, or the path of a .py file) stands for."""
-    ours = dict(our_schedulers())
+    ours = our_names()
     if name in ours:
-        return ours[name]
+        return _one_of_ours(name)
     if is_file_name(name):
         return _from_file(Path(name))
     theirs = _pybatsim_files()

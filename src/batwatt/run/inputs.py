@@ -27,7 +27,7 @@ from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload, merged
 from batwatt.results.writers import file_of
-from batwatt.run.find_scheduler import our_schedulers
+from batwatt.run.find_scheduler import our_names
 from batwatt.run.spec import RunSpec
 from batwatt.units import DAY_S
 
@@ -87,7 +87,7 @@ def load_inputs(spec: RunSpec, envelope: str | Path | None) -> RunInputs:
     cores = max(machines.values())
     if is_trace(spec.workload):
         # what is handed to somebody else's scheduler may come back changed
-        ours = spec.scheduler in dict(our_schedulers())
+        ours = spec.scheduler in our_names()
         loads = [(cached_trace if ours else windowed)(spec.workload, spec.window, len(platform), spec.length_unit)]
     elif SECONDS[spec.length_unit] != 1.0:
         raise InputError("--length-unit", "is for traces of jobs: Batsim's JSON is in s", "leave it out")

@@ -16,11 +16,11 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.events import JobCompleted, Message, Reply
-from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import whole_set
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.workloads.events import read_events
+from batwatt.model.record import Record
 from batwatt.results.columns import FILES
 from batwatt.results.writers import file_of, write_record
 from batwatt.run.find_scheduler import blaming
@@ -80,6 +80,7 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
     began = time.perf_counter()
     resolved = resolve(spec)
     spec, inputs, scheduler = resolved.spec, resolved.inputs, resolved.scheduler
+    record: Record | None = None
     deadlock: DeadlockError | None = None
     with staging(spec.prefix, durable) as inner:
         if spec.engine == "embedded":
@@ -91,14 +92,11 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
             except DeadlockError as error:
                 record, deadlock = engine.close(), error
             write_record(record, inner)
-            # of millions of jobs these rows take more memory than all that follows
-            for rows in (record.jobs, record.machine_states, record.pstate_changes, record.consumed_energy):
-                rows.clear()
         else:
             _run_apart(with_files(spec, len(inputs.platform), inner), scheduler, resolved.config, inner, progress)
         if isinstance(spec.capacity, CapacitySpec) and inputs.capacity is not None:
             write_capacity(inner, inputs.capacity)
-        metrics = write_results(inner, inputs)
+        metrics = write_results(inner, inputs, record)
         write_metadata(inner, spec, resolved.config, time.perf_counter() - began)
     if deadlock is not None:
         raise deadlock
@@ -144,6 +142,8 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
 
 def _run_apart(spec: RunSpec, scheduler: Any, config: EngineConfig, prefix: Path, progress: Progress | None) -> None:
     """Run the scheduler here and Batsim, real or ours, in a process of its own, which reads files."""
+    from batwatt.engine.launch import batsim_command, drive
+
     assert isinstance(spec.platform, Path)
     if spec.engine == "batsim":
         binary = shutil.which(spec.batsim)
@@ -179,14 +179,19 @@ def _engine_command(spec: RunSpec, config: EngineConfig, prefix: Path) -> Callab
     return command
 
 
-def write_results(prefix: Path, inputs: RunInputs) -> Metrics:
-    """Work out what Batsim's files under a prefix tell; write PREFIX_metrics.json, _power.csv and _classes.csv."""
+def write_results(prefix: Path, inputs: RunInputs, record: Record | None = None) -> Metrics:
+    """Work out what Batsim's files under a prefix tell; write PREFIX_metrics.json, _power.csv and _classes.csv.
+
+    With the `record` that was written to these files they are not read.
+    """
     from batwatt.results.classes import write_classes
     from batwatt.results.metrics import measured, write_metrics
     from batwatt.results.power import power_series, write_power
+    from batwatt.results.run_data import RunData
 
+    data = RunData(prefix, record)
     metrics, run_table = measured(
-        prefix,
+        data,
         inputs.measured,
         inputs.envelope,
         inputs.platform.fastest_flops,
@@ -199,6 +204,6 @@ def write_results(prefix: Path, inputs: RunInputs) -> Metrics:
     write_metrics(prefix, metrics)
     if run_table is not None:
         write_classes(prefix, run_table)
-    if file_of(prefix, "consumed_energy").exists() and metrics.makespan_s:
-        write_power(prefix, power_series(prefix, metrics.makespan_s), inputs.envelope)
+    if data.energy is not None and metrics.makespan_s:
+        write_power(prefix, power_series(data, metrics.makespan_s), inputs.envelope)
     return metrics

@@ -203,7 +203,7 @@ def _owners(ran: pd.DataFrame, workload: Workload | None, path: Path) -> tuple[l
         return [_root(name) for name in names], [None] * len(names)
     if not len(ran):
         return [], []
-    origins = origins_of(ran, workload, path)
+    origins = origins_of({str(name): column for name, column in ran.items()}, workload, path)
     owners = [workload.jobs[index] if index >= 0 else None for index in origins.job.tolist()]
     names = [name if owner is None else owner.name for name, owner in zip(ran["job_id"].tolist(), owners, strict=True)]
     return names, owners

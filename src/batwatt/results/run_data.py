@@ -1,0 +1,128 @@
+"""What figures are worked out from: columns of a run's files, read, or taken from the record that was written to them.
+
+From the record numbers are rounded as the files have them, to the last bit: figures are those of the files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.errors import InputError
+from batwatt.model.record import Record
+from batwatt.results.writers import file_of
+
+Floats = NDArray[np.float64]
+Columns = Mapping[str, Any]
+"""Name -> values of all rows."""
+RERUN = "run the simulation again, or name the prefix it was run with"
+
+_TEXTS = ("job_id", "workload_name", "final_state", "metadata")
+_TIMES = ("starting_time", "execution_time", "finish_time")
+_NUMBERS = ("submission_time", *_TIMES, "requested_number_of_resources")
+_NOT_PLAIN = re.compile('[,"\r\n\0]')
+_NOT_QUOTED = re.compile('["\r\n\0]')
+MOST = 2.0**53 / 1e6
+"""Below this a double holds the number of millionths of a number."""
+
+
+class RunData:
+    """The columns of the run under a prefix that figures need: there may be millions of rows.
+
+    With a `record` no file is read, unless a text is in it that makes a file another one than it seems.
+    """
+
+    def __init__(self, prefix: Path | str, record: Record | None = None) -> None:
+        self.prefix = Path(prefix)
+        self._record = record if record is not None and _is_plain(record) else None
+
+    @cached_property
+    def jobs(self) -> Columns:
+        """Columns of the jobs in the order of their ends. Raises InputError."""
+        if self._record is None:
+            from batwatt.results import read
+
+            frame = read.jobs(self.prefix)
+            return {name: frame[name].to_numpy() for name in (*_TEXTS, *_NUMBERS)}
+        columns = self._record.jobs.columns()
+        texts: dict[str, Any] = {name: columns[name] for name in _TEXTS}
+        return texts | {name: as_read(np.asarray(columns[name], dtype=np.float64)) for name in _NUMBERS}
+
+    @cached_property
+    def energy(self) -> tuple[Floats, Floats] | None:
+        """Times in s and the energy of all hosts until then in J; None if it was not accounted for. Raises InputError.
+
+        Neither decreases.
+        """
+        if self._record is not None:
+            rows = self._record.consumed_energy
+            found = as_read(np.array(rows.times)), as_read(np.array(rows.energies))
+            return checked_energy(self.prefix, *found) if self._record.energy else None
+        if not file_of(self.prefix, "consumed_energy").exists():
+            return None
+        from batwatt.results import read
+
+        frame = read.consumed_energy(self.prefix)
+        return frame["time"].to_numpy(dtype=np.float64), frame["energy"].to_numpy(dtype=np.float64)
+
+
+def checked_energy(prefix: Path | str, times_s: Floats, energy_j: Floats) -> tuple[Floats, Floats]:
+    """The two columns of the file of energies; InputError if one begins below 0 or decreases."""
+    path = file_of(prefix, "consumed_energy")
+    for name, values in (("time", times_s), ("energy", energy_j)):
+        if len(values) and not values[0] >= 0.0:
+            raise InputError(f"{path}: row 1", f"{name} must be >= 0, got {values[0]:g}", RERUN)
+        falls = np.flatnonzero(np.diff(values) < 0.0)
+        if len(falls):
+            row = int(falls[0]) + 1
+            problem = f"{name} decreases from {values[row - 1]:.6f} to {values[row]:.6f}"
+            raise InputError(f"{path}: row {row + 1}", problem, RERUN)
+    return times_s, energy_j
+
+
+def texts(jobs: Columns, name: str) -> NDArray[np.object_]:
+    """A column of texts."""
+    return np.asarray(jobs[name], dtype=object)
+
+
+def numbers(jobs: Columns, name: str) -> Floats:
+    """A column of numbers; NaN where there is none."""
+    return np.asarray(jobs[name], dtype=np.float64)
+
+
+def as_read(values: Floats) -> Floats:
+    """The numbers that a reader finds where `%.6f` has printed these; NaN remains."""
+    found: Floats = millionths(values) / 1e6
+    for row in np.flatnonzero(np.abs(values) >= MOST).tolist():
+        found[row] = float(f"{values[row]:.6f}")
+    return found
+
+
+def millionths(values: Floats) -> Floats:
+    """The whole number of millionths that `%.6f` prints of each number below `MOST`, a tie to the even one."""
+    scaled = values * 1e6
+    whole = np.rint(scaled)
+    # the product was rounded; by how much decides where it seems to be a tie (Dekker's product, 1e6 has few bits)
+    big = values * 134217729.0
+    high = big - (big - values)
+    error = (high * 1e6 - scaled) + (values - high) * 1e6
+    rest = scaled - whole
+    beyond = (np.abs(rest) == 0.5) & (rest * error > 0.0)
+    whole[beyond] += np.sign(rest[beyond])
+    return whole
+
+
+def _is_plain(record: Record) -> bool:
+    """Whether all texts are in the files as they are, and all numbers are finite."""
+    rows = record.jobs
+    if any(_NOT_PLAIN.search("".join(names)) for names in (rows.ids, rows.profiles)):
+        return False
+    return not _NOT_QUOTED.search("".join(rows.metadata)) and all(
+        np.isfinite(values).all() for values in (rows.submitted, record.consumed_energy.times)
+    )
