@@ -12,7 +12,7 @@ from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.results.columns import FILES
 from batwatt.results.run_data import RERUN, RunData
-from batwatt.results.writers import file_of, write_rows
+from batwatt.results.writers import file_of, write_columns
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -218,19 +218,19 @@ def write_power(prefix: Path | str, trace: PowerTrace, envelope: Series | None =
 
     Without an envelope the cap is empty. Raises InputError if the file cannot be written.
     """
-    caps: list[float | None]
     if envelope is None:
         times, power = trace.times_s, np.round(trace.power_w, 6)
+        caps = np.full(len(times), np.nan)
         changes = np.append(True, np.diff(power) != 0.0)[: len(power)]
-        caps = [None] * int(changes.sum())
     else:
         pieces = compare(trace, envelope)
-        times, power = pieces.start_s, np.round(pieces.power_w, 6)
-        changes = np.append(True, (np.diff(power) != 0.0) | (np.diff(pieces.cap_w) != 0.0))[: len(power)]
-        caps = list(pieces.cap_w[changes].tolist())
-    rows = list(zip(times[changes].tolist(), power[changes].tolist(), caps, strict=True))
-    if rows:
-        rows.append((trace.end_s, *rows[-1][1:]))
+        times, power, caps = pieces.start_s, np.round(pieces.power_w, 6), pieces.cap_w
+        changes = np.append(True, (np.diff(power) != 0.0) | (np.diff(caps) != 0.0))[: len(power)]
+    names = [column.name for column in FILES["power"]]
+    cells = dict(zip(names, (column[changes] for column in (times, power, caps)), strict=True))
+    if len(times):
+        ends = (trace.end_s, cells["power_w"][-1], cells["cap_w"][-1])
+        cells = {name: np.append(cells[name], end) for name, end in zip(names, ends, strict=True)}
     path = file_of(prefix, "power")
-    write_rows(path, FILES["power"], rows)
+    write_columns(path, FILES["power"], dict(cells))
     return path

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from batwatt.errors import InputError
 from batwatt.model.record import Record
+from batwatt.results.csv_block import as_read
 from batwatt.results.writers import file_of
 
 Floats = NDArray[np.float64]
@@ -28,8 +29,6 @@ _TIMES = ("starting_time", "execution_time", "finish_time")
 _NUMBERS = ("submission_time", *_TIMES, "requested_number_of_resources")
 _NOT_PLAIN = re.compile('[,"\r\n\0]')
 _NOT_QUOTED = re.compile('["\r\n\0]')
-MOST = 2.0**53 / 1e6
-"""Below this a double holds the number of millionths of a number."""
 
 
 class RunData:
@@ -94,28 +93,6 @@ def texts(jobs: Columns, name: str) -> NDArray[np.object_]:
 def numbers(jobs: Columns, name: str) -> Floats:
     """A column of numbers; NaN where there is none."""
     return np.asarray(jobs[name], dtype=np.float64)
-
-
-def as_read(values: Floats) -> Floats:
-    """The numbers that a reader finds where `%.6f` has printed these; NaN remains."""
-    found: Floats = millionths(values) / 1e6
-    for row in np.flatnonzero(np.abs(values) >= MOST).tolist():
-        found[row] = float(f"{values[row]:.6f}")
-    return found
-
-
-def millionths(values: Floats) -> Floats:
-    """The whole number of millionths that `%.6f` prints of each number below `MOST`, a tie to the even one."""
-    scaled = values * 1e6
-    whole = np.rint(scaled)
-    # the product was rounded; by how much decides where it seems to be a tie (Dekker's product, 1e6 has few bits)
-    big = values * 134217729.0
-    high = big - (big - values)
-    error = (high * 1e6 - scaled) + (values - high) * 1e6
-    rest = scaled - whole
-    beyond = (np.abs(rest) == 0.5) & (rest * error > 0.0)
-    whole[beyond] += np.sign(rest[beyond])
-    return whole
 
 
 def _is_plain(record: Record) -> bool:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from batwatt.files import whole_file
-from batwatt.model.record import Record, Rows
+from batwatt.model.record import Record, RowColumns, Rows, listed
 from batwatt.results.columns import FILES, Column
+from batwatt.results.csv_block import MISSING, block_of
 
 _FORMS = {"text": "%s", "int": "%s", "fixed": "%.6f", "short": "%g", "quoted": '"%s"', "na": "%.6f"}
-_MISSING = {"fixed": "", "na": "NA"}
-"""What stands for None."""
+ROWS = 4096
+"""Rows that are written at once."""
 
 
 def file_of(prefix: Path | str, stem: str, suffix: str = ".csv") -> Path:
@@ -27,13 +28,27 @@ def write_rows(path: Path, columns: Sequence[Column], rows: Iterable[Sequence[ob
         out.writelines(_lines(columns, rows))
 
 
+def write_columns(path: Path, columns: Sequence[Column], cells: RowColumns) -> None:
+    """One CSV file of columns, with NaN for what is missing, whole or not at all."""
+    count = len(cells[columns[0].name])
+    with whole_file(path, "wb") as out:
+        out.write((",".join(column.name for column in columns) + "\n").encode())
+        for begin in range(0, count, ROWS):
+            rows = slice(begin, begin + ROWS)
+            block = block_of(columns, cells, rows)
+            if block is None:
+                listed_cells = (listed(cells[column.name][rows]) for column in columns)
+                block = "".join(_lines(columns, zip(*listed_cells, strict=True))).encode()
+            out.write(block)
+
+
 def _lines(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """One format for the whole row, which is most of the time of writing; one by one only where a value is missing."""
     forms = [column.form for column in columns]
     whole = ",".join(_FORMS[form] for form in forms) + "\n"
     for row in rows:
         if None in row:
-            cells = (_MISSING[form] if value is None and form in _MISSING else _FORMS[form] % (value,)
+            cells = (MISSING[form] if value is None and form in MISSING else _FORMS[form] % (value,)
                      for form, value in zip(forms, row, strict=True))  # fmt: skip
             yield ",".join(cells) + "\n"
         else:
@@ -42,17 +57,14 @@ def _lines(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Itera
 
 def write_record(record: Record, prefix: Path | str) -> list[Path]:
     """Batsim's files under `prefix`; returns their paths (those of p-states and energy only for a run with energy)."""
-    tables: dict[str, Sequence[Sequence[object]] | Rows] = {
-        "jobs": record.jobs,
-        "schedule": [[record.schedule[column.name] for column in FILES["schedule"]]],
-        "machine_states": record.machine_states,
-    }
+    tables: dict[str, Rows] = {"jobs": record.jobs, "machine_states": record.machine_states}
+    written = [file_of(prefix, "schedule")]
+    write_rows(written[0], FILES["schedule"], [[record.schedule[column.name] for column in FILES["schedule"]]])
     if record.energy:
-        tables["pstate_changes"] = record.pstate_changes
         tables["consumed_energy"] = record.consumed_energy
-    written = []
+        written.append(file_of(prefix, "pstate_changes"))
+        write_rows(written[-1], FILES["pstate_changes"], record.pstate_changes)
     for stem, rows in tables.items():
-        path = file_of(prefix, stem)
-        write_rows(path, FILES[stem], rows)
-        written.append(path)
+        written.append(file_of(prefix, stem))
+        write_columns(written[-1], FILES[stem], rows.columns())
     return written

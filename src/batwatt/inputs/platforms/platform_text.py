@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from xml.sax.saxutils import quoteattr
 
 from batwatt.units import number_text, speed_flops
 
@@ -42,6 +41,9 @@ def document(comment: str, hosts: Iterable[str]) -> str:
 
 def host_xml(name: str, attributes: str, properties: Mapping[str, str]) -> list[str]:
     """The lines of one host."""
+    # it loads what reads from the network, too
+    from xml.sax.saxutils import quoteattr
+
     return [
         f'    <host id={quoteattr(name)} coordinates="0 0 0" {attributes}>',
         *(f"      <prop id={quoteattr(key)} value={quoteattr(value)}/>" for key, value in sorted(properties.items())),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,18 @@ from batwatt.checks import checked_whole, shown
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
 from batwatt.files import readable
 from batwatt.inputs.workloads.batsim5 import refuse_batsim_5
-from batwatt.inputs.workloads.batsim_numbers import TOO_DEEP, batsim_float, batsim_number, json_number, wire_floats
+from batwatt.inputs.workloads.batsim_numbers import (
+    MAX_INT,
+    TOO_DEEP,
+    batsim_float,
+    batsim_number,
+    json_number,
+    wire_floats,
+)
 from batwatt.inputs.workloads.hash_order import kept_parts
+from batwatt.inputs.workloads.usual_json import usual_job, usual_profile
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
 
-MAX_INT = 2**31 - 1
-"""Batsim keeps counts and return codes in 32 bits."""
 MAX_TASKS = 10_000_000
 """How many tasks a composed profile may run."""
 
@@ -105,9 +112,8 @@ def parse_profile(raw: Any, where: object) -> Profile:
     runs but the embedded engine does not (communications, storage, traces), InputError for what Batsim refuses.
     """
     if not isinstance(raw, dict):
-        raise InputError(
-            where, f"a profile must be an object, got {shown(raw)}", 'write {"type": "delay", "delay": 10}'
-        )
+        problem = f"a profile must be an object, got {shown(raw)}"
+        raise InputError(where, problem, 'write {"type": "delay", "delay": 10}')
     kind = raw.get("type")
     if not isinstance(kind, str):
         raise InputError(where, f"'type' must be a text, got {shown(kind)}", f"use one of {', '.join(_READERS)}")
@@ -176,15 +182,13 @@ def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True
     refuse_batsim_5(raw_profiles, where)
     jobs: dict[str, Job] = {}
     for index, raw in enumerate(raw_jobs):
-        job = parse_job(raw, name, f"{where}: jobs[{index}]")
+        job = usual_job(raw, name) or parse_job(raw, name, f"{where}: jobs[{index}]")
         if job.id in jobs:
             raise InputError(f"{where}: jobs[{index}]", f"a second job {job.id!r}", "give each job an id of its own")
         jobs[job.id] = job
     profiles = _Profiles(raw_profiles, where, simulate)
-    users: dict[str, Job] = {}
     for job in jobs.values():
-        if job.profile not in users:
-            users[job.profile] = job
+        if job.profile not in profiles.widths and not profiles.use_usual(job.profile):
             profiles.use(job.profile, f"{where}: job {job.id!r}")
         width = profiles.widths[job.profile]
         if width is not None and width != job.hosts:
@@ -193,7 +197,7 @@ def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True
     profiles.keep_parts()
     return Workload(
         name=name,
-        jobs=tuple(sorted(jobs.values(), key=lambda job: (job.submit_time_s, job.id))),
+        jobs=tuple(sorted(jobs.values(), key=attrgetter("submit_time_s", "id"))),
         profiles=profiles.parsed,
         raw_profiles=profiles.sent,
         nb_res=nb_res,
@@ -212,6 +216,14 @@ class _Profiles:
         """Number of hosts that the profile's matrices fix, None if any number will do."""
         self.tasks: dict[str, int] = {}
         """How many tasks a composed profile runs."""
+
+    def use_usual(self, name: str) -> bool:
+        """Take in a profile that is as usual; False if it is for `use`."""
+        found = usual_profile(self.raw.get(name))
+        if found is not None:
+            self.parsed[name], self.sent[name] = found
+            self.widths[name] = None
+        return found is not None
 
     def use(self, name: str, user: str) -> None:
         """Check a profile and all below it; `user` is what names it, for messages."""
@@ -299,9 +311,8 @@ def _parallel(raw: Mapping[str, Any], where: object, ret: int) -> Parallel:
     for key in ("cpu", "com"):
         listed = _required(raw, key, where)
         if not isinstance(listed, list):
-            raise InputError(
-                where, f"{key!r} must be a list of numbers, got {shown(listed)}", "write it between [ and ]"
-            )
+            problem = f"{key!r} must be a list of numbers, got {shown(listed)}"
+            raise InputError(where, problem, "write it between [ and ]")
         values[key] = [_number(value, f"{key}[{index}]", where) for index, value in enumerate(listed)]
     cpu, com = values["cpu"], values["com"]
     if not cpu:
