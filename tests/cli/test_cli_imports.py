@@ -51,9 +51,21 @@ def test_the_version_imports_nothing_heavy():
 
 
 def test_an_engine_without_metrics_needs_no_pandas():
-    assert not imported("import batwatt.run.run") & (HEAVY - {"numpy", "zmq"})
+    assert not imported("import batwatt.run.run") & (HEAVY - {"numpy"})
+
+
+def test_a_run_of_powercap_imports_nothing_heavy_but_numpy(tmp_path):
+    """With its figures and all its files; what pybatsim imports of zmq and redis is not loaded."""
+    files = ["-p", "platforms/small.xml", "-w", "workloads/small.json", "--envelope", "power_profiles/profile3.csv"]
+    words = ["run", "-s", "powercap", *files, "-e", str(tmp_path / "x")]
+    found = imported(f"from batwatt.cli.main import main\ntry: main({words!r})\nexcept SystemExit: pass")
+    assert (tmp_path / "x_metrics.json").exists() and "batwatt.results.metrics" in found
+    assert not found & (HEAVY - {"numpy"})
 
 
 def test_what_pybatsim_asks_for_is_loaded_when_it_is_used():
     assert "redis" not in imported("import batwatt, batsim.batsim")
     assert "redis.client" in imported("import batwatt, batsim.batsim, redis; redis.StrictRedis")
+    assert "zmq" not in imported("import batwatt, batsim.batsim")
+    served = "import batwatt, zmq, batsim.network as n; h = n.NetworkHandler('tcp://127.0.0.1:*'); h.bind(); h.close()"
+    assert "zmq.sugar.context" in imported(f"{served}; assert h.type == zmq.REP")

@@ -63,10 +63,10 @@ def _texts(texts: list[str]) -> Characters | None:
 
 def _fixed(values: Floats, missing: str) -> Characters | None:
     lacking = np.isnan(values)
-    whole = np.abs(np.where(lacking, 0.0, millionths(values)))
-    if not (whole < MOST * 1e6).all():
+    known = np.where(lacking, 0.0, values)
+    if not (np.abs(known) < MOST).all():
         return None
-    found = _digits(whole.astype(np.int64), np.signbit(values), DECIMALS)
+    found = _digits(np.abs(millionths(known)).astype(np.int64), np.signbit(values), DECIMALS)
     if lacking.any():
         found[lacking] = 0
         found[lacking, : len(missing)] = np.frombuffer(missing.encode(), dtype=np.uint8)

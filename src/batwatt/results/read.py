@@ -97,8 +97,6 @@ def _read(path: Path, columns: Sequence[Column], types: dict[str, str]) -> pd.Da
             path,
             dtype=types,
             index_col=False,
-            # the nearest double, as `run_data.as_read` takes it to be
-            float_precision="round_trip",
             keep_default_na=False,
             na_values={column.name: _NO_NUMBER for column in columns if types[column.name] == "float64"},
             encoding="utf-8-sig",

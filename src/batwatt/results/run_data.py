@@ -100,6 +100,7 @@ def _is_plain(record: Record) -> bool:
     rows = record.jobs
     if any(_NOT_PLAIN.search("".join(names)) for names in (rows.ids, rows.profiles)):
         return False
+    energy = record.consumed_energy
     return not _NOT_QUOTED.search("".join(rows.metadata)) and all(
-        np.isfinite(values).all() for values in (rows.submitted, record.consumed_energy.times)
+        np.isfinite(values).all() for values in (rows.submitted, energy.times, energy.energies)
     )

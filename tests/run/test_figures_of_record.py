@@ -1,0 +1,148 @@
+"""The figures that a run works out from its record are, to the last bit, those of the files that it leaves."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from examples import examples
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+
+from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_xml
+from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.model.window import Window
+from batwatt.model.workload import NO_WALLTIME
+from batwatt.results import read
+from batwatt.run.find_scheduler import our_names
+from batwatt.run.optimum import run_optimum
+from batwatt.run.resolve import resolve
+from batwatt.run.run import run, write_results
+from batwatt.run.spec import RunSpec
+from batwatt.systems.carbon.execution import ShiftJob
+
+MACHINES, CORES = 4, 4
+FILES = ("metrics.json", "power.csv", "classes.csv")
+CHOICES = {
+    "powercap": [
+        {"response": "hfld", "victim": "resubmit"},
+        {"response": "idfs", "order": "slowdown"},
+        {"response": "frugal", "forecast_steps": 2},
+        {"response": "none"},
+    ],
+    "riskaware": [{"strategy": "first-fit-aware"}, {"strategy": "target-asap", "victim": "checkpoint"}],
+    "varcap": [
+        {},
+        {"mapping": "migration"},
+        {"mapping": "longshort", "victim": "resubmit"},
+        {"victim": "checkpoint"},
+        {"order": "wfp", "backfilling": "easy"},
+    ],
+    "checkpoint": [{"k": 3}, {"prepare": "all"}, {"cover": "needed"}],
+    "oversubscribed": [{"oversubscription": 1.5, "use": 0.7}],
+}
+FROM_FILES = ("carbon", "planned")
+"""Schedulers with inputs of their own: see the last tests."""
+
+
+def agree(spec: RunSpec) -> None:
+    """Run, then work out everything again from the files."""
+    metrics = run(spec).metrics
+    names = [spec.prefix.with_name(f"{spec.prefix.name}_{name}") for name in FILES]
+    of_record = {path.name: path.read_bytes() for path in names if path.exists()}
+    for path in names:
+        path.unlink(missing_ok=True)
+    assert write_results(spec.prefix, resolve(spec).inputs) == metrics
+    assert {path.name: path.read_bytes() for path in names if path.exists()} == of_record
+    assert "x_metrics.json" in of_record
+
+
+def times(high: float) -> st.SearchStrategy[float]:
+    """Times of any number of decimals, and some that are those of files."""
+    return st.one_of(st.floats(1e-3, high), st.floats(1.0, high).map(lambda value: round(value, 1)))
+
+
+jobs_of = st.lists(
+    st.tuples(times(2000.0), times(900.0), st.integers(1, CORES), times(30.0), times(20.0)), min_size=1, max_size=12
+)
+
+
+def test_every_scheduler_is_here():
+    assert {*CHOICES, *FROM_FILES} == set(our_names())
+
+
+@pytest.mark.parametrize("scheduler", CHOICES)
+@examples(40, suppress_health_check=[HealthCheck.too_slow])
+@given(rows=jobs_of, seed=st.integers(0, 999), cut=st.booleans(), data=st.data())
+def test_random_runs(scheduler, rows, seed, cut, data):
+    options = data.draw(st.sampled_from(CHOICES[scheduler]))
+    power = scheduler == "powercap"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        # one is in the window
+        lines = [",".join(map(repr, row)) for row in [*rows, (200.0, 100.0 / 3.0, 1, 5.0, 5.0)]]
+        header = "arrival_time,length,cpus,checkpoint_s,recovery_s"
+        (folder / "jobs.csv").write_text("\n".join([header, *lines]) + "\n")
+        watts = np.random.default_rng(seed).uniform(200.0, 2000.0, 8)
+        steps = "".join(f"{300 * i},{value!r}\n" for i, value in enumerate(watts.tolist()))
+        (folder / "envelope.csv").write_text("time_s,power_w\n" + steps + "2400,9999\n")
+        machines = SpeedMachineSpec if power or scheduler == "oversubscribed" else MachineSpec
+        capacity = parse_capacity(f"walk:range=0.6,mean=0.7,step=0.3,period=250,seed={seed}")
+        spec = RunSpec(
+            machines(MACHINES, CORES, off_s=5.0, on_s=20.0),
+            folder / "jobs.csv",
+            scheduler,
+            options,
+            folder / "x",
+            envelope=folder / "envelope.csv" if power else None,
+            capacity=None if power else capacity,
+            window=Window(150.0, 1700.0) if cut and not power else None,
+        )
+        agree(spec)
+
+
+@pytest.mark.parametrize("name", ["comma,in,it", 'quote"in', "line\nbreak", "NA", "3#1", "ä", " space ", "00"])
+def test_names_that_are_odd_in_csv(tmp_path, name):
+    """A name that makes the file another one than it seems is refused, or measured, as the file is read."""
+    rows = [{"id": job, "subtime": 0.1, "res": 1, "profile": "p", "walltime": NO_WALLTIME} for job in ("plain", name)]
+    data = {"nb_res": 4, "jobs": rows, "profiles": {"p": {"type": "delay", "delay": 1 / 3}}}
+    (tmp_path / "w.json").write_text(json.dumps(data))
+    (tmp_path / "p.xml").write_text(machines_xml(MachineSpec(2, 2)))
+    spec = RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "powercap", {}, tmp_path / "out" / "x")
+    try:
+        agree(spec)
+    except read.InputError as error:
+        assert any(mark in name for mark in ',"\n'), error
+        assert not list((tmp_path / "out").glob("*"))
+
+
+def test_a_run_reads_none_of_its_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(read, "table", None)
+    (tmp_path / "jobs.csv").write_text("arrival_time,length,cpus\n0,10,1\n")
+    capacity = parse_capacity("constant:mean=1")
+    spec = RunSpec(MachineSpec(2, 2), tmp_path / "jobs.csv", "varcap", {}, tmp_path / "x", capacity=capacity)
+    assert run(spec).metrics.jobs_finished == 1
+
+
+def test_carbon(tmp_path):
+    from test_carbon_scheduler import TRAINING, signal_file
+
+    owner, data = phase_workload([ShiftJob("a", 0.0, TRAINING), ShiftJob("b", 900.0, TRAINING, 2)], 2)
+    (tmp_path / "p.xml").write_text(machines_xml(owner))
+    (tmp_path / "w.json").write_text(json.dumps(data))
+    for policy in ("phase-aware-checkpoints", "suspend-resume", "immediate"):
+        options = {"signal": signal_file(tmp_path), "policy": policy, "wait_h": [12.0]}
+        agree(RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "carbon", options, tmp_path / policy / "x"))
+
+
+def test_planned(tmp_path):
+    platforms, workload = Path("platforms/small.xml"), Path("workloads/small.json")
+    envelope = Path("power_profiles/profile3.csv")
+    optimum = RunSpec(platforms, workload, "planned", {"effort": 1}, tmp_path / "plan" / "x", envelope=envelope)
+    run_optimum(optimum)
+    options = {"plan": str(tmp_path / "plan" / "x_plan.json")}
+    agree(RunSpec(platforms, workload, "planned", options, tmp_path / "x", envelope=envelope))
