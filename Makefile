@@ -45,8 +45,8 @@ wheel: $(VENV)/dev  ## build the wheel, install it without extras in a clean env
 	build/clean/bin/batwatt run $(MAIN) -e build/main > /dev/null
 	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install 'batwatt\[report\]'"
 
-bench: $(VENV)/dev  ## speed and memory of the embedded engine, of the risk-aware strategies, of varcap, of checkpoint and of carbon plans
-	code=0; for name in engine riskaware varcap checkpoint carbon; do $(BIN)/python bench/$$name.py || code=1; done; exit $$code
+bench: $(VENV)/dev  ## speed and memory of the embedded engine, of whole commands, of the risk-aware strategies, of varcap, of checkpoint and of carbon plans
+	code=0; for name in engine whole riskaware varcap checkpoint carbon; do $(BIN)/python bench/$$name.py || code=1; done; exit $$code
 
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'

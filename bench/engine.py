@@ -14,7 +14,6 @@ import pstats
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -25,8 +24,6 @@ from batwatt.engine.embedded import simulate
 from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.workload import Workload
-from batwatt.run.run import run
-from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 HOSTS = 128
@@ -82,39 +79,6 @@ def measure(jobs: int, load: float, order: str) -> dict[str, float]:
     return {"seconds": best, "jobs_per_s": jobs / best, "peak_mib": peak}
 
 
-def compared_with_batsim(batsim: str, jobs: int = 10_000, load: float = 0.75) -> None:
-    """Whole runs, files read and written, on a real Batsim and on the embedded engine: seconds and their ratio."""
-    work = workload(jobs, load)
-    watts = '<prop id="wattage_per_state" value="30:100"/>'
-    names = ["master_host", *(f"h{i:03d}" for i in range(HOSTS))]
-    hosts = "".join(f'<host id="{name}" coordinates="0 0 0" speed="{SPEED:g}f">{watts}</host>' for name in names)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        head = '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">'
-        zone = f'{head}<platform version="4.1"><zone id="all" routing="Vivaldi">{hosts}</zone></platform>'
-        (folder / "platform.xml").write_text(zone)
-        rows = [{**job.raw, "id": job.name} for job in work.jobs]
-        data = {"nb_res": HOSTS, "jobs": rows, "profiles": {key: dict(raw) for key, raw in work.raw_profiles.items()}}
-        (folder / "workload.json").write_text(json.dumps(data))
-        seconds = {}
-        for engine, scheduler in (("batsim", "easyBackfill"), ("embedded", "easyBackfill"), ("embedded", "powercap")):
-            options = {"response": "none", "order": "fcfs"} if scheduler == "powercap" else {}
-            spec = RunSpec(
-                folder / "platform.xml",
-                folder / "workload.json",
-                scheduler,
-                options,
-                folder / "x",
-                engine=engine,
-                batsim=batsim,
-            )
-            began = time.perf_counter()
-            run(spec)
-            seconds[engine, scheduler] = took = time.perf_counter() - began
-            ratio = seconds["batsim", "easyBackfill"] / took
-            print(f"{engine:>9} {scheduler:>13} {took:>8.2f} s {jobs / took:>8.0f} jobs/s {ratio:>6.1f} x", flush=True)
-
-
 def shares() -> None:
     """Share of the time of each module, as cProfile sees it (calls weigh more than they do unobserved)."""
     platform, work = machine(), workload(10_000, 0.75)
@@ -135,14 +99,10 @@ def main() -> int:
     """Print a table; exit 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=3, metavar=("JOBS", "LOAD", "ORDER"), help="one measure, as JSON")
-    parser.add_argument("--batsim", metavar="PATH", help="whole runs of 10,000 jobs, compared with this real Batsim")
     parser.add_argument("--profile", action="store_true", help="where the time goes, by module")
     arguments = parser.parse_args()
     if arguments.profile:
         shares()
-        return 0
-    if arguments.batsim:
-        compared_with_batsim(arguments.batsim)
         return 0
     if arguments.one:
         jobs, load, order = arguments.one

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_xml
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.model.phases import constant
 from batwatt.model.window import Window
 from batwatt.model.workload import NO_WALLTIME
 from batwatt.results import read
@@ -129,13 +130,15 @@ def test_a_run_reads_none_of_its_files(tmp_path, monkeypatch):
 
 
 def test_carbon(tmp_path):
-    from test_carbon_scheduler import TRAINING, signal_file
-
-    owner, data = phase_workload([ShiftJob("a", 0.0, TRAINING), ShiftJob("b", 900.0, TRAINING, 2)], 2)
+    model = constant(3 * 3600.0, 100.0)
+    hourly = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0] * 6
+    rows = "".join(f"{3600 * i},{value}\n" for i, value in enumerate(hourly))
+    (tmp_path / "s.csv").write_text("time_s,carbon_intensity\n" + rows)
+    owner, data = phase_workload([ShiftJob("a", 0.0, model), ShiftJob("b", 900.0 + 1 / 3, model, 2)], 2)
     (tmp_path / "p.xml").write_text(machines_xml(owner))
     (tmp_path / "w.json").write_text(json.dumps(data))
-    for policy in ("phase-aware-checkpoints", "suspend-resume", "immediate"):
-        options = {"signal": signal_file(tmp_path), "policy": policy, "wait_h": [12.0]}
+    for policy in ("phase-aware", "suspend-resume", "immediate"):
+        options = {"signal": str(tmp_path / "s.csv"), "policy": policy, "wait_h": [12.0]}
         agree(RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "carbon", options, tmp_path / policy / "x"))
 
 
