@@ -36,7 +36,7 @@ from batwatt.scheduling.base import Scheduler
 FORMAT = 1
 """Version of what a key is made of and of the files of cells."""
 _RESULTS = (
-    *("classes", "columns", "goodput", "metrics", "origins", "run_table"),
+    *("classes", "columns", "csv_block", "goodput", "metrics", "origins", "run_data", "run_table"),
     *("parts", "power", "read", "work", "writers", "yields"),
 )
 CODE = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from sys import intern
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,10 +111,10 @@ class JobRows(Rows):
 
     def columns(self) -> RowColumns:
         """The columns of `_jobs.csv`."""
-        split = [full.partition("!") for full in self.ids]
         return {
-            "job_id": [name for _, _, name in split],
-            "workload_name": [workload for workload, _, _ in split],
+            "job_id": [full.partition("!")[2] for full in self.ids],
+            # of millions of jobs there are few workloads
+            "workload_name": [intern(full.partition("!")[0]) for full in self.ids],
             "profile": self.profiles,
             "submission_time": np.array(self.submitted),
             "requested_number_of_resources": np.array(self.widths),
@@ -200,4 +201,8 @@ class Record:
         self.energy = energy
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Record) and vars(self) == vars(other)
+        return isinstance(other, Record) and self._parts() == other._parts()
+
+    def _parts(self) -> tuple[Any, ...]:
+        rows = (self.jobs, self.machine_states, self.pstate_changes, self.consumed_energy)
+        return (*rows, self.schedule, self.energy)

@@ -50,8 +50,8 @@ class RunData:
             frame = read.jobs(self.prefix)
             return {name: frame[name].to_numpy() for name in (*_TEXTS, *_NUMBERS)}
         columns = self._record.jobs.columns()
-        texts: dict[str, Any] = {name: columns[name] for name in _TEXTS}
-        return texts | {name: as_read(np.asarray(columns[name], dtype=np.float64)) for name in _NUMBERS}
+        found = {name: as_read(numbers(columns, name)) for name in _NUMBERS}
+        return found | {name: texts(columns, name) for name in _TEXTS}
 
     @cached_property
     def energy(self) -> tuple[Floats, Floats] | None:
