@@ -1,6 +1,7 @@
-"""What an installation compiles, where there is a C compiler: the kernels (`batwatt.compiling`), as Cython.
+"""What an installation compiles, where there is a C compiler: kernels, as Cython, and the engine's modules, by mypyc.
 
-`BATWATT_PURE=1` compiles nothing, nor does an editable installation: then numba compiles kernels at their first call.
+`BATWATT_PURE=1` compiles nothing, nor does an editable installation: then numba compiles kernels at their first call,
+and the modules are Python. All is compiled from its one source and does the same.
 """
 
 from __future__ import annotations
@@ -45,6 +46,14 @@ cdef inline int64_t whole(double x) noexcept nogil:
 cdef inline double real(double x) noexcept nogil:
     return x
 """
+
+
+MODULES = """
+units model/hostset model/record engine/events engine/kernel engine/source engine/machines engine/tasks engine/execution
+engine/recorder engine/sharing engine/switching engine/catalogue engine/core engine/bs_core scheduling/queue
+scheduling/backfilling scheduling/lifecycle systems/powercap/cluster systems/powercap/scheduler
+"""
+"""What mypyc compiles: all that is done for each job and each message of a simulation."""
 
 
 class Kernel(ast.NodeTransformer):
@@ -157,13 +166,31 @@ def kernels() -> str:
     return "\n\n".join([HEAD, f"DIGESTS = {digests}", *(part for one in done.values() for part in one.parts)]) + "\n"
 
 
+def modules() -> list[Extension]:
+    """The C of the modules, by mypyc; none, with one line, where it cannot be made."""
+    os.environ["MYPYPATH"] = str(SRC)
+    flags = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent", "--explicit-package-bases"]
+    try:
+        from mypyc.build import mypycify
+
+        paths = [f"{SRC}/batwatt/{name}.py" for name in MODULES.split()]
+        made = mypycify([*flags, *paths], opt_level="3", debug_level="0", group_name="batwatt")
+    except (ImportError, SystemExit) as error:
+        print(f"warning: the engine is not compiled ({error}); it works as Python, and slower", file=sys.stderr)
+        return []
+    for one in made:
+        one.optional = True
+    return made
+
+
 class Build(build_ext):
     """Compile what can be compiled; an editable installation waits for no compiler."""
 
     def run(self) -> None:
-        """Write the C that the kernels are, and compile it."""
+        """Write the C that kernels and modules are, and compile it."""
         if self.editable_mode or not self.extensions:
             return
+        self.extensions += modules()
         source = Path(self.build_temp) / "_kernels.pyx"
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(kernels(), encoding="utf-8")
@@ -171,16 +198,20 @@ class Build(build_ext):
 
         self.extensions[0].sources = cythonize(str(source), quiet=True)[0].sources
         super().run()
+        built = {Path(self.get_ext_fullpath(one.name)) for one in self.extensions[1:]}
+        if not all(path.exists() for path in built):
+            # they need each other
+            for path in built:
+                path.unlink(missing_ok=True)
 
     def build_extensions(self) -> None:
         """The same numbers on all machines, and as in Python: no product is fused with a sum. Nothing traps."""
         if self.compiler.compiler_type != "msvc":
             for extension in self.extensions:
-                extension.extra_compile_args = ["-O3", "-g0", "-ffp-contract=off", "-fno-trapping-math"]
+                extension.extra_compile_args += ["-O3", "-g0", "-ffp-contract=off", "-fno-trapping-math"]
         super().build_extensions()
 
 
 pure = os.environ.get("BATWATT_PURE", "0") not in ("", "0")
 extensions = [] if pure else [Extension("batwatt._kernels", ["kernels"], optional=True)]
-# modules compiled by mypyc come here, too
 setup(ext_modules=extensions, cmdclass={"build_ext": Build})
