@@ -44,6 +44,7 @@ State = Job.State
 _STATES: Final[dict[str, Any]] = {state.name: state for state in State}
 # looking up a member of an enumeration costs as much as a call
 _GOOD: Final[Any] = State.COMPLETED_SUCCESSFULLY
+_UNKNOWN: Final[Any] = State.UNKNOWN
 _RUNNING: Final[Any] = State.RUNNING
 # a copy of it takes a third of the time of pybatsim's constructor
 _SUBMITTED_JOB: Final[dict[str, Any]] = {**vars(Job("", 0.0, -1, 1, "", {})), "job_state": State.SUBMITTED}
@@ -239,7 +240,7 @@ class BsCore:
             scheduler.onBeforeEvents()
         self._ended = False
         for event in message.events:
-            self._take(event)
+            _take(self, event)
         scheduler.onNoMoreEvents()
         if self._late:
             # only a scheduler that consumes time can have decisions out of order
@@ -248,138 +249,147 @@ class BsCore:
         self.link.reply(Reply(self._current_time, decisions))
         return not self._ended
 
-    def _take(self, event: Event) -> None:
-        scheduler = self.scheduler
-        if isinstance(event, JobSubmitted):
-            scheduler.onJobSubmission(self._submitted(event))
-        elif isinstance(event, JobCompleted):
-            scheduler.onJobCompletion(self._completed(event))
-        elif isinstance(event, RequestedCall):
-            scheduler.onRequestedCall()
-        elif isinstance(event, Notified):
-            self._notified(event)
-        elif isinstance(event, ResourceStateChanged):
-            for interval in event.resources.split(" "):
-                low, _, high = interval.partition("-")
-                scheduler.onMachinePStateChanged((int(low), int(high or low)), event.state)
-        elif isinstance(event, JobKilled):
-            # a job that ended before it could be killed has no progress and was announced as complete
-            killed = [self._job(job_id) for job_id in event.job_ids if job_id in event.progress]
-            for job in killed:
-                job.progress = event.progress[job.id]
-            if killed:
-                scheduler.onJobsKilled(killed)
-        elif isinstance(event, Answer):
-            if event.energy_j is not None:
-                scheduler.onReportEnergyConsumed(event.energy_j)
-        elif isinstance(event, SimulationBegins):
-            self._begins(event.data)
-            scheduler.onSimulationBegins()
-        elif isinstance(event, SimulationEnds):
-            self.running_simulation = False
-            self._ended = True
-            scheduler.onSimulationEnds()
-        elif isinstance(event, FromJobMessage):
-            scheduler.onJobMessage(event.time, self._job(event.job_id), event.message)
-        elif isinstance(event, ResourcesOffered):
-            hosts = ProcSet.from_str(event.resources)
-            if event.added:
-                scheduler.onAddResources(hosts)
-            else:
-                scheduler.onRemoveResources(hosts)
 
-    def _job(self, job_id: str) -> Any:
-        job = self.jobs.get(job_id)
-        if job is None:
-            raise ProtocolError(f"a message of Batsim cannot be understood (there is no job {job_id!r})")
-        return job
+# outside of the class, as its methods may be those of a subclass, which takes longer to find out
 
-    def _begins(self, data: dict[str, Any]) -> None:
-        if self.running_simulation:
-            raise ProtocolError("a second SIMULATION_BEGINS arrived; is more than one Batsim connected?")
-        self.running_simulation = True
-        self.nb_resources = data["nb_resources"]
-        self.nb_compute_resources = data["nb_compute_resources"]
-        self.nb_storage_resources = data["nb_storage_resources"]
-        self.allow_compute_sharing = data["allow_compute_sharing"]
-        self.allow_storage_sharing = data["allow_storage_sharing"]
-        self.profiles = data["profiles"]
-        self.workloads = data["workloads"]
-        self.machines = {"compute": data["compute_resources"], "storage": data["storage_resources"]}
-        self.compute_resources = {host["id"]: host for host in data["compute_resources"]}
-        self.storage_resources = {host["id"]: host for host in data["storage_resources"]}
-        self.batconf = config = data["config"]
-        if config["redis-enabled"]:
-            raise ProtocolError("Redis is not supported; start Batsim without it")
-        self.profiles_forwarded_on_submission = config["profiles-forwarded-on-submission"]
-        self.dynamic_job_registration_enabled = config["dynamic-jobs-enabled"]
-        self.ack_of_dynamic_jobs = config["dynamic-jobs-acknowledged"]
-        self.forward_unknown_events = config["forward-unknown-events"]
 
-    def _submitted(self, event: JobSubmitted) -> Any:
-        raw, job_id = event.job, event.job_id
-        self.nb_jobs_submitted += 1
-        workload = job_id.partition("!")[0]
-        profiles = self.profiles.get(workload)
-        if profiles is None:
-            profiles = self.profiles[workload] = {}
-        profile = profiles.get(raw["profile"])
-        if profile is None:
-            profile = profiles[raw["profile"]] = event.profile or {}
-        job = _new(Job)
-        job.__dict__ = given = _SUBMITTED_JOB.copy()
-        given["id"] = job_id
-        given["submit_time"] = raw["subtime"]
-        given["requested_time"] = raw.get("walltime", -1)
-        given["requested_resources"] = raw["res"]
-        given["profile"] = raw["profile"]
-        given["json_dict"] = raw
-        given["profile_dict"] = profile
-        known = self.jobs.get(job_id)
-        if known is not None:
-            # the acknowledgement of a job that the scheduler registered
-            if known.job_state == State.IN_SUBMISSON:
-                self.nb_jobs_in_submission -= 1
-            job.metadata = known.metadata
-            self.nb_jobs_submitted_from_scheduler += 1
+def _take(bs: BsCore, event: Event) -> None:
+    scheduler = bs.scheduler
+    if isinstance(event, JobSubmitted):
+        scheduler.onJobSubmission(_submitted(bs, event))
+    elif isinstance(event, JobCompleted):
+        scheduler.onJobCompletion(_completed(bs, event))
+    elif isinstance(event, RequestedCall):
+        scheduler.onRequestedCall()
+    elif isinstance(event, Notified):
+        _notified(bs, event)
+    elif isinstance(event, ResourceStateChanged):
+        for interval in event.resources.split(" "):
+            low, _, high = interval.partition("-")
+            scheduler.onMachinePStateChanged((int(low), int(high or low)), event.state)
+    elif isinstance(event, JobKilled):
+        # a job that ended before it could be killed has no progress and was announced as complete
+        killed = [_job(bs, job_id) for job_id in event.job_ids if job_id in event.progress]
+        for job in killed:
+            job.progress = event.progress[job.id]
+        if killed:
+            scheduler.onJobsKilled(killed)
+    elif isinstance(event, Answer):
+        if event.energy_j is not None:
+            scheduler.onReportEnergyConsumed(event.energy_j)
+    elif isinstance(event, SimulationBegins):
+        _begins(bs, event.data)
+        scheduler.onSimulationBegins()
+    elif isinstance(event, SimulationEnds):
+        bs.running_simulation = False
+        bs._ended = True
+        scheduler.onSimulationEnds()
+    elif isinstance(event, FromJobMessage):
+        scheduler.onJobMessage(event.time, _job(bs, event.job_id), event.message)
+    elif isinstance(event, ResourcesOffered):
+        hosts = ProcSet.from_str(event.resources)
+        if event.added:
+            scheduler.onAddResources(hosts)
         else:
-            self.nb_jobs_submitted_from_batsim += 1
-        self.jobs[job_id] = job
-        return job
+            scheduler.onRemoveResources(hosts)
 
-    def _completed(self, event: JobCompleted) -> Any:
-        job = self._job(event.job_id)
-        job.finish_time = event.time
-        state = _STATES.get(event.state, State.UNKNOWN)
-        job.job_state = state
-        job.return_code = event.return_code
-        if state is _GOOD:
-            self.nb_jobs_successful += 1
-        elif state is State.COMPLETED_WALLTIME_REACHED:
-            self.nb_jobs_timeout += 1
-        elif state is State.COMPLETED_FAILED:
-            self.nb_jobs_failed += 1
-        elif state is State.COMPLETED_KILLED:
-            self.nb_jobs_killed += 1
-        self.nb_jobs_completed += 1
-        return job
 
-    def _notified(self, event: Notified) -> None:
-        kind, scheduler = event.kind, self.scheduler
-        if kind == "no_more_static_job_to_submit":
-            self.no_more_static_jobs = True
-            scheduler.onNoMoreJobsInWorkloads()
-        elif kind == "no_more_external_event_to_occur":
-            self.no_more_external_events = True
-            scheduler.onNoMoreExternalEvents()
-        elif kind == "event_machine_unavailable":
-            scheduler.onNotifyEventMachineUnavailable(ProcSet.from_str(event.data["resources"]))
-        elif kind == "event_machine_available":
-            scheduler.onNotifyEventMachineAvailable(ProcSet.from_str(event.data["resources"]))
-        elif self.forward_unknown_events:
-            scheduler.onNotifyGenericEvent(event.data)
-        else:
-            raise ProtocolError(f"Batsim sent a NOTIFY of unknown type {kind!r}")
+def _job(bs: BsCore, job_id: str) -> Any:
+    job = bs.jobs.get(job_id)
+    if job is None:
+        raise ProtocolError(f"a message of Batsim cannot be understood (there is no job {job_id!r})")
+    return job
+
+
+def _begins(bs: BsCore, data: dict[str, Any]) -> None:
+    if bs.running_simulation:
+        raise ProtocolError("a second SIMULATION_BEGINS arrived; is more than one Batsim connected?")
+    bs.running_simulation = True
+    bs.nb_resources = data["nb_resources"]
+    bs.nb_compute_resources = data["nb_compute_resources"]
+    bs.nb_storage_resources = data["nb_storage_resources"]
+    bs.allow_compute_sharing = data["allow_compute_sharing"]
+    bs.allow_storage_sharing = data["allow_storage_sharing"]
+    bs.profiles = data["profiles"]
+    bs.workloads = data["workloads"]
+    bs.machines = {"compute": data["compute_resources"], "storage": data["storage_resources"]}
+    bs.compute_resources = {host["id"]: host for host in data["compute_resources"]}
+    bs.storage_resources = {host["id"]: host for host in data["storage_resources"]}
+    bs.batconf = config = data["config"]
+    if config["redis-enabled"]:
+        raise ProtocolError("Redis is not supported; start Batsim without it")
+    bs.profiles_forwarded_on_submission = config["profiles-forwarded-on-submission"]
+    bs.dynamic_job_registration_enabled = config["dynamic-jobs-enabled"]
+    bs.ack_of_dynamic_jobs = config["dynamic-jobs-acknowledged"]
+    bs.forward_unknown_events = config["forward-unknown-events"]
+
+
+def _submitted(bs: BsCore, event: JobSubmitted) -> Any:
+    raw, job_id = event.job, event.job_id
+    bs.nb_jobs_submitted += 1
+    workload = job_id.partition("!")[0]
+    profiles = bs.profiles.get(workload)
+    if profiles is None:
+        profiles = bs.profiles[workload] = {}
+    profile = profiles.get(raw["profile"])
+    if profile is None:
+        profile = profiles[raw["profile"]] = event.profile or {}
+    job = _new(Job)
+    job.__dict__ = given = _SUBMITTED_JOB.copy()
+    given["id"] = job_id
+    given["submit_time"] = raw["subtime"]
+    given["requested_time"] = raw.get("walltime", -1)
+    given["requested_resources"] = raw["res"]
+    given["profile"] = raw["profile"]
+    given["json_dict"] = raw
+    given["profile_dict"] = profile
+    known = bs.jobs.get(job_id)
+    if known is not None:
+        # the acknowledgement of a job that the scheduler registered
+        if known.job_state == State.IN_SUBMISSON:
+            bs.nb_jobs_in_submission -= 1
+        job.metadata = known.metadata
+        bs.nb_jobs_submitted_from_scheduler += 1
+    else:
+        bs.nb_jobs_submitted_from_batsim += 1
+    bs.jobs[job_id] = job
+    return job
+
+
+def _completed(bs: BsCore, event: JobCompleted) -> Any:
+    job = _job(bs, event.job_id)
+    job.finish_time = event.time
+    state = _STATES.get(event.state, _UNKNOWN)
+    job.job_state = state
+    job.return_code = event.return_code
+    if state is _GOOD:
+        bs.nb_jobs_successful += 1
+    elif state is State.COMPLETED_WALLTIME_REACHED:
+        bs.nb_jobs_timeout += 1
+    elif state is State.COMPLETED_FAILED:
+        bs.nb_jobs_failed += 1
+    elif state is State.COMPLETED_KILLED:
+        bs.nb_jobs_killed += 1
+    bs.nb_jobs_completed += 1
+    return job
+
+
+def _notified(bs: BsCore, event: Notified) -> None:
+    kind, scheduler = event.kind, bs.scheduler
+    if kind == "no_more_static_job_to_submit":
+        bs.no_more_static_jobs = True
+        scheduler.onNoMoreJobsInWorkloads()
+    elif kind == "no_more_external_event_to_occur":
+        bs.no_more_external_events = True
+        scheduler.onNoMoreExternalEvents()
+    elif kind == "event_machine_unavailable":
+        scheduler.onNotifyEventMachineUnavailable(ProcSet.from_str(event.data["resources"]))
+    elif kind == "event_machine_available":
+        scheduler.onNotifyEventMachineAvailable(ProcSet.from_str(event.data["resources"]))
+    elif bs.forward_unknown_events:
+        scheduler.onNotifyGenericEvent(event.data)
+    else:
+        raise ProtocolError(f"Batsim sent a NOTIFY of unknown type {kind!r}")
 
 
 def _time_of(decision: Decision) -> float:

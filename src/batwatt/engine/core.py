@@ -311,7 +311,7 @@ class Engine:
         job = self._job("EXECUTE_JOB", decision.job_id, submitted=True)
         if decision.storage is not None:
             raise IllegalDecisionError(f"EXECUTE_JOB {job.id}", "I/O jobs are not modelled here; use a real Batsim")
-        self.execution.start(job, decision.alloc, decision.mapping, self.catalogue.profiles[job.workload])
+        self.execution.start(job, decision.alloc, decision.mapping, self.catalogue.profiles[job.id.partition("!")[0]])
         self.state[job.id] = RUNNING
 
     def _kill_job(self, job_ids: Sequence[str]) -> None:

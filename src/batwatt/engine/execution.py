@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from batwatt.engine.events import Event, JobCompleted, JobKilled
-from batwatt.engine.kernel import END, FIRST, LATE, SOLVE, Kernel
+from batwatt.engine.kernel import END, FIRST, LATE, SOLVE, Handler, Kernel
 from batwatt.engine.machines import COMPUTING, IDLE, SLEEPING, STATE_NAMES, UNAVAILABLE, Machines
 from batwatt.engine.recorder import Recorder
 from batwatt.engine.sharing import Meter, rebalance
@@ -45,6 +45,8 @@ class Executor:
         self._report = report
         self._ended = ended
         self.metadata: dict[str, str] = {}
+        # a method is bound once
+        self._at_end: Handler = self._leaf_ended
 
     def start(self, job: Job, alloc: object, mapping: Any, profiles: Mapping[str, Profile]) -> None:
         """Start a job on hosts (HostSet, ProcSet or interval string); raises IllegalDecisionError as Batsim aborts."""
@@ -101,13 +103,13 @@ class Executor:
             run.late = False
             if any(flops > 0.0 for _, flops in run.work()):
                 run.outcome = TIMEOUT
-            run.event = self._kernel.at(self._kernel.clock, LATE, self._leaf_ended, run)
+            run.event = self._kernel.at(self._kernel.clock, LATE, self._at_end, run)
             return
         if run.event >= 0:
             self._kernel.forget(run.event)
             run.event = -1
         if run.end_s < math.inf:
-            run.event = self._kernel.at(run.end_s, END, self._leaf_ended, run)
+            run.event = self._kernel.at(run.end_s, END, self._at_end, run)
 
     def _solve_later(self) -> None:
         """Share the hosts anew once all that happens at this time, so far, has happened."""

@@ -84,7 +84,7 @@ class Recorder:
         """A row of machine_states."""
         rows = self.record.machine_states
         rows.times.append(now)
-        rows.counts.extend(self._machines.seen[:5])
+        rows.counts.fromlist(self._machines.seen)
 
     def job_rows(self, now: float, kind: str) -> None:
         """Energy up to `now` and both rows for the start or end of a job: its hosts have moved, its power has not."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
-from batwatt.engine.kernel import ARRIVAL, Kernel
+from batwatt.engine.kernel import ARRIVAL, Handler, Kernel
 
 
 @final
@@ -26,7 +26,9 @@ class Source:
         self._deliver = deliver
         self._ended = ended
         self._next = 0
-        kernel.at(times[0] if times else 0.0, ARRIVAL, self._arrive, None)
+        # a method is bound once
+        self._handler: Handler = self._arrive
+        kernel.at(times[0] if times else 0.0, ARRIVAL, self._handler, None)
 
     def _arrive(self, _: None) -> None:
         times, index = self._times, self._next
@@ -38,6 +40,6 @@ class Source:
                 index += 1
         if index < count:
             self._next = index
-            self._kernel.at(times[index], ARRIVAL, self._arrive, None)
+            self._kernel.at(times[index], ARRIVAL, self._handler, None)
         else:
             self._ended()

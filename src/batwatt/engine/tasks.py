@@ -101,7 +101,10 @@ class Run:
         self.remaining = 1.0
         self.rate = 0.0
         executors = self.count
-        each = profile.each_flops(executors)
+        # as `Parallel.each_flops`, which is not compiled
+        each = profile.per_host_flops
+        if each is None and profile.total_flops is not None:
+            each = profile.total_flops / executors
         if each is not None and self.executors is None:
             self.each_flops = each
             return

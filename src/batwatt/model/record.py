@@ -146,7 +146,7 @@ class JobRows(Rows):
 
 
 class StateRows(Rows):
-    """How many hosts were in which state: `times` in s, and five counts for each of them."""
+    """How many hosts were in which state: `times` in s, and six counts for each of them, the last is not written."""
 
     def __init__(self) -> None:
         self.times = array("d")
@@ -157,7 +157,7 @@ class StateRows(Rows):
 
     def columns(self) -> RowColumns:
         """The columns of `_machine_states.csv`."""
-        counts = np.array(self.counts).reshape(-1, 5)
+        counts = np.array(self.counts).reshape(-1, 6)
         names = ("nb_sleeping", "nb_switching_on", "nb_switching_off", "nb_idle", "nb_computing")
         return {"time": np.array(self.times), **{name: counts[:, index] for index, name in enumerate(names)}}
 

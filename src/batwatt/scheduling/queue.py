@@ -20,8 +20,8 @@ from batwatt.scheduling.orders import Columns, Order
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-LONG: Final = 48
-"""From this many waiting jobs on, vectors beat a loop."""
+LONG: Final = 48 if __file__.endswith(".py") else 2000
+"""From this many waiting jobs on, vectors beat a loop, which is another one when it is compiled."""
 
 
 class Waiting:
@@ -117,11 +117,7 @@ class Queue:
         """
         rows, count = self.rows, len(self.rows)
         if count < LONG and self.time_invariant:
-            return (
-                row
-                for row, hosts, walltime_s in zip(rows, self._hosts, self._walltime, strict=True)
-                if hosts <= free and (hosts <= extra or walltime_s <= window_s)
-            )
+            return self._scan(free, window_s, extra)
         if count == 0:
             return iter(())
         hosts = np.frombuffer(self._hosts, dtype=np.int64)
@@ -132,6 +128,11 @@ class Queue:
         del hosts
         indices = np.flatnonzero(fits)
         return (rows[i] for i in indices) if self.time_invariant else self._sorted(now_s, indices)
+
+    def _scan(self, free: int, window_s: float, extra: int) -> Iterator[Waiting]:
+        for row in self.rows:
+            if row.hosts <= free and (row.hosts <= extra or row.walltime_s <= window_s):
+                yield row
 
     def _sorted(self, now_s: float, indices: Indices) -> Iterator[Waiting]:
         """The rows of rising indices in order, sorted a few at a time: seldom are more than the first ones wanted."""
