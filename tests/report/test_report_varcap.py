@@ -26,6 +26,15 @@ def test_studies_have_their_figures(study, stem):
     assert (plan.stem if plan else None) == stem
 
 
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({}, "Base"), ({"mapping": "twomode"}, "TwoMode"), ({"mapping": "base", "termination": "lww"}, "LWW"),
+     ({"mapping": "longshort", "termination": "order"}, "LongShort"), ({"termination": "own"}, "Base")],
+)  # fmt: skip
+def test_the_policy_of_options(options, name):
+    assert varcap.policy(options) == name
+
+
 def test_labels_become_algorithms_without_their_hours(tmp_path):
     rows = [
         run("fig7-4", "TwoMode 24 h", options={"mapping": "twomode", "foresight_h": 24}),

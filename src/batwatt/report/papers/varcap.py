@@ -36,7 +36,7 @@ SCHEDULERS = {
     "twomode": "TwoMode",
 }
 TERMINATIONS = {"random": "Random", "lww": "LWW", "lfd": "LFD"}
-"""Values of the options `scheduler` and `termination` -> names in the text."""
+"""Values of the options `mapping` and `termination` -> names in the text."""
 LOOKS = {"Random": 0, "Base": 0, "LWW": 2, "LFD": 1, "Migration": 3, "LongShort": 5, "JobSize-Order": 4, "TwoMode": 7,
          "foresight": 6}  # fmt: skip
 """The first word of a label -> number of its colour, the same in every figure; Base terminates as Random does."""
@@ -79,7 +79,7 @@ _SAME = ["study", "label", "platform", "workload", "capacity", "options", "case"
 
 def policy(options: Mapping[str, Any]) -> str:
     """What the text calls the scheduler with these options: by its termination if that is all there is to it."""
-    name = str(options.get("scheduler", "base"))
+    name = str(options.get("mapping", "base"))
     termination = str(options.get("termination", ""))
     if name == "base" and termination in TERMINATIONS:
         return TERMINATIONS[termination]
