@@ -92,7 +92,9 @@ SHARES = (
     Shares("contrast-one", CONTRAST, ("contrast", "startup_s"), (PHASES_ONE,), "period_min"),
 )
 TABLES = (OVERALL, *(table.name for table in SHARES), AUTHOR, HOURS, *carbon_real.NAMES)
-"""The tables of the page; each is a file of docs/carbon, too."""
+"""The tables of the page that are made here; each is a file of docs/carbon, too."""
+SOLVER = "solver"
+"""The one that carbon_solver.py makes."""
 HEADINGS = {
     "deadline_h": "deadline, h",
     "length_h": "length, h",
@@ -258,7 +260,7 @@ def read_table(results: Path) -> pd.DataFrame:
 
 def make(results: Path, small: Path, docs: Path) -> int:
     """Write docs/carbon and the tables of the page; says what changed."""
-    pages = doc_pages.read_pages(docs, PAGES, TABLES)
+    pages = doc_pages.read_pages(docs, PAGES, (*TABLES, SOLVER))
     table, folder = read_table(results), docs / FOLDER
     summary = summary_of(table)
     folder.mkdir(exist_ok=True)
@@ -281,12 +283,14 @@ def _csv(frame: pd.DataFrame) -> str:
     return frame.to_csv(index=False, lineterminator="\n")
 
 
-def tables_of(docs: Path, names: Sequence[str] = TABLES) -> dict[str, str]:
+def tables_of(docs: Path, names: Sequence[str] = (*TABLES, SOLVER)) -> dict[str, str]:
     """Every table. Raises InputError."""
     return {name: read_text(docs / FOLDER / f"{name}.md").strip() for name in names}
 
 
-main = doc_pages.Script("carbon_tables", DOCS, PAGES, TABLES, ("carbon", "carbon-small"), make, tables_of).main
+main = doc_pages.Script(
+    "carbon_tables", DOCS, PAGES, (*TABLES, SOLVER), ("carbon", "carbon-small"), make, tables_of
+).main
 
 if __name__ == "__main__":
     sys.exit(main())
