@@ -104,7 +104,9 @@ MEANS = (
     Means("errors", "errors", ("label",)),
 )
 TABLES = (LOADS, *(table.name for table in MEANS), *REPORTED)
-"""The tables of the page; each is a file of docs/varcap, too."""
+"""The tables of the page that are made here; each is a file of docs/varcap, too."""
+SINGLE = ("sentences", "fairness", "fairer", "carbon-variation")
+"""Those that varcap_claims.py makes."""
 HEADINGS = {
     "cap_range": "range",
     "cap_step": "largest step",
@@ -170,7 +172,7 @@ def means_table(frame: pd.DataFrame, table: Means) -> str:
     columns = list(dict.fromkeys(means[over])) if table.spread is None else _in_order(means[over])
     texts: dict[tuple[str, ...], dict[object, str]] = {}
     for row in means.to_dict("records"):
-        text = _with_error(row["mean"], row["standard_error"], decimals[row["measure"]])
+        text = with_error(row["mean"], row["standard_error"], decimals[row["measure"]])
         key = tuple(_text(row[name]) for name in table.rows)
         texts.setdefault(key, {})[_text(row[over])] = text
     named = [_text(column) for column in columns]
@@ -195,7 +197,8 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _with_error(mean: float, error: float, decimals: int) -> str:
+def with_error(mean: float, error: float, decimals: int) -> str:
+    """A mean ± its standard error, if there is one."""
     return f"{mean:.{decimals}f}" + ("" if math.isnan(error) else f" ± {error:.{decimals}f}")
 
 
@@ -256,7 +259,7 @@ def small_rows(results: Path) -> pd.DataFrame:
 
 def make(results: Path, small: Path, docs: Path) -> int:
     """Write docs/varcap and the tables of the page; says what changed."""
-    pages = doc_pages.read_pages(docs, PAGES, TABLES)
+    pages = doc_pages.read_pages(docs, PAGES, (*TABLES, *SINGLE))
     frame, cells = rows_of(results), campaign_of(results).cells
     folder = docs / FOLDER
     folder.mkdir(exist_ok=True)
@@ -282,11 +285,13 @@ def write(path: Path, text: str) -> None:
 
 def tables_of(docs: Path) -> dict[str, str]:
     """Every table, those of the report without their titles. Raises InputError."""
-    texts = {name: read_text(docs / FOLDER / f"{name}.md") for name in TABLES}
+    texts = {name: read_text(docs / FOLDER / f"{name}.md") for name in (*TABLES, *SINGLE)}
     return {name: (text.partition("\n")[2] if text.startswith("# ") else text).strip() for name, text in texts.items()}
 
 
-main = doc_pages.Script("varcap_tables", DOCS, PAGES, TABLES, ("varcap-part", "varcap-small"), make, tables_of).main
+main = doc_pages.Script(
+    "varcap_tables", DOCS, PAGES, (*TABLES, *SINGLE), ("varcap-part", "varcap-small"), make, tables_of
+).main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -40,7 +40,7 @@ def test_lists_are_cut_and_nothing_else():
     assert "&walks [5, 6, 7]" in by_seed.cut(TINY, 9, 9)
 
 
-@pytest.mark.parametrize("name", ["pmbs23", "varcap", "checkpoint"])
+@pytest.mark.parametrize("name", ["pmbs23", "varcap", "varcap-claims", "checkpoint"])
 def test_the_whole_campaigns_can_be_cut(name):
     text = (EXPERIMENTS / f"{name}.yaml").read_text()
     cut = by_seed.cut(text, 1, 2)
