@@ -183,14 +183,25 @@ def modules() -> list[Extension]:
     return made
 
 
-class Build(build_ext):
+class Compiler(build_ext):
+    """The same numbers on all machines, and as in Python: no product is fused with a sum. Nothing traps."""
+
+    def build_extensions(self) -> None:
+        """Compile with these options."""
+        if self.compiler.compiler_type != "msvc":
+            options = ["-O3", "-g0", "-ffp-contract=off", "-fno-trapping-math"]
+            for extension in self.extensions:
+                extension.extra_compile_args = [*(extension.extra_compile_args or ()), *options]
+        super().build_extensions()
+
+
+class Build(Compiler):
     """Compile what can be compiled; an editable installation waits for no compiler."""
 
     def run(self) -> None:
         """Write the C that kernels and modules are, and compile it."""
         if self.editable_mode or not self.extensions:
             return
-        self.extensions += modules()
         source = Path(self.build_temp) / "_kernels.pyx"
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(kernels(), encoding="utf-8")
@@ -198,18 +209,18 @@ class Build(build_ext):
 
         self.extensions[0].sources = cythonize(str(source), quiet=True)[0].sources
         super().run()
-        built = {Path(self.get_ext_fullpath(one.name)) for one in self.extensions[1:]}
+        # which modules there are is known only now, when it is too late for this command
+        found, self.distribution.ext_modules = self.distribution.ext_modules, modules()
+        engine = Compiler(self.distribution)
+        engine.inplace = self.inplace
+        engine.ensure_finalized()
+        engine.run()
+        built = {Path(engine.get_ext_fullpath(one.name)) for one in engine.extensions}
         if not all(path.exists() for path in built):
             # they need each other
             for path in built:
                 path.unlink(missing_ok=True)
-
-    def build_extensions(self) -> None:
-        """The same numbers on all machines, and as in Python: no product is fused with a sum. Nothing traps."""
-        if self.compiler.compiler_type != "msvc":
-            for extension in self.extensions:
-                extension.extra_compile_args += ["-O3", "-g0", "-ffp-contract=off", "-fno-trapping-math"]
-        super().build_extensions()
+        self.distribution.ext_modules = found
 
 
 pure = os.environ.get("BATWATT_PURE", "0") not in ("", "0")
