@@ -170,7 +170,7 @@ def check_message(message: Any) -> dict[str, Any]:
         if kind in _HOSTS_TOLD or (kind == "NOTIFY" and data["type"] in _AVAILABILITY):
             try:
                 from_text(data["resources"])
-            except (KeyError, ValueError, AttributeError):
+            except (KeyError, ValueError, AttributeError, TypeError):
                 raise ProtocolError(f"{where}: 'resources' are no hosts: {shown(data.get('resources'))}") from None
     return message
 
@@ -252,7 +252,9 @@ def _event_of(event: dict[str, Any]) -> Event:
         case "JOB_SUBMITTED":
             return JobSubmitted(time, data["job_id"], data["job"], data.get("profile"))
         case "JOB_COMPLETED":
-            return JobCompleted(time, data["job_id"], data["job_state"], data["return_code"], data.get("alloc", ""))
+            return JobCompleted(
+                time, data["job_id"], data["job_state"], data["return_code"], str(data.get("alloc", ""))
+            )
         case "JOB_KILLED":
             return JobKilled(time, data["job_ids"], data["job_progress"])
         case "RESOURCE_STATE_CHANGED":

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
-from batwatt.model.hostset import HostSet
-
 Json = Mapping[str, Any]
 
 
@@ -93,7 +91,7 @@ class JobCompleted(Event):
 
     __slots__ = ("alloc", "job_id", "return_code", "state")
 
-    def __init__(self, time: float, job_id: str, state: str, return_code: int, alloc: HostSet | str) -> None:
+    def __init__(self, time: float, job_id: str, state: str, return_code: int, alloc: Any) -> None:
         self.time = time
         self.job_id = job_id
         self.state = state

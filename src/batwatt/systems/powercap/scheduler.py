@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, ClassVar, TypeVar
 
+from mypy_extensions import mypyc_attr
+
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.workloads.batsim_json import parse_profile
@@ -44,6 +46,8 @@ MAX_IDLE_STEPS = 1_000_000
 Settings = TypeVar("Settings", bound=EnvelopeOptions)
 
 
+# its base is pybatsim's, which is not compiled
+@mypyc_attr(native_class=False)
 class EnvelopeScheduler(Scheduler[Settings]):
     """Schedules a queue under an envelope; subclasses set `order`, `backfilling` and `response`."""
 
@@ -62,6 +66,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
         # the lowest ids need no weights
         self.selection = None if type(selection) is First else selection
         self.victim: VictimRule = make("victim", chosen.victim)
+        self._resubmits = not isinstance(self.victim, Lose)
         self._fastest_flops = self.platform.fastest_flops if self.platform is not None else 0.0
         self.injector = self._make_injector()
         self.forecast = self._make_forecast()
@@ -114,7 +119,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
     @property
     def needs_dynamic_jobs(self) -> bool:
         """Whether Batsim must be started with dynamic jobs and profile reuse."""
-        return not isinstance(self.victim, Lose)
+        return self._resubmits
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
@@ -195,13 +200,12 @@ class EnvelopeScheduler(Scheduler[Settings]):
 
     def onNoMoreEvents(self) -> None:
         """Decide, once everything that a message says is known."""
-        if not self.bs.running_simulation:
+        bs, cluster, injector = self.bs, self.cluster, self.injector
+        if not bs.running_simulation:
             return
-        cluster = self.cluster
-        cluster.now_s = now_s = self.bs.time()
-        injector = self.injector
+        cluster.now_s = now_s = bs.time()
         if injector is None:
-            if self.queue.rows:
+            if cluster.queue.rows:
                 self._place()
         else:
             if self._paused:
@@ -218,7 +222,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
             if settled and self.the_response.between_steps:
                 acted = self._respond(self.the_response.adjust) or acted
             self._call_next_step(now_s, stepped and not acted)
-        if self.needs_dynamic_jobs:
+        if self._resubmits:
             self.lifecycle.close(self._done())
 
     def _done(self) -> bool:
@@ -300,18 +304,15 @@ class EnvelopeScheduler(Scheduler[Settings]):
         return acted
 
     def _place(self) -> bool:
-        cluster, queue = self.cluster, self.queue
+        cluster, backfilling, bs = self.cluster, self.the_backfilling, self.bs
+        queue = cluster.queue
         if not queue.rows:
             queue.new.clear()
             return False
-        if (
-            not queue.new
-            and cluster.version == self._placed
-            and queue.time_invariant
-            and self.the_backfilling.time_invariant
-        ):
+        unchanged = not queue.new and cluster.version == self._placed
+        if unchanged and queue.time_invariant and backfilling.time_invariant:
             return False
-        starts = self.the_backfilling.place(cluster)
+        starts = backfilling.place(cluster)
         queue.new.clear()
         for start in starts:
             job = start.waiting.job
@@ -323,7 +324,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
                     self._first_delay = self._first_delay or job.id
                     self._delays += 1
             job.allocation = HostSet(start.mask)
-            self.bs.execute_job(job)
+            bs.execute_job(job)
         self._placed = cluster.version
         return bool(starts)
 
