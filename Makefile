@@ -6,7 +6,9 @@ BIN := $(VENV)/bin
 LIMIT := $(if $(shell command -v timeout),timeout -k 10 2400)
 MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope power_profiles/profile3.csv
 
-.PHONY: help run test lint wheel bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
+LAWS := $(wildcard tests/systems/*/test_*laws.py) tests/model/test_hostset.py tests/systems/powercap/test_long_queues.py
+
+.PHONY: help run test lint wheel compiled bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
 
 help:  ## what can be made
 	@grep -E '^[a-z0-9]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -45,8 +47,14 @@ wheel: $(VENV)/dev  ## build the wheel, install it without extras in a clean env
 	build/clean/bin/batwatt run $(MAIN) -e build/main > /dev/null
 	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install 'batwatt\[report\]'"
 
+compiled: wheel  ## the tests of the engine and the laws, on that wheel's compiled modules
+	build/clean/bin/pip install --quiet --disable-pip-version-check 'pytest>=8' 'pytest-xdist>=3.5' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
+	cd build && clean/bin/python -c 'from batwatt.engine import core; assert not core.__file__.endswith(".py"), core.__file__'
+	build/clean/bin/python -m pytest -q -n 2 -p no:cacheprovider tests/engine $(LAWS)
+
 bench: $(VENV)/dev  ## speed and memory of the embedded engine, of whole commands, of the risk-aware strategies, of varcap, of checkpoint and of carbon plans
-	code=0; for name in engine whole riskaware varcap checkpoint carbon; do $(BIN)/python bench/$$name.py || code=1; done; exit $$code
+	$(MAKE) --no-print-directory wheel
+	$(BIN)/python bench/engine.py --compiled build/clean/bin/python; code=$$?; for name in whole riskaware varcap checkpoint carbon; do $(BIN)/python bench/$$name.py || code=1; done; exit $$code
 
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'

@@ -12,8 +12,10 @@ import cProfile
 import json
 import pstats
 import resource
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -95,11 +97,33 @@ def shares() -> None:
         print(f"{own_s / total:>5.0%} {name}")
 
 
+def apart(python: str, jobs: int, load: float, order: str) -> dict[str, float]:
+    """A measure in a process of its own."""
+    command = [python, str(Path(__file__).resolve()), "--one", str(jobs), str(load), order]
+    # not from here, where the sources are
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tempfile.gettempdir())
+    return json.loads(done.stdout)
+
+
+def in_turn(python: str, pairs: int = 5) -> dict[float, float]:
+    """Load -> how many times as fast the compiled form is, the median of pairs measured in turn."""
+    ratios = {}
+    print(f"{'load':>5} {'Python jobs/s':>14} {'compiled':>9} {'times':>6}")
+    for load in (0.75, 1.15):
+        both = [tuple(apart(form, 10_000, load, "fcfs")["jobs_per_s"] for form in (sys.executable, python))
+                for _ in range(pairs)]  # fmt: skip
+        ratios[load] = statistics.median(fast / slow for slow, fast in both)
+        slow, fast = (max(form) for form in zip(*both, strict=True))
+        print(f"{load:>5} {slow:>14.0f} {fast:>9.0f} {ratios[load]:>6.2f}", flush=True)
+    return ratios
+
+
 def main() -> int:
     """Print a table; exit 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=3, metavar=("JOBS", "LOAD", "ORDER"), help="one measure, as JSON")
     parser.add_argument("--profile", action="store_true", help="where the time goes, by module")
+    parser.add_argument("--compiled", metavar="PYTHON", help="a Python with batwatt compiled, to be compared in turn")
     arguments = parser.parse_args()
     if arguments.profile:
         shares()
@@ -108,13 +132,12 @@ def main() -> int:
         jobs, load, order = arguments.one
         print(json.dumps(measure(int(jobs), float(load), order)))
         return 0
+    compiled = in_turn(arguments.compiled) if arguments.compiled else {}
     found: dict[tuple[int, float, str], dict[str, float]] = {}
     print(f"{'jobs':>8} {'load':>5} {'order':>9} {'s':>8} {'jobs/s':>8} {'MiB':>6}")
     for load, order in ((0.75, "fcfs"), (1.15, "fcfs"), (0.75, "slowdown"), (1.15, "slowdown")):
         for jobs in (10_000, 100_000):
-            command = [sys.executable, __file__, "--one", str(jobs), str(load), order]
-            one = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            found[jobs, load, order] = one
+            found[jobs, load, order] = one = apart(sys.executable, jobs, load, order)
             figures = f"{one['seconds']:>8.3f} {one['jobs_per_s']:>8.0f} {one['peak_mib']:>6.0f}"
             print(f"{jobs:>8} {load:>5} {order:>9} {figures}", flush=True)
     small, large = found[10_000, 0.75, "fcfs"], found[100_000, 0.75, "fcfs"]
@@ -122,6 +145,7 @@ def main() -> int:
         "jobs/s at 10,000 jobs >= 30,000": small["jobs_per_s"] >= 30_000,
         "time(100k) / time(10k) <= 11": large["seconds"] / small["seconds"] <= 11,
         "memory at 100k < 1 GiB": large["peak_mib"] < 1024,
+        **{f"load {load}: compiled >= 2.7 times as fast": ratio >= 2.7 for load, ratio in compiled.items()},
         **{
             f"overloaded, {order}: time(100k) / time(10k) <= 15": found[100_000, 1.15, order]["seconds"]
             <= 15 * found[10_000, 1.15, order]["seconds"]
