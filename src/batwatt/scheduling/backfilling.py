@@ -54,7 +54,7 @@ class ClusterView:
         raise NotImplementedError
 
 
-@mypyc_attr(native_class=False)
+@mypyc_attr(native_class=False, allow_interpreted_subclasses=True)
 class Backfilling(ABC):  # noqa: B024  (a rule may be all there is to it)
     """Base of backfillings; `time_invariant` if the passing of time alone never makes it start a job."""
 
@@ -90,6 +90,7 @@ def _start(cluster: ClusterView, starts: list[Start], waiting: Waiting, free: in
 
 
 @register("backfilling", "none", "strict")
+@mypyc_attr(native_class=False, allow_interpreted_subclasses=True)
 class NoBackfilling(Backfilling):
     """No backfilling: a job that does not fit stops all behind it."""
 
@@ -98,6 +99,7 @@ class NoBackfilling(Backfilling):
 
 
 @register("backfilling", "first-fit", "ff", "firstfit", "greedy")
+@mypyc_attr(native_class=False, allow_interpreted_subclasses=True)
 class FirstFit(Backfilling):
     """First-Fit: walk the queue in order and start every job that fits the free servers."""
 
@@ -121,6 +123,7 @@ class FirstFit(Backfilling):
 
 
 @register("backfilling", "easy", "ebf", "easy-backfilling", "easy_bf")
+@mypyc_attr(native_class=False, allow_interpreted_subclasses=True)
 class EasyBackfilling(Backfilling):
     """EASY backfilling: a reservation for the head of the queue; others start if they do not delay it.
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.scheduling.queue import Queue, _smallest
+from batwatt.scheduling.queue import LONG, Queue, _smallest
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.cluster import Cluster
 
@@ -78,7 +78,7 @@ def test_few_rows_are_looked_at_for_each_start(order, backfilling, walltime):
     rng = np.random.default_rng(5)
     queue = Queue(make("order", order))
     cluster, place = Cluster(4, queue), make("backfilling", backfilling)
-    for number in range(3000):
+    for number in range(3000 + LONG):
         queue.add(Row(1.0, walltime or float(rng.integers(50, 99)), int(rng.integers(1, 3)), str(number)))
     queue.rows, Counted.looks = Counted(queue.rows), 0
     started = 0

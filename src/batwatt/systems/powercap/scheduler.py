@@ -47,7 +47,7 @@ Settings = TypeVar("Settings", bound=EnvelopeOptions)
 
 
 # its base is pybatsim's, which is not compiled
-@mypyc_attr(native_class=False)
+@mypyc_attr(native_class=False, allow_interpreted_subclasses=True)
 class EnvelopeScheduler(Scheduler[Settings]):
     """Schedules a queue under an envelope; subclasses set `order`, `backfilling` and `response`."""
 
