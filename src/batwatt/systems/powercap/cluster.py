@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from batwatt.model import hostset
+from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
-from batwatt.scheduling.backfilling import ClusterView
 from batwatt.scheduling.node_selection import Nodes, NodeSelection
+from batwatt.scheduling.passes import ClusterView, Start
 from batwatt.scheduling.queue import Ends, Queue, Waiting
 from batwatt.units import microseconds
 
@@ -98,6 +99,17 @@ class Cluster(ClusterView):
         speeds = np.array([state.speed_flops for state in states] or ones * np.nan)
         best = selection.preferred(Nodes(ids, ones, ones, watts, speeds), waiting.hosts)[: waiting.hosts]
         return sum(1 << i for i in ids[best].tolist()) if len(best) == waiting.hosts else 0
+
+    def carry_out(self, starts: list[Start], bs: Any) -> list[Running]:
+        """Start jobs, by `bs`."""
+        runs = []
+        for start in starts:
+            waiting = start.waiting
+            self.queue.remove(waiting)
+            runs.append(self.start(waiting, start.mask))
+            waiting.job.allocation = HostSet(start.mask)
+            bs.execute_job(waiting.job)
+        return runs
 
     def start(self, waiting: Waiting, mask: int) -> Running:
         """A job starts."""

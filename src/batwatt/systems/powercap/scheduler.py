@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, ClassVar, TypeVar
 
-from mypy_extensions import mypyc_attr
-
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.workloads.batsim_json import parse_profile
@@ -46,8 +44,6 @@ MAX_IDLE_STEPS = 1_000_000
 Settings = TypeVar("Settings", bound=EnvelopeOptions)
 
 
-# its base is pybatsim's, which is not compiled
-@mypyc_attr(native_class=False, allow_interpreted_subclasses=True)
 class EnvelopeScheduler(Scheduler[Settings]):
     """Schedules a queue under an envelope; subclasses set `order`, `backfilling` and `response`."""
 
@@ -304,7 +300,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
         return acted
 
     def _place(self) -> bool:
-        cluster, backfilling, bs = self.cluster, self.the_backfilling, self.bs
+        cluster, backfilling = self.cluster, self.the_backfilling
         queue = cluster.queue
         if not queue.rows:
             queue.new.clear()
@@ -314,17 +310,12 @@ class EnvelopeScheduler(Scheduler[Settings]):
             return False
         starts = backfilling.place(cluster)
         queue.new.clear()
-        for start in starts:
-            job = start.waiting.job
-            queue.remove(start.waiting)
-            run = cluster.start(start.waiting, start.mask)
+        for run in cluster.carry_out(starts, self.bs) if starts else ():
             if cluster.platform is not None:
                 run.work_flops = self._work_flops(run)
-                if self.injector is not None and (job.profile_dict or {}).get("type") == "delay":
-                    self._first_delay = self._first_delay or job.id
+                if self.injector is not None and (run.job.profile_dict or {}).get("type") == "delay":
+                    self._first_delay = self._first_delay or run.job.id
                     self._delays += 1
-            job.allocation = HostSet(start.mask)
-            bs.execute_job(job)
         self._placed = cluster.version
         return bool(starts)
 
