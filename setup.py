@@ -202,6 +202,9 @@ class Build(Compiler):
         """Write the C that kernels and modules are, and compile it."""
         if self.editable_mode or not self.extensions:
             return
+        # what an earlier build has left may be of modules that are no longer compiled
+        for path in Path(self.build_lib).rglob("*.so"):
+            path.unlink()
         source = Path(self.build_temp) / "_kernels.pyx"
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(kernels(), encoding="utf-8")
