@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import batwatt
 from batwatt.campaign import cells as cells_module
 from batwatt.campaign.campaign import campaign_in
 from batwatt.campaign.cells import CODE, CODE_OF_OPTIMUM, code_digest, sources_of
+from batwatt.campaign.execute import task_of
 from batwatt.run import find_scheduler
 from batwatt.run.find_scheduler import load_plugins
 
@@ -167,7 +169,9 @@ def test_all_code_that_a_run_loads_counts_or_is_known_to_be_harmless(module, roo
 
 def test_other_code_in_a_worker_stops_the_campaign(small, monkeypatch):
     small.declare()
-    monkeypatch.setattr("batwatt.campaign.execute.code_digest", lambda optimum: "older")
+    # the process that began had other code than it has now
+    older = lambda *args: replace(task_of(*args), code="older")  # noqa: E731
+    monkeypatch.setattr("batwatt.campaign.campaign.task_of", older)
     ended = small.run()
     assert ended.code == 1
     assert "has other code than the campaign began with" in ended.line and "campaign resume" in ended.line

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from cli_house import alive, children, wait_for
@@ -85,7 +84,7 @@ def test_kill_9_of_a_worker(small):
     yaml = small.declare(scheduler=slow(small, 0.3), grid=GRID)
     process = start(small)
     wait_for(lambda: len(small.cells()) >= 2)
-    workers = loky(process.pid)
+    workers = descendants(process.pid)
     assert len(workers) == 2
     os.kill(workers[0], signal.SIGKILL)
     quicken(small)
@@ -124,23 +123,18 @@ def test_kill_9_while_workers_start(small):
     """Workers that have no run yet end with the campaign, too."""
     small.declare(scheduler=slow(small, 5.0))
     process = start(small)
-    wait_for(lambda: len(loky(process.pid)) == 2)
-    workers = loky(process.pid)
+    wait_for(lambda: len(descendants(process.pid)) == 2)
+    workers = descendants(process.pid)
     process.kill()
     process.communicate()
     wait_for(lambda: not any(alive(pid) for pid in workers), 20.0)
-
-
-def loky(pid: int) -> list[int]:
-    """The worker processes of a campaign."""
-    return [each for each in descendants(pid) if b"popen_loky" in Path(f"/proc/{each}/cmdline").read_bytes()]
 
 
 def test_ctrl_c_while_workers_start(small):
     """They are told, too, by the terminal, and say nothing."""
     small.declare(scheduler=slow(small, 5.0))
     process = start(small)
-    wait_for(lambda: len(loky(process.pid)) == 2)
+    wait_for(lambda: len(descendants(process.pid)) == 2)
     os.killpg(process.pid, signal.SIGINT)
     ended = small.house.end(process)
     assert ended.code == 130 and ended.line == "batwatt: ended by SIGINT"

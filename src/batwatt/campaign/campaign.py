@@ -15,7 +15,8 @@ from batwatt.campaign import WORKERLESS_S
 from batwatt.campaign.cells import Cell, code_digest, expand
 from batwatt.campaign.execute import CellOutcome, CellTask, task_of
 from batwatt.campaign.generated import GeneratedCapacity
-from batwatt.campaign.pools import check_dask, cpu_count, dask_client, run_here, run_on_dask
+from batwatt.campaign.pools import check_dask, dask_client, run_here, run_on_dask
+from batwatt.campaign.processes import cpu_count
 from batwatt.campaign.sources import GeneratedPlatform
 from batwatt.campaign.spec import OPTIMUM, Campaign, folder_name
 from batwatt.campaign.store import COPY, CampaignStopped, CellRecord, Store, check_studies
@@ -26,15 +27,15 @@ from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.workloads.batsim_json import read_text, read_workload
+from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.series import Series
 from batwatt.run.find_scheduler import SchedulerError, make_scheduler
-from batwatt.run.inputs import BEYOND_S, is_trace, machines_of, windowed
+from batwatt.run.inputs import BEYOND_S, cached_workload, is_trace, machines_of, windowed
 from batwatt.run.metadata import version_of
 from batwatt.systems.riskaware.reference import read_reference
 
-LOGGED = ("joblib", "pyarrow", "pybatsim", "numba", "numpy", "pandas")
+LOGGED = ("pyarrow", "pybatsim", "numba", "numpy", "pandas")
 Report = Callable[[int, int, int, float], None]
 """Called with how many runs have ended, how many failed, and how many there are in all, and with the share of the work
 of those to do that is left (1 at the start), as they change."""
@@ -247,7 +248,8 @@ def check_inputs(cells: Sequence[Cell]) -> None:
                 if workload.text is None:
                     windowed(workload.path, workload.window, 1, workload.length_unit)
             else:
-                read_workload(workload.path, simulate=cell.engine != "batsim")
+                # kept for the runs
+                cached_workload(workload.path, simulate=cell.engine != "batsim")
         if cell.envelope is not None and new(cell.envelope.sha256):
             read_series(cell.envelope.path)
         if cell.capacity is not None and new((cell.capacity.sha256, slots[place])):

@@ -11,7 +11,6 @@ from batwatt.inputs.traces.riskaware_text import to_riskaware
 from batwatt.inputs.workloads.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.inputs.workloads.varcap_like import VarcapLike
-from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.units import number_text
 
 
@@ -24,6 +23,13 @@ class Generator(NamedTuple):
     stem: Callable[[Any], str]
 
 
+def _varcap(params: VarcapLike, seed: int) -> str:
+    # only such campaigns need pandas
+    from batwatt.inputs.workloads.varcap_synthetic import varcap_table
+
+    return varcap_table(params, seed).to_csv(index=False, lineterminator="\n")
+
+
 GENERATORS = {
     "google_like": Generator(
         GoogleLike, ".json", lambda params, seed: to_text(google_like(params, seed)), lambda params: "google-like"
@@ -32,7 +38,7 @@ GENERATORS = {
     "varcap": Generator(
         VarcapLike,
         ".csv",
-        lambda params, seed: varcap_table(params, seed).to_csv(index=False, lineterminator="\n"),
+        _varcap,
         lambda params: f"{params.like}-{params.jobs or round(params.expected_jobs)}",
     ),
     "walk": Generator(

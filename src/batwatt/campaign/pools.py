@@ -1,37 +1,23 @@
-"""Where cells run: in processes of this machine (joblib), or on a Dask cluster. Outcomes come as they are ready."""
+"""Where cells run: in processes of this machine, or on a Dask cluster. Outcomes come as they are ready."""
 
 from __future__ import annotations
 
 import importlib
 import logging
-import multiprocessing.resource_tracker
-import os
-import signal
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
 from batwatt.campaign.execute import CellOutcome, CellTask, execute, execute_quietly
-from batwatt.campaign.orphans import end_with
+from batwatt.campaign.processes import Died, in_processes
 from batwatt.campaign.store import CampaignStopped
 from batwatt.campaign.yaml_model import Declared, read_declared
 from batwatt.errors import InputError, extra
-
-with extra("campaign"):
-    from joblib import Parallel, delayed
-    from joblib import cpu_count as cpu_count
-    from joblib.externals.loky import get_reusable_executor
-    from joblib.externals.loky.backend import resource_tracker as loky_tracker
-
-Given = TypeVar("Given")
-Result = TypeVar("Result")
 
 DEATHS = 3
 """How often the process that runs a cell may die before the cell counts as failed."""
@@ -47,88 +33,29 @@ SECURE = ("tls", "wss")
 def run_here(tasks: Sequence[CellTask], jobs: int, note: Callable[[str], None]) -> Iterator[CellOutcome]:
     """Run cells in `jobs` processes; `note` receives those that die.
 
-    If a process dies (killed, out of memory), nobody knows which cell it had, so those under way then are run alone,
-    one after another; one whose process dies again and again is a failed cell.
+    A cell whose process dies (killed, out of memory) runs again at the end, alone; one whose process dies again and
+    again is a failed cell.
     """
-    waiting = {task.key: task for task in tasks}
-    idle_deaths = 0
-    while waiting:
-        under_way: dict[str, CellTask] = {}
-        try:
-            for outcome in _parallel(list(waiting.values()), jobs, under_way):
-                under_way.pop(outcome.key, None)
-                del waiting[outcome.key]
+    died: list[CellTask] = []
+    with closing(in_processes(execute_quietly, tasks, jobs)) as outcomes:
+        for outcome in outcomes:
+            if isinstance(outcome, Died):
+                note(f"a worker process died: run {outcome.item.key[:12]} is run again at the end, alone")
+                died.append(outcome.item)
+            else:
                 yield outcome
-        except BrokenExecutor:
-            suspects = [task for key, task in under_way.items() if key in waiting]
-            idle_deaths = 0 if suspects else idle_deaths + 1
-            note(f"a worker process died: {len(suspects)} runs that were under way are run one after another")
-            if idle_deaths == DEATHS:
-                raise CampaignStopped("the worker processes die before they run anything; see the memory") from None
-            for task in suspects:
-                yield _run_alone(task)
-                del waiting[task.key]
+    for task in died:
+        yield _run_alone(task)
 
 
 def _run_alone(task: CellTask) -> CellOutcome:
-    """Run a cell whose process may die."""
-    for _ in range(DEATHS):
-        try:
-            [outcome] = _parallel([task], 1, {})
+    """Run a cell whose process died once, and may die again."""
+    for _ in range(DEATHS - 1):
+        [outcome] = in_processes(execute_quietly, [task], 1)
+        if not isinstance(outcome, Died):
             return outcome
-        except BrokenExecutor:
-            continue
     text = f"the process that ran it died {DEATHS} times (killed from outside, out of memory, or a crash)"
     return CellOutcome(task.key, "failed", text)
-
-
-def _parallel(tasks: Sequence[CellTask], jobs: int, under_way: dict[str, CellTask]) -> Iterator[CellOutcome]:
-    """Outcomes as they are ready; `under_way` gets each task that is handed to a process."""
-
-    def handed_out() -> Iterator[CellTask]:
-        for task in tasks:
-            under_way[task.key] = task
-            yield task
-
-    # with n_jobs=1 joblib would run in this process, which a crash would end
-    return in_processes(execute_quietly, handed_out(), max(2, jobs), pre_dispatch=jobs, batch_size=1)
-
-
-def in_processes(
-    function: Callable[[Given], Result], items: Iterable[Given], jobs: int, **how: Any
-) -> Iterator[Result]:
-    """Results of a function in `jobs` processes as they are ready; `how`: more for joblib's Parallel.
-
-    The processes end with this one, however it ends, and receive no Ctrl-C, which a terminal sends them too: this one
-    ends them. Raises BrokenExecutor if one dies.
-    """
-    given = {"initializer": end_with, "initargs": (os.getpid(),), "return_as": "generator_unordered", **how}
-    parallel = Parallel(n_jobs=jobs, backend="loky", **given)
-    results = None
-    try:
-        with _interrupts_blocked():
-            results = parallel(delayed(function)(item) for item in items)
-        for result in results:  # noqa: UP028 (`yield from` would close it first, with the warning)
-            yield result
-    except BaseException:
-        # processes of an interrupted campaign do not go on with what nobody waits for, about which joblib would warn
-        with warnings.catch_warnings(action="ignore"):
-            if results is not None:
-                results.close()
-        get_reusable_executor().shutdown(wait=True, kill_workers=True)
-        raise
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Within, processes and threads are started that SIGINT does not reach, from their first instruction on."""
-    for tracker in (multiprocessing.resource_tracker, loky_tracker):
-        tracker.ensure_running()  # whose start would unblock it
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class JobQueue(Declared):

@@ -20,7 +20,7 @@ from batwatt.inputs.traces.delays_to_flops import json_with_flops, workload_with
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.traces.trace import LATEST_S
 from batwatt.inputs.traces.window import window_json, window_workload
-from batwatt.inputs.workloads.batsim_json import load_json, read_bytes, read_text, read_workload
+from batwatt.inputs.workloads.batsim_json import SMALL, load_json, parsed_workload, read_bytes, read_text, read_workload
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.platform import MACHINE, Platform
 from batwatt.model.series import Series
@@ -79,15 +79,15 @@ def capacity_named(text: str | Path) -> Path | CapacitySpec:
 def load_inputs(spec: RunSpec, envelope: str | Path | None) -> RunInputs:
     """Read everything that a run needs. Raises InputError."""
     everything = all_hosts(spec.platform, spec.hosts.master)
-    loads = _json_workloads(spec)
+    # what is handed to somebody else's scheduler may come back changed
+    ours = spec.scheduler in our_names()
+    loads = _json_workloads(spec, ours)
     platform = spec.hosts.of(everything, max((load.nb_res for load in loads), default=None))
     for ignored in platform.not_simulated if spec.engine != "batsim" else ():
         _log.warning("%s: the embedded engine ignores %s", platform.source, ignored)
     machines = machines_of(platform)
     cores = max(machines.values())
     if is_trace(spec.workload):
-        # what is handed to somebody else's scheduler may come back changed
-        ours = spec.scheduler in our_names()
         loads = [(cached_trace if ours else windowed)(spec.workload, spec.window, len(platform), spec.length_unit)]
     elif SECONDS[spec.length_unit] != 1.0:
         raise InputError("--length-unit", "is for traces of jobs: Batsim's JSON is in s", "leave it out")
@@ -108,8 +108,11 @@ def load_inputs(spec: RunSpec, envelope: str | Path | None) -> RunInputs:
     return RunInputs(platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others))
 
 
-def _json_workloads(spec: RunSpec) -> list[Workload]:
-    """The workloads w0, w1, ... of Batsim's files; none if there is one file and that is a trace. Raises InputError."""
+def _json_workloads(spec: RunSpec, kept: bool) -> list[Workload]:
+    """The workloads w0, w1, ... of Batsim's files; none if there is one file and that is a trace.
+
+    They may be those of an earlier run if they are to be `kept`. Raises InputError.
+    """
     paths = spec.workloads
     traces = [path for path in paths if is_trace(path)]
     if traces and len(paths) > 1:
@@ -121,7 +124,8 @@ def _json_workloads(spec: RunSpec) -> list[Workload]:
     if traces and spec.hosts.mmax_workload:
         raise InputError("--mmax-workload", f"the trace {traces[0]} has no 'nb_res'", "use --mmax")
     simulate = spec.engine != "batsim"
-    return [] if traces else [read_workload(path, f"w{i}", simulate=simulate) for i, path in enumerate(paths)]
+    read = cached_workload if kept else read_workload
+    return [] if traces else [read(path, f"w{i}", simulate=simulate) for i, path in enumerate(paths)]
 
 
 def capacity_of(given: Path | CapacitySpec, machines: int, last_submission_s: float = 0.0) -> Series:
@@ -195,6 +199,17 @@ def cached_trace(trace: Path, window: Window | None, hosts: int, unit: TimeUnit 
 @lru_cache(maxsize=2)
 def _kept(trace: Path, sha256: str, window: Window | None, hosts: int, unit: TimeUnit) -> Workload:
     return windowed(trace, window, hosts, unit)
+
+
+def cached_workload(path: Path, name: str = "w0", *, simulate: bool = True) -> Workload:
+    """`read_workload`; the last small ones are kept by path and content: many runs of a campaign have the same."""
+    text = read_text(path)
+    return (_small if len(text) <= SMALL else parsed_workload)(text, name, path, simulate)
+
+
+@lru_cache(maxsize=32)
+def _small(text: str, name: str, path: Path, simulate: bool) -> Workload:
+    return parsed_workload(text, name, path, simulate)
 
 
 def _bounds(window: Window | None) -> tuple[float | None, float | None]:

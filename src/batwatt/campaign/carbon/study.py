@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from pydantic import model_validator
 from batwatt.campaign.carbon.study_plans import FIGURES, PlanTask, plans_of, table_of
 from batwatt.campaign.carbon.study_spec import CarbonStudies, Permutation
 from batwatt.campaign.cells import digest_of_sources, sources_of
-from batwatt.campaign.pools import cpu_count, in_processes
+from batwatt.campaign.processes import Died, cpu_count, in_processes
 from batwatt.campaign.spec import canonical, folder_name
 from batwatt.campaign.store import CampaignStopped, SavedRecord, Store, check_studies
 from batwatt.campaign.yaml_model import parse_declared
@@ -159,13 +159,15 @@ def summary_of(table: pd.DataFrame) -> pd.DataFrame:
 
 def _worked_out(tasks: Sequence[PlanTask], jobs: int, store: Store[PlanRecord]) -> Iterator[PlanRecord]:
     """What each task gives, as they are ready."""
-    if not tasks:
+    if jobs == 1:
+        yield from map(_one, tasks)
         return
-    try:
-        yield from in_processes(_one, tasks, min(jobs, len(tasks))) if jobs > 1 else map(_one, tasks)
-    except BrokenExecutor:
-        problem = "a worker process died (killed from outside, or out of memory)"
-        raise CampaignStopped(f"{problem}; nothing finished is lost; then: {store.resume}") from None
+    with closing(in_processes(_one, tasks, jobs)) as records:
+        for record in records:
+            if isinstance(record, Died):
+                problem = "a worker process died (killed from outside, or out of memory)"
+                raise CampaignStopped(f"{problem}; nothing finished is lost; then: {store.resume}")
+            yield record
 
 
 def _one(task: PlanTask) -> PlanRecord:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+from functools import lru_cache
 from pathlib import Path
 
 from batwatt.checks import number_in_file
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import read_text
+from batwatt.inputs.workloads.batsim_json import SMALL, read_text
 from batwatt.model.series import LARGEST, Series
 
 MORE_FIELDS = "name all columns, and write 395.7 where it is a decimal comma"
@@ -23,9 +24,20 @@ def read_series(path: Path | str, column: str = "power_w") -> Series:
     """The step function in column `column` of a CSV file with a column `time_s`; other columns are ignored.
 
     Times must increase by a millisecond or more, values be >= 0, and neither be larger than `LARGEST`. Raises
-    InputError with the line.
+    InputError with the line. The last small ones are kept by path and content: many runs of a campaign have
+    the same.
     """
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), skipinitialspace=True)
+    text = read_text(path)
+    return (_small if len(text) <= SMALL else _series_in)(text, path, column)
+
+
+@lru_cache(maxsize=16)
+def _small(text: str, path: Path | str, column: str) -> Series:
+    return _series_in(text, path, column)
+
+
+def _series_in(text: str, path: Path | str, column: str) -> Series:
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     wanted = f"the first line must name the columns, as in '{TIME},{column}'"
     times: list[float] = []
     values: list[float] = []

@@ -28,6 +28,9 @@ from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Work
 MAX_TASKS = 10_000_000
 """How many tasks a composed profile may run."""
 
+SMALL = 1_000_000
+"""Files of up to so many characters may be kept by who reads them again and again."""
+
 NOT_SIMULATED = (
     "parallel_homogeneous_pfs",
     "data_staging",
@@ -162,8 +165,12 @@ def read_workload(path: Path | str, name: str = "w0", *, simulate: bool = True) 
     With `simulate=False` (the real Batsim runs it) profiles that only Batsim models are accepted; they are in
     `raw_profiles` but not in `profiles`. Raises InputError.
     """
-    data = load_json(read_text(path), path, parse_float=batsim_float)
-    return parse_workload(data, name, path, simulate=simulate)
+    return parsed_workload(read_text(path), name, path, simulate)
+
+
+def parsed_workload(text: str, name: str, path: Path | str, simulate: bool) -> Workload:
+    """The workload in the text of a Batsim JSON file; see `read_workload`. Raises InputError."""
+    return parse_workload(load_json(text, path, parse_float=batsim_float), name, path, simulate=simulate)
 
 
 def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True) -> Workload:

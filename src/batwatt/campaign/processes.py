@@ -1,0 +1,205 @@
+"""Processes of this machine that work through a list; each takes the next item when it has done one.
+
+They are forked from this process, with all that it has imported and read, where that is safe: on Linux, if there is no
+other thread that may hold a lock. Elsewhere they are forked from a process that imports what they need once.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import multiprocessing
+import multiprocessing.resource_tracker
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from batwatt.campaign.orphans import end_with
+from batwatt.campaign.store import CampaignStopped
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
+
+DEATHS = 3
+"""How often in a row processes may die before they have begun with anything."""
+QUOTAS = (
+    Path("/sys/fs/cgroup/cpu.max"),
+    *(Path(f"/sys/fs/cgroup/cpu/cpu.cfs_{name}_us") for name in ("quota", "period")),
+)
+"""Where Linux tells how many cores a container may use: quota and period in one file, or in one each."""
+
+
+@dataclass(frozen=True)
+class Died(Generic[Given]):
+    """The process that had begun with this item died."""
+
+    item: Given
+
+
+class _Worker:
+    """A process, and the number of the item that it has; it is `ready` once it has said so."""
+
+    def __init__(self, function: Callable[[Any], Any], items: Sequence[Any]) -> None:
+        context = _context(function)
+        self.pipe, theirs = context.Pipe()
+        starter = os.getpid() if context.get_start_method() == "fork" else None
+        self.process = context.Process(target=_work, args=(function, items, starter, theirs))
+        self.number: int | None = None
+        self.ready = False
+        with _interrupts_blocked():
+            self.process.start()
+        theirs.close()
+
+    def give(self, number: int) -> None:
+        self.number = number
+        # to one that has died, as its answer will show
+        with suppress(OSError):
+            self.pipe.send(number)
+
+    def answer(self) -> Any:
+        """What it sent; None if it died."""
+        try:
+            return self.pipe.recv()
+        except (EOFError, OSError):
+            return None
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        self.pipe.close()
+
+
+def in_processes(
+    function: Callable[[Given], Result], items: Sequence[Given], jobs: int
+) -> Generator[Result | Died[Given], None, None]:
+    """Results of a function in `jobs` processes as they are ready; what it raises is raised here.
+
+    A process that dies is replaced; the next item is given to it before a result is used. The processes end with this
+    one, however it ends, and receive no Ctrl-C, which a terminal sends them too: this one ends them. Raises
+    CampaignStopped if processes cannot be started, or die before they begin.
+    """
+    waiting = deque(range(len(items)))
+    workers: dict[Any, _Worker] = {}
+    deaths = 0
+
+    def give() -> None:
+        for worker in workers.values():
+            if waiting and worker.number is None:
+                worker.give(waiting.popleft())
+        while waiting and len(workers) < jobs:
+            worker = _started(function, items)
+            workers[worker.pipe] = worker
+            worker.give(waiting.popleft())
+
+    try:
+        give()
+        while any(worker.number is not None for worker in workers.values()):
+            ended: list[Result | Died[Given]] = []
+            for pipe in wait([*workers]):
+                worker = workers[pipe]
+                answer, number = worker.answer(), worker.number
+                if answer is None:
+                    workers.pop(pipe).end()
+                    deaths = 0 if worker.ready else deaths + 1
+                    if deaths == DEATHS:
+                        raise CampaignStopped("the worker processes die before they run anything; see the memory")
+                    if number is not None and worker.ready:
+                        ended.append(Died(items[number]))
+                    elif number is not None:
+                        waiting.appendleft(number)
+                elif not worker.ready:
+                    worker.ready, deaths = True, 0
+                else:
+                    worker.number = None
+                    result, error = answer
+                    if error is not None:
+                        raise error
+                    ended.append(result)
+            give()
+            yield from ended
+    finally:
+        for worker in workers.values():
+            worker.end()
+
+
+def _started(function: Callable[[Any], Any], items: Sequence[Any]) -> _Worker:
+    try:
+        return _Worker(function, items)
+    except OSError as error:
+        raise CampaignStopped(f"no process can be started ({error.strerror or error}); see the memory") from None
+
+
+def _work(function: Callable[[Any], Any], items: Sequence[Any], starter: int | None, pipe: Any) -> None:
+    """What a process does: say that it is there, then answer each number with a result or an error.
+
+    `starter` is the process from which it was forked with all that was there; None: from one that only forks.
+    """
+    end_with(starter or os.getppid())
+    if starter is not None:
+        _forget()
+    pipe.send(())
+    while True:
+        try:
+            number = pipe.recv()
+        except EOFError:
+            return
+        answer: tuple[Any, Exception | None]
+        try:
+            answer = function(items[number]), None
+        except Exception as error:
+            answer = None, error
+        pipe.send(answer)
+
+
+def _forget() -> None:
+    """Undo what the process from which this one was forked set up for itself."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    logging.basicConfig(level=logging.WARNING, handlers=[logging.NullHandler()], force=True)
+    if "numpy" in sys.modules:
+        # whoever draws without a generator draws other numbers in each process, as `random` does
+        sys.modules["numpy"].random.seed()
+    # what is there stays there: collections of garbage need not look at it
+    gc.freeze()
+
+
+def _context(function: Callable[[Any], Any]) -> Any:
+    if sys.platform == "linux" and threading.active_count() == 1:
+        return multiprocessing.get_context("fork")
+    # which is started with the first process, and would let interrupts through
+    multiprocessing.resource_tracker.ensure_running()
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([function.__module__])
+    return context
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Within, processes and threads are started that SIGINT does not reach, from their first instruction on."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def cpu_count() -> int:
+    """How many cores this process may use: by its affinity, and by the quota of its container."""
+    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        numbers = QUOTAS[0].read_text() if QUOTAS[0].exists() else " ".join(path.read_text() for path in QUOTAS[1:])
+        quota, period = (int(word) for word in numbers.split())
+    except (OSError, ValueError):
+        return found  # no such files, or `max`
+    return max(1, min(found, -(-quota // period))) if quota > 0 and period > 0 else found
