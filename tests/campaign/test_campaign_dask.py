@@ -51,7 +51,7 @@ def test_a_worker_dies_in_the_middle(small, cluster):
     # the nanny has replaced it
     wait_for(lambda: len({nanny.pid for nanny in cluster.workers.values() if nanny.pid} - {min(pids)}) == 2)
     assert len(list((small.out / "runs").iterdir())) == 2
-    # the same bytes as in processes of joblib
+    # the same bytes as in processes of this machine
     assert small.bytes() == small.undisturbed(yaml)
 
 

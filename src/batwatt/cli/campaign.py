@@ -24,7 +24,7 @@ from batwatt.errors import InputError, message, printable
 if TYPE_CHECKING:
     from batwatt.campaign.campaign import Backend, CampaignFolder, Report, StudyProgress
 
-TOLD_EVERY_S = 30.0
+TOLD_EVERY_S, DRAWN_EVERY_S = 30.0, 0.1
 
 campaign = typer.Typer(
     name="campaign",
@@ -113,18 +113,22 @@ def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
     """A bar with the remaining time on stderr, or a line now and then where that is no terminal."""
     from rich.progress import TextColumn
 
-    with counting_bar(unit, TextColumn("{task.fields[left]}")) as bar:
+    # a thread would keep processes from being forked
+    with counting_bar(unit, TextColumn("{task.fields[left]}"), alone=False) as bar:
         task = bar.add_task(what, total=None, left="")
-        began = told = time.monotonic()
+        began = told = drawn = time.monotonic()
 
         def report(ended: int, failed: int, total: int, share: float) -> None:
-            nonlocal told
+            nonlocal told, drawn
             now = time.monotonic()
             left = ""
             if share < 1.0:
                 left = f"about {timedelta(seconds=round((now - began) / (1.0 - share) * share))} left"
             words = f"{failed} failed" if failed else what
             bar.update(task, completed=ended, total=total, description=words, left=left)
+            if not left or now - drawn >= DRAWN_EVERY_S:
+                drawn = now
+                bar.refresh()
             if not bar.console.is_terminal and now - told >= TOLD_EVERY_S and left:
                 told = now
                 print(f"{ended} of {total} {unit}, {failed} failed, {left}", file=sys.stderr)

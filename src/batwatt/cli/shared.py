@@ -42,8 +42,11 @@ def given_of(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def counting_bar(unit: str, *more: ProgressColumn) -> Iterator[Progress]:
-    """A bar on stderr that counts, for instance runs, with more columns; silent where stderr is not a terminal."""
+def counting_bar(unit: str, *more: ProgressColumn, alone: bool = True) -> Iterator[Progress]:
+    """A bar on stderr that counts, for instance runs, with more columns; silent where stderr is not a terminal.
+
+    One that is not to be drawn `alone`, by a thread, is drawn by `refresh`.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -56,7 +59,7 @@ def counting_bar(unit: str, *more: ProgressColumn) -> Iterator[Progress]:
         *more,
     )
     console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, auto_refresh=alone, disable=not console.is_terminal) as bar:
         yield bar
 
 

@@ -20,12 +20,15 @@ from batwatt.campaign.processes import Died, cpu_count, in_processes
 from batwatt.campaign.spec import canonical, folder_name
 from batwatt.campaign.store import CampaignStopped, SavedRecord, Store, check_studies
 from batwatt.campaign.yaml_model import parse_declared
-from batwatt.errors import InputError
+from batwatt.errors import InputError, extra
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.files import read_integral
 from batwatt.units import DAY_S, HOUR_S
+
+with extra("campaign"):
+    import pyarrow  # noqa: F401 (pandas writes the table with it)
 
 FORMAT = 1
 """Version of what a key is made of, and of the files of parts."""

@@ -1,0 +1,162 @@
+"""What a campaign of short runs loses besides them, and how long the powercap grid takes: `make bench`.
+
+The powercap grid is the study `workloads` of `experiments/igsc22.yaml` without its cases: all 48 algorithms of the
+powercap paper (2 backfillings, 4 orders, 6 responses) on its 20 workloads under profile 3, 960 runs. The share is
+measured on all of igsc22.yaml but the optima, which are long, or on a few workloads of it (`--workloads`).
+
+Useful is what is spent inside `execute`: reading the inputs, simulating, writing and measuring a run. `in hand` is the
+share of two processes' wall time in which they have a run to do, `of cpu s` the share of the processor time of all the
+command that is inside runs: what is lost to starting, keys, records and the table. Where nothing else runs, `of cores`,
+the processor time inside runs over all that two cores had to give, is hardly less; `others` says what else took of them
+(from /proc/stat, Linux).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CORES = 2
+SHARE = 0.95
+"""How much of the cores' time is to be useful."""
+GRID_S = 180.0
+DECLARED = Path(__file__).parent.parent / "experiments" / "igsc22.yaml"
+TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Took:
+    """Runs, and s: of wall time and of processors, of all the command and within runs; and of others' processors."""
+
+    runs: int
+    wall_s: float
+    cpu_s: float
+    inside_wall_s: float
+    inside_cpu_s: float
+    others_s: float
+
+    @property
+    def in_hand(self) -> float:
+        """Share of the time of as many processes as there are cores in which they have a run to do."""
+        return self.inside_wall_s / (CORES * self.wall_s)
+
+    @property
+    def of_cores(self) -> float:
+        """Share of the cores' time that is taken inside runs."""
+        return self.inside_cpu_s / (CORES * self.wall_s)
+
+    @property
+    def of_cpu(self) -> float:
+        """Share of the processor time of the command that is taken inside runs."""
+        return self.inside_cpu_s / self.cpu_s
+
+
+def declaration(grid: bool, workloads: int) -> dict[str, Any]:
+    """The powercap grid, or igsc22.yaml without optima; of the first of its workloads only."""
+    import yaml
+
+    declared = yaml.safe_load(DECLARED.read_text())
+    studies = declared["studies"]
+    if grid:
+        studies = {"workloads": {key: value for key, value in studies["workloads"].items() if key != "cases"}}
+    for study in studies.values():
+        if "cases" in study:
+            study["cases"] = [case for case in study["cases"] if case.get("scheduler") != "optimum"]
+        if "google-288-*" in study["workloads"][0]:
+            files = sorted((DECLARED.parent.parent / "workloads").glob("google-288-*.json"))
+            study["workloads"] = [str(file) for file in files[:workloads]]
+        elif isinstance(study["workloads"][0], dict):
+            study["workloads"][0]["seeds"] = study["workloads"][0]["seeds"][:workloads]
+        else:
+            study["workloads"] = [str(DECLARED.parent / name) for name in study["workloads"]]
+        study["envelopes"] = [str(DECLARED.parent / name) for name in study["envelopes"]]
+    platforms = [str(DECLARED.parent / name) for name in declared["defaults"]["platforms"]]
+    return {**declared, "defaults": {**declared["defaults"], "platforms": platforms}, "studies": studies}
+
+
+def command(path: str, times: str) -> None:
+    """`batwatt campaign run` with a line in the file `times` for what each run took of a processor."""
+    from batwatt.campaign import pools
+    from batwatt.cli.main import main
+
+    carried_out = pools.execute_quietly
+
+    def timed(task: Any) -> Any:
+        began, began_cpu = time.perf_counter(), time.process_time()
+        outcome = carried_out(task)
+        with Path(times).open("a") as out:
+            out.write(f"{time.perf_counter() - began} {time.process_time() - began_cpu}\n")
+        return outcome
+
+    pools.execute_quietly = timed
+    main(["campaign", "run", path, "--results", str(Path(path).parent), "-j", str(CORES)])
+
+
+def busy_s() -> float:
+    """What all programs, and a hypervisor for others, have taken of the processors of this machine so far."""
+    user, nice, system, _, _, *more = (int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
+    return TICK_S * (user + nice + system + sum(more))
+
+
+def measured(declared: dict[str, Any]) -> Took:
+    """A campaign as a command of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, times = Path(folder) / "bench.yaml", Path(folder) / "times"
+        path.write_text(json.dumps(declared))
+        before_s, began = busy_s(), time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, __file__, "--one", str(path), str(times)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        wall_s = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, process.args)
+        inside = [[float(word) for word in line.split()] for line in times.read_text().splitlines()]
+        cpu_s = used.ru_utime + used.ru_stime
+        others_s = max(0.0, busy_s() - before_s - cpu_s)
+    return Took(len(inside), wall_s, cpu_s, *(sum(column) for column in zip(*inside, strict=True)), others_s)
+
+
+def main() -> int:
+    """Print a table; exit 1 if a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workloads", type=int, default=20, help="so many workloads of 20, for a quick look")
+    parser.add_argument("--one", nargs=2, metavar=("YAML", "TIMES"), help="one campaign, with the time of its runs")
+    arguments = parser.parse_args()
+    if arguments.one:
+        command(*arguments.one)
+        return 0
+    heads = ("in hand", "of cores", "of cpu s", "others")
+    print(f"{'':>13} {'runs':>6} {'s':>7} {'cpu s':>7}", *(f"{head:>8}" for head in heads))
+    found: dict[str, Took] = {}
+    for name in ("powercap grid", "igsc22"):
+        took = found[name] = measured(declaration(name != "igsc22", arguments.workloads))
+        shares = f"{took.in_hand:>8.1%} {took.of_cores:>8.1%} {took.of_cpu:>8.1%} {took.others_s:>6.0f} s"
+        print(f"{name:>13} {took.runs:>6} {took.wall_s:>7.1f} {took.cpu_s:>7.1f} {shares}", flush=True)
+    grid, all_of_it = found["powercap grid"], found["igsc22"]
+    targets = {
+        f"the powercap grid in {GRID_S:g} s": grid.wall_s < GRID_S,
+        f"igsc22.yaml: {CORES} processes have a run in hand {SHARE:.0%} of the time": all_of_it.in_hand >= SHARE,
+        f"igsc22.yaml: {SHARE:.0%} of the processor time is inside runs": all_of_it.of_cpu >= SHARE,
+    }
+    if arguments.workloads < 20:
+        print(f"no targets: {arguments.workloads} of 20 workloads")
+        return 0
+    for what, met in targets.items():
+        print(f"{'met   ' if met else 'MISSED'} {what}")
+    return 0 if all(targets.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
