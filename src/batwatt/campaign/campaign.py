@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from batwatt import __version__
@@ -199,9 +200,18 @@ def _work_s(cell: Cell) -> float:
     return float(given) if isinstance(given, int | float) and given > 0 else RUN_S
 
 
+@cache
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 if it is not there, of which the run tells."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def _outcomes(declared: CampaignFolder, left: Iterable[Cell], way: Backend) -> Generator[CellOutcome, None, None]:
     # the long ones first, so that no process is left alone with one at the end
-    ordered = sorted(left, key=lambda cell: cell.scheduler != OPTIMUM)
+    ordered = sorted(left, key=lambda cell: (_work_s(cell), _size(cell.workload.path)), reverse=True)
     scratch = None if way.remote else declared.store.scratch.resolve()
     if ordered:
         tasks = [task_of(cell, cell.key in declared.keeping, scratch) for cell in ordered]

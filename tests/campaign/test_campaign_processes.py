@@ -1,0 +1,149 @@
+"""Processes that work through a list: forked from this one, or from one that only forks, they do the same."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from batwatt.campaign import processes
+from batwatt.campaign.processes import Died, cpu_count, in_processes
+from batwatt.campaign.store import CampaignStopped
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.run.inputs import cached_workload
+
+READ: list[str] = []
+"""What a process has read."""
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def deadly(number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def wrong(number: int) -> int:
+    raise ValueError(f"{number} is wrong")
+
+
+def seen(_: int) -> tuple[int, list[str]]:
+    return os.getppid(), READ
+
+
+def setting(_: int) -> tuple[bool, int, int, bool]:
+    default = all(signal.getsignal(number) == signal.SIG_DFL for number in (signal.SIGTERM, signal.SIGHUP))
+    blocked = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    return default, logging.getLogger().level, len(logging.getLogger().handlers), blocked
+
+
+@pytest.fixture(params=[1, 2], ids=["forked", "from a server"])
+def threads(request, monkeypatch):
+    """Where there are so many threads."""
+    monkeypatch.setattr(processes.threading, "active_count", lambda: request.param)
+    return request.param
+
+
+@pytest.fixture
+def forked(monkeypatch):
+    if sys.platform != "linux":
+        pytest.skip("forks on Linux only")
+    monkeypatch.setattr(processes.threading, "active_count", lambda: 1)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 9])
+def test_each_item_is_done_once(threads, jobs):
+    assert sorted(in_processes(square, range(7), jobs)) == [0, 1, 4, 9, 16, 25, 36]
+    assert list(in_processes(square, [], jobs)) == []
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_one_that_dies_is_replaced_and_its_item_is_known(threads, jobs):
+    found = list(in_processes(deadly, range(6), jobs))
+    assert [result for result in found if isinstance(result, Died)] == [Died(3)]
+    assert sorted(result for result in found if not isinstance(result, Died)) == [0, 1, 2, 4, 5]
+
+
+def test_an_error_is_raised_here(threads):
+    with pytest.raises(ValueError, match="is wrong"):
+        list(in_processes(wrong, range(4), 2))
+    assert not multiprocessing.active_children()
+
+
+def test_none_is_left_when_nobody_wants_more(threads):
+    with closing(in_processes(square, range(9), 2)) as found:
+        next(found)
+        assert len(multiprocessing.active_children()) == 2
+    assert not multiprocessing.active_children()
+
+
+def test_they_die_before_they_begin(forked, monkeypatch):
+    monkeypatch.setattr(processes, "end_with", lambda _: os._exit(1))
+    with pytest.raises(CampaignStopped, match="die before they run anything"):
+        list(in_processes(square, range(4), 2))
+
+
+def test_no_process_can_be_started(forked, monkeypatch):
+    def fork():
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", fork)
+    with pytest.raises(CampaignStopped, match=r"no process can be started \(Resource temporarily unavailable\)"):
+        list(in_processes(square, range(4), 2))
+
+
+def test_what_was_read_is_there(forked, monkeypatch):
+    monkeypatch.setitem(globals(), "READ", ["a workload"])
+    assert list(in_processes(seen, range(3), 2)) == [(os.getpid(), ["a workload"])] * 3
+
+
+def test_handlers_are_not_inherited(forked):
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    logging.getLogger().addHandler(handler := logging.StreamHandler())
+    try:
+        [found] = in_processes(setting, [0], 1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        logging.getLogger().removeHandler(handler)
+    assert found == (True, logging.WARNING, 1, True)
+
+
+@pytest.mark.parametrize(
+    "files, cores",
+    [
+        ({}, 8),
+        ({"max": "max 100000\n"}, 8),
+        ({"max": "150000 100000\n"}, 2),
+        ({"max": "1000000 100000\n"}, 8),
+        ({"quota": "-1\n", "period": "100000\n"}, 8),
+        ({"quota": "50000\n", "period": "100000\n"}, 1),
+    ],
+)
+def test_cores_of_a_container(tmp_path, monkeypatch, files, cores):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(processes, "QUOTAS", tuple(tmp_path / name for name in ("max", "quota", "period")))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    assert cpu_count() == cores
+
+
+def test_inputs_are_read_again_only_if_they_changed(tmp_path: Path):
+    jobs, watts = tmp_path / "w.json", tmp_path / "e.csv"
+    text = '{"nb_res": 4, "jobs": [], "profiles": {}}'
+    jobs.write_text(text)
+    watts.write_text("time_s,power_w\n0,10\n")
+    before = cached_workload(jobs), read_series(watts)
+    assert cached_workload(jobs) is before[0] and read_series(watts) is before[1]
+    assert cached_workload(jobs, "w1").name == "w1" and cached_workload(jobs) is before[0]
+    jobs.write_text(text.replace("4", "5"))
+    watts.write_text("time_s,power_w\n0,20\n")
+    assert cached_workload(jobs).nb_res == 5 and read_series(watts).values == (20.0,)
