@@ -22,6 +22,10 @@ from batwatt.campaign.generated import GeneratedCapacity
 from batwatt.campaign.sources import GeneratedPlatform
 from batwatt.campaign.spec import OPTIMUM
 from batwatt.errors import BatwattError, message
+
+# what a run loads late, before processes are forked: the code that they run is that of the key
+from batwatt.results import classes as classes
+from batwatt.results import unfinished as unfinished
 from batwatt.results.metrics import Metrics
 from batwatt.run.find_scheduler import load_plugins, loaded_plugins
 from batwatt.run.repeats import Repeats
