@@ -73,6 +73,15 @@ def test_one_that_dies_is_replaced_and_its_item_is_known(threads, jobs):
     assert sorted(result for result in found if not isinstance(result, Died)) == [0, 1, 2, 4, 5]
 
 
+def in_a_pool(_: int) -> list[int]:
+    return sorted(in_processes(square, range(3), 2))
+
+
+def test_a_process_of_a_pool_may_have_them():
+    with multiprocessing.get_context("forkserver").Pool(1) as pool:
+        assert pool.map(in_a_pool, [0]) == [[0, 1, 4]]
+
+
 def test_an_error_is_raised_here(threads):
     with pytest.raises(ValueError, match="is wrong"):
         list(in_processes(wrong, range(4), 2))

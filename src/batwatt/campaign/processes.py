@@ -51,10 +51,10 @@ class _Worker:
         context = _context(function)
         self.pipe, theirs = context.Pipe()
         starter = os.getpid() if context.get_start_method() == "fork" else None
-        self.process = context.Process(target=_work, args=(function, items, starter, theirs))
         self.number: int | None = None
         self.ready = False
-        with _interrupts_blocked():
+        with _interrupts_blocked(), _children_allowed():
+            self.process = context.Process(target=_work, args=(function, items, starter, theirs))
             self.process.start()
         theirs.close()
 
@@ -192,6 +192,18 @@ def _interrupts_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _children_allowed() -> Iterator[None]:
+    """Within, also a process of a pool of multiprocessing starts others, which it may not, as they could outlive it."""
+    config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    before = config.pop("daemon", None)
+    try:
+        yield
+    finally:
+        if before is not None:
+            config["daemon"] = before
 
 
 def cpu_count() -> int:
