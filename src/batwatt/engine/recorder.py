@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,7 @@ from batwatt.engine.machines import Machines
 from batwatt.engine.sharing import Meter
 from batwatt.engine.tasks import Run
 from batwatt.model import hostset
-from batwatt.model.record import SUCCESSFUL, Record
+from batwatt.model.record import SUCCESSFUL, JobRows, Record
 from batwatt.model.workload import NO_WALLTIME, Job
 
 ENGINE_VERSION: Final = f"batwatt-{__version__}"
@@ -141,37 +142,45 @@ class Recorder:
         Batsim's `scheduling_time` and `simulation_time` are wall-clock seconds, which would make equal runs differ:
         they are 0 here (a run's metadata has its duration).
         """
-        times = self.record.jobs.times()
-        count, success = len(self.record.jobs), self.record.jobs.states.count(SUCCESSFUL)
-        ran = ~np.isnan(times["starting_time"])
-        finished = int(ran.sum())
-        finish, waiting, turnaround, stretch = (
-            times[name][ran].tolist() for name in ("finish_time", "waiting_time", "turnaround_time", "stretch")
-        )
-        each = max(1, count)
-        consumed = self._last_end_j - self._first_submission_j if self.energy else 0.0
-        in_state_s = self._machines.times_in_state()
-        self.record.schedule = {
-            "batsim_version": ENGINE_VERSION,
-            "consumed_joules": consumed,
-            "makespan": max([0.0, *finish]),
-            "max_slowdown": max([0.0, *stretch]),
-            "max_turnaround_time": max([0.0, *turnaround]),
-            "max_waiting_time": max([0.0, *waiting]),
-            "mean_slowdown": sum(stretch) / each,
-            "mean_turnaround_time": sum(turnaround) / each,
-            "mean_waiting_time": sum(waiting) / each,
-            "nb_computing_machines": len(self._machines.hosts),
-            "nb_grouped_switches": self._switch_requests,
-            "nb_jobs": count,
-            "nb_jobs_finished": finished,
-            "nb_jobs_killed": finished - success,
-            "nb_jobs_rejected": count - finished,
-            "nb_jobs_success": success,
-            "nb_machine_switches": self._switches,
-            "scheduling_time": 0.0,
-            "simulation_time": 0.0,
-            "success_rate": success / each,
-            **{f"time_{name}": seconds for name, seconds in sorted(in_state_s.items())},
-        }
+        consumed_j = self._last_end_j - self._first_submission_j if self.energy else 0.0
+        switched = self._switch_requests, self._switches
+        hosts, in_state_s = len(self._machines.hosts), self._machines.times_in_state()
+        self.record.schedule = totals(self.record.jobs, consumed_j, hosts, *switched, in_state_s)
         return self.record
+
+
+def totals(
+    rows: JobRows, consumed_j: float, hosts: int, requests: int, switches: int, in_state_s: Mapping[str, float]
+) -> dict[str, float | int | str]:
+    """The totals of a schedule: energy in J, requests to switch and hosts that were, seconds in each state."""
+    times = rows.times()
+    count, success = len(rows), rows.states.count(SUCCESSFUL)
+    ran = ~np.isnan(times["starting_time"])
+    finished = int(ran.sum())
+    finish, waiting, turnaround, stretch = (
+        times[name][ran].tolist() for name in ("finish_time", "waiting_time", "turnaround_time", "stretch")
+    )
+    each = max(1, count)
+    return {
+        "batsim_version": ENGINE_VERSION,
+        "consumed_joules": consumed_j,
+        "makespan": max([0.0, *finish]),
+        "max_slowdown": max([0.0, *stretch]),
+        "max_turnaround_time": max([0.0, *turnaround]),
+        "max_waiting_time": max([0.0, *waiting]),
+        "mean_slowdown": sum(stretch) / each,
+        "mean_turnaround_time": sum(turnaround) / each,
+        "mean_waiting_time": sum(waiting) / each,
+        "nb_computing_machines": hosts,
+        "nb_grouped_switches": requests,
+        "nb_jobs": count,
+        "nb_jobs_finished": finished,
+        "nb_jobs_killed": finished - success,
+        "nb_jobs_rejected": count - finished,
+        "nb_jobs_success": success,
+        "nb_machine_switches": switches,
+        "scheduling_time": 0.0,
+        "simulation_time": 0.0,
+        "success_rate": success / each,
+        **{f"time_{name}": seconds for name, seconds in sorted(in_state_s.items())},
+    }

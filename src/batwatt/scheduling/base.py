@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from batsim.batsim import BatsimScheduler
@@ -42,13 +42,15 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     def onSimulationBegins(self) -> None:
         """Check that Batsim runs the platform that the options name, and can do what is needed."""
         self.lifecycle.begin(self.bs, self.needs_dynamic_jobs)
-        count = self.bs.nb_compute_resources
+        described = self.bs.compute_resources
+        self.check_platform([described[i]["name"] for i in range(self.bs.nb_compute_resources)])
+
+    def check_platform(self, theirs: Sequence[str]) -> None:
+        """InputError if the hosts that Batsim runs, by name, are not those of the platform that the options name."""
         platform = self.platform
-        if platform is not None:
-            theirs = [self.bs.compute_resources[i]["name"] for i in range(count)]
-            if [host.name for host in platform.hosts] != theirs:
-                problem = f"is not the platform that Batsim runs ({count} hosts, the first is {theirs[0]!r})"
-                raise InputError(platform.source, problem, "give both the same file")
+        if platform is not None and [host.name for host in platform.hosts] != theirs:
+            problem = f"is not the platform that Batsim runs ({len(theirs)} hosts, the first is {theirs[0]!r})"
+            raise InputError(platform.source, problem, "give both the same file")
 
     def onNoMoreJobsInWorkloads(self) -> None:
         """No job comes any more."""

@@ -96,6 +96,11 @@ class Hosts:
         return self._on
 
     @property
+    def pstates(self) -> tuple[int, int] | None:
+        """The p-states of machines that are on and off; None if they are never switched."""
+        return None if self._off_state is None else (self._on_state, self._off_state)
+
+    @property
     def settled(self) -> bool:
         """Whether every machine is in the state in which it should be, and none is switching."""
         return self._off_state is None or not ((self._wanted != self._on) | self._changing).any()

@@ -163,8 +163,12 @@ class JobLifecycle(Generic[State]):
         """Reject jobs that can never run; `why` completes the sentence "3 jobs can never run, ..."."""
         refused = list(jobs)
         if refused:
-            self._unrunnable.setdefault(why, []).extend(self.name_of(job) for job in refused)
+            self.note_unrunnable([self.name_of(job) for job in refused], why)
             self.bs.reject_jobs(refused)
+
+    def note_unrunnable(self, names: Iterable[str], why: str) -> None:
+        """Let `report` tell of jobs that can never run, and why."""
+        self._unrunnable.setdefault(why, []).extend(names)
 
     def give_up(self, jobs: Iterable[Job]) -> None:
         """Reject jobs that wait when the window is over."""
@@ -177,5 +181,7 @@ class JobLifecycle(Generic[State]):
     def report(self, logger: Logger) -> None:
         """Warn of the jobs that could never run."""
         for why, names in self._unrunnable.items():
+            if not names:
+                continue
             jobs = "1 job" if len(names) == 1 else f"{len(names)} jobs"
             logger.warning("%s can never run, %s: rejected (first: %s)", jobs, why, names[0])

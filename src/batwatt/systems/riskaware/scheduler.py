@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, ClassVar
@@ -29,8 +29,12 @@ from batwatt.scheduling.registry import find, make
 from batwatt.scheduling.victims import VictimRule, Victims
 from batwatt.systems.riskaware import strategies  # noqa: F401  (registers its parts)
 from batwatt.systems.riskaware.options import RiskawareOptions
-from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner, Site
+from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner, Site, hand_over
 from batwatt.units import LAG_S
+
+
+NO_MACHINE = "no machine is alive any more"
+"""Why jobs can never run."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +71,8 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self._ended: list[tuple[int, float]] = []
         self._due: set[int] = set()
         self._settled = True
-        self._dropped = 0
+        self.dropped = 0
+        """Jobs from before the window that were left out."""
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
@@ -79,10 +84,14 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self._free = [self.hosts.mask(machine) for machine in range(count)]
         self._queues: list[deque[ManagedJob]] = [deque() for _ in range(count)]
         self._alive = np.ones(count, dtype=np.bool_)
-        site = Site(count, self.cores, self.capacity, self.settings)
-        self.planner: MachinePlanner = self._strategy.for_site(site)
-        self.planner.victim = self.victim
+        self.planner = self.planner_for(count, self.cores)
         self.victims = Victims(self.victim, self.lifecycle, self.lengths)
+
+    def planner_for(self, machines: int, cores: int) -> MachinePlanner:
+        """The planner of the chosen strategy for so many machines of so many cores."""
+        planner: MachinePlanner = self._strategy.for_site(Site(machines, cores, self.capacity, self.settings))
+        planner.victim = self.victim
+        return planner
 
     def arrived(self, job: Job) -> None:
         """Take note of a job; one that is wider than a machine can never run and is rejected."""
@@ -123,9 +132,9 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
     def onSimulationEnds(self) -> None:
         """Warn of jobs that could never run, and of what the planner noticed."""
         super().onSimulationEnds()
-        if self._dropped:
+        if self.dropped:
             text = "%d jobs from before the window found no room at its begin and were left out (as_published)"
-            self.logger.warning(text, self._dropped)
+            self.logger.warning(text, self.dropped)
         remark = self.planner.remark()
         if remark:
             self.logger.warning("%s", remark)
@@ -138,18 +147,14 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
 
     def process_events(self, now_s: float) -> None:
         """Hand over, time by time, the steps and the jobs of this message, after the ends before them."""
-        decisions: list[int] = []
-        dropped: list[int] = []
-        until_s = 0.0
-        for number, time_s in self._ended:
-            end_s = self.planner.end_s(number)
-            if end_s > time_s + LAG_S:
-                decisions += self.planner.ended(number, time_s)
-            else:
-                until_s = max(until_s, end_s)
-        if until_s > 0.0:
-            decisions += self.planner.advance(until_s)
+        decisions, dropped, changed = hand_over(self.planner, self._ended, self._upcoming(now_s))
         self._ended.clear()
+        if changed:
+            self._update_wanted()
+        self._receive(decisions)
+        self._drop(dropped)
+
+    def _upcoming(self, now_s: float) -> Iterator[tuple[float, int | None, list[MachineJob]]]:
         # the next one last
         arrived = sorted(self._arrived, key=itemgetter(0, 1, 2))[::-1]
         self._arrived.clear()
@@ -158,12 +163,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
             batch: list[MachineJob] = []
             while arrived and arrived[-1][0] == time_s:
                 batch.append(self._take(arrived.pop()[3]))
-            decisions += self.planner.advance(max(time_s, until_s), alive, batch)
-            dropped += self.planner.dropped()
-            if alive is not None:
-                self._update_wanted()
-        self._receive(decisions)
-        self._drop(dropped)
+            yield time_s, alive, batch
 
     def _drop(self, dropped: list[int]) -> None:
         """Reject what the planner will never start."""
@@ -171,7 +171,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         for job in jobs:
             del self.lifecycle.states[job.id]
         self.lifecycle.live -= len(jobs)
-        self._dropped += len(jobs)
+        self.dropped += len(jobs)
         if jobs:
             self.bs.reject_jobs(jobs)
 
@@ -267,7 +267,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
             return [], ""
         waiting = self._leave_waiting()
         self.lifecycle.live = len(self.lifecycle.states)
-        return waiting, "no machine is alive any more"
+        return waiting, NO_MACHINE
 
     def _leave_waiting(self) -> list[Job]:
         states = self.lifecycle.states

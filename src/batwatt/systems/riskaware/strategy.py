@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from batwatt.model.series import Series
 from batwatt.scheduling.victims import Resubmit, Victim, VictimRule, next_run
+from batwatt.units import LAG_S
 
 
 @dataclass(slots=True)
@@ -95,3 +96,31 @@ class MachinePlanner(ABC):
     def tie(self, name: str) -> Any:
         """Which of the jobs that are released at one time comes first; `name` is the id within the workload."""
         return name
+
+
+def hand_over(
+    planner: MachinePlanner,
+    ended: Iterable[tuple[int, float]],
+    upcoming: Iterable[tuple[float, int | None, Sequence[MachineJob]]],
+) -> tuple[list[int], list[int], bool]:
+    """Let a planner know, time by time, what a message of the engine reports; returns what it tells.
+
+    `ended`: numbers and times of the jobs that have ended; `upcoming`: times, machines alive from then on (None: as
+    before) and arrivals. Returned are the decisions, the jobs that are never to start, and whether machines changed.
+    """
+    decisions: list[int] = []
+    dropped: list[int] = []
+    until_s, changed = 0.0, False
+    for number, time_s in ended:
+        end_s = planner.end_s(number)
+        if end_s > time_s + LAG_S:
+            decisions += planner.ended(number, time_s)
+        else:
+            until_s = max(until_s, end_s)
+    if until_s > 0.0:
+        decisions += planner.advance(until_s)
+    for time_s, alive, batch in upcoming:
+        decisions += planner.advance(max(time_s, until_s), alive, batch)
+        dropped += planner.dropped()
+        changed |= alive is not None
+    return decisions, dropped, changed
