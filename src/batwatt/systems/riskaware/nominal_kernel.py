@@ -122,7 +122,7 @@ class Nominal(NamedTuple):
 # the clock --------------------------------------------------------------------------------------------------------
 
 
-@inlined
+@compiled
 def _rounded(time_s: float) -> float:
     """To 1e-6 s as Python's `round` does, the error of the product included."""
     whole = np.floor(time_s)
@@ -139,7 +139,7 @@ def _rounded(time_s: float) -> float:
     return (whole * 1e6 + micros) / 1e6
 
 
-@inlined
+@compiled
 def _at(n: Nominal, time_s: float, rank: int, what: int) -> None:
     counts, heap_s, heap = n.counts, n.heap_s, n.heap
     counts[SERIAL] += 1
@@ -155,7 +155,7 @@ def _at(n: Nominal, time_s: float, rank: int, what: int) -> None:
     heap_s[i], heap[0, i], heap[1, i] = time_s, key, what
 
 
-@inlined
+@compiled
 def _pop(n: Nominal) -> None:
     heap_s, heap = n.heap_s, n.heap
     count = n.counts[EVENTS] - 1
@@ -304,7 +304,7 @@ def _touch(n: Nominal, m: int, run: int) -> None:
             n.touched_s[m, core] = n.reals[CLOCK]
 
 
-@inlined
+@compiled
 def _switch_hosts(n: Nominal, request: int, before: int, after: int, source: int, target: int) -> int:
     """The hosts of a request go from one p-state and state to another; returns how many they are."""
     cores, count = n.settings[CORES], 0
@@ -332,7 +332,7 @@ def _switch_hosts(n: Nominal, request: int, before: int, after: int, source: int
     return count
 
 
-@inlined
+@compiled
 def _end_run(n: Nominal, run: int, state: int) -> None:
     counts, job = n.counts, n.runs[R_JOB, run]
     n.runs[R_STATE, run] = state
@@ -399,7 +399,7 @@ def _happen(n: Nominal, rank: int, what: int) -> None:
         _at(n, reals[CLOCK], LATE, 0)
 
 
-@inlined
+@compiled
 def _message(n: Nominal) -> bool:
     """Go on to the next message; False if nothing can happen any more though something is left."""
     counts, reals = n.counts, n.reals
@@ -444,7 +444,7 @@ def _replied(n: Nominal) -> None:
         _round(n)
 
 
-@inlined
+@compiled
 def _reject(n: Nominal, job: int, why: int) -> None:
     run = n.jobs[J_RUN, job]
     n.runs[R_STATE, run] = why
@@ -462,7 +462,7 @@ def _new_run(n: Nominal, job: int, length_s: float, submit_s: float) -> None:
     n.jobs[J_RUN, job] = run
 
 
-@inlined
+@compiled
 def _kill(n: Nominal, count: int) -> None:
     """Kill the runs of the first jobs of `ended[1]`, at once."""
     counts = n.counts
@@ -478,7 +478,7 @@ def _kill(n: Nominal, count: int) -> None:
     _replied(n)
 
 
-@inlined
+@compiled
 def _request(n: Nominal, on: int) -> None:
     """Switch the machines that should be on, or off, and can be."""
     counts, reals, machines = n.counts, n.reals, n.machines
@@ -508,7 +508,7 @@ def _request(n: Nominal, on: int) -> None:
     _replied(n)
 
 
-@inlined
+@compiled
 def _start(n: Nominal, job: int, m: int) -> None:
     """Start a job on the lowest free cores of a machine."""
     jobs, run, left = n.jobs, n.jobs[J_RUN, job], n.jobs[J_CORES, job]
@@ -548,7 +548,7 @@ def _known(n: Nominal, job: int) -> None:
     n.jobs[J_SEQUENCE, job] = n.counts[STATES]
 
 
-@inlined
+@compiled
 def _completed(n: Nominal, run: int) -> None:
     counts, jobs, job = n.counts, n.jobs, n.runs[R_JOB, run]
     killed = jobs[J_DYING, job] != 0 and n.runs[R_STATE, run] == KILLED
@@ -573,7 +573,7 @@ def _completed(n: Nominal, run: int) -> None:
         _replied(n)
 
 
-@inlined
+@compiled
 def _read(n: Nominal) -> bool:
     """What the message tells the scheduler; False if it was the last."""
     counts, reals, jobs = n.counts, n.reals, n.jobs
@@ -605,7 +605,7 @@ def _read(n: Nominal) -> bool:
     return True
 
 
-@inlined
+@compiled
 def _receive(n: Nominal) -> None:
     """What the planner has told: kills, then starts into the queues of machines; and what it will never start."""
     counts, jobs, machines = n.counts, n.jobs, n.machines
@@ -653,7 +653,7 @@ def _receive(n: Nominal) -> None:
         counts[STEPPED] = counts[SETTLED] = 0
 
 
-@inlined
+@compiled
 def _switch(n: Nominal) -> None:
     """Switch what can be switched; what is late, and over by the plan when its machine goes, is still to run there."""
     counts, machines = n.counts, n.machines
@@ -677,7 +677,7 @@ def _switch(n: Nominal) -> None:
             counts[SETTLED] = 0
 
 
-@inlined
+@compiled
 def _start_due(n: Nominal, m: int) -> None:
     """Start the jobs that are due on a machine, as far as they are here and their cores are free."""
     counts, jobs, machines, nodes = n.counts, n.jobs, n.machines, n.nodes
@@ -707,7 +707,7 @@ def _finished(n: Nominal) -> bool:
     return n.counts[MORE_JOBS] == 0 and n.counts[LIVE] == 0 and n.counts[RUNNING] == 0
 
 
-@inlined
+@compiled
 def _give_up(n: Nominal, why: int) -> int:
     """Reject the jobs that wait, in the scheduler's order; returns how many are left."""
     left = 0
@@ -721,7 +721,7 @@ def _give_up(n: Nominal, why: int) -> int:
     return left
 
 
-@inlined
+@compiled
 def _stop(n: Nominal) -> None:
     """The window is over: reject what waits, kill what runs."""
     kills = 0
@@ -735,14 +735,14 @@ def _stop(n: Nominal) -> None:
     _kill(n, kills)
 
 
-@inlined
+@compiled
 def _wake(n: Nominal, time_s: float) -> None:
     if n.reals[NOW] < time_s < np.inf:
         _at(n, max(time_s, n.reals[CLOCK] + SHORTEST_CALL_S), ARRIVAL, CALL)
         _replied(n)
 
 
-@inlined
+@compiled
 def _call(n: Nominal) -> None:
     """Ask to be woken at the next step and at the end."""
     counts, reals = n.counts, n.reals
