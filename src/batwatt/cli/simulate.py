@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -65,7 +65,8 @@ def run_command(
         str,
         typer.Option(
             "--engine",
-            help="embedded (in process), wire (the same in two processes) or batsim (a real one).",
+            help="embedded (in process), nominal (the same files without an engine, for riskaware only), wire "
+            "(embedded in two processes) or batsim (a real one).",
             rich_help_panel=ENGINE,
         ),
     ] = "embedded",
@@ -91,8 +92,10 @@ def run_command(
       --capacity walk:range=0.6,mean=0.7,step=0.15,period=3600,seed=1
       -s varcap -o '{"termination": "lww"}' -e out/x
     """
-    if engine not in ("embedded", "wire", "batsim"):
-        raise InputError("--engine", f"{engine!r} is not an engine", "use embedded, wire or batsim")
+    from batwatt.run.spec import EngineName
+
+    if engine not in (names := get_args(EngineName)):
+        raise InputError("--engine", f"{engine!r} is not an engine", f"use {', '.join(names[:-1])} or {names[-1]}")
     spec = machines.spec(
         platform,
         workload,

@@ -26,6 +26,7 @@ from batwatt.results.writers import file_of, write_record
 from batwatt.run.find_scheduler import blaming
 from batwatt.run.inputs import RunInputs, load_inputs, with_files, write_capacity
 from batwatt.run.metadata import write_metadata
+from batwatt.run.nominal import check_nominal, nominal_record
 from batwatt.run.resolve import resolve
 from batwatt.run.spec import RunSpec
 
@@ -78,12 +79,18 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
     from batwatt.results.unfinished import why_none_finished
 
     began = time.perf_counter()
+    if spec.engine == "nominal":
+        check_nominal(spec)
     resolved = resolve(spec)
     spec, inputs, scheduler = resolved.spec, resolved.inputs, resolved.scheduler
     record: Record | None = None
     deadlock: DeadlockError | None = None
     with staging(spec.prefix, durable) as inner:
-        if spec.engine == "embedded":
+        if spec.engine == "nominal":
+            with blaming(spec.scheduler, scheduler):
+                record, deadlock = nominal_record(resolved, progress)
+            write_record(record, inner)
+        elif spec.engine == "embedded":
             engine = Engine(inputs.platform, inputs.run, resolved.config, resolved.events)
             watch = (lambda link: _Watched(link, progress)) if progress else None
             try:
@@ -104,6 +111,7 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
     if why is not None:
         LOGGER.warning("%s", why)
     return RunResult(metrics, spec.prefix)
+
 
 
 def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:

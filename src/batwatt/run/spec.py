@@ -17,7 +17,7 @@ from batwatt.model.platform import Platform
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S
 
-EngineName = Literal["embedded", "wire", "batsim"]
+EngineName = Literal["embedded", "nominal", "wire", "batsim"]
 
 
 @dataclass(frozen=True)

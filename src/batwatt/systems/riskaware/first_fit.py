@@ -42,6 +42,7 @@ class FirstFitStrategy(MachinePlanner):
         self._ends: list[tuple[float, int, int]] = []
         # by width, so that the first that fits is found without looking at those that do not
         self._waiting: dict[int, list[tuple[float, int]]] = {}
+        self._queued = 0
         self._told: list[int] = []
         self._dropped: list[int] = []
 
@@ -53,11 +54,12 @@ class FirstFitStrategy(MachinePlanner):
             self._change(alive, time_s)
             self._looked_at = sorted(self._alive, key=lambda m: self._rank[m])
             self._fill(time_s)
+        free = self._free
         for job in arrivals:
             self._jobs.append(job)
             self._machine.append(-1)
             self._end_s.append(0.0)
-            most = max((self._free[m] for m in self._alive), default=0)
+            most = max(map(free.__getitem__, self._alive), default=0)
             before = job.run_s < job.length_s
             if job.cores < most or (job.cores == most and (before or not (self._published and self._running))):
                 self._start(job, time_s)
@@ -124,15 +126,18 @@ class FirstFitStrategy(MachinePlanner):
 
     def _wait(self, job: MachineJob) -> None:
         heapq.heappush(self._waiting.setdefault(job.cores, []), (job.release_s, job.number))
+        self._queued += 1
 
     def _fill(self, time_s: float) -> None:
-        while True:
-            most = max((self._free[m] for m in self._alive), default=0)
+        free = self._free
+        while self._queued:
+            most = max(map(free.__getitem__, self._alive), default=0)
             first = min((queue[0] for cores, queue in self._waiting.items() if cores <= most and queue), default=None)
             if first is None:
                 return
             job = self._jobs[first[1]]
             heapq.heappop(self._waiting[job.cores])
+            self._queued -= 1
             if job.number not in self._gone:
                 self._start(job, time_s)
 

@@ -22,11 +22,14 @@ from batwatt.model.record import Record
 from batwatt.model.workload import LENGTH, RELEASE, Delay, Workload
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths
-from batwatt.systems.riskaware import nominal_kernel as at
+from batwatt.scheduling.victims import Resubmit
+from batwatt.systems.riskaware import nominal_tables_kernel as at
+from batwatt.systems.riskaware.nominal_kernel import go
 from batwatt.systems.riskaware.nominal_record import record_of
 from batwatt.systems.riskaware.nominal_seam import NextRuns, Seam
 from batwatt.systems.riskaware.scheduler import NO_MACHINE, MachineScheduler
 from batwatt.systems.riskaware.strategy import MachineJob, hand_over
+from batwatt.systems.riskaware.targets import Targets, no_tables
 from batwatt.units import LAG_S
 
 HINT = "use --engine embedded"
@@ -82,7 +85,14 @@ class NominalRun:
         columns = self.jobs.job, self.jobs.run_s, self.jobs.length_s
         early = {job: length_s for job, run_s, length_s in zip(*columns, strict=True) if run_s < length_s}
         self.next_runs = NextRuns(scheduler, self.seam, lengths, workload, self.jobs.job, early)
-        self.tables = _tables(self, platform)
+        planner = scheduler.planner
+        ready = type(planner) is Targets and type(scheduler.victim) is Resubmit
+        if ready:
+            assert isinstance(planner, Targets)
+            cores = [workload.jobs[place].hosts for place in self.jobs.job]
+            planner.prepare(int(scheduler.capacity.values[0]), *self.jobs[2:], cores)
+        self.plan = planner.prepared(0)[0] if isinstance(planner, Targets) else no_tables()
+        self.tables = _tables(self, platform, ready)
 
     def _described(self, lengths: JobLengths) -> _Jobs:
         planner, profiles, cores = self.scheduler.planner, self.workload.profiles, self.hosts.cores
@@ -109,7 +119,7 @@ class NominalRun:
 
     def go(self, progress: Callable[[float, int], None] | None) -> None:
         """To the end, or to a deadlock."""
-        while (code := at.go(self.tables)) != at.OVER:
+        while (code := go(self.tables, self.plan)) != at.OVER:
             if progress is not None:
                 progress(float(self.tables.reals[at.NOW]), int(self.tables.counts[at.JOB_ROWS]))
             if code == at.CONSULT:
@@ -118,6 +128,8 @@ class NominalRun:
                 self._order()
             elif code == at.GROW:
                 self._grow()
+            elif code == at.GROW_PLAN:
+                self._grow_plan()
             else:
                 raise self._deadlock()
 
@@ -181,14 +193,22 @@ class NominalRun:
             longer[name] = np.concatenate([old, np.zeros_like(old)], axis=axis)
         self.tables = self.tables._replace(**longer)
 
+    def _grow_plan(self) -> None:
+        """Room for what a message can bring in a planner that is compiled, twice as much as is needed."""
+        counts, planner = self.tables.counts, self.scheduler.planner
+        assert isinstance(planner, Targets)
+        end = int(counts[at.KNOWN] + counts[at.ARRIVED])
+        self.plan, live = planner.prepared(end)
+        self.tables.settings[at.MOST_LIVE] = live
+        steps = np.count_nonzero(self.tables.steps_s[counts[at.STEP] :] <= self.tables.reals[at.NOW] + LAG_S)
+        self.tables = self.tables._replace(told=np.zeros((steps + 1) * 3 * live + 3, np.int64))
+        self._reserve_nodes(live)
+
     def _reserve_nodes(self, wanted: int) -> None:
         """Room for so many more jobs in the queues of machines."""
         nodes, counts = self.tables.nodes, self.tables.counts
-        free, node = 0, int(counts[at.FREE_NODE])
-        while free < wanted and node >= 0:
-            free, node = free + 1, int(nodes[1, node])
-        if free < wanted:
-            size = nodes.shape[1]
+        size = nodes.shape[1]
+        if counts[at.QUEUED] + wanted >= size:
             more = _chain(size, size + wanted, int(counts[at.FREE_NODE]))
             self.tables = self.tables._replace(nodes=np.concatenate([nodes, more], axis=1))
             counts[at.FREE_NODE] = size
@@ -209,6 +229,8 @@ class NominalRun:
         for state, why in reasons:
             found = ended[at.R_JOB, ended[at.R_STATE] == state].tolist()
             scheduler.lifecycle.note_unrunnable([jobs[job].id for job in found], why)
+        if tables.settings[at.COMPILED]:
+            scheduler.planner.take_over(int(tables.counts[at.KNOWN]))  # type: ignore[attr-defined]
         scheduler.dropped = int(tables.counts[at.ALL_DROPPED])
         scheduler.onSimulationEnds()
         return record_of(tables, self.workload, self.hosts, self.next_runs.named, self.energy)
@@ -242,7 +264,7 @@ def _chain(begin: int, end: int, last: int) -> np.ndarray:
     return np.array([[0] * (end - begin), [*range(begin + 1, end), last]], np.int64)
 
 
-def _tables(run: NominalRun, platform: Platform) -> at.Nominal:
+def _tables(run: NominalRun, platform: Platform, ready: bool) -> at.Nominal:
     scheduler, workload, jobs = run.scheduler, run.workload, run.jobs
     machines, cores, count = len(run.hosts), run.hosts.cores, len(workload.jobs)
     hosts = machines * cores
@@ -319,7 +341,7 @@ def _tables(run: NominalRun, platform: Platform) -> at.Nominal:
         seen=np.array([0, 0, 0, hosts, 0], np.int64),
         counts=counts,
         reals=reals,
-        settings=np.array([machines, cores, run.energy, switched is not None], np.int64),
+        settings=np.array([machines, cores, run.energy, switched is not None, ready, 0], np.int64),
     )
     # what the engine plans before it begins: the first submission, and the submissions
     first = [what for what in (at.FIRST_SUBMISSION, at.SUBMISSIONS) if count or what == at.SUBMISSIONS]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from batwatt.model import hostset
 from batwatt.model.record import JobRow, Record
 from batwatt.model.workload import NO_WALLTIME, WINDOW_OVER, Workload
 from batwatt.scheduling.hosts import Hosts
-from batwatt.systems.riskaware import nominal_kernel as at
+from batwatt.systems.riskaware import nominal_tables_kernel as at
 
 _STATES = {
     at.SUCCESS: "COMPLETED_SUCCESSFULLY",
@@ -115,7 +115,7 @@ def _texts(hosts: Hosts) -> Callable[[int, tuple[int, ...]], str]:
     members = [hostset.ids(hosts.mask(machine)) for machine in range(len(hosts))]
     together = all(ids[-1] - ids[0] == len(ids) - 1 for ids in members)
 
-    @lru_cache(maxsize=None)
+    @cache
     def text(machine: int, words: tuple[int, ...]) -> str:
         mask = sum(word << at.WORD * i for i, word in enumerate(words))
         if together:

@@ -11,7 +11,7 @@ from batwatt.model.workload import Job as WorkloadJob
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.victims import Resubmit, Victims
-from batwatt.systems.riskaware import nominal_kernel as at
+from batwatt.systems.riskaware import nominal_tables_kernel as at
 from batwatt.systems.riskaware.scheduler import MachineScheduler
 
 

@@ -32,7 +32,6 @@ from batwatt.systems.riskaware.options import RiskawareOptions
 from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner, Site, hand_over
 from batwatt.units import LAG_S
 
-
 NO_MACHINE = "no machine is alive any more"
 """Why jobs can never run."""
 

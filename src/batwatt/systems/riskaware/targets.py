@@ -82,11 +82,8 @@ class Targets(MachinePlanner):
         self._arrived = known
         if arrivals:
             new = slice(known, jobs)
-            tables.release_s[new] = [job.release_s for job in arrivals]
-            tables.length_s[new] = tables.again_s[new] = [job.length_s for job in arrivals]
-            tables.run_s[new] = [job.run_s for job in arrivals]
-            tables.cores[new] = [job.cores for job in arrivals]
-            tables.category[new] = self._categories.of(tables.length_s[new])
+            columns = [(job.release_s, job.length_s, job.run_s, job.cores) for job in arrivals]
+            self._describe(new, *zip(*columns, strict=True))  # type: ignore[arg-type]
             areas = tables.length_s[new] * tables.cores[new]
             self._area += float(areas.sum())
             self._area_by_category += float(areas @ tables.category[new])
@@ -101,6 +98,46 @@ class Targets(MachinePlanner):
             self._restart(change, time_s)
         advance(tables, time_s, change, known, jobs)
         return before + self._decisions()
+
+    # a run without an engine hands all jobs over before it begins -------------------------------------------------
+
+    def prepare(
+        self,
+        alive: int,
+        release_s: Sequence[float],
+        length_s: Sequence[float],
+        run_s: Sequence[float],
+        cores: Sequence[int],
+    ) -> None:
+        """Take note of all jobs to come, in the order of their numbers, for a kernel that lets them arrive."""
+        self._begin(alive)
+        self._reserve(len(cores), 0)
+        self._describe(slice(0, len(cores)), release_s, length_s, run_s, cores)
+
+    def prepared(self, jobs: int) -> tuple[Tables, int]:
+        """The tables, with room for all that can happen while `jobs` have arrived; twice as many live jobs as now."""
+        live = 2 * (jobs - int(self._tables.counts[at.LOWEST])) + 16
+        self._reserve(jobs, live)
+        return self._tables, live
+
+    def take_over(self, jobs: int) -> None:
+        """So many of the jobs have arrived in the end."""
+        self._known = jobs
+        areas = self._tables.length_s[:jobs] * self._tables.cores[:jobs]
+        self._area, self._area_by_category = float(areas.sum()), float(areas @ self._tables.category[:jobs])
+
+    def _describe(
+        self,
+        new: slice,
+        release_s: Sequence[float],
+        length_s: Sequence[float],
+        run_s: Sequence[float],
+        cores: Sequence[int],
+    ) -> None:
+        tables = self._tables
+        tables.release_s[new], tables.run_s[new], tables.cores[new] = release_s, run_s, cores
+        tables.length_s[new] = tables.again_s[new] = length_s
+        tables.category[new] = self._categories.of(tables.length_s[new])
 
     def _decisions(self) -> list[int]:
         tables = self._tables
@@ -161,10 +198,10 @@ class Targets(MachinePlanner):
         counts[at.USABLE] = min(max(usable, 1), alive)
         self._begun = True
 
-    def _reserve(self, jobs: int) -> None:
-        """Room for so many jobs in all; what a call can add to profiles and events depends on those not over."""
+    def _reserve(self, jobs: int, live: int | None = None) -> None:
+        """Room for so many jobs in all; what a call can add to profiles and events depends on the `live`, not over."""
         tables = self._tables
-        live = jobs - int(tables.counts[at.LOWEST])
+        live = jobs - int(tables.counts[at.LOWEST]) if live is None else live
         steps = at.store_of(len(tables.first), live)
         if jobs > len(tables.state):
             tables = _grown(tables, _JOBS, 2 * jobs)
@@ -205,6 +242,11 @@ def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int) -> T
     own = settings.always, settings.pack, settings.distance, cores, settings.take_empty, settings.drop, settings.paper
     tables.settings[places] = own
     return tables
+
+
+def no_tables() -> Tables:
+    """Tables of nothing, for who needs some."""
+    return _tables(1, 1, TargetSettings(always=0, distance=0), jobs=1)
 
 
 def _grown(tables: Tables, names: Sequence[str], length: int) -> Tables:
