@@ -7,7 +7,7 @@ from pathlib import Path
 
 from batwatt.checks import SHOWN, number_in_file
 from batwatt.errors import InputError
-from batwatt.inputs.traces.trace import TraceJob, open_text
+from batwatt.inputs.traces.trace import NO_EXTRA, TraceJob, open_text
 from batwatt.units import microseconds, number_text
 
 _FIELDS = ("id", "release", "length", "cores")
@@ -27,7 +27,7 @@ def read_riskaware(path: Path | str) -> list[TraceJob]:
             words = line.split()
             if not words:
                 continue
-            job = _job(words, f"{path}: line {number}")
+            job = _whole(words) or _job(words, f"{path}: line {number}")
             first = lines.setdefault(job.id, number)
             if first != number:
                 problem = f"a second job {job.id!r} (the first is on line {first})"
@@ -41,6 +41,19 @@ def read_riskaware(path: Path | str) -> list[TraceJob]:
 def to_riskaware(jobs: Iterable[TraceJob]) -> str:
     """The jobs as such lines, in their order; `read_riskaware` gives back id, release, length and cores."""
     return "".join(f"{job.id} {number_text(job.submit_s)} {number_text(job.run_s)} {job.cpus}\n" for job in jobs)
+
+
+def _whole(words: list[str]) -> TraceJob | None:
+    """The job of a line of whole numbers that are as they should be, which most lines are; None for any other line."""
+    numbers = words[1:4]
+    text = "".join(numbers)
+    # no number is too long for a float
+    if len(numbers) < 3 or len(text) > 15 or not (text.isascii() and text.isdigit()):
+        return None
+    release_s, length_s, cores = map(int, numbers)
+    if not (length_s and cores):
+        return None
+    return TraceJob(words[0], float(release_s), float(length_s), cores, None, NO_EXTRA)
 
 
 def _job(words: list[str], where: str) -> TraceJob:

@@ -16,6 +16,9 @@ from batwatt.files import readable
 LATEST_S = 1e11
 """Submissions after that many s, 3,000 years, are taken for milliseconds since 1970, of which these are 1973."""
 
+NO_EXTRA: Mapping[str, object] = MappingProxyType({})
+"""Nothing more is known of a job."""
+
 
 @dataclass(frozen=True, slots=True)
 class TraceJob:
@@ -26,7 +29,7 @@ class TraceJob:
     run_s: float
     cpus: int
     requested_s: float | None = None
-    extra: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    extra: Mapping[str, object] = field(default_factory=lambda: NO_EXTRA)
 
 
 def no_milliseconds(last_s: float, where: object) -> None:

@@ -233,7 +233,7 @@ class NominalRun:
             scheduler.planner.take_over(int(tables.counts[at.KNOWN]))  # type: ignore[attr-defined]
         scheduler.dropped = int(tables.counts[at.ALL_DROPPED])
         scheduler.onSimulationEnds()
-        return record_of(tables, self.workload, self.hosts, self.next_runs.named, self.energy)
+        return record_of(tables, self.workload, self.hosts, self.next_runs.named, self.energy, bool(self.seam.metadata))
 
 
 def _check(platform: Platform, workload: Workload, config: EngineConfig) -> None:

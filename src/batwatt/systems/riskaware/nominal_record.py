@@ -32,11 +32,15 @@ def record_of(
     hosts: Hosts,
     named: Callable[[int, int], tuple[str, str, str]],
     energy: bool,
+    metadata: bool,
 ) -> Record:
-    """The rows and totals; `named` gives name, profile and metadata of a run of a job."""
+    """The rows and totals.
+
+    `named` gives name, profile and metadata of a run of a job; `metadata`: whether first runs may have some.
+    """
     counts, reals = tables.counts, tables.reals
     record = Record(energy=energy)
-    record.jobs += _job_rows(tables, workload, hosts, named, energy)
+    record.jobs += _job_rows(tables, workload, hosts, named, energy, metadata)
     rows = tables.rows[at.S_SLEEPING : at.S_SLEEPING + 5, : counts[at.STATE_ROWS]]
     record.machine_states += zip(tables.rows_s[at.S_S, : counts[at.STATE_ROWS]].tolist(), *rows.tolist(), strict=True)
     if energy:
@@ -77,6 +81,7 @@ def _job_rows(
     hosts: Hosts,
     named: Callable[[int, int], tuple[str, str, str]],
     energy: bool,
+    metadata: bool,
 ) -> list[JobRow]:
     runs = tables.rows[at.JOB_RUN, : tables.counts[at.JOB_ROWS]]
     jobs, states, _, machines, attempts, _ = tables.runs[:, runs]
@@ -88,26 +93,30 @@ def _job_rows(
     finish_s = np.where(none, start_s + runtime_s, finish_s)
     turnaround_s = finish_s - submit_s
     columns = start_s, runtime_s, finish_s, start_s - submit_s, turnaround_s, turnaround_s / runtime_s, drawn_j
-    text = _texts(hosts)
-    load, name = workload.jobs, workload.name
-    rows = []
-    bits = [tuple(words) for words in tables.bits[runs].tolist()]
-    each = (jobs, attempts, states, machines, submit_s, *columns)
-    for place, attempt, state, machine, submitted_s, *measured, words in zip(
-        *(column.tolist() for column in each), bits, strict=True
-    ):
-        job = load[place]
-        own, profile, metadata = named(place, attempt)
-        wall_s = NO_WALLTIME if job.walltime_s is None else job.walltime_s
-        shared = own, name, profile, submitted_s, job.hosts, wall_s
-        if state >= at.REJECTED:
-            told = WINDOW_OVER if state == at.GIVEN_UP else metadata
-            rows.append(JobRow(*shared, 0, "REJECTED", None, None, None, None, None, None, "", None, told))
-        else:
-            *times_s, joules = measured
-            success = int(state == at.SUCCESS)
-            rows.append(JobRow(*shared, success, _STATES[state], *times_s, text(machine, words), joules, metadata))
-    return rows
+    never = states >= at.REJECTED
+    hosts_of = _texts(hosts)
+    load = workload.jobs
+    places = jobs.tolist()
+    given = [load[place] for place in places]
+    labels = [(job.name, job.profile, "") for job in given]
+    # further attempts have names, profiles and metadata of their own, and first ones may have metadata
+    for row in range(len(labels)) if metadata else np.flatnonzero(attempts).tolist():
+        labels[row] = named(places[row], int(attempts[row]))
+    own, profiles, told = map(list, zip(*labels, strict=True)) if labels else ([], [], [])
+    bits = map(tuple, tables.bits[runs].tolist())
+    texts = ["" if none else hosts_of(*key) for none, *key in zip(never.tolist(), machines.tolist(), bits, strict=True)]
+    numbers: list[list[float | None]] = [column.tolist() for column in columns]
+    for row in np.flatnonzero(never).tolist():
+        for column in numbers:
+            column[row] = None
+        if states[row] == at.GIVEN_UP:
+            told[row] = WINDOW_OVER
+    final = [_STATES.get(state, "REJECTED") for state in states.tolist()]
+    success = (states == at.SUCCESS).astype(int).tolist()
+    walls = [NO_WALLTIME if job.walltime_s is None else job.walltime_s for job in given]
+    widths = [job.hosts for job in given]
+    shared = own, [workload.name] * len(given), profiles, submit_s.tolist(), widths, walls, success, final
+    return list(map(JobRow._make, zip(*shared, *numbers[:-1], texts, numbers[-1], told, strict=True)))
 
 
 def _texts(hosts: Hosts) -> Callable[[int, tuple[int, ...]], str]:

@@ -83,7 +83,7 @@ class Targets(MachinePlanner):
         if arrivals:
             new = slice(known, jobs)
             columns = [(job.release_s, job.length_s, job.run_s, job.cores) for job in arrivals]
-            self._describe(new, *zip(*columns, strict=True))  # type: ignore[arg-type]
+            self._describe(new, *zip(*columns, strict=True))
             areas = tables.length_s[new] * tables.cores[new]
             self._area += float(areas.sum())
             self._area_by_category += float(areas @ tables.category[new])
@@ -187,6 +187,8 @@ class Targets(MachinePlanner):
 
     def tie(self, name: str) -> Any:
         """By the numbers in it, as the traces number their jobs."""
+        if name.isascii() and name.isdigit():
+            return [int(name)], name
         return [int(digits) for digits in _NUMBER.findall(name)], name
 
     def _begin(self, alive: int) -> None:
