@@ -47,7 +47,7 @@ victims = st.sampled_from(
         "resubmit",
         {"name": "checkpoint", "checkpoint_s": 10.0, "recovery_s": 5.0},
         {"name": "migrate", "cost_s": 3.0},
-    ]  # fmt: skip
+    ]
 )
 options_of = st.fixed_dictionaries(
     {"strategy": st.sampled_from(STRATEGIES)},

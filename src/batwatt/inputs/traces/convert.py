@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
-from batwatt.inputs.traces.riskaware_text import read_riskaware
+from batwatt.inputs.traces.riskaware_text import read_riskaware, read_table
 from batwatt.inputs.traces.swf import swf_trace_jobs
 from batwatt.inputs.traces.trace import TraceJob, no_milliseconds
 from batwatt.inputs.traces.trace_table import TraceTable
@@ -205,7 +205,7 @@ def _jobs_of(path: Path | str, format: Format, unit: TimeUnit, *, fields: bool =
     if format != "csv" and factor_of(unit, path) != 1.0:
         raise InputError(path, f"its times are in seconds, got the unit {unit!r}", "leave the unit out")
     if format == "txt":
-        return read_riskaware(path)
+        return read_riskaware(path) if fields else read_table(path)
     return swf_trace_jobs(path, fields=fields) if format == "swf" else iter_jobs_csv(path, unit)
 
 

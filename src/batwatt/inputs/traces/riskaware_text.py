@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+
 from batwatt.checks import SHOWN, number_in_file
 from batwatt.errors import InputError
-from batwatt.inputs.traces.trace import NO_EXTRA, TraceJob, open_text
+from batwatt.inputs.traces.trace import TraceJob, open_text
+from batwatt.inputs.traces.trace_table import TraceTable
 from batwatt.units import microseconds, number_text
 
 _FIELDS = ("id", "release", "length", "cores")
@@ -27,7 +30,7 @@ def read_riskaware(path: Path | str) -> list[TraceJob]:
             words = line.split()
             if not words:
                 continue
-            job = _whole(words) or _job(words, f"{path}: line {number}")
+            job = _job(words, f"{path}: line {number}")
             first = lines.setdefault(job.id, number)
             if first != number:
                 problem = f"a second job {job.id!r} (the first is on line {first})"
@@ -38,22 +41,24 @@ def read_riskaware(path: Path | str) -> list[TraceJob]:
     return jobs
 
 
+def read_table(path: Path | str) -> TraceTable:
+    """The same jobs as a table. Raises InputError."""
+    with open_text(path) as stream:
+        lines = [words for line in stream if (words := line.split(None, len(_FIELDS)))]
+    if lines and min(map(len, lines)) >= len(_FIELDS):
+        ids, *numbers = list(zip(*lines, strict=False))[: len(_FIELDS)]
+        text = "".join(map("".join, numbers))
+        # whole numbers are in most files, and need no care; none is too long for a float
+        if text.isascii() and text.isdigit() and max(max(map(len, column)) for column in numbers) <= 15:
+            release_s, length_s, cores = (np.array(list(map(int, column)), dtype=float) for column in numbers)
+            if length_s.all() and cores.all() and len(set(ids)) == len(ids):
+                return TraceTable(np.array(ids, dtype=object), release_s, length_s, cores)
+    return TraceTable.of(read_riskaware(path), path)
+
+
 def to_riskaware(jobs: Iterable[TraceJob]) -> str:
     """The jobs as such lines, in their order; `read_riskaware` gives back id, release, length and cores."""
     return "".join(f"{job.id} {number_text(job.submit_s)} {number_text(job.run_s)} {job.cpus}\n" for job in jobs)
-
-
-def _whole(words: list[str]) -> TraceJob | None:
-    """The job of a line of whole numbers that are as they should be, which most lines are; None for any other line."""
-    numbers = words[1:4]
-    text = "".join(numbers)
-    # no number is too long for a float
-    if len(numbers) < 3 or len(text) > 15 or not (text.isascii() and text.isdigit()):
-        return None
-    release_s, length_s, cores = map(int, numbers)
-    if not (length_s and cores):
-        return None
-    return TraceJob(words[0], float(release_s), float(length_s), cores, None, NO_EXTRA)
 
 
 def _job(words: list[str], where: str) -> TraceJob:

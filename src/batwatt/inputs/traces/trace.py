@@ -16,9 +16,6 @@ from batwatt.files import readable
 LATEST_S = 1e11
 """Submissions after that many s, 3,000 years, are taken for milliseconds since 1970, of which these are 1973."""
 
-NO_EXTRA: Mapping[str, object] = MappingProxyType({})
-"""Nothing more is known of a job."""
-
 
 @dataclass(frozen=True, slots=True)
 class TraceJob:
@@ -29,7 +26,7 @@ class TraceJob:
     run_s: float
     cpus: int
     requested_s: float | None = None
-    extra: Mapping[str, object] = field(default_factory=lambda: NO_EXTRA)
+    extra: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def no_milliseconds(last_s: float, where: object) -> None:

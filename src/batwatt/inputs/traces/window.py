@@ -64,11 +64,16 @@ def window_workload(
     found = []
     columns = (submits_s[rows], table.cpus.astype(int), profile_of, early)
     for row, (id, submit_s, cpus, profile, before) in enumerate(zip(ids, *(c.tolist() for c in columns), strict=True)):
-        own = full_id(id, name, f"{source}: job {id!r}")
+        try:
+            own = full_id(id, name, source)
+        except InputError:
+            full_id(id, name, f"{source}: job {id!r}")
+            raise
         raw: dict[str, Any] = {"id": own, "subtime": _plain(submit_s), "res": cpus, "profile": names[profile]}
         if before:
             raw[RELEASE], raw[LENGTH] = _plain(float(table.submit_s[row])), _plain(float(table.run_s[row]))
-        raw |= {field: _plain(value) for field, values in needs if (value := values[row]) == value}
+        if needs:
+            raw |= {field: _plain(value) for field, values in needs if (value := values[row]) == value}
         if id in depends:
             raw[DEPENDS] = depends[id]
         found.append(Job(own, submit_s, cpus, names[profile], None, raw))
