@@ -54,12 +54,11 @@ class FirstFitStrategy(MachinePlanner):
             self._change(alive, time_s)
             self._looked_at = sorted(self._alive, key=lambda m: self._rank[m])
             self._fill(time_s)
-        free = self._free
         for job in arrivals:
             self._jobs.append(job)
             self._machine.append(-1)
             self._end_s.append(0.0)
-            most = max(map(free.__getitem__, self._alive), default=0)
+            most = self._most_free()
             before = job.run_s < job.length_s
             if job.cores < most or (job.cores == most and (before or not (self._published and self._running))):
                 self._start(job, time_s)
@@ -124,14 +123,20 @@ class FirstFitStrategy(MachinePlanner):
             if job.restart(self.victim, time_s - (self._end_s[number] - job.run_s)):
                 self._wait(job)
 
+    def _most_free(self) -> int:
+        """The most cores that are free on one machine alive."""
+        alive, free = self._alive, self._free
+        if alive and alive[-1] == len(alive) - 1:
+            return max(free[: len(alive)])  # the first ones, as a rule
+        return max([free[m] for m in alive], default=0)
+
     def _wait(self, job: MachineJob) -> None:
         heapq.heappush(self._waiting.setdefault(job.cores, []), (job.release_s, job.number))
         self._queued += 1
 
     def _fill(self, time_s: float) -> None:
-        free = self._free
         while self._queued:
-            most = max(map(free.__getitem__, self._alive), default=0)
+            most = self._most_free()
             first = min((queue[0] for cores, queue in self._waiting.items() if cores <= most and queue), default=None)
             if first is None:
                 return

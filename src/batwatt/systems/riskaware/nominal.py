@@ -81,6 +81,8 @@ class NominalRun:
         self.seam = Seam(workload)
         scheduler.bs = self.seam
         lengths = JobLengths(self.seam)
+        skipped = len(workload.name) + 1
+        self.names = [job.id[skipped:] for job in workload.jobs]
         self.jobs = self._described(lengths)
         columns = self.jobs.job, self.jobs.run_s, self.jobs.length_s
         early = {job: length_s for job, run_s, length_s in zip(*columns, strict=True) if run_s < length_s}
@@ -95,25 +97,27 @@ class NominalRun:
         self.tables = _tables(self, platform, ready)
 
     def _described(self, lengths: JobLengths) -> _Jobs:
-        planner, profiles, cores = self.scheduler.planner, self.workload.profiles, self.hosts.cores
+        tie, cores = self.scheduler.planner.tie, self.hosts.cores
+        lasts_s = {name: profile.duration_s for name, profile in self.workload.profiles.items()
+                   if isinstance(profile, Delay)}  # fmt: skip
         rows = []
-        for place, job in enumerate(self.workload.jobs):
-            raw = job.raw
-            submit_s = raw["subtime"]
-            if submit_s != job.submit_time_s or raw.get("walltime", -1) != (job.walltime_s or -1):
+        for place, (job, name) in enumerate(zip(self.workload.jobs, self.names, strict=True)):
+            raw, submit_s, wall_s = job.raw, job.submit_time_s, job.walltime_s
+            # the scheduler plans with what Batsim tells, in microseconds
+            if raw["subtime"] != submit_s or (wall_s is not None and raw["walltime"] != wall_s):
                 raise InputError(f"job {job.id}", "has times finer than a microsecond", HINT)
-            if job.id[-1].isdigit() and "#" in job.id:
-                self.scheduler.lifecycle.check_id(job)
+            if "#" in name:
+                self.scheduler.lifecycle.check_id(self.seam.job_of(job))
             if job.hosts > cores:
                 continue
-            run_s: float = profiles[job.profile].duration_s  # type: ignore[union-attr]
-            release_s, length_s = float(submit_s), run_s
+            run_s = length_s = lasts_s[job.profile]
+            release_s = submit_s
             if RELEASE in raw or LENGTH in raw:
                 release_s, length_s, run_s = lengths.described(self.seam.job_of(job))
-            rows.append((float(submit_s), release_s, planner.tie(job.name), place, length_s, run_s))
+            rows.append((submit_s, release_s, tie(name), place, length_s, run_s))
         rows.sort()
-        columns = [list(column) for column in zip(*rows, strict=True)] or [[]] * 6
-        return _Jobs(columns[3], columns[0], columns[1], columns[4], columns[5])
+        submits_s, releases_s, _, places, whole_s, first_s = map(list, zip(*rows, strict=True)) if rows else [[]] * 6
+        return _Jobs(places, submits_s, releases_s, whole_s, first_s)
 
     # the planner ------------------------------------------------------------------------------------------------
 
@@ -233,7 +237,9 @@ class NominalRun:
             scheduler.planner.take_over(int(tables.counts[at.KNOWN]))  # type: ignore[attr-defined]
         scheduler.dropped = int(tables.counts[at.ALL_DROPPED])
         scheduler.onSimulationEnds()
-        return record_of(tables, self.workload, self.hosts, self.next_runs.named, self.energy, bool(self.seam.metadata))
+        return record_of(
+            tables, self.workload, self.names, self.hosts, self.next_runs.named, self.energy, bool(self.seam.metadata)
+        )
 
 
 def _check(platform: Platform, workload: Workload, config: EngineConfig) -> None:

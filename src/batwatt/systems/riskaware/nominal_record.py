@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -29,6 +29,7 @@ _HALF = 2**26
 def record_of(
     tables: at.Nominal,
     workload: Workload,
+    names: Sequence[str],
     hosts: Hosts,
     named: Callable[[int, int], tuple[str, str, str]],
     energy: bool,
@@ -40,7 +41,7 @@ def record_of(
     """
     counts, reals = tables.counts, tables.reals
     record = Record(energy=energy)
-    record.jobs += _job_rows(tables, workload, hosts, named, energy, metadata)
+    record.jobs += _job_rows(tables, workload, names, hosts, named, energy, metadata)
     rows = tables.rows[at.S_SLEEPING : at.S_SLEEPING + 5, : counts[at.STATE_ROWS]]
     record.machine_states += zip(tables.rows_s[at.S_S, : counts[at.STATE_ROWS]].tolist(), *rows.tolist(), strict=True)
     if energy:
@@ -78,6 +79,7 @@ def _energy_rows(tables: at.Nominal) -> list[tuple[float, float, str, float, flo
 def _job_rows(
     tables: at.Nominal,
     workload: Workload,
+    names: Sequence[str],
     hosts: Hosts,
     named: Callable[[int, int], tuple[str, str, str]],
     energy: bool,
@@ -98,11 +100,10 @@ def _job_rows(
     load = workload.jobs
     places = jobs.tolist()
     given = [load[place] for place in places]
-    labels = [(job.name, job.profile, "") for job in given]
+    own, profiles, told = [names[place] for place in places], [job.profile for job in given], [""] * len(places)
     # further attempts have names, profiles and metadata of their own, and first ones may have metadata
-    for row in range(len(labels)) if metadata else np.flatnonzero(attempts).tolist():
-        labels[row] = named(places[row], int(attempts[row]))
-    own, profiles, told = map(list, zip(*labels, strict=True)) if labels else ([], [], [])
+    for row in range(len(places)) if metadata else np.flatnonzero(attempts).tolist():
+        own[row], profiles[row], told[row] = named(places[row], int(attempts[row]))
     bits = map(tuple, tables.bits[runs].tolist())
     texts = ["" if none else hosts_of(*key) for none, *key in zip(never.tolist(), machines.tolist(), bits, strict=True)]
     numbers: list[list[float | None]] = [column.tolist() for column in columns]
