@@ -253,11 +253,13 @@ def test_rules_name_capacities_and_platforms(risky):
     assert [(cell.capacity.name[-1], cell.keep) for cell in found] == [("1", False), ("3", True)]
 
 
-def test_a_run_is_the_same_on_the_wire(risky):
-    declare(risky, **GENERATED, engines=["embedded", "wire"])
+@pytest.mark.parametrize("other", ["wire", "nominal"])
+def test_a_run_is_the_same_on_the_wire_and_without_an_engine(risky, other):
+    declare(risky, **GENERATED, engines=["embedded", other])
     assert risky.run().code == 0, [row["error"] for row in risky.rows()]
-    embedded, wire = ({k: v for k, v in row.items() if k not in ("engine", "key")} for row in risky.rows())
-    assert embedded == wire and embedded["goodput"] > 0
+    keys = {row["key"] for row in risky.rows()}
+    embedded, same = ({k: v for k, v in row.items() if k not in ("engine", "key")} for row in risky.rows())
+    assert embedded == same and embedded["goodput"] > 0 and len(keys) == 2
     # the table has what was declared
     assert json.loads(embedded["options"]) == {"strategy": "target-asap"}
 

@@ -128,6 +128,7 @@ def test_files_of_the_embedded_engine(tmp_path, instance):
 
 
 @pytest.mark.deep
+@pytest.mark.timeout(1500)
 @seed(18)
 @given(instances)
 @settings(max_examples=4000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
