@@ -30,11 +30,12 @@ TYPES = {
     "Reals": "double[::1]",
     "RealTable": "double[:, ::1]",
     "Integers": "int64_t[::1]",
+    "IntegerTable": "int64_t[:, ::1]",
     "Flags": "unsigned char[::1]",
     "Octets": "unsigned char[::1]",
     "OctetBlock": "unsigned char[:, :, ::1]",
 }
-"""Annotations of kernels -> types of Cython. A NamedTuple of arrays is a struct of pointers and of lengths."""
+"""Annotations of kernels -> types of Cython. A NamedTuple of arrays is a struct of pointers, lengths and widths."""
 HEAD = """# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, infer_types=True, \
 initializedcheck=False, binding=False
 from libc.math cimport INFINITY, floor
@@ -63,15 +64,21 @@ class Kernel(ast.NodeTransformer):
         self.stem = path.stem
         self.names: dict[str, Any] = {}
         """Constants, and functions and structs by the names that they have in Cython."""
+        self.modules: dict[str, Kernel] = {}
+        self.rows: dict[str, ast.Attribute] = {}
+        """The variables of a function that are arrays of a struct."""
         self.parts: list[str] = []
         tree = ast.parse(path.read_text(encoding="utf-8"))
         functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list]
         self.names |= {node.name: ast.Name(f"c_{self.stem}_{node.name}") for node in functions}
         for node in tree.body:
-            if isinstance(node, ast.ImportFrom) and (node.module or "").rpartition(".")[2] in others:
-                other = others[str(node.module).rpartition(".")[2]]
-                self.names |= {alias.name: other.names[alias.name] for alias in node.names}
-            elif isinstance(node, ast.Assign):
+            if isinstance(node, ast.ImportFrom):
+                module = str(node.module).rpartition(".")[2]
+                if module in others:
+                    self.names |= {alias.name: others[module].names[alias.name] for alias in node.names}
+                found = {str(alias.asname): others[alias.name] for alias in node.names if alias.name in others}
+                self.modules |= found
+            if isinstance(node, ast.Assign) or (isinstance(node, ast.ImportFrom) and node.module == "batwatt.units"):
                 exec(ast.unparse(node), self.names)
                 self.names.pop("__builtins__", None)
             elif isinstance(node, ast.ClassDef):
@@ -90,19 +97,22 @@ class Kernel(ast.NodeTransformer):
         fields = {one.target.id: self.type_of(one.annotation) for one in node.body if isinstance(one, ast.AnnAssign)}  # type: ignore[union-attr]
         yield f"cdef struct {name}:"
         for field, kind in fields.items():
-            yield f"    {kind.partition('[')[0]}* {field}\n    int64_t {field}_length"
+            yield f"    {kind.partition('[')[0]}* {field}\n    int64_t {field}_length, {field}_width"
         yield f"cdef {name} the_{name}\ncdef object of_{name} = None"
         yield f"cdef {name}* as_{name}(object given) except NULL:\n    global of_{name}"
         yield f"    if given is of_{name}:\n        return &the_{name}\n    of_{name} = None"
         for field, kind in fields.items():
             yield f"    cdef {kind} {field} = given.{field}"
-            yield f"    the_{name}.{field}, the_{name}.{field}_length = &{field}[0], len({field})"
+            first, width = ("0, 0", f"{field}.shape[1]") if "," in kind else ("0", "1")
+            yield f"    the_{name}.{field}, the_{name}.{field}_length = &{field}[{first}], len({field})"
+            yield f"    the_{name}.{field}_width = {width}"
         yield f"    of_{name} = given\n    return &the_{name}"
 
     def function(self, node: ast.FunctionDef) -> Iterator[str]:
         """A function of C and, of an entry point, one that Python can call."""
         name, returned = f"{self.stem}_{node.name}", self.type_of(node.returns)
         types = {one.arg: self.type_of(one.annotation) for one in node.args.args}
+        self.rows = {name: value for name, value in assigned(node) if isinstance(value, ast.Attribute)}
         body = [ast.unparse(self.visit(one)) for one in node.body[ast.get_docstring(node) is not None :]]
         yield f"cdef inline {returned} c_{name}({', '.join(f'{t} {a}' for a, t in types.items())}) noexcept nogil:"
         yield from (f"    cdef bint {variable}" for variable in sorted(set(truths(node)) - set(types)))
@@ -116,12 +126,27 @@ class Kernel(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Constants, functions and structs of the module."""
         found = self.names.get(node.id, node)
+        if isinstance(found, int) and found >= 2**31:
+            return ast.Name(f"{found}LL")
         return found if isinstance(found, ast.expr) else ast.Constant(found)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """What is used of numpy."""
+        """What is used of numpy, and constants of other modules."""
+        if isinstance(node.value, ast.Name) and node.value.id in self.modules:
+            return self.modules[node.value.id].visit_Name(ast.Name(node.attr))
         known = {"np.inf": "INFINITY", "np.floor": "floor"}.get(ast.unparse(node))
         return ast.Name(known) if known else self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """Cells of the tables of a struct, and their widths."""
+        array = self.rows.get(node.value.id) if isinstance(node.value, ast.Name) else node.value
+        if isinstance(array, ast.Attribute) and array.attr == "shape" and isinstance(array.value, ast.Attribute):
+            return ast.Attribute(array.value.value, f"{array.value.attr}_width")
+        if isinstance(array, ast.Attribute) and isinstance(node.slice, ast.Tuple):
+            row, column = node.slice.elts
+            before = ast.BinOp(row, ast.Mult(), ast.Attribute(array.value, f"{array.attr}_width"))
+            node.slice = ast.BinOp(before, ast.Add(), column)
+        return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         """Division as in Python: of whole numbers, too."""
@@ -139,8 +164,8 @@ class Kernel(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
 
-def truths(node: ast.FunctionDef) -> Iterator[str]:
-    """The variables that are true or false, which Cython takes for objects."""
+def assigned(node: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """The variables and what they become."""
     for one in ast.walk(node):
         if isinstance(one, ast.Assign):
             targets, values = (
@@ -148,20 +173,27 @@ def truths(node: ast.FunctionDef) -> Iterator[str]:
                 for side in (one.targets[0], one.value)
             )
             for target, value in zip(targets, values, strict=True):
-                truth = isinstance(value, ast.Constant) and isinstance(value.value, bool)
-                if isinstance(target, ast.Name) and (truth or isinstance(value, ast.Compare | ast.BoolOp)):
-                    yield target.id
+                if isinstance(target, ast.Name):
+                    yield target.id, value
+
+
+def truths(node: ast.FunctionDef) -> Iterator[str]:
+    """The variables that are true or false, which Cython takes for objects."""
+    for name, value in assigned(node):
+        truth = isinstance(value, ast.Constant) and isinstance(value.value, bool)
+        if truth or isinstance(value, ast.Compare | ast.BoolOp):
+            yield name
 
 
 def kernels() -> str:
     """The Cython of all kernels."""
-    # those that others import come first
-    paths = sorted(
-        (path for pattern in reversed(SOURCES) for path in SRC.rglob(pattern)), key=lambda p: "_kernel" in p.stem
-    )
+    paths = sorted(path for pattern in SOURCES for path in SRC.rglob(pattern))
     done: dict[str, Kernel] = {}
-    for path in paths:
-        done[path.stem] = Kernel(path, done)
+    while left := [path for path in paths if path.stem not in done]:
+        # those that others import come first
+        texts = {path: path.read_text(encoding="utf-8") for path in left}
+        free = [path for path in left if not any(f"{one.stem} import" in texts[path] for one in left)]
+        done |= {path.stem: Kernel(path, done) for path in free}
     digests = {".".join(p.parent.relative_to(SRC).parts): sources_digest(p.parent) for p in paths}
     return "\n\n".join([HEAD, f"DIGESTS = {digests}", *(part for one in done.values() for part in one.parts)]) + "\n"
 

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 Reals = NDArray[np.float64]
 RealTable = NDArray[np.float64]
 Integers = NDArray[np.int64]
+IntegerTable = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Octets = NDArray[np.uint8]
 OctetBlock = NDArray[np.uint8]

@@ -237,9 +237,8 @@ class NominalRun:
             scheduler.planner.take_over(int(tables.counts[at.KNOWN]))  # type: ignore[attr-defined]
         scheduler.dropped = int(tables.counts[at.ALL_DROPPED])
         scheduler.onSimulationEnds()
-        return record_of(
-            tables, self.workload, self.names, self.hosts, self.next_runs.named, self.energy, bool(self.seam.metadata)
-        )
+        named, metadata = self.next_runs.named, bool(self.seam.metadata)
+        return record_of(tables, self.workload, self.hosts, named, self.energy, metadata)
 
 
 def _check(platform: Platform, workload: Workload, config: EngineConfig) -> None:
@@ -341,7 +340,7 @@ def _tables(run: NominalRun, platform: Platform, ready: bool) -> at.Nominal:
         dropped=np.zeros(count + 1, np.int64),
         rows_s=np.zeros((at.S_FIELDS, rows)),
         rows=np.zeros((at.ROW_FIELDS, rows), np.int64),
-        requests=np.zeros((2 * len(scheduler.steps) + 16, machines + 1), np.int8),
+        requests=np.zeros((2 * len(scheduler.steps) + 16, machines + 1), np.int64),
         modes=modes,
         mode_w=mode_w,
         seen=np.array([0, 0, 0, hosts, 0], np.int64),

@@ -44,7 +44,7 @@ def _round(n: Nominal) -> None:
         pop(n)
         if stale(n, key, what):
             continue
-        if key & (1 << at.RANK_BITS) - 1 > last:
+        if key & at.SERIALS > last:
             n.heap_s[end - kept], n.heap[0, end - kept], n.heap[1, end - kept] = moment_s, key, what
             kept += 1
         else:
@@ -52,7 +52,7 @@ def _round(n: Nominal) -> None:
     for i in range(kept):
         moment_s, key, what = n.heap_s[end - i], n.heap[0, end - i], n.heap[1, end - i]
         serial = counts[at.SERIAL]
-        counts[at.SERIAL] = (key & (1 << at.RANK_BITS) - 1) - 1
+        counts[at.SERIAL] = (key & at.SERIALS) - 1
         push(n, moment_s, key >> at.RANK_BITS, what)
         counts[at.SERIAL] = serial
 
@@ -66,7 +66,7 @@ def cramped(n: Nominal) -> bool:
         rows + 4 * hosts + most > n.rows.shape[1]
         or counts[at.JOB_ROWS] + len(n.submit_s) + hosts > n.rows.shape[1]
         or counts[at.RUNS_MADE] + hosts > n.runs.shape[1]
-        or counts[at.REQUESTS] + 2 > n.requests.shape[0]
+        or counts[at.REQUESTS] + 2 > len(n.requests)
         or 2 * counts[at.EVENTS] + 2 * hosts + most > len(n.heap_s)
     )
 
@@ -110,10 +110,10 @@ def _states_row(n: Nominal) -> None:
 
 
 @inlined
-def _pstate_row(n: Nominal, request: int, value: int) -> None:
+def _pstate_row(n: Nominal, index: int, value: int) -> None:
     row = n.counts[at.PSTATE_ROWS]
     n.counts[at.PSTATE_ROWS] = row + 1
-    n.rows_s[at.P_S, row], n.rows[at.P_REQUEST, row], n.rows[at.P_VALUE, row] = n.reals[at.CLOCK], request, value
+    n.rows_s[at.P_S, row], n.rows[at.P_REQUEST, row], n.rows[at.P_VALUE, row] = n.reals[at.CLOCK], index, value
 
 
 @inlined
@@ -135,13 +135,14 @@ def _touch(n: Nominal, m: int, run: int) -> None:
 
 
 @compiled
-def _switch_hosts(n: Nominal, request: int, before: int, after: int, source: int, target: int) -> int:
+def _switch_hosts(n: Nominal, index: int, before: int, after: int, source: int, target: int) -> int:
     """The hosts of a request go from one p-state and state to another; returns how many they are."""
     cores, count = n.settings[at.CORES], 0
     for m in range(n.settings[at.MACHINES]):
-        if n.requests[request, m]:
+        if n.requests[index, m]:
             count += cores
-            n.touched_s[m, :] = n.reals[at.CLOCK]
+            for core in range(cores):
+                n.touched_s[m, core] = n.reals[at.CLOCK]
     _move(n, count, source, target)
     modes, counts = n.modes, n.counts
     modes[0, before] -= count
@@ -191,17 +192,17 @@ def _happen(n: Nominal, rank: int, what: int) -> None:
         if what >= 0:
             _end_run(n, what, at.TIMEOUT if n.runs[at.R_LATE, what] != 0 else at.SUCCESS)
             return
-        request = -1 - what
-        on = n.requests[request, -1] == at.ON
+        index = -1 - what
+        on = n.requests[index, n.settings[at.MACHINES]] == at.ON
         _integrate(n)
         if on:
-            _switch_hosts(n, request, n.modes[2, 3], n.modes[2, 0], at.SWITCHING_ON, at.IDLE)
+            _switch_hosts(n, index, n.modes[2, 3], n.modes[2, 0], at.SWITCHING_ON, at.IDLE)
         else:
-            _switch_hosts(n, request, n.modes[2, 2], n.modes[2, 1], at.SWITCHING_OFF, at.SLEEPING)
-        push(n, reals[at.CLOCK], at.ACKNOWLEDGE, request)
+            _switch_hosts(n, index, n.modes[2, 2], n.modes[2, 1], at.SWITCHING_OFF, at.SLEEPING)
+        push(n, reals[at.CLOCK], at.ACKNOWLEDGE, index)
     elif rank == at.ACKNOWLEDGE:
         _integrate(n)
-        _pstate_row(n, what, n.modes[2, 0] if n.requests[what, -1] == at.ON else n.modes[2, 1])
+        _pstate_row(n, what, n.modes[2, 0] if n.requests[what, n.settings[at.MACHINES]] == at.ON else n.modes[2, 1])
         _energy_row(n, at.SWITCHED)
         _states_row(n)
         _tell(n, at.SWITCHED, what)
@@ -322,28 +323,28 @@ def kill(n: Nominal, count: int) -> None:
 def request(n: Nominal, on: int) -> None:
     """Switch the machines that should be on, or off, and can be."""
     counts, reals, machines = n.counts, n.reals, n.machines
-    request, count = counts[at.REQUESTS], 0
+    index, count = counts[at.REQUESTS], 0
     for m in range(n.settings[at.MACHINES]):
         due = machines[at.M_WANTED, m] != machines[at.M_ON, m] and machines[at.M_WANTED, m] == on
         due = due and machines[at.M_CHANGING, m] == 0 and machines[at.M_FREE, m] == n.settings[at.CORES]
-        n.requests[request, m] = due
+        n.requests[index, m] = due
         if due:
             machines[at.M_CHANGING, m] = 1
             machines[at.M_READY, m] = 0
             count += 1
     if count == 0:
         return
-    n.requests[request, -1] = on
-    counts[at.REQUESTS] = request + 1
+    n.requests[index, n.settings[at.MACHINES]] = on
+    counts[at.REQUESTS] = index + 1
     _integrate(n)
     _energy_row(n, at.SWITCHED)
-    _pstate_row(n, request, -1 if on == at.ON else -2)
+    _pstate_row(n, index, -1 if on == at.ON else -2)
     if on == at.ON:
-        counts[at.SWITCHES] += _switch_hosts(n, request, n.modes[2, 1], n.modes[2, 3], at.SLEEPING, at.SWITCHING_ON)
-        push(n, reals[at.CLOCK] + reals[at.ON_S], at.END, -1 - request)
+        counts[at.SWITCHES] += _switch_hosts(n, index, n.modes[2, 1], n.modes[2, 3], at.SLEEPING, at.SWITCHING_ON)
+        push(n, reals[at.CLOCK] + reals[at.ON_S], at.END, -1 - index)
     else:
-        counts[at.SWITCHES] += _switch_hosts(n, request, n.modes[2, 0], n.modes[2, 2], at.IDLE, at.SWITCHING_OFF)
-        push(n, reals[at.CLOCK] + reals[at.OFF_S], at.END, -1 - request)
+        counts[at.SWITCHES] += _switch_hosts(n, index, n.modes[2, 0], n.modes[2, 2], at.IDLE, at.SWITCHING_OFF)
+        push(n, reals[at.CLOCK] + reals[at.OFF_S], at.END, -1 - index)
     _states_row(n)
     replied(n)
 
@@ -374,7 +375,8 @@ def start(n: Nominal, job: int, m: int) -> None:
     _energy_row(n, at.SUBMITTED)
     _states_row(n)
     push(n, deadline_s if late else end_s, at.END, run)
-    n.runs[at.R_EVENT, run] = at.END << at.RANK_BITS | n.counts[at.SERIAL]
+    rank = at.END
+    n.runs[at.R_EVENT, run] = rank << at.RANK_BITS | n.counts[at.SERIAL]
     replied(n)
 
 

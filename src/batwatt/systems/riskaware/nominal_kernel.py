@@ -73,7 +73,7 @@ def _read(n: Nominal) -> bool:
         run_due(n, reals[at.NOW])
     counts[at.REPLIED] = counts[at.ENDED] = counts[at.ARRIVED] = 0
     for i in range(counts[at.READ]):
-        kind, about = n.pending[read, i] >> at.KIND_BITS, n.pending[read, i] & (1 << at.KIND_BITS) - 1
+        kind, about = n.pending[read, i] >> at.KIND_BITS, n.pending[read, i] & at.SUBJECTS
         if kind == at.SUBMITTED:
             if counts[at.STOPPED] != 0:
                 reject(n, about, at.GIVEN_UP)
@@ -84,7 +84,7 @@ def _read(n: Nominal) -> bool:
         elif kind == at.COMPLETED:
             _completed(n, about)
         elif kind == at.SWITCHED:
-            on = n.requests[about, -1]
+            on = n.requests[about, n.settings[at.MACHINES]]
             for m in range(n.settings[at.MACHINES]):
                 if n.requests[about, m]:
                     n.machines[at.M_CHANGING, m], n.machines[at.M_ON, m], n.machines[at.M_READY, m] = 0, on, on

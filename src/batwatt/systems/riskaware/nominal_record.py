@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.engine.machines import STATE_NAMES, TICKS_PER_S
-from batwatt.engine.recorder import NULL_RUNTIME_S, totals
+from batwatt.engine.recorder import NOT_RUN, totals
 from batwatt.model import hostset
-from batwatt.model.record import JobRow, Record
+from batwatt.model.record import SUCCESSFUL, JobRows, Record
 from batwatt.model.workload import NO_WALLTIME, WINDOW_OVER, Workload
 from batwatt.scheduling.hosts import Hosts
 from batwatt.systems.riskaware import nominal_tables_kernel as at
 
-_STATES = {
-    at.SUCCESS: "COMPLETED_SUCCESSFULLY",
-    at.TIMEOUT: "COMPLETED_WALLTIME_REACHED",
-    at.KILLED: "COMPLETED_KILLED",
-    at.REJECTED: "REJECTED",
-}
+_STATES = {at.SUCCESS: SUCCESSFUL, at.TIMEOUT: "COMPLETED_WALLTIME_REACHED", at.KILLED: "COMPLETED_KILLED"}
+"""Of a run; a job in any other state was rejected."""
 _KINDS = {at.SUBMITTED: "s", at.COMPLETED: "e", at.SWITCHED: "p"}
 _HALF = 2**26
 
@@ -29,7 +27,6 @@ _HALF = 2**26
 def record_of(
     tables: at.Nominal,
     workload: Workload,
-    names: Sequence[str],
     hosts: Hosts,
     named: Callable[[int, int], tuple[str, str, str]],
     energy: bool,
@@ -37,15 +34,22 @@ def record_of(
 ) -> Record:
     """The rows and totals.
 
-    `named` gives name, profile and metadata of a run of a job; `metadata`: whether first runs may have some.
+    `named` gives id, profile and metadata of a run of a job; `metadata`: whether first runs may have some.
     """
     counts, reals = tables.counts, tables.reals
     record = Record(energy=energy)
-    record.jobs += _job_rows(tables, workload, names, hosts, named, energy, metadata)
-    rows = tables.rows[at.S_SLEEPING : at.S_SLEEPING + 5, : counts[at.STATE_ROWS]]
-    record.machine_states += zip(tables.rows_s[at.S_S, : counts[at.STATE_ROWS]].tolist(), *rows.tolist(), strict=True)
+    _add_jobs(record.jobs, tables, workload, hosts, named, energy, metadata)
+    part = slice(counts[at.STATE_ROWS])
+    _add(record.machine_states.times, tables.rows_s[at.S_S, part])
+    states = np.zeros((int(counts[at.STATE_ROWS]), 6), np.int64)
+    states[:, :5] = tables.rows[at.S_SLEEPING : at.S_SLEEPING + 5, part].T
+    _add(record.machine_states.counts, states)
     if energy:
-        record.consumed_energy += _energy_rows(tables)
+        part = slice(counts[at.ENERGY_ROWS])
+        for into, column in ((record.consumed_energy.times, at.E_S), (record.consumed_energy.energies, at.E_J),
+                             (record.consumed_energy.lows, at.E_EPSILON_W)):  # fmt: skip
+            _add(into, tables.rows_s[column, part])
+        record.consumed_energy.kinds += map(_KINDS.__getitem__, tables.rows[at.E_KIND, part].tolist())
         record.pstate_changes.append((0.0, hostset.to_text(hostset.span(0, tables.touched_s.size - 1)), 0))
     masks = [hosts.mask(machine) for machine in range(len(hosts))] if counts[at.PSTATE_ROWS] else []
     texts: dict[int, str] = {}
@@ -66,58 +70,44 @@ def record_of(
     return record
 
 
-def _energy_rows(tables: at.Nominal) -> list[tuple[float, float, str, float, float | None]]:
-    part = slice(tables.counts[at.ENERGY_ROWS])
-    time_s, joules, epsilon_w = tables.rows_s[[at.E_S, at.E_J, at.E_EPSILON_W], part]
-    passed_s = np.diff(time_s, prepend=0.0)
-    mean = np.divide(np.diff(joules, prepend=0.0), passed_s, out=np.zeros_like(passed_s), where=passed_s > 0.0)
-    means = [value if passed else None for value, passed in zip(mean.tolist(), (passed_s > 0.0).tolist(), strict=True)]
-    kinds = [_KINDS[kind] for kind in tables.rows[at.E_KIND, part].tolist()]
-    return list(zip(time_s.tolist(), joules.tolist(), kinds, epsilon_w.tolist(), means, strict=True))
+def _add(into: array[Any], column: NDArray[Any]) -> None:
+    into.frombytes(column.tobytes())
 
 
-def _job_rows(
+def _add_jobs(
+    rows: JobRows,
     tables: at.Nominal,
     workload: Workload,
-    names: Sequence[str],
     hosts: Hosts,
     named: Callable[[int, int], tuple[str, str, str]],
     energy: bool,
     metadata: bool,
-) -> list[JobRow]:
+) -> None:
     runs = tables.rows[at.JOB_RUN, : tables.counts[at.JOB_ROWS]]
     jobs, states, _, machines, attempts, _ = tables.runs[:, runs]
-    submit_s, _, start_s, _, finish_s = tables.times[:, runs]
-    runtime_s = finish_s - start_s
-    none = ~(runtime_s > 0.0)
-    drawn_j = tables.jobs[at.J_CORES, jobs] * tables.mode_w[0, 0] * runtime_s if energy else np.full(len(runs), -1.0)
-    runtime_s[none] = NULL_RUNTIME_S
-    finish_s = np.where(none, start_s + runtime_s, finish_s)
-    turnaround_s = finish_s - submit_s
-    columns = start_s, runtime_s, finish_s, start_s - submit_s, turnaround_s, turnaround_s / runtime_s, drawn_j
+    submit_s, _, start_s, _, end_s = tables.times[:, runs]
+    widths = tables.jobs[at.J_CORES, jobs]
+    drawn_j = widths * tables.mode_w[0, 0] * (end_s - start_s) if energy else np.full(len(runs), -1.0)
     never = states >= at.REJECTED
-    hosts_of = _texts(hosts)
-    load = workload.jobs
-    places = jobs.tolist()
-    given = [load[place] for place in places]
-    own, profiles, told = [names[place] for place in places], [job.profile for job in given], [""] * len(places)
+    start_s[never] = end_s[never] = drawn_j[never] = NOT_RUN
+    walltime_s = tables.walltime_s[jobs]
+    walltime_s[np.isinf(walltime_s)] = NO_WALLTIME
+    for into, column in ((rows.submitted, submit_s), (rows.widths, widths), (rows.walltimes, walltime_s),
+                         (rows.started, start_s), (rows.ended, end_s), (rows.energies, drawn_j)):  # fmt: skip
+        _add(into, column)
+    given = [workload.jobs[place] for place in jobs.tolist()]
+    rows.ids += [job.id for job in given]
+    rows.profiles += [job.profile for job in given]
+    rows.metadata += [""] * len(given)
     # further attempts have names, profiles and metadata of their own, and first ones may have metadata
-    for row in range(len(places)) if metadata else np.flatnonzero(attempts).tolist():
-        own[row], profiles[row], told[row] = named(places[row], int(attempts[row]))
-    bits = map(tuple, tables.bits[runs].tolist())
-    texts = ["" if none else hosts_of(*key) for none, *key in zip(never.tolist(), machines.tolist(), bits, strict=True)]
-    numbers: list[list[float | None]] = [column.tolist() for column in columns]
-    for row in np.flatnonzero(never).tolist():
-        for column in numbers:
-            column[row] = None
-        if states[row] == at.GIVEN_UP:
-            told[row] = WINDOW_OVER
-    final = [_STATES.get(state, "REJECTED") for state in states.tolist()]
-    success = (states == at.SUCCESS).astype(int).tolist()
-    walls = [NO_WALLTIME if job.walltime_s is None else job.walltime_s for job in given]
-    widths = [job.hosts for job in given]
-    shared = own, [workload.name] * len(given), profiles, submit_s.tolist(), widths, walls, success, final
-    return list(map(JobRow._make, zip(*shared, *numbers[:-1], texts, numbers[-1], told, strict=True)))
+    for row in range(len(given)) if metadata else np.flatnonzero(attempts).tolist():
+        rows.ids[row], rows.profiles[row], rows.metadata[row] = named(int(jobs[row]), int(attempts[row]))
+    for row in np.flatnonzero(states == at.GIVEN_UP).tolist():
+        rows.metadata[row] = WINDOW_OVER
+    rows.states += [_STATES.get(state, "REJECTED") for state in states.tolist()]
+    hosts_of, bits = _texts(hosts), map(tuple, tables.bits[runs].tolist())
+    rows.allocated += ["" if none else hosts_of(*key)
+                       for none, *key in zip(never.tolist(), machines.tolist(), bits, strict=True)]  # fmt: skip
 
 
 def _texts(hosts: Hosts) -> Callable[[int, tuple[int, ...]], str]:

@@ -98,10 +98,10 @@ class NextRuns:
         return told.run_s
 
     def named(self, place: int, attempt: int) -> tuple[str, str, str]:
-        """Name within the workload, profile and metadata of a run of a job."""
+        """Id, profile and metadata of a run of a job."""
         job = self._workload.jobs[place]
         if not attempt:
-            return job.name, job.profile, self._seam.metadata.get(job.id, "")
+            return job.id, job.profile, self._seam.metadata.get(job.id, "")
         id = f"{job.id}#{attempt}"
         if not self._whole:
             profile = self._profiles[id]
@@ -111,4 +111,4 @@ class NextRuns:
                 self._seam.set_job_metadata(id, REMAINDER)
         else:
             profile = job.profile
-        return f"{job.name}#{attempt}", profile, self._seam.metadata.get(id, "")
+        return id, profile, self._seam.metadata.get(id, "")

@@ -6,16 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from batwatt.arrays import Integers, IntegerTable, Reals, RealTable
 from batwatt.compiling import compiled, inlined
 
 WORD = 62
 """Cores in a word of free cores; all of them positive."""
 RANK_BITS = 48
+SERIALS = (1 << RANK_BITS) - 1
 FIRST_SUBMISSION, SUBMISSIONS, CALL = range(3)
 """Arrivals."""
 ARRIVAL, END, ACKNOWLEDGE, LATE = range(1, 5)
 """Ranks of what happens at one time, as in `engine.kernel`."""
 KIND_BITS = 48
+SUBJECTS = (1 << KIND_BITS) - 1
 SHORTEST_CALL_S = 1e-5
 """As in `engine.core`."""
 OTHER, SUBMITTED, COMPLETED, SWITCHED, NO_MORE_JOBS, SIMULATION_ENDS = range(6)
@@ -60,58 +63,58 @@ GROWING = {"runs": 1, "times": 1, "bits": 0, "rows_s": 1, "rows": 1, "requests":
 class Nominal(NamedTuple):
     """All that is known. J jobs, R runs, M machines of W words of cores, L rows, Q requests, N nodes of queues."""
 
-    jobs: np.ndarray
+    jobs: IntegerTable
     """(10, J)."""
-    submit_s: np.ndarray
+    submit_s: Reals
     """(J,), ascending."""
-    again_s: np.ndarray
+    again_s: Reals
     """(J,), what the next run takes if this one is killed; NaN: there is none."""
-    walltime_s: np.ndarray
+    walltime_s: Reals
     """(J,), infinite without one."""
-    by_number: np.ndarray
+    by_number: Integers
     """(J,)."""
-    runs: np.ndarray
+    runs: IntegerTable
     """(6, R)."""
-    times: np.ndarray
+    times: RealTable
     """(5, R)."""
-    bits: np.ndarray
+    bits: IntegerTable
     """(R, W), cores."""
-    machines: np.ndarray
+    machines: IntegerTable
     """(9, M)."""
-    free: np.ndarray
+    free: IntegerTable
     """(M, W), cores."""
-    touched_s: np.ndarray
+    touched_s: RealTable
     """(M, cores), when each core came to its state."""
-    steps_s: np.ndarray
-    alive: np.ndarray
+    steps_s: Reals
+    alive: Integers
     """The times of the steps of the capacity, which end at infinity, and machines alive since then."""
-    nodes: np.ndarray
+    nodes: IntegerTable
     """(2, N), jobs in the queues of machines, and the nodes behind them."""
-    heap_s: np.ndarray
-    heap: np.ndarray
+    heap_s: Reals
+    heap: IntegerTable
     """(2, H), rank and serial of an event, and what it is about."""
-    pending: np.ndarray
+    pending: IntegerTable
     """(2, P), what the present message tells, and the next."""
-    ended: np.ndarray
+    ended: IntegerTable
     """(2, P), numbers of the jobs that have ended in a message; who is told of."""
-    told: np.ndarray
+    told: Integers
     """What the planner told; or the scheduler's jobs in their order."""
-    dropped: np.ndarray
-    rows_s: np.ndarray
+    dropped: Integers
+    rows_s: RealTable
     """(6, L)."""
-    rows: np.ndarray
+    rows: IntegerTable
     """(12, L)."""
-    requests: np.ndarray
+    requests: IntegerTable
     """(Q, M + 1), machines of a request to switch, and whether on or off."""
-    modes: np.ndarray
+    modes: IntegerTable
     """(3, p-states), hosts in a p-state, p-states in the order of their first use; on, asleep, and the virtual ones."""
-    mode_w: np.ndarray
+    mode_w: RealTable
     """(2, p-states), base power and epsilon watts of a host."""
-    seen: np.ndarray
+    seen: Integers
     """(5,), hosts in each state."""
-    counts: np.ndarray
-    reals: np.ndarray
-    settings: np.ndarray
+    counts: Integers
+    reals: Reals
+    settings: Integers
 
 
 # the clock --------------------------------------------------------------------------------------------------------
