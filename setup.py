@@ -117,7 +117,7 @@ class Kernel(ast.NodeTransformer):
         yield f"cdef inline {returned} c_{name}({', '.join(f'{t} {a}' for a, t in types.items())}) noexcept nogil:"
         yield from (f"    cdef bint {variable}" for variable in sorted(set(truths(node)) - set(types)))
         yield from ("    " + line for text in body for line in text.splitlines())
-        if ast.unparse(node.decorator_list[0]) == "compiled":
+        if ast.unparse(node.decorator_list[0]) != "inlined":
             # a struct comes as the tuple that it is made of
             given = {a: f"as_{t[:-1]}({a})" if t.endswith("*") else a for a, t in types.items()}
             yield f"def {name}({', '.join(a if t.endswith('*') else f'{t} {a}' for a, t in types.items())}):"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from batwatt.schedulers.riskaware import Riskaware
+from builders import job, workload_of
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,15 +21,37 @@ from machine_talk import ByHand
 
 from batwatt import compiling
 from batwatt.compiling import SOURCES, sources_digest
+from batwatt.engine.config import EngineConfig
+from batwatt.errors import DeadlockError
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.model.series import Series
 from batwatt.scheduling import fleet_kernel
 from batwatt.systems.carbon import optimum_kernel
 from batwatt.systems.carbon.simulators import gaia_kernel
 from batwatt.systems.checkpoint import knapsack_kernel
-from batwatt.systems.riskaware import target_kernel, target_tables, targets
+from batwatt.systems.riskaware import (
+    nominal,
+    nominal_engine_kernel,
+    nominal_kernel,
+    nominal_tables_kernel,
+    target_kernel,
+    target_tables,
+    targets,
+)
 from batwatt.systems.riskaware.strategy import MachineJob
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = [target_tables, target_kernel, fleet_kernel, knapsack_kernel, optimum_kernel, gaia_kernel]
+MODULES = [
+    target_tables,
+    target_kernel,
+    nominal_tables_kernel,
+    nominal_engine_kernel,
+    nominal_kernel,
+    fleet_kernel,
+    knapsack_kernel,
+    optimum_kernel,
+    gaia_kernel,
+]
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
@@ -48,7 +73,7 @@ def ahead(tmp_path_factory):
 def plain():
     """The modules anew with nothing compiled, by name."""
     with pytest.MonkeyPatch.context() as patch:
-        for decorator in ("compiled", "inlined"):
+        for decorator in ("ahead_only", "compiled", "inlined"):
             patch.setattr(compiling, decorator, lambda function: function)
         for module in MODULES:
             package, _, name = module.__name__.rpartition(".")
@@ -134,6 +159,32 @@ def test_target_strategies(forms, rng):
                 planner.advance(now_s, alive if now_s else machines, jobs)
         held = [[array.tobytes() for array in planner._tables] for planner in planners]
         assert held[0] == held[1] == held[2]
+
+
+@examples(60)
+@given(seeds, st.sampled_from(["target-asap", "packed-target-asap", "first-fit-aware"]), st.booleans(), st.booleans())
+def test_runs_without_an_engine(ahead, plain, rng, strategy, switch, ends):
+    """`go` is Python with numba's planner, compiled ahead, and all Python."""
+    machines, cores = int(rng.integers(1, 5)), int(rng.choice([1, 3, 65]))
+    platform = machines_platform(MachineSpec(machines, cores, off_s=5.0, on_s=9.0))
+    columns = np.sort(rng.integers(0, 300, 30)), rng.integers(1, cores + 2, 30), rng.integers(1, 90, 30)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    jobs = [job(i, float(at), wide, float(s), s / 2 if i % 7 == 0 else None) for i, (at, wide, s) in enumerate(rows)]
+    capacity = Series(tuple(40.0 * i for i in range(9)), tuple(float(n) for n in rng.integers(0, machines + 1, 9)))
+    options = {"strategy": strategy, "capacity": capacity, "switch": switch} | ({"until_s": 250.0} if ends else {})
+    held, returned = [], []
+    for go in (nominal_kernel.go, ahead.nominal_kernel_go, plain[nominal_kernel.__name__].go):
+        scheduler, workload = Riskaware(options), workload_of(*jobs, nb_res=machines * cores)
+        one = nominal.NominalRun(platform, workload, scheduler, EngineConfig(energy=True))
+        codes = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(nominal, "go", lambda *given, go=go, codes=codes: codes.append(go(*given)) or codes[-1])
+            with contextlib.suppress(DeadlockError):
+                one.go(None)
+        held.append([array.tobytes() for array in (*one.tables, *one.plan)])
+        returned.append(codes)
+    assert returned[0] == returned[1] == returned[2]
+    assert held[0] == held[1] == held[2]
 
 
 @examples(200)

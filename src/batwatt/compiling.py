@@ -36,8 +36,8 @@ def inlined(function: Any) -> Any:
 
 def compiled(function: Any) -> Any:
     """Compile an entry point; what numba makes is kept on the disk where there is a place for it."""
-    if ahead := _ahead(function):
-        return getattr(ahead, f"{function.__module__.rpartition('.')[2]}_{function.__name__}")
+    if ahead := _ahead_entry(function):
+        return ahead
     njit = _njit()
     if njit is None:
         return function
@@ -50,9 +50,19 @@ def compiled(function: Any) -> Any:
     return found
 
 
+def ahead_only(function: Any) -> Any:
+    """Compile an entry point with the installation, or not at all: numba would take longer than it saves."""
+    return _ahead_entry(function) or function
+
+
 def _ahead(function: Any) -> Any:
     """The module that was compiled with the installation, of the sources that are there; None without."""
     return _ahead_of(function.__module__.rpartition(".")[0], Path(function.__code__.co_filename).parent)
+
+
+def _ahead_entry(function: Any) -> Any:
+    ahead = _ahead(function)
+    return ahead and getattr(ahead, f"{function.__module__.rpartition('.')[2]}_{function.__name__}")
 
 
 @cache

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from batwatt.errors import DeadlockError, InputError
@@ -12,6 +14,7 @@ from batwatt.run.spec import RunSpec
 if TYPE_CHECKING:
     from batwatt.run.resolve import ResolvedRun
 
+LOGGER = logging.getLogger(__name__)
 SCHEDULER = "riskaware"
 
 
@@ -32,9 +35,10 @@ def nominal_record(
     resolved: ResolvedRun, progress: Callable[[float, int], None] | None
 ) -> tuple[Record, DeadlockError | None]:
     """What the run writes down, and the deadlock if it ends in one. Raises InputError for what needs an engine."""
-    # it is compiled, which others need not wait for
-    from batwatt.systems.riskaware.nominal import NominalRun
+    from batwatt.systems.riskaware.nominal import NominalRun, go
 
+    if isinstance(go, FunctionType):
+        LOGGER.warning("--engine nominal is not compiled here, and slower than embedded (which writes the same files)")
     inputs = resolved.inputs
     run = NominalRun(inputs.platform, inputs.run[0], resolved.scheduler, resolved.config)
     deadlock = None

@@ -113,7 +113,6 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
     return RunResult(metrics, spec.prefix)
 
 
-
 def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
     """Play Batsim on the wire for a scheduler that listens on `endpoint`; writes Batsim's files.
 

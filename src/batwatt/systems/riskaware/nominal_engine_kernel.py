@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from batwatt.compiling import compiled, inlined
+from batwatt.compiling import ahead_only
 from batwatt.systems.riskaware import nominal_tables_kernel as at
 from batwatt.systems.riskaware.nominal_tables_kernel import Nominal, pop, push, rounded, stale
 from batwatt.units import PRECISION_S
 
 
-@compiled
+@ahead_only
 def run_due(n: Nominal, date_s: float) -> None:
     """Go on to a time, with all that happens until then."""
     counts, reals = n.counts, n.reals
@@ -31,7 +31,7 @@ def run_due(n: Nominal, date_s: float) -> None:
         reals[at.DATE] = rounded(date_s)
 
 
-@compiled
+@ahead_only
 def _round(n: Nominal) -> None:
     """What is due after an event of an answer, but for what comes of it."""
     counts = n.counts
@@ -57,7 +57,7 @@ def _round(n: Nominal) -> None:
         counts[at.SERIAL] = serial
 
 
-@inlined
+@ahead_only
 def cramped(n: Nominal) -> bool:
     """Whether what one message can bring has no room: each host may start or end a run, each machine may switch."""
     counts, hosts, most = n.counts, n.settings[at.MACHINES] * n.settings[at.CORES], 4 * n.settings[at.MACHINES]
@@ -74,13 +74,13 @@ def cramped(n: Nominal) -> bool:
 # the engine -------------------------------------------------------------------------------------------------------
 
 
-@inlined
+@ahead_only
 def _tell(n: Nominal, kind: int, about: int) -> None:
     n.pending[n.counts[at.CURRENT], n.counts[at.PENDING]] = kind << at.KIND_BITS | about
     n.counts[at.PENDING] += 1
 
 
-@inlined
+@ahead_only
 def _integrate(n: Nominal) -> None:
     reals = n.reals
     if reals[at.CLOCK] > reals[at.UPDATED]:
@@ -88,7 +88,7 @@ def _integrate(n: Nominal) -> None:
         reals[at.UPDATED] = reals[at.CLOCK]
 
 
-@inlined
+@ahead_only
 def _energy_row(n: Nominal, kind: int) -> None:
     counts, reals = n.counts, n.reals
     if n.settings[at.ENERGY] != 0:
@@ -100,7 +100,7 @@ def _energy_row(n: Nominal, kind: int) -> None:
             reals[at.LAST_END_J] = reals[at.ENERGY_J]
 
 
-@inlined
+@ahead_only
 def _states_row(n: Nominal) -> None:
     row = n.counts[at.STATE_ROWS]
     n.counts[at.STATE_ROWS] = row + 1
@@ -109,14 +109,14 @@ def _states_row(n: Nominal) -> None:
         n.rows[at.S_SLEEPING + state, row] = n.seen[state]
 
 
-@inlined
+@ahead_only
 def _pstate_row(n: Nominal, index: int, value: int) -> None:
     row = n.counts[at.PSTATE_ROWS]
     n.counts[at.PSTATE_ROWS] = row + 1
     n.rows_s[at.P_S, row], n.rows[at.P_REQUEST, row], n.rows[at.P_VALUE, row] = n.reals[at.CLOCK], index, value
 
 
-@inlined
+@ahead_only
 def _move(n: Nominal, count: int, source: int, target: int) -> None:
     row = n.counts[at.MOVES]
     n.counts[at.MOVES] = row + 1
@@ -126,7 +126,7 @@ def _move(n: Nominal, count: int, source: int, target: int) -> None:
     n.seen[target] += count
 
 
-@inlined
+@ahead_only
 def _touch(n: Nominal, m: int, run: int) -> None:
     """The cores of a run come to another state."""
     for core in range(n.settings[at.CORES]):
@@ -134,7 +134,7 @@ def _touch(n: Nominal, m: int, run: int) -> None:
             n.touched_s[m, core] = n.reals[at.CLOCK]
 
 
-@compiled
+@ahead_only
 def _switch_hosts(n: Nominal, index: int, before: int, after: int, source: int, target: int) -> int:
     """The hosts of a request go from one p-state and state to another; returns how many they are."""
     cores, count = n.settings[at.CORES], 0
@@ -163,7 +163,7 @@ def _switch_hosts(n: Nominal, index: int, before: int, after: int, source: int, 
     return count
 
 
-@compiled
+@ahead_only
 def _end_run(n: Nominal, run: int, state: int) -> None:
     job = n.runs[at.R_JOB, run]
     n.runs[at.R_STATE, run] = state
@@ -178,14 +178,14 @@ def _end_run(n: Nominal, run: int, state: int) -> None:
     _tell(n, at.COMPLETED, run)
 
 
-@inlined
+@ahead_only
 def _job_row(n: Nominal, run: int) -> None:
     n.rows[at.JOB_RUN, n.counts[at.JOB_ROWS]] = run
     n.counts[at.JOB_ROWS] += 1
     n.counts[at.UNFINISHED] -= 1
 
 
-@compiled
+@ahead_only
 def _happen(n: Nominal, rank: int, what: int) -> None:
     counts, reals = n.counts, n.reals
     if rank == at.END:
@@ -230,7 +230,7 @@ def _happen(n: Nominal, rank: int, what: int) -> None:
         push(n, reals[at.CLOCK], at.LATE, 0)
 
 
-@compiled
+@ahead_only
 def message(n: Nominal) -> bool:
     """Go on to the next message; False if nothing can happen any more though something is left."""
     counts, reals = n.counts, n.reals
@@ -272,7 +272,7 @@ def message(n: Nominal) -> bool:
 # what the engine is asked for -------------------------------------------------------------------------------------
 
 
-@inlined
+@ahead_only
 def replied(n: Nominal) -> None:
     """An event of the answer has been carried out."""
     n.counts[at.REPLIED] += 1
@@ -280,7 +280,7 @@ def replied(n: Nominal) -> None:
         _round(n)
 
 
-@compiled
+@ahead_only
 def reject(n: Nominal, job: int, why: int) -> None:
     """Reject a job that waits."""
     run = n.jobs[at.J_RUN, job]
@@ -289,7 +289,7 @@ def reject(n: Nominal, job: int, why: int) -> None:
     replied(n)
 
 
-@inlined
+@ahead_only
 def new_run(n: Nominal, job: int, length_s: float, submit_s: float) -> None:
     """Register the next run of a job."""
     run = n.counts[at.RUNS_MADE]
@@ -304,7 +304,7 @@ def new_run(n: Nominal, job: int, length_s: float, submit_s: float) -> None:
     n.jobs[at.J_RUN, job] = run
 
 
-@compiled
+@ahead_only
 def kill(n: Nominal, count: int) -> None:
     """Kill the runs of the first jobs of `ended[1]`, at once."""
     if count == 0:
@@ -319,7 +319,7 @@ def kill(n: Nominal, count: int) -> None:
     replied(n)
 
 
-@compiled
+@ahead_only
 def request(n: Nominal, on: int) -> None:
     """Switch the machines that should be on, or off, and can be."""
     counts, reals, machines = n.counts, n.reals, n.machines
@@ -349,7 +349,7 @@ def request(n: Nominal, on: int) -> None:
     replied(n)
 
 
-@compiled
+@ahead_only
 def start(n: Nominal, job: int, m: int) -> None:
     """Start a job on the lowest free cores of a machine."""
     jobs, run, left = n.jobs, n.jobs[at.J_RUN, job], n.jobs[at.J_CORES, job]
@@ -380,7 +380,7 @@ def start(n: Nominal, job: int, m: int) -> None:
     replied(n)
 
 
-@compiled
+@ahead_only
 def wake(n: Nominal, time_s: float) -> None:
     """Be woken at a time, if it is to come."""
     if n.reals[at.NOW] < time_s < np.inf:

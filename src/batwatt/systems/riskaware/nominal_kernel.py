@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from batwatt.compiling import compiled, inlined
+from batwatt.compiling import ahead_only
 from batwatt.systems.riskaware import nominal_tables_kernel as at
 from batwatt.systems.riskaware import target_tables as of
 from batwatt.systems.riskaware.nominal_engine_kernel import (
@@ -31,14 +31,14 @@ from batwatt.units import LAG_S
 # the scheduler ----------------------------------------------------------------------------------------------------
 
 
-@inlined
+@ahead_only
 def _known(n: Nominal, job: int) -> None:
     """The scheduler tracks a job from now on, behind all others."""
     n.counts[at.STATES] += 1
     n.jobs[at.J_SEQUENCE, job] = n.counts[at.STATES]
 
 
-@compiled
+@ahead_only
 def _completed(n: Nominal, run: int) -> None:
     counts, jobs, job = n.counts, n.jobs, n.runs[at.R_JOB, run]
     killed = jobs[at.J_DYING, job] != 0 and n.runs[at.R_STATE, run] == at.KILLED
@@ -63,7 +63,7 @@ def _completed(n: Nominal, run: int) -> None:
         replied(n)
 
 
-@compiled
+@ahead_only
 def _read(n: Nominal) -> bool:
     """What the message tells the scheduler; False if it was the last."""
     counts, reals, jobs = n.counts, n.reals, n.jobs
@@ -95,7 +95,7 @@ def _read(n: Nominal) -> bool:
     return True
 
 
-@compiled
+@ahead_only
 def _receive(n: Nominal) -> None:
     """What the planner has told: kills, then starts into the queues of machines; and what it will never start."""
     counts, jobs, machines = n.counts, n.jobs, n.machines
@@ -144,7 +144,7 @@ def _receive(n: Nominal) -> None:
         counts[at.STEPPED] = counts[at.SETTLED] = 0
 
 
-@compiled
+@ahead_only
 def _switch(n: Nominal) -> None:
     """Switch what can be switched; what is late, and over by the plan when its machine goes, is still to run there."""
     counts, machines = n.counts, n.machines
@@ -168,7 +168,7 @@ def _switch(n: Nominal) -> None:
             counts[at.SETTLED] = 0
 
 
-@compiled
+@ahead_only
 def _start_due(n: Nominal, m: int) -> None:
     """Start the jobs that are due on a machine, as far as they are here and their cores are free."""
     counts, jobs, machines, nodes = n.counts, n.jobs, n.machines, n.nodes
@@ -194,12 +194,12 @@ def _start_due(n: Nominal, m: int) -> None:
     machines[at.M_DUE, m] = last >= 0
 
 
-@inlined
+@ahead_only
 def _finished(n: Nominal) -> bool:
     return n.counts[at.MORE_JOBS] == 0 and n.counts[at.LIVE] == 0 and n.counts[at.RUNNING] == 0
 
 
-@compiled
+@ahead_only
 def _give_up(n: Nominal, why: int) -> int:
     """Reject the jobs that wait, in the scheduler's order; returns how many are left."""
     left = 0
@@ -213,7 +213,7 @@ def _give_up(n: Nominal, why: int) -> int:
     return left
 
 
-@compiled
+@ahead_only
 def _stop(n: Nominal) -> None:
     """The window is over: reject what waits, kill what runs."""
     kills = 0
@@ -227,7 +227,7 @@ def _stop(n: Nominal) -> None:
     kill(n, kills)
 
 
-@compiled
+@ahead_only
 def _call(n: Nominal) -> None:
     """Ask to be woken at the next step and at the end."""
     counts, reals = n.counts, n.reals
@@ -243,7 +243,7 @@ def _call(n: Nominal) -> None:
     counts[at.ASKED] = counts[at.STEP]
 
 
-@inlined
+@ahead_only
 def _collect(n: Nominal, tables: Tables) -> None:
     """Take note of what a planner has told; of the starts, where they are."""
     counts = n.counts
@@ -252,7 +252,7 @@ def _collect(n: Nominal, tables: Tables) -> None:
         counts[at.TOLD] += 1
 
 
-@compiled
+@ahead_only
 def _ask(n: Nominal, tables: Tables) -> bool:
     """Do what `strategy.hand_over` does, with a planner that is compiled; False, and nothing, if room is needed."""
     counts, now_s = n.counts, n.reals[at.NOW]
@@ -310,7 +310,7 @@ def _ask(n: Nominal, tables: Tables) -> bool:
     return True
 
 
-@compiled
+@ahead_only
 def go(n: Nominal, tables: Tables) -> int:
     """Go on until the caller is needed: `CONSULT` the planner, `ORDER` the scheduler's jobs, `GROW`; or to the end.
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from batwatt.arrays import Integers, IntegerTable, Reals, RealTable
-from batwatt.compiling import compiled, inlined
+from batwatt.compiling import ahead_only
 
 WORD = 62
 """Cores in a word of free cores; all of them positive."""
@@ -120,7 +120,7 @@ class Nominal(NamedTuple):
 # the clock --------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@ahead_only
 def rounded(time_s: float) -> float:
     """To 1e-6 s as Python's `round` does, the error of the product included."""
     whole = np.floor(time_s)
@@ -137,7 +137,7 @@ def rounded(time_s: float) -> float:
     return (whole * 1e6 + micros) / 1e6
 
 
-@compiled
+@ahead_only
 def push(n: Nominal, time_s: float, rank: int, what: int) -> None:
     """Let something happen at a time."""
     counts, heap_s, heap = n.counts, n.heap_s, n.heap
@@ -154,7 +154,7 @@ def push(n: Nominal, time_s: float, rank: int, what: int) -> None:
     heap_s[i], heap[0, i], heap[1, i] = time_s, key, what
 
 
-@compiled
+@ahead_only
 def pop(n: Nominal) -> None:
     """Remove the first event."""
     heap_s, heap = n.heap_s, n.heap
@@ -178,7 +178,7 @@ def pop(n: Nominal) -> None:
     heap_s[i], heap[0, i], heap[1, i] = time_s, key, what
 
 
-@inlined
+@ahead_only
 def stale(n: Nominal, key: int, what: int) -> bool:
     """Whether an event is the end of a run that has been killed."""
     return key >> RANK_BITS == END and what >= 0 and n.runs[R_EVENT, what] != key

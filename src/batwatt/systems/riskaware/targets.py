@@ -124,7 +124,8 @@ class Targets(MachinePlanner):
         """So many of the jobs have arrived in the end."""
         self._known = jobs
         areas = self._tables.length_s[:jobs] * self._tables.cores[:jobs]
-        self._area, self._area_by_category = float(areas.sum()), float(areas @ self._tables.category[:jobs])
+        # not by BLAS, whose threads take longer to begin than this takes
+        self._area, self._area_by_category = float(areas.sum()), float((areas * self._tables.category[:jobs]).sum())
 
     def _describe(
         self,
