@@ -5,7 +5,7 @@ A cluster is seen through `ClusterView`; a pass returns starts with disjoint set
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from operator import attrgetter
 from typing import final
@@ -89,6 +89,12 @@ def first_fit(cluster: ClusterView) -> list[Start]:
     return starts
 
 
+def _without(serials: set[int], candidates: Iterator[Waiting]) -> Iterator[Waiting]:
+    for waiting in candidates:
+        if waiting.serial not in serials:
+            yield waiting
+
+
 @final
 class EasyPasses:
     """EASY backfilling, pass after pass: one that started nothing is not made again for the same jobs."""
@@ -133,7 +139,7 @@ class EasyPasses:
         candidates = queue.fitting(now_s, count, window_s, extra)
         if starts:
             chosen = {start.waiting.serial for start in starts}
-            candidates = (waiting for waiting in candidates if waiting.serial not in chosen)
+            candidates = _without(chosen, candidates)
         self._backfill(cluster, starts, candidates, free, window_s, extra)
         self._last = None if starts else (cluster.version, head, shadow_s, extra)
         return starts

@@ -115,7 +115,7 @@ class Queue:
 
         As far as they are asked for; the queue may not change meanwhile.
         """
-        rows, count = self.rows, len(self.rows)
+        count = len(self.rows)
         if count < LONG and self.time_invariant:
             return self._scan(free, window_s, extra)
         if count == 0:
@@ -127,7 +127,13 @@ class Queue:
         # the arrays cannot grow while a view of them exists
         del hosts
         indices = np.flatnonzero(fits)
-        return (rows[i] for i in indices) if self.time_invariant else self._sorted(now_s, indices)
+        return self._rows_at(indices) if self.time_invariant else self._sorted(now_s, indices)
+
+    # generators, as mypyc makes lists of expressions of them, to the last row
+
+    def _rows_at(self, indices: Indices) -> Iterator[Waiting]:
+        for i in indices:
+            yield self.rows[i]
 
     def _scan(self, free: int, window_s: float, extra: int) -> Iterator[Waiting]:
         for row in self.rows:
