@@ -20,7 +20,9 @@ from batwatt.scheduling.orders import Columns, Order
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-LONG: Final = 48 if __file__.endswith(".py") else 2000
+SEVERAL: Final = 48
+"""Rows that are sorted at first."""
+LONG: Final = SEVERAL if __file__.endswith(".py") else 2000
 """From this many waiting jobs on, vectors beat a loop, which is another one when it is compiled."""
 
 
@@ -143,7 +145,7 @@ class Queue:
     def _sorted(self, now_s: float, indices: Indices) -> Iterator[Waiting]:
         """The rows of rising indices in order, sorted a few at a time: seldom are more than the first ones wanted."""
         columns = tuple(column[indices] for column in self._now(now_s))
-        done, wanted = 0, LONG
+        done, wanted = 0, SEVERAL
         while done < len(indices):
             first = _smallest(columns, wanted)
             for i in indices[first[done:]]:

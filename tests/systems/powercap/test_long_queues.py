@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import batwatt.scheduling.backfilling  # noqa: F401  (registers them)
 from batwatt.scheduling.queue import LONG, Queue, _smallest
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.cluster import Cluster
