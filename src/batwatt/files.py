@@ -20,6 +20,8 @@ RECORD = ".set"
 """The file of a hidden folder that is locked by who writes the set, and says what is in it once it is complete."""
 AT_ONCE = 8
 """How many processes may write the same file or set at a time."""
+SMALL = 1_000_000
+"""Texts of up to so many characters may be kept by who reads them again and again."""
 UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EBADF, errno.EINVAL)
 """What file systems answer that have no locks, or none for folders, or cannot put folders on the disk."""
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from batwatt.errors import InputError
-from batwatt.files import whole_file
+from batwatt.files import SMALL, whole_file
 from batwatt.inputs.platforms.host_choice import all_hosts, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec, machines_xml
 from batwatt.inputs.series.capacity import read_capacity, to_csv
@@ -20,7 +20,7 @@ from batwatt.inputs.traces.delays_to_flops import json_with_flops, workload_with
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.traces.trace import LATEST_S
 from batwatt.inputs.traces.window import window_json, window_workload
-from batwatt.inputs.workloads.batsim_json import SMALL, load_json, parsed_workload, read_bytes, read_text, read_workload
+from batwatt.inputs.workloads.batsim_json import load_json, parsed_workload, read_bytes, read_text, read_workload
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.platform import MACHINE, Platform
 from batwatt.model.series import Series

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from batwatt.checks import number_in_file
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import SMALL, read_text
+from batwatt.files import SMALL
+from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import LARGEST, Series
 
 MORE_FIELDS = "name all columns, and write 395.7 where it is a decimal comma"

@@ -28,9 +28,6 @@ from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Work
 MAX_TASKS = 10_000_000
 """How many tasks a composed profile may run."""
 
-SMALL = 1_000_000
-"""Files of up to so many characters may be kept by who reads them again and again."""
-
 NOT_SIMULATED = (
     "parallel_homogeneous_pfs",
     "data_staging",
@@ -226,11 +223,10 @@ class _Profiles:
 
     def use_usual(self, name: str) -> bool:
         """Take in a profile that is as usual; False if it is for `use`."""
-        found = usual_profile(self.raw.get(name))
-        if found is not None:
+        if found := usual_profile(self.raw.get(name)):
             self.parsed[name], self.sent[name] = found
             self.widths[name] = None
-        return found is not None
+        return bool(found)
 
     def use(self, name: str, user: str) -> None:
         """Check a profile and all below it; `user` is what names it, for messages."""
