@@ -34,26 +34,18 @@ _LIKELY: Final = tuple(
 
 @final
 class Mode:
-    """The hosts of one kind that are in one p-state, with the speed (flop/s) and watts of that."""
+    """The hosts of one kind that are in one p-state."""
 
-    __slots__ = ("base_w", "cores", "epsilon_w", "full_w", "idle_w", "index", "kind", "mask", "speed_flops")
+    __slots__ = ("base_w", "cores", "index", "kind", "mask", "pstate")
 
     def __init__(self, kind: int, index: int, host: Host) -> None:
-        pstate = host.pstates[index]
         self.kind = kind
         self.index = index
         self.mask = 0
         self.cores = host.cores
-        self.speed_flops = pstate.speed_flops
-        self.idle_w = pstate.idle_w
-        self.epsilon_w = pstate.epsilon_w
-        self.full_w = pstate.full_w
+        self.pstate = pstate = host.pstates[index]
         # a transition is work for one core
-        self.base_w = self.power_w(1.0 / host.cores) if index in host.virtual else self.idle_w
-
-    def power_w(self, load: float) -> float:
-        """Power in W of a host at a load in [0, 1], as `PState.power_w`."""
-        return self.epsilon_w + load * (self.full_w - self.epsilon_w) if load > 0.0 else self.idle_w
+        self.base_w: float = pstate.power_w(1.0 / host.cores) if index in host.virtual else pstate.idle_w
 
 
 class Machines:
@@ -110,7 +102,7 @@ class Machines:
 
     def _recount(self) -> None:
         self.base_w = sum(mode.mask.bit_count() * mode.base_w for mode in self.modes)
-        self.epsilon_w = sum(mode.mask.bit_count() * mode.epsilon_w for mode in self.modes)
+        self.epsilon_w = sum(mode.mask.bit_count() * mode.pstate.epsilon_w for mode in self.modes)
 
     # p-states -----------------------------------------------------------------------------------------------------
 
@@ -148,7 +140,7 @@ class Machines:
         """Power in W of the hosts without any load."""
         total = 0.0
         for mode, count in self.modes_of(mask):
-            total += count * mode.idle_w
+            total += count * mode.pstate.idle_w
         return total
 
     # states -------------------------------------------------------------------------------------------------------

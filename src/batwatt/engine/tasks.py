@@ -101,10 +101,7 @@ class Run:
         self.remaining = 1.0
         self.rate = 0.0
         executors = self.count
-        # as `Parallel.each_flops`, which is not compiled
-        each = profile.per_host_flops
-        if each is None and profile.total_flops is not None:
-            each = profile.total_flops / executors
+        each = profile.each_flops(executors)
         if each is not None and self.executors is None:
             self.each_flops = each
             return
@@ -162,16 +159,18 @@ class Run:
             modes = machines.modes_of(self.mask)
             if len(modes) == 1:
                 mode, count = modes[0]
-                slowest = mode.speed_flops
-                idle = count * mode.idle_w
-                power = count * mode.power_w(1.0 / mode.cores if each > 0.0 else 0.0)
+                pstate = mode.pstate
+                slowest = pstate.speed_flops
+                idle = count * pstate.idle_w
+                power = count * pstate.power_w(1.0 / mode.cores if each > 0.0 else 0.0)
             else:
-                slowest = min([mode.speed_flops for mode, _ in modes])
+                slowest = min([mode.pstate.speed_flops for mode, _ in modes])
                 idle = power = 0.0
                 for mode, count in modes:
-                    idle += count * mode.idle_w
-                    load = slowest / (mode.cores * mode.speed_flops) if each > 0.0 else 0.0
-                    power += count * mode.power_w(load)
+                    pstate = mode.pstate
+                    idle += count * pstate.idle_w
+                    load = slowest / (mode.cores * pstate.speed_flops) if each > 0.0 else 0.0
+                    power += count * pstate.power_w(load)
             rate = slowest / each if each > 0.0 else math.inf
         else:
             rate, idle, power = self._uneven(machines)
