@@ -12,35 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from batwatt.checks import shown
-from batwatt.engine.events import (
-    Answer,
-    CallMeLater,
-    ChangeJobState,
-    Decision,
-    Event,
-    ExecuteJob,
-    FromJobMessage,
-    JobCompleted,
-    JobKilled,
-    JobSubmitted,
-    KillJob,
-    Message,
-    Notified,
-    Notify,
-    Query,
-    RegisterJob,
-    RegisterProfile,
-    RejectJob,
-    Reply,
-    RequestedCall,
-    ResourcesOffered,
-    ResourceStateChanged,
-    SetJobMetadata,
-    SetResourceState,
-    SimulationBegins,
-    SimulationEnds,
-    ToJobMessage,
-)
+from batwatt.engine import events as ev
 from batwatt.errors import ProtocolError
 from batwatt.inputs.workloads.batsim_json import MAX_INT
 from batwatt.inputs.workloads.batsim_numbers import batsim_float
@@ -202,155 +174,150 @@ def _need(data: Mapping[str, Any], fields: Mapping[str, Any], where: str) -> Non
             raise ProtocolError(f"{where}: {name!r} is missing or of the wrong type: {shown(data.get(name))}")
 
 
+def _stamped(what: ev.Event | ev.Decision, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    return {"timestamp": what.time, "type": kind, "data": data}
+
+
 # messages of Batsim ---------------------------------------------------------------------------------------------------
 
 
-def write_message(message: Message) -> str:
+def write_message(message: ev.Message) -> str:
     """The text of a message."""
-    return encode({"now": message.now, "events": [_event_json(event) for event in message.events]})
+    return encode({"now": message.now, "events": [_stamped(event, *_event_data(event)) for event in message.events]})
 
 
-def read_message(text: str) -> Message:
+def read_message(text: str) -> ev.Message:
     """The message that a text of Batsim says; ProtocolError if it is none."""
     found = check_message(decode(text))
-    return Message(found["now"], [_event_of(event) for event in found["events"]])
+    return ev.Message(found["now"], [_event_of(event) for event in found["events"]])
 
 
-def _event_json(event: Event) -> dict[str, Any]:
-    kind, data = _event_data(event)
-    return {"timestamp": event.time, "type": kind, "data": data}
-
-
-def _event_data(event: Event) -> tuple[str, dict[str, Any]]:
+def _event_data(event: ev.Event) -> tuple[str, dict[str, Any]]:
     match event:
-        case JobSubmitted():
+        case ev.JobSubmitted():
             profile = {} if event.profile is None else {"profile": event.profile}
             return "JOB_SUBMITTED", {"job_id": event.job_id, "job": event.job, **profile}
-        case JobCompleted():
+        case ev.JobCompleted():
             how = {"job_state": event.state, "return_code": event.return_code, "alloc": event.alloc}
             return "JOB_COMPLETED", {"job_id": event.job_id, **how}
-        case JobKilled():
+        case ev.JobKilled():
             return "JOB_KILLED", {"job_ids": event.job_ids, "job_progress": event.progress}
-        case ResourceStateChanged():
+        case ev.ResourceStateChanged():
             return "RESOURCE_STATE_CHANGED", {"resources": event.resources, "state": event.state}
-        case Notified():
+        case ev.Notified():
             return "NOTIFY", event.data
-        case Answer():
+        case ev.Answer():
             return "ANSWER", {"consumed_energy": event.energy_j}
-        case RequestedCall():
+        case ev.RequestedCall():
             return "REQUESTED_CALL", {}
-        case SimulationBegins():
+        case ev.SimulationBegins():
             return "SIMULATION_BEGINS", event.data
-        case SimulationEnds():
+        case ev.SimulationEnds():
             return "SIMULATION_ENDS", {}
     raise TypeError(f"{type(event).__name__} is nothing that an engine of ours reports")
 
 
-def _event_of(event: dict[str, Any]) -> Event:
+def _event_of(event: dict[str, Any]) -> ev.Event:
     time, kind, data = event["timestamp"], event["type"], event["data"]
     match kind:
         case "JOB_SUBMITTED":
-            return JobSubmitted(time, data["job_id"], data["job"], data.get("profile"))
+            return ev.JobSubmitted(time, data["job_id"], data["job"], data.get("profile"))
         case "JOB_COMPLETED":
-            return JobCompleted(
+            return ev.JobCompleted(
                 time, data["job_id"], data["job_state"], data["return_code"], str(data.get("alloc", ""))
             )
         case "JOB_KILLED":
-            return JobKilled(time, data["job_ids"], data["job_progress"])
+            return ev.JobKilled(time, data["job_ids"], data["job_progress"])
         case "RESOURCE_STATE_CHANGED":
-            return ResourceStateChanged(time, data["resources"], data["state"])
+            return ev.ResourceStateChanged(time, data["resources"], data["state"])
         case "NOTIFY":
-            return Notified(time, data["type"], data)
+            return ev.Notified(time, data["type"], data)
         case "ANSWER":
-            return Answer(time, data.get("consumed_energy"))
+            return ev.Answer(time, data.get("consumed_energy"))
         case "REQUESTED_CALL":
-            return RequestedCall(time)
+            return ev.RequestedCall(time)
         case "SIMULATION_BEGINS":
-            return SimulationBegins(time, data)
+            return ev.SimulationBegins(time, data)
         case "SIMULATION_ENDS":
-            return SimulationEnds(time)
+            return ev.SimulationEnds(time)
         case "FROM_JOB_MSG":
-            return FromJobMessage(time, data["job_id"], data["msg"])
+            return ev.FromJobMessage(time, data["job_id"], data["msg"])
         case "ADD_RESOURCES" | "REMOVE_RESOURCES":
-            return ResourcesOffered(time, data["resources"], kind == "ADD_RESOURCES")
+            return ev.ResourcesOffered(time, data["resources"], kind == "ADD_RESOURCES")
     raise ProtocolError(f"Batsim sent an event of unknown type {kind!r}")
 
 
 # replies of the scheduler ---------------------------------------------------------------------------------------------
 
 
-def write_reply(reply: Reply) -> str:
+def write_reply(reply: ev.Reply) -> str:
     """The text of a reply; its numbers have all their digits."""
-    return json.dumps({"now": reply.now, "events": [_decision_json(decision) for decision in reply.decisions]})
+    decisions = [_stamped(decision, *_decision_data(decision)) for decision in reply.decisions]
+    return json.dumps({"now": reply.now, "events": decisions})
 
 
-def read_reply(text: str) -> Reply:
+def read_reply(text: str) -> ev.Reply:
     """The reply that a text of a scheduler says; ProtocolError if it is none."""
     found = check_answer(decode(text, batsim_float))
-    return Reply(found["now"], [_decision_of(event) for event in found["events"]])
+    return ev.Reply(found["now"], [_decision_of(event) for event in found["events"]])
 
 
-def _decision_json(decision: Decision) -> dict[str, Any]:
-    kind, data = _decision_data(decision)
-    return {"timestamp": decision.time, "type": kind, "data": data}
-
-
-def _decision_data(decision: Decision) -> tuple[str, Mapping[str, Any]]:
+def _decision_data(decision: ev.Decision) -> tuple[str, Mapping[str, Any]]:
     match decision:
-        case ExecuteJob():
+        case ev.ExecuteJob():
             data = {"job_id": decision.job_id, "alloc": str(decision.alloc), **(decision.storage or {})}
             return "EXECUTE_JOB", data if decision.mapping is None else data | {"mapping": decision.mapping}
-        case KillJob():
+        case ev.KillJob():
             return "KILL_JOB", {"job_ids": decision.job_ids}
-        case RejectJob():
+        case ev.RejectJob():
             return "REJECT_JOB", {"job_id": decision.job_id}
-        case SetResourceState():
+        case ev.SetResourceState():
             return "SET_RESOURCE_STATE", {"resources": str(decision.resources), "state": str(decision.state)}
-        case CallMeLater():
+        case ev.CallMeLater():
             return "CALL_ME_LATER", {"timestamp": decision.at}
-        case Query():
+        case ev.Query():
             return "QUERY", {"requests": decision.requests}
-        case Notify():
+        case ev.Notify():
             return "NOTIFY", {"type": decision.kind}
-        case RegisterProfile():
+        case ev.RegisterProfile():
             names = {"workload_name": decision.workload, "profile_name": decision.name}
             return "REGISTER_PROFILE", {**names, "profile": decision.profile}
-        case RegisterJob():
+        case ev.RegisterJob():
             return "REGISTER_JOB", {"job_id": decision.job_id, "job": decision.job}
-        case SetJobMetadata():
+        case ev.SetJobMetadata():
             return "SET_JOB_METADATA", {"job_id": decision.job_id, "metadata": decision.metadata}
-        case ToJobMessage():
+        case ev.ToJobMessage():
             return "TO_JOB_MSG", {"job_id": decision.job_id, "msg": decision.message}
-        case ChangeJobState():
+        case ev.ChangeJobState():
             return "CHANGE_JOB_STATE", {"job_id": decision.job_id, "job_state": decision.state}
     raise TypeError(f"{type(decision).__name__} is nothing that Batsim can be asked for")
 
 
-def _decision_of(event: dict[str, Any]) -> Decision:
+def _decision_of(event: dict[str, Any]) -> ev.Decision:
     time, data = event["timestamp"], event["data"]
     match event["type"]:
         case "EXECUTE_JOB":
             storage = {name: data[name] for name in ("additional_io_job", "storage_mapping") if name in data}
-            return ExecuteJob(time, data["job_id"], data["alloc"], data.get("mapping"), storage or None)
+            return ev.ExecuteJob(time, data["job_id"], data["alloc"], data.get("mapping"), storage or None)
         case "KILL_JOB":
-            return KillJob(time, data["job_ids"])
+            return ev.KillJob(time, data["job_ids"])
         case "REJECT_JOB":
-            return RejectJob(time, data["job_id"])
+            return ev.RejectJob(time, data["job_id"])
         case "SET_RESOURCE_STATE":
-            return SetResourceState(time, data["resources"], data["state"])
+            return ev.SetResourceState(time, data["resources"], data["state"])
         case "CALL_ME_LATER":
-            return CallMeLater(time, data["timestamp"])
+            return ev.CallMeLater(time, data["timestamp"])
         case "QUERY":
-            return Query(time, data["requests"])
+            return ev.Query(time, data["requests"])
         case "NOTIFY":
-            return Notify(time, data["type"])
+            return ev.Notify(time, data["type"])
         case "REGISTER_PROFILE":
-            return RegisterProfile(time, data["workload_name"], data["profile_name"], data["profile"])
+            return ev.RegisterProfile(time, data["workload_name"], data["profile_name"], data["profile"])
         case "REGISTER_JOB":
-            return RegisterJob(time, data["job_id"], data["job"])
+            return ev.RegisterJob(time, data["job_id"], data["job"])
         case "SET_JOB_METADATA":
-            return SetJobMetadata(time, data["job_id"], data["metadata"])
+            return ev.SetJobMetadata(time, data["job_id"], data["metadata"])
         case "TO_JOB_MSG":
-            return ToJobMessage(time, data["job_id"], data["msg"])
+            return ev.ToJobMessage(time, data["job_id"], data["msg"])
     # `check_answer` lets no other pass
-    return ChangeJobState(time, data["job_id"], data["job_state"])
+    return ev.ChangeJobState(time, data["job_id"], data["job_state"])

@@ -9,35 +9,7 @@ from batsim.batsim import BatsimScheduler, Job
 from mypy_extensions import mypyc_attr
 from procset import ProcSet
 
-from batwatt.engine.events import (
-    Answer,
-    CallMeLater,
-    ChangeJobState,
-    Decision,
-    Event,
-    ExecuteJob,
-    FromJobMessage,
-    JobCompleted,
-    JobKilled,
-    JobSubmitted,
-    KillJob,
-    Message,
-    Notified,
-    Notify,
-    Query,
-    RegisterJob,
-    RegisterProfile,
-    RejectJob,
-    Reply,
-    RequestedCall,
-    ResourcesOffered,
-    ResourceStateChanged,
-    SetJobMetadata,
-    SetResourceState,
-    SimulationBegins,
-    SimulationEnds,
-    ToJobMessage,
-)
+from batwatt.engine import events as ev
 from batwatt.errors import ProtocolError
 
 State = Job.State
@@ -54,10 +26,10 @@ _new: Final[Any] = object.__new__
 class Link(Protocol):
     """The other side of the protocol: `message` waits for what Batsim says, `reply` answers it."""
 
-    def message(self) -> Message:
+    def message(self) -> ev.Message:
         """The next message of Batsim."""
 
-    def reply(self, reply: Reply) -> None:
+    def reply(self, reply: ev.Reply) -> None:
         """Answer the last message."""
 
 
@@ -103,7 +75,7 @@ class BsCore:
         self.ack_of_dynamic_jobs = False
         self.forward_unknown_events = False
         self._current_time = 0.0
-        self._decisions: list[Decision] = []
+        self._decisions: list[ev.Decision] = []
         self._late = False
         self._ended = False
         self._wants_before = type(scheduler).onBeforeEvents is not BatsimScheduler.onBeforeEvents
@@ -128,7 +100,7 @@ class BsCore:
         known = self.jobs[job.id]
         known.allocation = allocation
         known.state = _RUNNING
-        decision = ExecuteJob(self._current_time, job.id, allocation)
+        decision = ev.ExecuteJob(self._current_time, job.id, allocation)
         given = job.__dict__
         if "mapping" in given:
             known.mapping = decision.mapping = job.mapping
@@ -143,7 +115,7 @@ class BsCore:
     def start_jobs(self, jobs: Iterable[Any], res: Mapping[str, Iterable[Any]]) -> None:
         """Start jobs on lists of host ids by job id (deprecated by pybatsim)."""
         for job in jobs:
-            self._decisions.append(ExecuteJob(self._current_time, job.id, ProcSet(*res[job.id])))
+            self._decisions.append(ev.ExecuteJob(self._current_time, job.id, ProcSet(*res[job.id])))
             self.nb_jobs_scheduled += 1
 
     def reject_jobs_by_id(self, job_ids: list[str]) -> None:
@@ -151,7 +123,7 @@ class BsCore:
         if not job_ids:
             raise ValueError("the list of jobs to reject is empty")
         for job_id in job_ids:
-            self._decisions.append(RejectJob(self._current_time, job_id))
+            self._decisions.append(ev.RejectJob(self._current_time, job_id))
             self.jobs[job_id].state = State.REJECTED
         self.nb_jobs_rejected += len(job_ids)
 
@@ -161,56 +133,56 @@ class BsCore:
             raise ValueError("the list of jobs to kill is empty")
         for job in jobs:
             job.job_state = State.IN_KILLING
-        self._decisions.append(KillJob(self._current_time, [job.id for job in jobs]))
+        self._decisions.append(ev.KillJob(self._current_time, [job.id for job in jobs]))
 
     def change_job_state(self, job: Any, state: Any) -> None:
         """Change the state of a job."""
-        self._decisions.append(ChangeJobState(self._current_time, job.id, state.name))
+        self._decisions.append(ev.ChangeJobState(self._current_time, job.id, state.name))
         self.jobs_manually_changed.add(job)
 
     def wake_me_up_at(self, time: float) -> None:
         """Be called at a time in s."""
-        self._decisions.append(CallMeLater(self._current_time, time))
+        self._decisions.append(ev.CallMeLater(self._current_time, time))
 
     def set_resource_state(self, resources: Any, state: Any) -> None:
         """Change the p-state of hosts (a set of ids)."""
-        self._decisions.append(SetResourceState(self._current_time, resources, state))
+        self._decisions.append(ev.SetResourceState(self._current_time, resources, state))
 
     def request_consumed_energy(self) -> None:
         """Ask for the energy since 0."""
-        self._decisions.append(Query(self._current_time, {"consumed_energy": {}}))
+        self._decisions.append(ev.Query(self._current_time, {"consumed_energy": {}}))
 
     def send_message_to_job(self, job: Any, message: Any) -> None:
         """Send something to a job."""
-        self._decisions.append(ToJobMessage(self._current_time, job.id, message))
+        self._decisions.append(ev.ToJobMessage(self._current_time, job.id, message))
 
     def set_job_metadata(self, job_id: str, metadata: Any) -> None:
         """Write something into the results of a job."""
-        self._decisions.append(SetJobMetadata(self._current_time, str(job_id), str(metadata)))
+        self._decisions.append(ev.SetJobMetadata(self._current_time, str(job_id), str(metadata)))
         self.jobs[job_id].metadata = metadata
 
     # dynamic jobs -------------------------------------------------------------------------------------------------
 
     def notify_registration_finished(self) -> None:
         """No job will be registered any more."""
-        self._decisions.append(Notify(self._current_time, "registration_finished"))
+        self._decisions.append(ev.Notify(self._current_time, "registration_finished"))
 
     def notify_registration_continue(self) -> None:
         """Jobs may be registered, after all."""
-        self._decisions.append(Notify(self._current_time, "continue_registration"))
+        self._decisions.append(ev.Notify(self._current_time, "continue_registration"))
 
     def register_profiles(self, workload_name: str, profiles: Mapping[str, Any]) -> None:
         """Add profiles to a workload, which may be new."""
         known = self.profiles.setdefault(workload_name, {})
         for name, profile in profiles.items():
-            self._decisions.append(RegisterProfile(self._current_time, workload_name, name, profile))
+            self._decisions.append(ev.RegisterProfile(self._current_time, workload_name, name, profile))
             known[name] = profile
 
     def register_job(self, id: str, res: int, walltime: float, profile_name: str, subtime: float | None = None) -> Any:
         """Submit a job; returns it."""
         when = self._current_time if subtime is None else subtime
         raw = {"profile": profile_name, "id": id, "res": res, "walltime": walltime, "subtime": when}
-        self._decisions.append(RegisterJob(self._current_time, id, raw))
+        self._decisions.append(ev.RegisterJob(self._current_time, id, raw))
         job = Job(id, when, walltime, res, profile_name, raw)
         job.job_state = State.IN_SUBMISSON
         if self.ack_of_dynamic_jobs:
@@ -231,9 +203,9 @@ class BsCore:
 
     def do_next_event(self) -> bool:
         """Receive a message, let the scheduler decide, and reply; False if it was the last."""
-        message: Message = self.link.message()
+        message: ev.Message = self.link.message()
         self._current_time = message.now
-        decisions: list[Decision] = []
+        decisions: list[ev.Decision] = []
         self._decisions = decisions
         scheduler = self.scheduler
         if self._wants_before:
@@ -246,47 +218,47 @@ class BsCore:
             # only a scheduler that consumes time can have decisions out of order
             decisions.sort(key=_time_of)
             self._late = False
-        self.link.reply(Reply(self._current_time, decisions))
+        self.link.reply(ev.Reply(self._current_time, decisions))
         return not self._ended
 
 
 # outside of the class, as its methods may be those of a subclass, which takes longer to find out
 
 
-def _take(bs: BsCore, event: Event) -> None:
+def _take(bs: BsCore, event: ev.Event) -> None:
     scheduler = bs.scheduler
-    if isinstance(event, JobSubmitted):
+    if isinstance(event, ev.JobSubmitted):
         scheduler.onJobSubmission(_submitted(bs, event))
-    elif isinstance(event, JobCompleted):
+    elif isinstance(event, ev.JobCompleted):
         scheduler.onJobCompletion(_completed(bs, event))
-    elif isinstance(event, RequestedCall):
+    elif isinstance(event, ev.RequestedCall):
         scheduler.onRequestedCall()
-    elif isinstance(event, Notified):
+    elif isinstance(event, ev.Notified):
         _notified(bs, event)
-    elif isinstance(event, ResourceStateChanged):
+    elif isinstance(event, ev.ResourceStateChanged):
         for interval in event.resources.split(" "):
             low, _, high = interval.partition("-")
             scheduler.onMachinePStateChanged((int(low), int(high or low)), event.state)
-    elif isinstance(event, JobKilled):
+    elif isinstance(event, ev.JobKilled):
         # a job that ended before it could be killed has no progress and was announced as complete
         killed = [_job(bs, job_id) for job_id in event.job_ids if job_id in event.progress]
         for job in killed:
             job.progress = event.progress[job.id]
         if killed:
             scheduler.onJobsKilled(killed)
-    elif isinstance(event, Answer):
+    elif isinstance(event, ev.Answer):
         if event.energy_j is not None:
             scheduler.onReportEnergyConsumed(event.energy_j)
-    elif isinstance(event, SimulationBegins):
+    elif isinstance(event, ev.SimulationBegins):
         _begins(bs, event.data)
         scheduler.onSimulationBegins()
-    elif isinstance(event, SimulationEnds):
+    elif isinstance(event, ev.SimulationEnds):
         bs.running_simulation = False
         bs._ended = True
         scheduler.onSimulationEnds()
-    elif isinstance(event, FromJobMessage):
+    elif isinstance(event, ev.FromJobMessage):
         scheduler.onJobMessage(event.time, _job(bs, event.job_id), event.message)
-    elif isinstance(event, ResourcesOffered):
+    elif isinstance(event, ev.ResourcesOffered):
         hosts = ProcSet.from_str(event.resources)
         if event.added:
             scheduler.onAddResources(hosts)
@@ -324,7 +296,7 @@ def _begins(bs: BsCore, data: dict[str, Any]) -> None:
     bs.forward_unknown_events = config["forward-unknown-events"]
 
 
-def _submitted(bs: BsCore, event: JobSubmitted) -> Any:
+def _submitted(bs: BsCore, event: ev.JobSubmitted) -> Any:
     raw, job_id = event.job, event.job_id
     bs.nb_jobs_submitted += 1
     workload = job_id.partition("!")[0]
@@ -356,7 +328,7 @@ def _submitted(bs: BsCore, event: JobSubmitted) -> Any:
     return job
 
 
-def _completed(bs: BsCore, event: JobCompleted) -> Any:
+def _completed(bs: BsCore, event: ev.JobCompleted) -> Any:
     job = _job(bs, event.job_id)
     job.finish_time = event.time
     state = _STATES.get(event.state, _UNKNOWN)
@@ -374,7 +346,7 @@ def _completed(bs: BsCore, event: JobCompleted) -> Any:
     return job
 
 
-def _notified(bs: BsCore, event: Notified) -> None:
+def _notified(bs: BsCore, event: ev.Notified) -> None:
     kind, scheduler = event.kind, bs.scheduler
     if kind == "no_more_static_job_to_submit":
         bs.no_more_static_jobs = True
@@ -392,5 +364,5 @@ def _notified(bs: BsCore, event: Notified) -> None:
         raise ProtocolError(f"Batsim sent a NOTIFY of unknown type {kind!r}")
 
 
-def _time_of(decision: Decision) -> float:
+def _time_of(decision: ev.Decision) -> float:
     return decision.time

@@ -1,6 +1,7 @@
 """What Batsim reports and what a scheduler decides, as objects; a dialect (`batsim4.py`) writes them as JSON.
 
-Engine and `Bs` know these only. Times are in s as the scheduler sees them, rounded to 1e-6 s; names are Batsim's.
+Engine and `Bs` know these only. They are plain classes, as mypyc compiles no dataclass's constructor. Times are in s as
+the scheduler sees them, rounded to 1e-6 s; names are Batsim's.
 """
 
 from __future__ import annotations
