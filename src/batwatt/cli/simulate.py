@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
-    """A bar per run on stderr; silent where stderr is not a terminal. Yields `report(label) -> progress function`."""
+    """A bar per run on stderr. Yields `report(label) -> progress function`, None where stderr is not a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda label: None
+        return
     with counting_bar("jobs") as bar:
         tasks = {label: bar.add_task(printable(label), total=jobs) for label in labels}
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, serve, simulate
-from batwatt.engine.events import JobCompleted, Message, Reply
+from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import whole_set
 from batwatt.inputs.series.capacity_spec import CapacitySpec
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 Progress = Callable[[float, int], None]
-"""Called with the time in s and the number of jobs that have ended so far."""
+"""Called with the time in s and the number of jobs that have ended so far, not oftener than every `PROGRESS_S` s."""
+PROGRESS_S = 0.1
 OUTPUTS = (
     *((stem, ".csv") for stem in FILES),
     *(("metrics", ".json"), ("metadata", ".json"), ("platform", ".xml"), ("workload", ".json"), ("capacity", ".csv")),
@@ -52,17 +53,24 @@ class RunResult:
 
 
 class _Watched:
-    """A link that reports progress."""
+    """A link that reports progress, a few times a second and at the end."""
 
     def __init__(self, link: Any, progress: Progress) -> None:
         self._link = link
         self._progress = progress
         self._ended = 0
+        self._next_s = 0.0
 
     def message(self) -> Message:
         message: Message = self._link.message()
-        self._ended += sum(isinstance(event, JobCompleted) for event in message.events)
-        self._progress(message.now, self._ended)
+        last = False
+        for event in message.events:
+            if isinstance(event, JobCompleted):
+                self._ended += 1
+            last = isinstance(event, SimulationEnds)
+        if last or time.monotonic() >= self._next_s:
+            self._next_s = time.monotonic() + PROGRESS_S
+            self._progress(message.now, self._ended)
         return message
 
     def reply(self, reply: Reply) -> None:

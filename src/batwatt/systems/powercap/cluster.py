@@ -74,6 +74,11 @@ class Cluster(ClusterView):
         self.needed_share: float | None = None
         hosts = platform.hosts if platform else ()
         self.pstate = [host.initial_pstate for host in hosts]
+        self._at: dict[float, int] = {}
+        """Speed in flop/s -> the hosts that have it now."""
+        for index, host in enumerate(hosts):
+            speed = host.pstates[host.initial_pstate].speed_flops
+            self._at[speed] = self._at.get(speed, 0) | 1 << index
 
     @property
     def free(self) -> int:
@@ -154,6 +159,10 @@ class Cluster(ClusterView):
                 self.asleep &= ~bit
                 self.switching_on |= bit
             self.pstate[host] = pstate
+            for speed in self._at:
+                self._at[speed] &= ~bit
+            speed = platform.hosts[host].pstates[pstate].speed_flops
+            self._at[speed] = self._at.get(speed, 0) | bit
         for run in self.running.values():
             if run.mask & mask:
                 run.done_flops = run.done_by(self.now_s)
@@ -181,6 +190,4 @@ class Cluster(ClusterView):
 
     def slowest(self, mask: int) -> float:
         """Speed in flop/s of the slowest host of a set, which rules a parallel job."""
-        assert self.platform is not None
-        hosts = self.platform.hosts
-        return min((hosts[i].pstates[self.pstate[i]].speed_flops for i in hostset.ids(mask)), default=math.inf)
+        return min([speed for speed, hosts in self._at.items() if hosts & mask], default=math.inf)

@@ -311,9 +311,10 @@ class EnvelopeScheduler(Scheduler[Settings]):
         starts = backfilling.place(cluster)
         queue.new.clear()
         for run in cluster.carry_out(starts, self.bs) if starts else ():
-            if cluster.platform is not None:
+            # only a response asks
+            if self.injector is not None:
                 run.work_flops = self._work_flops(run)
-                if self.injector is not None and (run.job.profile_dict or {}).get("type") == "delay":
+                if (run.job.profile_dict or {}).get("type") == "delay":
                     self._first_delay = self._first_delay or run.job.id
                     self._delays += 1
         self._placed = cluster.version
