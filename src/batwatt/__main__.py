@@ -2,6 +2,7 @@
 
 # the module `signal` takes a while to be loaded itself
 import _signal as signal  # type: ignore[import-not-found]
+import gc
 import os
 
 SIGNALS = {getattr(signal, name): name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
@@ -12,9 +13,15 @@ def main() -> None:
     for number in SIGNALS:
         if signal.getsignal(number) not in (signal.SIG_IGN, None):
             signal.signal(number, _end)
+    # what is imported lives to the end, and would be gone through again and again
+    gc.set_threshold(100_000, 20, 100)
     from batwatt.cli.main import main as command
 
-    command()
+    try:
+        command()
+    finally:
+        # all goes at once now: no looking for what could go alone
+        gc.freeze()
 
 
 def _end(number: int, _: object) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 NO_WALLTIME: Final = -1.0
 """How Batsim writes that a job has no walltime."""
@@ -44,8 +44,7 @@ def overhead(seconds: float) -> str:
     return f" overhead_s={seconds:.6f}" if seconds > 0.0 else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Delay:
+class Delay(NamedTuple):
     """Sleeps `duration_s`, whatever the speed of its hosts."""
 
     duration_s: float
@@ -60,8 +59,7 @@ class Delay:
         return self.duration_s
 
 
-@dataclass(frozen=True, slots=True)
-class Parallel:
+class Parallel(NamedTuple):
     """A parallel task: flops per executor (`per_host_flops` when alike, else `flops`), no communication.
 
     `total_flops`: the same total spread evenly over however many hosts (`parallel_homogeneous_total`).
@@ -104,8 +102,7 @@ class Composed:
 Profile = Delay | Parallel | Composed
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """A job of a workload; `id` is full (`w0!3`), `raw` its JSON with that id and floats as Batsim sends them."""
 
     id: str
@@ -113,7 +110,7 @@ class Job:
     hosts: int
     profile: str
     walltime_s: float | None = None
-    raw: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    raw: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def workload(self) -> str:
@@ -142,7 +139,7 @@ def merged(workloads: Sequence[Workload]) -> Workload:
     """All jobs of several workloads as one; profiles are called `w1!NAME`, so that equal names do not meet."""
     if len(workloads) == 1:
         return workloads[0]
-    jobs = [replace(job, profile=f"{job.workload}!{job.profile}") for load in workloads for job in load.jobs]
+    jobs = [job._replace(profile=f"{job.workload}!{job.profile}") for load in workloads for job in load.jobs]
     profiles: dict[str, Profile] = {}
     for load in workloads:
         for name, profile in load.profiles.items():
