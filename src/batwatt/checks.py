@@ -167,3 +167,15 @@ def validated(model: type[_Model], data: object, error_of: Callable[[Mapping[str
         found = errors.errors(include_url=False)
         first = next((error for error in found if error["type"] == "extra_forbidden"), found[0])
         raise error_of(dict(first)) from None
+
+
+def field_error(place: object, key: Any, fields: Mapping[str, Any], error: Mapping[str, Any], hint: str) -> InputError:
+    """What pydantic's `error` says of a key of a row with these fields, whose descriptions say what they must be."""
+    if error["type"] == "extra_forbidden":
+        return UnknownNameError(place, "key", key, fields, hint)
+    if error["type"] == "missing":
+        return InputError(place, f"{key!r} is missing", f"add {fields[key].description}; {hint}")
+    value = error["input"]
+    # NaN and Infinity as the file has them
+    got = json.dumps(value) if isinstance(value, float) else shown(value)
+    return InputError(place, f"{key} must be {fields[key].description}, got {got}", hint)

@@ -93,18 +93,6 @@ def load_strict(text: str, where: object) -> Any:
     return load_json(text, where, object_pairs_hook=hook, parse_constant=float, parse_float=float)
 
 
-def field_error(place: object, key: Any, fields: Mapping[str, Any], error: Mapping[str, Any], hint: str) -> InputError:
-    """What pydantic's `error` says of a key of a row with these fields, whose descriptions say what they must be."""
-    if error["type"] == "extra_forbidden":
-        return UnknownNameError(place, "key", key, fields, hint)
-    if error["type"] == "missing":
-        return InputError(place, f"{key!r} is missing", f"add {fields[key].description}; {hint}")
-    value = error["input"]
-    # NaN and Infinity as the file has them
-    got = json.dumps(value) if isinstance(value, float) else shown(value)
-    return InputError(place, f"{key} must be {fields[key].description}, got {got}", hint)
-
-
 def parse_profile(raw: Any, where: object) -> Profile:
     """The profile that a JSON object describes.
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from batwatt.checks import shown, validated
+from batwatt.checks import field_error, shown, validated
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.jobs_csv import TimeUnit, iter_jobs_csv
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.workloads.batsim_json import field_error, load_strict, read_text
+from batwatt.inputs.workloads.batsim_json import load_strict, read_text
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
 
 MOST_S = 1e9
