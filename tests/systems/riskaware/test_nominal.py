@@ -121,6 +121,23 @@ def check(instance, folder):
         assert content.decode() == nominal[name].decode(), name
 
 
+LATE = (
+    "slow to boot",
+    [(0.0, 1.0, 10.0, "delay", 0.5)] * 4,
+    [0.0, 0.25, 0.0],
+    50.0,
+    {"strategy": "first-fit-aware"},
+    True,
+)
+"""A machine boots for 40 of its 50 s: jobs planned there before are run later, when no machine is alive any more."""
+
+
+def test_late_jobs_run_when_no_machine_is_alive_any_more(tmp_path):
+    check(LATE, tmp_path)
+    rows = (tmp_path / "nominal_jobs.csv").read_text().splitlines()[1:]
+    assert [row.split(",")[7] for row in rows] == ["COMPLETED_SUCCESSFULLY"] * 4
+
+
 @given(instances)
 @examples(600, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_files_of_the_embedded_engine(tmp_path, instance):

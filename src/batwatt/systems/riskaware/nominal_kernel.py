@@ -205,7 +205,8 @@ def _give_up(n: Nominal, why: int) -> int:
     left = 0
     for i in range(n.counts[at.ORDERED]):
         job = n.told[i]
-        if n.jobs[at.J_HAS, job] != 0:
+        # what is late and was to start before is still to run
+        if n.jobs[at.J_HAS, job] != 0 or (why == at.NOWHERE and n.jobs[at.J_WANTED, job] != 0):
             left += 1
             continue
         n.jobs[at.J_SEQUENCE, job] = 0

@@ -256,7 +256,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
     def stop(self) -> None:
         """See `CapacityScheduler`."""
         running = [work for work in self.lifecycle.states.values() if work.hosts]
-        self.lifecycle.give_up(self._leave_waiting())
+        self.lifecycle.give_up(self._leave([work for work in self.lifecycle.states.values() if not work.hosts]))
         self.lifecycle.live = 0
         self.lifecycle.kill(running)
 
@@ -264,12 +264,12 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         """See `CapacityScheduler`."""
         if self.planner.machines_alive():
             return [], ""
-        waiting = self._leave_waiting()
+        # what is late and was to start before is still to run
+        waiting = self._leave([work for work in self.lifecycle.states.values() if not (work.hosts or work.wanted)])
         self.lifecycle.live = len(self.lifecycle.states)
         return waiting, NO_MACHINE
 
-    def _leave_waiting(self) -> list[Job]:
-        states = self.lifecycle.states
-        waiting = [work.job for work in states.values() if not work.hosts]
-        self.lifecycle.states = {name: work for name, work in states.items() if work.hosts}
-        return waiting
+    def _leave(self, works: list[ManagedJob]) -> list[Job]:
+        for work in works:
+            del self.lifecycle.states[work.job.id]
+        return [work.job for work in works]
