@@ -90,6 +90,8 @@ def forms(ahead, plain):
     def of(module, name):
         stem = module.__name__.rpartition(".")[2]
         found = getattr(module, name), getattr(ahead, f"{stem}_{name}"), getattr(plain[module.__name__], name)
+        if found[0].__class__ is found[1].__class__:
+            pytest.skip("this installation has them compiled; BATWATT_KERNELS=numba compares all forms")
         assert [type(form).__name__ for form in found] == ["CPUDispatcher", "builtin_function_or_method", "function"]
         return found
 
@@ -106,8 +108,9 @@ def same(functions, *given):
 
 
 def test_all_kernels_are_compiled_from_the_sources_that_are_there(ahead):
-    sources = {path for pattern in SOURCES for path in (ROOT / "src").rglob(pattern)}
-    assert sources == {Path(module.__file__) for module in MODULES}
+    package = ROOT / "src" / "batwatt"
+    sources = {path.relative_to(package) for pattern in SOURCES for path in package.rglob(pattern)}
+    assert sources == {Path(module.__file__).relative_to(Path(compiling.__file__).parent) for module in MODULES}
     for module in MODULES:
         assert ahead.DIGESTS[module.__name__.rpartition(".")[0]] == sources_digest(Path(module.__file__).parent)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Final
+from typing import Any, Final
 
 HOUR_S: Final = 3600.0
 DAY_S: Final = 24.0 * HOUR_S
@@ -56,6 +56,6 @@ def microseconds(time_s: float) -> float:
     return round(time_s, 6)
 
 
-def number_text(value: float) -> str:
-    """The shortest text that reads back as this very number."""
+def number_text(value: Any) -> str:
+    """The shortest text that reads back as this very number; OverflowError for an integer beyond all doubles."""
     return repr(float(value)).removesuffix(".0")

@@ -43,8 +43,9 @@ def test_a_run_and_its_picture_need_no_extra(tmp_path):
     assert (tmp_path / "run_power.png").is_file()
 
 
-def test_planners_are_slow_but_not_wrong_without_a_compiled_form(tmp_path):
+def test_planners_are_slow_but_not_wrong_without_a_compiled_form(tmp_path, monkeypatch):
     """The last form of the kernels, and its one warning."""
+    monkeypatch.setenv("BATWATT_KERNELS", "numba")
     jobs = tmp_path / "jobs.txt"
     jobs.write_text("0 0 100 1\n1 10 50 2\n")
     machines = ("--machines", "2", "--cores", "2", "--capacity", "constant:mean=1")

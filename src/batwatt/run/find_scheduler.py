@@ -222,6 +222,8 @@ def _culprit(error: BaseException) -> FrameType | None:
     others = (str(Path(batwatt.__file__).parent), *(paths[name] for name in ("stdlib", "purelib", "platlib")))
     others += tuple(importlib.import_module("batwatt.schedulers").__path__)
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    # our compiled modules name files of the machine on which they were compiled
+    frames = [frame for frame in frames if not frame.f_globals.get("__name__", "").startswith("batwatt.")]
     # <frozen ...> and <string> are nobody's files
     files = ((frame, frame.f_code.co_filename) for frame in reversed(frames) if frame.f_code.co_filename[:1] != "<")
     return next((frame for frame, file in files if not file.startswith(others)), None)

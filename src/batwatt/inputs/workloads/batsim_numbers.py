@@ -75,7 +75,7 @@ def _whole(text: str, limit: int) -> int | float:
     return value
 
 
-def batsim_number(value: float) -> float:
+def batsim_number(value: Any) -> float:
     """The double that Batsim takes a number to be that Python has read from JSON."""
     return batsim_float(str(value)) if type(value) is int and value > _UNSIGNED else float(value)
 
