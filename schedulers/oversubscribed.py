@@ -55,7 +55,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
 
     def make_parts(self, machines: int) -> Components:
         """First come, first served, on the first machine with room."""
-        site = MappingSite(machines, lambda: BucketQueue(lambda task: 0.0), self.capacity, self.settings)
+        site = MappingSite(machines, BucketQueue, self.capacity, self.settings)
         return Components(Base(site), LeastSafe())
 
     def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
@@ -78,7 +78,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         host = platform.hosts[0]
         self._nominal_flops = host.pstates[host.initial_pstate].speed_flops
         super().onSimulationBegins()
-        self.lengths = JobLengths(self.bs, self._nominal_flops)
+        self.lengths = self.flow.lengths = JobLengths(self.bs, self._nominal_flops)
         if self.steps[-1][1] == 0.0 and self.settings.until_s is None:
             problem = "ends with 0 machines, under which nothing that runs ever ends"
             raise InputError(self.capacity.source, problem, "let it end with more, or give --window")

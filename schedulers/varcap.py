@@ -121,7 +121,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
 
     def _queue(self) -> WaitingQueue:
         if isinstance(self._order, Fcfs) and self._backfilling.blocked == "pass":
-            return BucketQueue(lambda task: 0.0)
+            return BucketQueue()
         return SortedQueue(self._order, self._backfilling)
 
     @property

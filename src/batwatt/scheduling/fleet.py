@@ -2,57 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, Final, final
 
 import numpy as np
+from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from batwatt.scheduling.fleet_kernel import first_free, first_with_room, most_room
+from batwatt.scheduling.fleet_kernel import first_fit, first_free, first_with_room, most_room
 from batwatt.scheduling.foresight import Foresight
 from batwatt.scheduling.node_selection import Nodes, NodeSelection
 
-_UNKNOWN = Foresight()
+_UNKNOWN: Final = Foresight()
 Places = NDArray[np.int64]
 """Machines of a job, in the order in which they were taken."""
-NOWHERE: Places = np.empty(0, dtype=np.int64)
+NOWHERE: Final[Places] = np.empty(0, dtype=np.int64)
 
 
-@dataclass(slots=True, eq=False)
+@mypyc_attr(allow_interpreted_subclasses=True)
 class JobState:
     """A job of the workload through all its runs; times in s. `number` counts arrivals.
 
-    `machines` is how many it has to itself; 0: it shares one, and then needs `memory` there. `part_s` is the start of
-    its run, or of the present part of it if it was moved, and `left_s` what was left of `length_s` then. `rank` is the
-    place in a queue, `missing` the number of jobs that it waits for.
+    `machines` is how many it has to itself; 0: it shares one, and then needs `memory` there and has the cores `bits` of
+    it. `part_s` is the start of its run, or of the present part of it if it was moved, and `left_s` what was left of
+    `length_s` then. `rank` is the place in a queue, `missing` the number of jobs that it waits for.
     """
 
-    number: int
-    job: Any
-    machines: int
-    length_s: float
-    left_s: float
-    estimate_s: float
-    assumed_s: float = np.inf
-    long: bool = False
-    memory: float = 0.0
-    rank: float = 0.0
-    name: str = field(init=False)
-    submit_s: float = field(init=False)
-    cpus: int = field(init=False)
-    missing: int = 0
-    part_s: float = 0.0
-    places: Places = field(default_factory=lambda: NOWHERE)
-    bits: int = 0
-    """Which cores of a machine that it shares."""
-    dying: bool = False
-    moving: bool = False
-    refused: bool = False
+    __slots__ = (
+        "assumed_s", "bits", "cpus", "dying", "estimate_s", "job", "left_s", "length_s", "long", "machines", "memory",
+        "missing", "moving", "name", "number", "part_s", "places", "rank", "refused", "submit_s",
+    )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        self.name, self.submit_s, self.cpus = self.job.id, float(self.job.submit_time), self.job.requested_resources
+    def __init__(
+        self,
+        number: int,
+        job: Any,
+        machines: int,
+        length_s: float,
+        left_s: float,
+        estimate_s: float,
+        assumed_s: float = math.inf,
+        long: bool = False,
+        memory: float = 0.0,
+    ) -> None:
+        self.number = number
+        self.job: Any = job
+        self.machines = machines
+        self.length_s = length_s
+        self.left_s = left_s
+        self.estimate_s = estimate_s
+        self.assumed_s = assumed_s
+        self.long = long
+        self.memory = memory
+        self.rank = 0.0
+        self.name: str = job.id
+        self.submit_s = float(job.submit_time)
+        self.cpus: int = job.requested_resources
+        self.missing = 0
+        self.part_s = 0.0
+        self.places: Places = NOWHERE
+        self.bits = 0
+        self.dying = False
+        self.moving = False
+        self.refused = False
 
     @property
     def width(self) -> int:
@@ -68,17 +81,19 @@ class JobState:
         return self.cpus * self.done_s(now_s)
 
 
+@final
 class Fleet:
     """`machines` machines of `cores` cores and `memory` each. Machine 0 is the safest."""
 
     def __init__(self, machines: int, cores: int, memory: float, stable: int = 0) -> None:
         self.cores = cores
         self.memory_each = memory
+        self._measured = memory < math.inf
         self.free = np.full(machines, cores, dtype=np.int64)
         self.memory = np.full(machines, memory)
         self.until_s = np.full(machines, -1.0)
         # they never leave, so that foresight takes them for busy for ever and restrains nobody there
-        self.until_s[:stable] = np.inf
+        self.until_s[:stable] = math.inf
         self._stable = stable
         self.in_service = np.zeros(machines, dtype=np.bool_)
         self.ready = np.ones(machines, dtype=np.bool_)
@@ -98,7 +113,12 @@ class Fleet:
         self._owner = np.full(machines, -1, dtype=np.int64)
         """The number of the task that has a machine to itself, -1 without one."""
         self._found = np.empty(machines, dtype=np.int64)
-        self._each = list(np.arange(machines).reshape(-1, 1))
+        self._each: list[Places] = list(np.arange(machines).reshape(-1, 1))
+        # one cell of a memoryview is faster than one of an array
+        self._free_at = self.free.data
+        self._whole_at = self.whole.data
+        self._usable_at = self.usable.data
+        self._owner_at = self._owner.data
 
     def __len__(self) -> int:
         return len(self.free)
@@ -126,9 +146,12 @@ class Fleet:
         `blind`: whatever is known of the future.
         """
         seen = _UNKNOWN if blind or high <= self._stable else self.foresight
+        if not (task.machines or seen.ahead or self._measured) and self.selection is None:
+            m = first_fit(self.free, self.usable, task.cpus, low, high, upwards)
+            return None if m < 0 else self._each[m]
         known = seen.times_s, seen.limits, seen.counts, now_s, task.assumed_s
         columns: tuple[NDArray[Any], ...] = self.free, self.memory, self.until_s, self.usable, self.whole
-        ids = None
+        ids: Places | None = None
         if self.selection is not None:
             ids = self._preferred(self.selection, task.cpus, low, high, upwards)
             columns = tuple(column[ids] for column in columns)
@@ -140,7 +163,7 @@ class Fleet:
             found = self._found[: task.machines]
             return found.copy() if ids is None else ids[found]
         m = first_with_room(*shared, *known, task.cpus, task.memory, low, high, upwards)
-        return None if m < 0 else self._each[m if ids is None else ids[m]]
+        return None if m < 0 else self._each[m if ids is None else int(ids[m])]
 
     def _preferred(self, selection: NodeSelection, cpus: int, low: int, high: int, upwards: bool) -> Places:
         """The machines that a node selection prefers, in its order; ties go to the direction."""
@@ -150,7 +173,7 @@ class Fleet:
 
     def on(self, machine: int) -> Sequence[JobState]:
         """The tasks of a machine."""
-        owner = self._owner[machine]
+        owner: int = self._owner_at[machine]
         return self._on[machine] if owner < 0 else (self.tasks[owner],)
 
     # who runs where ---------------------------------------------------------------------------------------------
@@ -161,56 +184,63 @@ class Fleet:
         self.tasks[task.number] = task
         until_s = now_s + task.assumed_s - (task.length_s - task.left_s)
         if not task.machines:
-            m = int(places[0])
-            self.free[m] -= task.cpus
-            self.whole[m] = False
+            m: int = places.item(0)
+            self._free_at[m] -= task.cpus
+            self._whole_at[m] = False
             self._on[m].append(task)
-            if self.memory_each < np.inf:
+            if self._measured:
                 self._recount_memory(m)
-            self._until(m, max(until_s, self.until_s[m]))
+            if self.foresight.known:
+                self._until(m, max(until_s, float(self.until_s[m])))
             return
         self.free[places] = 0
         self.whole[places] = False
         self.memory[places] = 0.0
         self._owner[places] = task.number
-        unstable = places[places >= self._stable]
-        self.until_s[unstable] = until_s
-        self.foresight.count(now_s, until_s, len(unstable))
+        if self.foresight.known:
+            unstable = places[places >= self._stable]
+            self.until_s[unstable] = until_s
+            self.foresight.count(now_s, until_s, len(unstable))
 
     def remove(self, task: JobState) -> None:
         """A task has ended, or is as good as that."""
         del self.tasks[task.number]
         places, task.places = task.places, NOWHERE
         if not task.machines:
-            m = int(places[0])
-            self.free[m] += task.cpus
-            self._update_whole(m)
+            m: int = places.item(0)
+            free: int = self._free_at[m] + task.cpus
+            self._free_at[m] = free
+            self._whole_at[m] = free == self.cores and self._usable_at[m]
             self._on[m].remove(task)
-            if self.memory_each < np.inf:
+            if self._measured:
                 self._recount_memory(m)
             if self.foresight.known:
-                self._until(m, max((self._ends_s(other) for other in self._on[m]), default=-1.0))
+                until_s = -1.0
+                for other in self._on[m]:
+                    until_s = max(until_s, self._ends_s(other))
+                self._until(m, until_s)
             return
         self.free[places] = self.cores
         self._update_whole(places)
         self.memory[places] = self.memory_each
         self._owner[places] = -1
-        unstable = places[places >= self._stable]
-        self.foresight.count(-1.0, self._ends_s(task), -len(unstable))
-        self.until_s[unstable] = -1.0
+        if self.foresight.known:
+            unstable = places[places >= self._stable]
+            self.foresight.count(-1.0, self._ends_s(task), -len(unstable))
+            self.until_s[unstable] = -1.0
 
-    def _update_whole(self, machines: Places | int) -> None:
+    def _update_whole(self, machines: Places) -> None:
         self.whole[machines] = self.usable[machines] & (self.free[machines] == self.cores)
 
-    @contextmanager
-    def hidden(self, machines: Places) -> Iterator[None]:
-        """As if these machines were not usable, for a while."""
-        usable, whole = self.usable[machines], self.whole[machines]
+    def hide(self, machines: Places) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Do as if these machines were not usable; returns what `show` needs."""
+        before = self.usable[machines], self.whole[machines]
         self.usable[machines] = self.whole[machines] = False
-        try:
-            yield
-        finally:
-            self.usable[machines], self.whole[machines] = usable, whole
+        return before
+
+    def show(self, machines: Places, before: tuple[NDArray[np.bool_], NDArray[np.bool_]]) -> None:
+        """Undo `hide`."""
+        self.usable[machines], self.whole[machines] = before
 
     def _ends_s(self, task: JobState) -> float:
         return task.part_s + task.assumed_s - (task.length_s - task.left_s)
@@ -218,7 +248,7 @@ class Fleet:
     def _until(self, machine: int, until_s: float) -> None:
         if machine < self._stable:
             return
-        before_s = self.until_s[machine]
+        before_s = float(self.until_s[machine])
         if until_s > before_s:
             self.foresight.count(before_s, until_s, 1)
         elif until_s < before_s:
@@ -227,7 +257,7 @@ class Fleet:
 
     def _recount_memory(self, machine: int) -> None:
         # from the whole each time, so that nothing is left of rounding
-        self.memory[machine] = self.memory_each - sum(sorted(task.memory for task in self._on[machine]))
+        self.memory[machine] = self.memory_each - sum(sorted([task.memory for task in self._on[machine]]))
 
     # service ----------------------------------------------------------------------------------------------------
 

@@ -40,6 +40,16 @@ def first_with_room(
 
 
 @compiled
+def first_fit(free: Integers, usable: Flags, cores: int, low: int, high: int, upwards: bool) -> int:
+    """The first machine with so many cores free, where memory and the future restrain nobody; -1 if there is none."""
+    for i in range(high - low):
+        m = low + i if upwards else high - 1 - i
+        if free[m] >= cores and usable[m]:
+            return m
+    return -1
+
+
+@compiled
 def first_free(
     whole: Flags, times: Reals, limits: Reals, counts: Reals, now_s: float,
     assumed_s: float, wanted: int, low: int, high: int, upwards: bool, found: Integers,

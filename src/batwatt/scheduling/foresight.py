@@ -115,11 +115,10 @@ class Foresight:
         self.times_s: Floats = _NOTHING
         self.limits: Floats = _NOTHING
         self.counts: Floats = _NOTHING
-
-    @property
-    def known(self) -> bool:
+        self.known = forecast is not None
         """Whether anything is ever known of the future."""
-        return self._forecast is not None
+        self.ahead = False
+        """Whether a change is known now."""
 
     def look(self, now_s: float, stepped: bool, until_s: Floats) -> bool:
         """Look ahead from now if more can be known, or after a step; `until_s` are the assumed ends of all machines.
@@ -129,11 +128,12 @@ class Foresight:
         if self._forecast is None or not (stepped or now_s >= self._next_s):
             return False
         self.times_s, self.limits, self._next_s = self._forecast.at(now_s)
+        self.ahead = len(self.times_s) > 0
         ends = np.sort(until_s)
         self.counts = (len(ends) - np.searchsorted(ends, self.times_s, side="right")).astype(np.float64)
         return True
 
     def count(self, from_s: float, to_s: float, machines: int) -> None:
         """So many more machines are busy in [from, to[."""
-        if len(self.times_s):
+        if self.ahead:
             self.counts[(self.times_s >= from_s) & (self.times_s < to_s)] += machines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from batwatt.scheduling.fleet import Fleet, JobState
 Numbers = NDArray[np.int64]
 
 
+@final
 class Hosts:
     """The hosts of machines as Batsim describes them, all machines being on at first. Raises InputError."""
 
@@ -61,14 +62,15 @@ class Hosts:
         if task.machines:
             ids = self._ids[task.places].ravel()[: task.cpus]
             return self._mask(ids)
-        machine = int(task.places[0])
-        used = task.bits = 0
+        machine: int = task.places.item(0)
+        task.bits = 0
+        free = self._full
         for other in fleet.on(machine):
-            used |= other.bits
-        task.bits = hostset.lowest(self._full & ~used, task.cpus)
+            free &= ~other.bits
+        task.bits = bits = hostset.lowest(free, task.cpus)
         if self._together:
-            return task.bits << self._first[machine]
-        return self._mask(self._ids[machine][hostset.ids(task.bits)])
+            return bits << self._first[machine]
+        return self._mask(self._ids[machine][hostset.ids(bits)])
 
     def mask(self, machine: int) -> int:
         """The hosts of a machine."""

@@ -6,7 +6,6 @@ Each stretch of work, each checkpoint and each recovery of a job is a job of its
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -40,30 +39,32 @@ _LEAST_S = 10.0**-_ROUNDED
 """Batsim tells times and lengths to so many decimals."""
 
 
-@dataclass(slots=True, eq=False)
 class CheckpointableJob(JobState):
-    """A job that can be checkpointed; times in s.
+    """A job of `machines` machines that can be checkpointed; times in s.
 
     `work_s` is its useful work before the present segment, of which `saved_s` is not lost if it is killed. `paused` is
     one that is in memory, on its machines, and has no segment.
     """
 
-    checkpoint_s: float = 0.0
-    recovery_s: float = 0.0
-    work_s: float = 0.0
-    saved_s: float = 0.0
-    doing: Doing = "waiting"
-    then: Then = "lose"
-    leaves: bool = False
-    """After the checkpoint that it takes or will take."""
-    begun: bool = False
-    checkpoint_at_s: float | None = None
-    """When its next checkpoint is to begin."""
-    walltime_s: float | None = None
-    waits_as: PeriodJob | None = None
-    """What plans see of it when it waits; that changes when it begins."""
-    alone_s: float = 0.0
-    """How long it could have worked alone, up to the last change."""
+    def __init__(
+        self, number: int, job: Job, machines: int, length_s: float, costs_s: tuple[float, float], work_s: float
+    ) -> None:
+        super().__init__(number, job, machines, length_s, length_s, length_s)
+        self.checkpoint_s, self.recovery_s = costs_s
+        self.work_s = work_s
+        self.saved_s = 0.0
+        self.doing: Doing = "waiting"
+        self.then: Then = "lose"
+        self.leaves = False
+        """After the checkpoint that it takes or will take."""
+        self.begun = False
+        self.checkpoint_at_s: float | None = None
+        """When its next checkpoint is to begin."""
+        self.walltime_s = job.requested_time if job.requested_time and job.requested_time > 0.0 else None
+        self.waits_as: PeriodJob | None = None
+        """What plans see of it when it waits; that changes when it begins."""
+        self.alone_s = 0.0
+        """How long it could have worked alone, up to the last change."""
 
     def done_s(self, now_s: float) -> float:
         """Its useful work so far."""
@@ -128,19 +129,13 @@ class Segments:
         _, length_s, run_s = self._lengths.described(job)
         checkpoint_s, recovery_s = self._usual_s
         self._count += 1
-        return CheckpointableJob(
-            number=self._count,
-            job=job,
-            machines=-(-job.requested_resources // self.fleet.cores),
-            length_s=length_s,
-            left_s=length_s,
-            estimate_s=length_s,
-            checkpoint_s=_cost_in(raw, CHECKPOINT_S, checkpoint_s, job.id),
-            recovery_s=_cost_in(raw, RECOVERY_S, recovery_s, job.id),
-            # what ran before it was submitted is not saved
-            work_s=length_s - run_s,
-            walltime_s=job.requested_time if job.requested_time and job.requested_time > 0.0 else None,
+        machines = -(-job.requested_resources // self.fleet.cores)
+        costs_s = (
+            _cost_in(raw, CHECKPOINT_S, checkpoint_s, job.id),
+            _cost_in(raw, RECOVERY_S, recovery_s, job.id),
         )
+        # what ran before it was submitted is not saved
+        return CheckpointableJob(self._count, job, machines, length_s, costs_s, length_s - run_s)
 
     def ended(self, job: Job, stopped: bool) -> None:
         """A segment has ended; `stopped`: nothing follows any more."""

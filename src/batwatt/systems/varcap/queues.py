@@ -6,14 +6,15 @@ start a task: `start(task, places)`.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import NamedTuple
+from heapq import heapify, heappop, heapreplace
+from typing import Any, Final, final
 
 import numpy as np
+from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 from batwatt.scheduling.backfilling import Backfilling
@@ -22,17 +23,23 @@ from batwatt.scheduling.orders import Columns, Fcfs, Order
 
 Start = Callable[[JobState, Places], None]
 Key = Callable[[JobState], float]
+Entry = Any
+"""(key, rank, number, task): a tuple that mypyc does not take apart."""
+_BLOCK: Final = 512
+"""Entries of a block at first; one of twice as many is split."""
 
 
-@dataclass(frozen=True)
+@final
 class Range:
     """The machines low .. high - 1, from the safest (upwards) or from the least safe."""
 
-    low: int
-    high: int
-    upwards: bool = True
+    def __init__(self, low: int, high: int, upwards: bool = True) -> None:
+        self.low: Final = low
+        self.high: Final = high
+        self.upwards: Final = upwards
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class WaitingQueue(ABC):
     """Tasks that wait for one range of machines."""
 
@@ -53,35 +60,125 @@ class WaitingQueue(ABC):
         """Start what can start; `freed`: more than arrivals may have changed since the last time."""
 
 
+@final
+class _Bucket:
+    """Sorted entries, in blocks: in a list of a hundred thousand a start or an arrival moves up to all of them."""
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.blocks = [entries[first : first + _BLOCK] for first in range(0, len(entries), _BLOCK)]
+
+    def add(self, entry: Entry) -> None:
+        blocks = self.blocks
+        if not blocks or blocks[-1][-1] < entry:
+            # as most do
+            if not blocks or len(blocks[-1]) >= _BLOCK:
+                blocks.append([])
+            blocks[-1].append(entry)
+            return
+        at = self._block_of(entry)
+        block = blocks[at]
+        insort(block, entry)
+        if len(block) >= 2 * _BLOCK:
+            blocks[at : at + 1] = [block[:_BLOCK], block[_BLOCK:]]
+
+    def remove(self, entry: Entry) -> None:
+        at = self._block_of(entry)
+        self.remove_at(at, bisect_left(self.blocks[at], entry))
+
+    def remove_at(self, at: int, index: int) -> None:
+        block = self.blocks[at]
+        del block[index]
+        if not block:
+            del self.blocks[at]
+
+    def entries(self) -> list[Entry]:
+        return [entry for block in self.blocks for entry in block]
+
+    def _block_of(self, entry: Entry) -> int:
+        """The first block that does not end before an entry."""
+        blocks = self.blocks
+        low, high = 0, len(blocks) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if blocks[middle][-1] < entry:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+@final
+class _Cursor:
+    """Where a pass is in a bucket of tasks that need `need`."""
+
+    def __init__(self, need: int, bucket: _Bucket) -> None:
+        self.need = need
+        self.bucket = bucket
+        self.at = 0
+        self.index = 0
+        self.refused = False
+        self.memory = 0.0
+        self.assumed_s = 0.0
+
+    def entry(self) -> Entry:
+        """The entry here, or the first of the next block; None behind the last."""
+        blocks = self.bucket.blocks
+        if self.at < len(blocks) and self.index >= len(blocks[self.at]):
+            self.at += 1
+            self.index = 0
+        return blocks[self.at][self.index] if self.at < len(blocks) else None
+
+    def hopeful(self) -> Entry:
+        """The same, past the entries that need no less than one that was refused."""
+        entry = self.entry()
+        if self.refused:
+            # such as all, where neither memory nor the future restrains anybody
+            if self.memory <= 0.0 and self.assumed_s < 0.0:
+                return None
+            while entry is not None and entry[3].memory >= self.memory and entry[3].assumed_s >= self.assumed_s:
+                self.index += 1
+                entry = self.entry()
+        return entry
+
+
+@final
 class BucketQueue(WaitingQueue):
     """A fixed order, in which tasks that do not fit are passed over; sorted by what they need, so that this is cheap.
 
-    The order is by `key`, then by rank and arrival.
+    The order is by `key`, if there is one, then by rank and arrival.
     """
 
-    def __init__(self, key: Key) -> None:
+    def __init__(self, key: Key | None = None) -> None:
         self._key = key
         self._sign = 1.0
-        # by (cores, machines): entries (key, rank, number, task), sorted
-        self._waiting: dict[tuple[int, int], list[tuple[float, float, int, JobState]]] = {}
+        # by what `_need` says
+        self._waiting: dict[int, _Bucket] = {}
         self._fresh: list[JobState] = []
 
     def add(self, task: JobState) -> None:
         """See `WaitingQueue`."""
-        insort(self._waiting.setdefault(_need(task), []), self._entry(task))
+        need = _need(task)
+        bucket = self._waiting.get(need)
+        if bucket is None:
+            bucket = self._waiting[need] = _Bucket([])
+        bucket.add(self._entry(task))
         self._fresh.append(task)
 
     def tasks(self) -> Iterator[JobState]:
         """See `WaitingQueue`."""
-        return (entry[3] for queue in self._waiting.values() for entry in queue)
+        for bucket in self._waiting.values():
+            for block in bucket.blocks:
+                for entry in block:
+                    yield entry[3]
 
     def drop(self, unwanted: Callable[[JobState], bool]) -> list[JobState]:
         """See `WaitingQueue`."""
-        gone = sorted((task for task in self.tasks() if unwanted(task)), key=lambda task: task.number)
+        gone = sorted([task for task in self.tasks() if unwanted(task)], key=_number)
         out = {task.number for task in gone}
         if out:
             self._waiting = {
-                need: [entry for entry in queue if entry[2] not in out] for need, queue in self._waiting.items()
+                need: _Bucket([entry for entry in bucket.entries() if entry[2] not in out])
+                for need, bucket in self._waiting.items()
             }
             self._fresh = [task for task in self._fresh if task.number not in out]
         return gone
@@ -92,69 +189,74 @@ class BucketQueue(WaitingQueue):
         if sign != self._sign:
             self._sign = sign
             self._waiting = {
-                need: sorted(self._entry(entry[3]) for entry in queue) for need, queue in self._waiting.items()
+                need: _Bucket(sorted([self._entry(entry[3]) for entry in bucket.entries()]))
+                for need, bucket in self._waiting.items()
             }
 
     def fill(self, fleet: Fleet, now_s: float, where: Range, start: Start, freed: bool) -> None:
         """See `WaitingQueue`."""
-        fresh, self._fresh = self._fresh, []
+        fresh = self._fresh
+        if fresh:
+            self._fresh = []
         if freed:
             self._pass(fleet, now_s, where, start)
             return
         # those that waited before still do: only what is new can start
-        for entry in sorted(self._entry(task) for task in fresh):
-            task = entry[3]
+        for entry in sorted([self._entry(task) for task in fresh]):
+            task: JobState = entry[3]
             places = fleet.place(task, now_s, where.low, where.high, where.upwards)
             if places is not None:
-                queue = self._waiting[_need(task)]
-                del queue[bisect_left(queue, entry)]
+                self._waiting[_need(task)].remove(entry)
                 start(task, places)
 
-    def _entry(self, task: JobState) -> tuple[float, float, int, JobState]:
-        return (self._sign * self._key(task), task.rank, task.number, task)
+    def _entry(self, task: JobState) -> Entry:
+        key = self._key
+        return (0.0 if key is None else self._sign * key(task), task.rank, task.number, task)
 
     def _pass(self, fleet: Fleet, now_s: float, where: Range, start: Start) -> None:
         """Start, again and again, the first task that fits, each bucket being gone through once."""
-        at = {need: 0 for need, queue in self._waiting.items() if queue}
+        low, high, upwards = where.low, where.high, where.upwards
+        cores = fleet.cores
+        most = fleet.most_free(low, high)
+        heads: list[Any] = []
+        for need, bucket in self._waiting.items():
+            if bucket.blocks and most >= (need if need > 0 else cores):
+                heads.append((bucket.blocks[0][0], _Cursor(need, bucket)))
+        heapify(heads)
         # room only shrinks in a pass: what needs no less memory and time than one that did not fit does not fit
-        blind = not len(fleet.foresight.times_s)
-        refused: dict[tuple[int, int], tuple[float, float]] = {}
-        most = fleet.most_free(where.low, where.high)
-        while at:
-            best, chosen = None, (0, 0)
-            for need in list(at):
-                if need[0] > most or (need[1] and most < fleet.cores):
-                    del at[need]
-                    continue
-                entry = self._waiting[need][at[need]]
-                if best is None or entry < best:
-                    best, chosen = entry, need
-            if best is None:
-                return
-            task, queue, index = best[3], self._waiting[chosen], at[chosen]
-            places = fleet.place(task, now_s, where.low, where.high, where.upwards)
+        blind = not fleet.foresight.ahead
+        while heads:
+            cursor: _Cursor = heads[0][1]
+            if most < (cursor.need if cursor.need > 0 else cores):
+                heappop(heads)
+                continue
+            task: JobState = heads[0][0][3]
+            places = fleet.place(task, now_s, low, high, upwards)
             if places is not None:
-                del queue[index]
+                cursor.bucket.remove_at(cursor.at, cursor.index)
                 start(task, places)
-                most = fleet.most_free(where.low, where.high)
+                most = fleet.most_free(low, high)
             else:
-                refused[chosen] = (task.memory, -1.0 if blind else task.assumed_s)
-            if chosen in refused:
-                memory, assumed_s = refused[chosen]
-                while (
-                    index < len(queue) and queue[index][3].memory >= memory and queue[index][3].assumed_s >= assumed_s
-                ):
-                    index += 1
-                at[chosen] = index
-            if index >= len(queue):
-                del at[chosen]
+                cursor.refused = True
+                cursor.memory = task.memory
+                cursor.assumed_s = -1.0 if blind else task.assumed_s
+            entry = cursor.hopeful()
+            if entry is None:
+                heappop(heads)
+            else:
+                heapreplace(heads, (entry, cursor))
 
 
-def _need(task: JobState) -> tuple[int, int]:
-    """Cores on a machine that it shares, and machines that it has to itself."""
-    return (0, task.machines) if task.machines else (task.cpus, 0)
+def _need(task: JobState) -> int:
+    """Cores on a machine that it shares, or minus the machines that it has to itself."""
+    return -task.machines if task.machines else task.cpus
 
 
+def _number(task: JobState) -> int:
+    return task.number
+
+
+@final
 class SortedQueue(WaitingQueue):
     """An order that is worked out at each pass; a task that does not fit is passed over, blocks, or reserves."""
 
@@ -173,7 +275,7 @@ class SortedQueue(WaitingQueue):
 
     def drop(self, unwanted: Callable[[JobState], bool]) -> list[JobState]:
         """See `WaitingQueue`."""
-        gone = sorted((task for task in self._waiting if unwanted(task)), key=lambda task: task.number)
+        gone = sorted([task for task in self._waiting if unwanted(task)], key=_number)
         self._waiting = [task for task in self._waiting if not unwanted(task)] if gone else self._waiting
         return gone
 
@@ -183,8 +285,8 @@ class SortedQueue(WaitingQueue):
             return
         started: set[int] = set()
         reserved: Places | None = None
-        shadow_s = np.inf
-        room = within = _Room.of(fleet, where)
+        shadow_s = math.inf
+        room = within = _room_of(fleet, where)
         for task in ordered(self._order, self._waiting, now_s):
             if within.most <= 0:
                 break
@@ -192,43 +294,49 @@ class SortedQueue(WaitingQueue):
             if within.may_hold(task):
                 free_to = reserved is None or now_s + task.estimate_s <= shadow_s
                 if free_to or room.may_hold(task):
-                    with nullcontext() if free_to or reserved is None else fleet.hidden(reserved):
-                        places = fleet.place(task, now_s, where.low, where.high, where.upwards)
+                    hidden = None if free_to or reserved is None else (reserved, fleet.hide(reserved))
+                    places = fleet.place(task, now_s, where.low, where.high, where.upwards)
+                    if hidden is not None:
+                        fleet.show(*hidden)
             if places is not None:
                 started.add(task.number)
                 start(task, places)
-                within = _Room.of(fleet, where)
-                room = within if reserved is None else _Room.without(fleet, where, reserved)
+                within = _room_of(fleet, where)
+                room = within if reserved is None else _room_without(fleet, where, reserved)
             elif self._blocked == "stop":
                 break
             elif self._blocked == "reserve" and reserved is None:
                 found = reservation(fleet, task, now_s, where)
                 if found is not None:
                     shadow_s, reserved = found
-                    room = _Room.without(fleet, where, reserved)
+                    room = _room_without(fleet, where, reserved)
         if started:
             self._waiting = [task for task in self._waiting if task.number not in started]
 
 
-class _Room(NamedTuple):
+@final
+class _Room:
     """The most cores free on one machine of a range, and how many of its machines are free altogether."""
 
-    most: int
-    whole: int
-
-    @classmethod
-    def of(cls, fleet: Fleet, where: Range) -> _Room:
-        whole = fleet.free_machines(where.low, where.high)
-        return cls(fleet.cores if whole else fleet.most_free(where.low, where.high), whole)
-
-    @classmethod
-    def without(cls, fleet: Fleet, where: Range, hidden: Places) -> _Room:
-        """Room on a range, but for some machines."""
-        with fleet.hidden(hidden):
-            return cls.of(fleet, where)
+    def __init__(self, most: int, whole: int) -> None:
+        self.most = most
+        self.whole = whole
 
     def may_hold(self, task: JobState) -> bool:
         return task.machines <= self.whole if task.machines else task.cpus <= self.most
+
+
+def _room_of(fleet: Fleet, where: Range) -> _Room:
+    whole = fleet.free_machines(where.low, where.high)
+    return _Room(fleet.cores if whole else fleet.most_free(where.low, where.high), whole)
+
+
+def _room_without(fleet: Fleet, where: Range, hidden: Places) -> _Room:
+    """Room on a range, but for some machines."""
+    before = fleet.hide(hidden)
+    room = _room_of(fleet, where)
+    fleet.show(hidden, before)
+    return room
 
 
 def reservation(fleet: Fleet, task: JobState, now_s: float, where: Range) -> tuple[float, Places] | None:
@@ -237,29 +345,36 @@ def reservation(fleet: Fleet, task: JobState, now_s: float, where: Range) -> tup
     Running tasks end when their estimates say, or at once when they are over them.
     """
     everywhere = where.low == 0 and where.high == len(fleet)
-    running = sorted(
-        (max(now_s, other.part_s + other.estimate_s - (other.length_s - other.left_s)), other.number, other)
-        for other in fleet.tasks.values()
-        if everywhere or (other.places.max() >= where.low and other.places.min() < where.high)
+    running: list[Any] = sorted(
+        [
+            (max(now_s, other.part_s + other.estimate_s - (other.length_s - other.left_s)), other.number, other)
+            for other in fleet.tasks.values()
+            if everywhere or (other.places.max() >= where.low and other.places.min() < where.high)
+        ]
     )
     whole = fleet.free_machines(where.low, where.high)
-    if task.machines > whole + sum(other.width for _, _, other in running):
+    if task.machines > whole + sum([row[2].width for row in running]):
         return None
     # on machines that jobs share: cores and memory that are free by then, besides those that are now
     more: dict[int, tuple[int, float]] = {}
     # foresight may have refused a machine that has room
     fits = not task.machines and fleet.has_room(task.cpus, task.memory, where.low, where.high)
-    for index, (end_s, _, other) in enumerate(running):
+    for index, row in enumerate(running):
+        end_s: float = row[0]
+        other: JobState = row[2]
         if other.machines:
-            inside = everywhere or (other.places >= where.low) & (other.places < where.high)
-            whole += other.machines if everywhere else int(np.count_nonzero(inside))
+            if everywhere:
+                whole += other.machines
+            else:
+                whole += int(np.count_nonzero((other.places >= where.low) & (other.places < where.high)))
             fits = fits or not task.machines
         else:
-            m = int(other.places[0])
+            m: int = other.places.item(0)
             cores, memory = more.get(m, (0, 0.0))
             more[m] = cores, memory = cores + other.cpus, memory + other.memory
-            whole += fleet.free[m] + cores == fleet.cores
-            fits = fits or (fleet.free[m] + cores >= task.cpus and fleet.memory[m] + memory >= task.memory - 1e-9)
+            free = int(fleet.free[m]) + cores
+            whole += free == fleet.cores
+            fits = fits or (free >= task.cpus and float(fleet.memory[m]) + memory >= task.memory - 1e-9)
         last = index + 1 == len(running) or running[index + 1][0] > end_s
         if last and (whole >= task.machines if task.machines else fits):
             return end_s, _machines_then(fleet, task, where, more, [row[2] for row in running[: index + 1]])

@@ -7,31 +7,26 @@ announced, so run times may be unknown. Nothing starts while something that was 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
-from batwatt.model.hostset import HostSet
-from batwatt.model.workload import DEPENDS, ESTIMATE, MEMORY, MIGRATED
+from batwatt.model.workload import MIGRATED
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler, VaryingOptions
 from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.scheduling.foresight import Foresight
-from batwatt.scheduling.job_lengths import number_in
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.victims import NextRun, Resubmit, VictimRule, Victims
-from batwatt.systems.varcap.dependencies import Dependencies
+from batwatt.systems.varcap.flow import JobFlow
 from batwatt.systems.varcap.mapping import Components
 from batwatt.systems.varcap.migration import leaving, move
 from batwatt.systems.varcap.terminations import Termination
 from batwatt.units import LAG_S
 
 Settings = TypeVar("Settings", bound=VaryingOptions)
-UNFIT = "for want of machines or memory"
-ORPHANS = "as they depend on jobs that did not complete"
 
 
 class VaryingScheduler(CapacityScheduler[Settings]):
@@ -41,13 +36,9 @@ class VaryingScheduler(CapacityScheduler[Settings]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        self._count = 0
         self.victim: VictimRule = Resubmit()
         """What becomes of what is killed."""
         self.selection: NodeSelection = First()
-        self._to_move: list[JobState] = []
-        self._freed = True
-        self._waiting_for = Dependencies()
         self._checked = int(max(value for _, value in self.steps))
 
     @abstractmethod
@@ -80,88 +71,35 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         if type(self.selection) is not First:
             self.fleet.selection = self.selection
             self.hosts.describe(self.fleet, self.platform)
+        mapping = self.parts.mapping
+        self.flow = JobFlow(self, self.lifecycle, self.lengths, self.victims, self.hosts, self.fleet, mapping)
 
     def arrived(self, job: Job) -> None:
         """A job waits, unless it can never run."""
-        task = self.job_state(job)
-        self.lifecycle.states[job.id] = task
-        self.lifecycle.live += 1
-        if self._can_ever_run(task, self.most_machines()):
-            depends = (job.json_dict or {}).get(DEPENDS) or ()
-            if not self._waiting_for.submitted(task, depends):
-                self._reject([], [task])
-            elif not task.missing:
-                self._wait(task)
-        else:
-            self._reject([task])
+        self.flow.arrived(job)
 
     def job_state(self, job: Job) -> JobState:
         """What is tracked of a job that arrives. Raises InputError."""
-        raw = job.json_dict or {}
-        _, length_s, run_s = self.lengths.described(job)
-        estimate_s = number_in(raw, ESTIMATE, length_s, job.id, zero=False)
-        memory = number_in(raw, MEMORY, 0.0, job.id, zero=True) if self.fleet.memory_each < np.inf else 0.0
-        assumed_s, long = self.know(length_s, estimate_s)
-        self._count += 1
-        machines = self.to_itself(job.requested_resources)
-        task = JobState(self._count, job, machines, length_s, run_s, estimate_s, assumed_s, long, memory)
-        task.rank = self.rank(task.submit_s, task.submit_s, again=False)
-        return task
+        return self.flow.job_state(job)
 
     def onJobCompletion(self, job: Job) -> None:
         """A run has ended: the job is done, goes on elsewhere, or waits again."""
-        task, killed = self.lifecycle.ended(job)
-        if killed and not self.stopped:
-            self._again(task)
-            return
-        if len(task.places):
-            self.fleet.remove(task)
-        if task.moving:
-            task.moving = False
-            self._to_move.remove(task)
-        self._freed = True
-        self._done(task, success=job.job_state is Job.State.COMPLETED_SUCCESSFULLY)
-
-    def _again(self, task: JobState) -> None:
-        """A run was killed: submit the job again, with what is left of it, or let it be lost."""
-        told = self.victims.next_of(task.job)
-        if told is None:
-            self._done(task, success=False)
-            return
-        task.job = self.victims.again(task.job, told)
-        self.lifecycle.states[task.job.id] = task
-        if task.moving:
-            return
-        task.left_s = told.run_s if told.saved_s > 0.0 else task.length_s
-        task.rank = self.rank(task.submit_s, self.bs.time(), again=True)
-        if self._can_ever_run(task, self.most_machines()):
-            self._wait(task)
-        else:
-            self._reject([task])
-
-    def _done(self, task: JobState, success: bool) -> None:
-        self.lifecycle.live -= 1
-        others = self._waiting_for.ended(task, success)
-        if success:
-            for other in others:
-                self._wait(other)
-        else:
-            self._reject([], others)
+        self.flow.ended(job, self.stopped)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """There may be room."""
         super().onMachinePStateChanged(nodeid, pstate)
-        self._freed = True
+        self.flow.freed = True
 
     def onNoMoreJobsInWorkloads(self) -> None:
         """No job comes any more, so what is waited for and unknown never comes."""
         super().onNoMoreJobsInWorkloads()
-        unknown, ready = self._waiting_for.no_more()
+        unknown, ready = self.flow.dependencies.no_more()
         if unknown:
             text = "%d jobs depend on jobs that are not in the workload, such as %s: taken for completed"
             self.logger.warning(text, len(unknown), unknown[0])
         for task in ready:
-            self._wait(task)
+            self.flow.wait(task)
 
     # steps ------------------------------------------------------------------------------------------------------
 
@@ -176,12 +114,12 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         if alive is not None:
             self.change(alive, now_s)
         if self.fleet.foresight.look(now_s, alive is not None, self.fleet.until_s):
-            self._freed = True
+            self.flow.freed = True
 
     def change(self, alive: int, now_s: float) -> None:
         """So many machines may be in service from now on."""
         fleet, mapping = self.fleet, self.parts.mapping
-        self._freed = True
+        self.flow.freed = True
         if fleet.serving < alive:
             back = np.flatnonzero(~fleet.in_service)[: alive - fleet.serving]
             self.hosts.serve(fleet, back, True)
@@ -200,9 +138,9 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         if most < self._checked:
             # what arrives is checked when it does
             self._checked = most
-            unfit = (queue.drop(lambda task: not self._can_ever_run(task, most)) for queue in mapping.queues)
-            held = [task for task in self._waiting_for.held() if not self._can_ever_run(task, most)]
-            self._reject([*(task for tasks in unfit for task in tasks), *held])
+            unfit = (queue.drop(lambda task: not self.flow.can_ever_run(task, most)) for queue in mapping.queues)
+            held = [task for task in self.flow.dependencies.held() if not self.flow.can_ever_run(task, most)]
+            self.flow.reject([*(task for tasks in unfit for task in tasks), *held], ())
 
     def _terminate(self, termination: Termination, lowest: int, alive: int, now_s: float) -> None:
         """Let victims go until no more machines than `alive` are in service; their tasks are killed."""
@@ -233,7 +171,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         moved, killed = move(self.fleet, displaced.values(), now_s, self.parts.termination)
         for task in moved:
             task.moving = True
-            self._to_move.append(task)
+            self.flow.to_move.append(task)
             self.victims.decide(task.job, NextRun(task.left_s, task.length_s - task.left_s, killed=MIGRATED))
         self._decide(killed, now_s)
         self.lifecycle.kill(killed + moved)
@@ -247,11 +185,6 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         if len(machines):
             self.hosts.serve(self.fleet, machines, False)
 
-    def _can_ever_run(self, task: JobState, most: int) -> bool:
-        mapping, each = self.parts.mapping, self.fleet.memory_each
-        memory = task.memory / task.width
-        return memory <= each and task.width <= mapping.most_machines(mapping.queue_of(task), most)
-
     # carrying out -----------------------------------------------------------------------------------------------
 
     def apply(self) -> None:
@@ -261,64 +194,34 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         now_s = self.bs.time()
         self.switch()
         self._start_moved()
-        mapping = self.parts.mapping
-
-        def start(task: JobState, places: Places) -> None:
-            task.part_s = now_s
-            self.fleet.add(task, places, now_s)
-            self.execute(task)
-
-        for queue, where in zip(mapping.queues, mapping.ranges, strict=True):
-            queue.fill(self.fleet, now_s, where, start, self._freed)
-        self._freed = False
+        self.flow.fill(now_s)
 
     def _start_moved(self) -> None:
         """Go on with what was moved, once all that was killed for it has ended."""
         if self.lifecycle.pending:
             return
-        for task in self._to_move:
+        for task in self.flow.to_move:
             task.moving = False
             self.execute(task)
-        self._to_move.clear()
+        self.flow.to_move.clear()
 
     def execute(self, task: JobState) -> None:
         """Start a job on the machines that the fleet has for it."""
-        task.job.allocation = HostSet(self.hosts.take(task, self.fleet))
-        self.bs.execute_job(task.job)
+        self.flow.execute(task)
 
     # waiting and giving up --------------------------------------------------------------------------------------
 
-    def _wait(self, task: JobState) -> None:
-        self.parts.mapping.queues[self.parts.mapping.queue_of(task)].add(task)
-
-    def _reject(self, unfit: list[JobState], orphans: Sequence[JobState] = ()) -> None:
-        """Refuse jobs that can never run, and those that wait for them or for others that did not complete."""
-        never = {task.number for task in unfit}
-        todo = deque([*unfit, *orphans])
-        refused: list[JobState] = []
-        while todo:
-            task = todo.popleft()
-            if task.refused:
-                continue
-            task.refused = True
-            refused.append(task)
-            del self.lifecycle.states[task.job.id]
-            todo.extend(self._waiting_for.ended(task, success=False))
-        self.lifecycle.live -= len(refused)
-        for task in refused:
-            self.lifecycle.reject([task.job], UNFIT if task.number in never else ORPHANS)
-
     def _all_waiting(self) -> list[JobState]:
         queues = [task for queue in self.parts.mapping.queues for task in queue.drop(lambda task: True)]
-        return sorted([*queues, *self._waiting_for.leave()], key=lambda task: task.number)
+        return sorted([*queues, *self.flow.dependencies.leave()], key=lambda task: task.number)
 
     def stop(self) -> None:
         """See `CapacityScheduler`."""
-        waiting = [*self._all_waiting(), *(task for task in self._to_move if not task.dying)]
+        waiting = [*self._all_waiting(), *(task for task in self.flow.to_move if not task.dying)]
         running = [task for task in self.fleet.tasks.values() if not task.dying and not task.moving]
-        for task in self._to_move:
+        for task in self.flow.to_move:
             task.moving = False
-        self._to_move.clear()
+        self.flow.to_move.clear()
         for task in waiting:
             del self.lifecycle.states[task.job.id]
             if len(task.places):
@@ -329,9 +232,9 @@ class VaryingScheduler(CapacityScheduler[Settings]):
 
     def unrunnable(self) -> tuple[list[Job], str]:
         """See `CapacityScheduler`."""
-        if self.fleet.tasks or self.lifecycle.pending or self._to_move or any(self._waiting()):
+        if self.fleet.tasks or self.lifecycle.pending or self.flow.to_move or any(self._waiting()):
             return [], ""
-        cyclic = self._waiting_for.leave()
+        cyclic = self.flow.dependencies.leave()
         for task in cyclic:
             del self.lifecycle.states[task.job.id]
         self.lifecycle.live -= len(cyclic)

@@ -1,0 +1,189 @@
+"""Jobs between their arrival and their end: who waits where, what starts, what follows an end; compiled if possible."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final, final
+
+from batsim.batsim import Job
+
+from batwatt.model.hostset import HostSet
+from batwatt.model.workload import DEPENDS, ESTIMATE, MEMORY
+from batwatt.scheduling.fleet import Fleet, JobState, Places
+from batwatt.scheduling.hosts import Hosts
+from batwatt.scheduling.job_lengths import JobLengths, number_in
+from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.systems.varcap.dependencies import Dependencies
+from batwatt.systems.varcap.queues import Start, WaitingQueue
+
+UNFIT: Final = "for want of machines or memory"
+ORPHANS: Final = "as they depend on jobs that did not complete"
+_KILLED: Final[Any] = Job.State.COMPLETED_KILLED
+_GOOD: Final[Any] = Job.State.COMPLETED_SUCCESSFULLY
+
+
+@final
+class JobFlow:
+    """What is done for each job of a varying scheduler, which is asked for what its subclasses may change.
+
+    `mapping` has the queues; `to_move` are the jobs that were killed to go on elsewhere; `freed`: more than arrivals
+    may have changed since queues were looked at.
+    """
+
+    def __init__(
+        self,
+        scheduler: Any,
+        lifecycle: JobLifecycle[JobState],
+        lengths: JobLengths,
+        victims: Any,
+        hosts: Hosts,
+        fleet: Fleet,
+        mapping: Any,
+    ) -> None:
+        self._scheduler: Any = scheduler
+        self._bs: Any = scheduler.bs
+        self._lifecycle: JobLifecycle[JobState] = lifecycle
+        self.lengths = lengths
+        self._victims: Any = victims
+        self._hosts = hosts
+        self._fleet = fleet
+        self._mapping: Any = mapping
+        self.dependencies = Dependencies()
+        self.to_move: list[JobState] = []
+        self.freed = True
+        self._count = 0
+        self._now_s = 0.0
+        # methods are bound once
+        self._starts: Start = self._start
+        self._execute: Callable[[JobState], None] = scheduler.execute
+
+    # arrivals ---------------------------------------------------------------------------------------------------
+
+    def arrived(self, job: Any) -> None:
+        """A job waits, unless it can never run."""
+        task: JobState = self._scheduler.job_state(job)
+        lifecycle = self._lifecycle
+        lifecycle.states[job.id] = task
+        lifecycle.live += 1
+        if self.can_ever_run(task, self._scheduler.most_machines()):
+            raw: Any = job.json_dict
+            if not self.dependencies.submitted(task, (raw.get(DEPENDS) or ()) if raw else ()):
+                self.reject([], [task])
+            elif not task.missing:
+                self.wait(task)
+        else:
+            self.reject([task], ())
+
+    def job_state(self, job: Any) -> JobState:
+        """What is tracked of a job that arrives. Raises InputError."""
+        raw: Any = job.json_dict or {}
+        scheduler = self._scheduler
+        _, length_s, run_s = self.lengths.described(job)
+        estimate_s, memory = length_s, 0.0
+        if ESTIMATE in raw:
+            estimate_s = number_in(raw, ESTIMATE, length_s, job.id, zero=False)
+        if MEMORY in raw and self._fleet.memory_each < math.inf:
+            memory = number_in(raw, MEMORY, 0.0, job.id, zero=True)
+        known: tuple[float, bool] = scheduler.know(length_s, estimate_s)
+        self._count += 1
+        machines: int = scheduler.to_itself(job.requested_resources)
+        task = JobState(self._count, job, machines, length_s, run_s, estimate_s, known[0], known[1], memory)
+        task.rank = scheduler.rank(task.submit_s, task.submit_s, again=False)
+        return task
+
+    def can_ever_run(self, task: JobState, most: int) -> bool:
+        """Whether a job can run on the machines of its queue when `most` are in service."""
+        mapping, width = self._mapping, task.width
+        can: bool = width <= mapping.most_machines(mapping.queue_of(task), most)
+        return can and task.memory / width <= self._fleet.memory_each
+
+    def wait(self, task: JobState) -> None:
+        """A job waits in its queue."""
+        queue: WaitingQueue = self._mapping.queues[self._mapping.queue_of(task)]
+        queue.add(task)
+
+    # ends -------------------------------------------------------------------------------------------------------
+
+    def ended(self, job: Any, stopped: bool) -> None:
+        """A run has ended: the job is done, goes on elsewhere, or waits again."""
+        ended: Any = self._lifecycle.ended(job)
+        task: JobState = ended[0]
+        if ended[1] and not stopped:
+            self._again(task)
+            return
+        if len(task.places):
+            self._fleet.remove(task)
+        if task.moving:
+            task.moving = False
+            self.to_move.remove(task)
+        self.freed = True
+        self._done(task, job.job_state is _GOOD)
+
+    def _again(self, task: JobState) -> None:
+        """A run was killed: submit the job again, with what is left of it, or let it be lost."""
+        victims = self._victims
+        told: Any = victims.next_of(task.job)
+        if told is None:
+            self._done(task, False)
+            return
+        task.job = victims.again(task.job, told)
+        self._lifecycle.states[task.job.id] = task
+        if task.moving:
+            return
+        task.left_s = told.run_s if told.saved_s > 0.0 else task.length_s
+        task.rank = self._scheduler.rank(task.submit_s, self._bs.time(), again=True)
+        if self.can_ever_run(task, self._scheduler.most_machines()):
+            self.wait(task)
+        else:
+            self.reject([task], ())
+
+    def _done(self, task: JobState, success: bool) -> None:
+        self._lifecycle.live -= 1
+        others = self.dependencies.ended(task, success)
+        if success:
+            for other in others:
+                self.wait(other)
+        elif others:
+            self.reject([], others)
+
+    def reject(self, unfit: list[JobState], orphans: Sequence[JobState]) -> None:
+        """Refuse jobs that can never run, and those that wait for them or for others that did not complete."""
+        never = {task.number for task in unfit}
+        todo = deque([*unfit, *orphans])
+        refused: list[JobState] = []
+        while todo:
+            task = todo.popleft()
+            if task.refused:
+                continue
+            task.refused = True
+            refused.append(task)
+            del self._lifecycle.states[task.job.id]
+            todo.extend(self.dependencies.ended(task, False))
+        self._lifecycle.live -= len(refused)
+        for task in refused:
+            self._lifecycle.reject([task.job], UNFIT if task.number in never else ORPHANS)
+
+    # starts -----------------------------------------------------------------------------------------------------
+
+    def fill(self, now_s: float) -> None:
+        """Start what can start."""
+        self._now_s = now_s
+        mapping = self._mapping
+        queues: list[WaitingQueue] = mapping.queues
+        ranges: list[Any] = mapping.ranges
+        for index, queue in enumerate(queues):
+            queue.fill(self._fleet, now_s, ranges[index], self._starts, self.freed)
+        self.freed = False
+
+    def _start(self, task: JobState, places: Places) -> None:
+        task.part_s = self._now_s
+        self._fleet.add(task, places, self._now_s)
+        self._execute(task)
+
+    def execute(self, task: JobState) -> None:
+        """Start a job on the machines that the fleet has for it."""
+        job: Any = task.job
+        job.allocation = HostSet(self._hosts.take(task, self._fleet))
+        self._bs.execute_job(job)
