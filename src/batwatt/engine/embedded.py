@@ -22,6 +22,8 @@ def simulate(engine: Engine, scheduler: BatsimScheduler, watch: Callable[[Link],
     """
     bs = Bs(scheduler, watch(engine) if watch else engine)
     with seldom_collected():
+        # platform and jobs are no garbage
+        gc.freeze()
         try:
             bs.start()
         except DeadlockError as deadlock:
@@ -30,6 +32,8 @@ def simulate(engine: Engine, scheduler: BatsimScheduler, watch: Callable[[Link],
             except ValueError as error:
                 raise deadlock from error
             raise
+        finally:
+            gc.unfreeze()
     return engine.close()
 
 

@@ -53,22 +53,23 @@ class Executor:
         mask = alloc.mask if type(alloc) is HostSet else self._mask(job, alloc)
         machines = self._machines
         ready = machines.mask[IDLE] | machines.mask[COMPUTING] if self._sharing else machines.mask[IDLE]
-        if mask & ~ready or not mask:
+        if mask & ready != mask or not mask:
             mask = self._mask(job, alloc)
             self._refuse(job, mask)
         executors = self._executors(job, mask, mapping, profiles) if mapping or machines.odd_starts else None
         leaf = profiles[job.profile]
+        width = mask.bit_count()
         if isinstance(leaf, Parallel) and leaf.flops is not None:
-            count = mask.bit_count() if executors is None else len(executors)
+            count = width if executors is None else len(executors)
             if len(leaf.flops) != count:
                 raise self._illegal(job, f"its profile is for {len(leaf.flops)} executors, not {count}")
-        if executors is None and mask.bit_count() != job.hosts and not _fits_any_width(profiles[job.profile], profiles):
-            raise self._illegal(job, f"it needs {job.hosts} hosts but was given {mask.bit_count()}, without a mapping")
+        if executors is None and width != job.hosts and not _fits_any_width(leaf, profiles):
+            raise self._illegal(job, f"it needs {job.hosts} hosts but was given {width}, without a mapping")
         now = self._kernel.clock
         recorder = self._recorder
-        run = Run(job, profiles, mask, executors, now)
+        run = Run(job, profiles, mask, width, executors, now)
         self.runs[job.id] = run
-        machines.move(mask, COMPUTING, now)
+        machines.move(mask, COMPUTING, now, width)
         recorder.job_rows(now, "s")
         if self._meter is not None:
             run.energy_at_s = self._meter.total(hostset.ids(mask))
@@ -206,11 +207,14 @@ class Executor:
         if self._meter is None:
             run.charge(now)
         del self.runs[job.id]
-        freed = run.mask & ~machines.mask[UNAVAILABLE]
-        if self._sharing:
-            for other in self.runs.values():
-                freed &= ~other.mask
-        machines.move(freed, IDLE, now)
+        freed, width = run.mask, run.width
+        if machines.mask[UNAVAILABLE] or self._sharing:
+            width = -1
+            freed &= ~machines.mask[UNAVAILABLE]
+            if self._sharing:
+                for other in self.runs.values():
+                    freed &= ~other.mask
+        machines.move(freed, IDLE, now, width)
         recorder.job_rows(now, "e")
         if self._meter is not None:
             run.energy_j = self._meter.total(hostset.ids(run.mask)) - run.energy_at_s
@@ -267,7 +271,7 @@ class Executor:
 
     def _refuse_odd(self, job: Job, mask: int) -> None:
         """A sleeping host never gets here, but one that began in a sleep p-state is idle to Batsim."""
-        for mode, _ in self._machines.modes_of(mask):
+        for mode, _ in self._machines.members_of(mask):
             if self._recorder.energy and mode.index not in self._machines.kind_host[mode.kind].compute:
                 raise self._illegal(
                     job, f"a host of it is in p-state {mode.index} ({STATE_NAMES[SLEEPING]} or virtual)"

@@ -62,17 +62,19 @@ class Machines:
         self.seen = [0, 0, 0, len(self.hosts), 0, 0]
         self.kind_mask: list[int] = []
         self.kind_host: list[Host] = []
-        for host, kind in zip(self.hosts, platform.kinds, strict=True):
-            if kind == len(self.kind_mask):
-                self.kind_mask.append(0)
-                self.kind_host.append(host)
-            self.kind_mask[kind] |= 1 << host.id
         self._modes: dict[tuple[int, int], Mode] = {}
         self.modes: list[Mode] = []
         self.pstate = [host.initial_pstate for host in self.hosts]
         self.epsilon_w = 0.0
+        members: dict[tuple[int, int], list[int]] = {}
         for host, kind in zip(self.hosts, platform.kinds, strict=True):
-            self._mode(kind, host.initial_pstate).mask |= 1 << host.id
+            if kind == len(self.kind_mask):
+                self.kind_mask.append(0)
+                self.kind_host.append(host)
+            members.setdefault((kind, host.initial_pstate), []).append(host.id)
+        for (kind, index), ids in members.items():
+            self._mode(kind, index).mask = mask = hostset.of_ids(ids)
+            self.kind_mask[kind] |= mask
         self.modes = [mode for mode in self._modes.values() if mode.mask]
         # a host that begins in a sleep p-state is idle to Batsim
         self.odd_starts = any(host.initial_pstate not in host.compute for host in self.hosts)
@@ -120,11 +122,11 @@ class Machines:
         # recomputed from the counts, so that no rounding error piles up
         self._recount()
 
-    def modes_of(self, mask: int) -> list[tuple[Mode, int]]:
-        """Modes that the hosts of the mask are in, each with how many of them."""
+    def modes_of(self, mask: int, count: int) -> list[tuple[Mode, int]]:
+        """Modes that the `count` hosts of the mask are in, each with how many of them."""
         modes = self.modes
         if len(modes) == 1:
-            return [(modes[0], mask.bit_count())]
+            return [(modes[0], count)]
         found = []
         for mode in modes:
             part = mode.mask & mask
@@ -136,19 +138,21 @@ class Machines:
         """Modes that the hosts of the mask are in, each with those hosts."""
         return [(mode, mode.mask & mask) for mode in self.modes if mode.mask & mask]
 
-    def idle_w(self, mask: int) -> float:
-        """Power in W of the hosts without any load."""
+    def idle_w(self, mask: int, count: int) -> float:
+        """Power in W of `count` hosts without any load."""
         total = 0.0
-        for mode, count in self.modes_of(mask):
-            total += count * mode.pstate.idle_w
+        for mode, members in self.modes_of(mask, count):
+            total += members * mode.pstate.idle_w
         return total
 
     # states -------------------------------------------------------------------------------------------------------
 
-    def move(self, mask: int, target: int, now: float) -> None:
-        """Move hosts to a state at `now`, whatever the state they are in."""
+    def move(self, mask: int, target: int, now: float, count: int = -1) -> None:
+        """Move hosts, `count` of them if that is known, to a state at `now`, whatever the state they are in."""
         masks, seen, rest = self.mask, self.seen, mask
-        count, spent, ticks = mask.bit_count(), self._spent_ticks, int(now * TICKS_PER_S)
+        if count < 0:
+            count = mask.bit_count()
+        spent, ticks = self._spent_ticks, int(now * TICKS_PER_S)
         self._moves.append((ticks, mask))
         if len(self._moves) > self._many_moves:
             self._moves = self._last_moves()
@@ -179,11 +183,12 @@ class Machines:
 
     def _last_moves(self) -> list[tuple[int, int]]:
         """(when in ticks, hosts) of the last move of each host that ever moved."""
-        later, last = 0, []
+        left, last = self.everyone, []
         for ticks, mask in reversed(self._moves):
-            if mask & ~later:
-                last.append((ticks, mask & ~later))
-                later |= mask
+            mask &= left
+            if mask:
+                last.append((ticks, mask))
+                left ^= mask
         last.reverse()
         return last
 

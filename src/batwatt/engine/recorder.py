@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from sys import intern
 from typing import Final
 
 import numpy as np
@@ -105,7 +106,8 @@ class Recorder:
     def job_ended(self, run: Run, now: float, state: str, metadata: str) -> None:
         """The row of a job that ran, and its share in the totals."""
         energy_j = run.energy_j if self.energy else -1.0
-        self._job_row(run.job, state, run.start_s, now, hostset.to_text(run.mask), energy_j, metadata)
+        # many runs have the same hosts
+        self._job_row(run.job, state, run.start_s, now, intern(hostset.to_text(run.mask)), energy_j, metadata)
         self.fresh_rows[run.job.id] = len(self.record.jobs.ids) - 1
 
     def job_rejected(self, job: Job, metadata: str) -> None:

@@ -41,13 +41,21 @@ class Run:
     energy_j = 0.0
 
     def __init__(
-        self, job: Job, profiles: Mapping[str, Profile], mask: int, executors: Sequence[int] | None, now: float
+        self,
+        job: Job,
+        profiles: Mapping[str, Profile],
+        mask: int,
+        width: int,
+        executors: Sequence[int] | None,
+        now: float,
     ) -> None:
         self.job = job
         self.profiles = profiles
         self.mask = mask
         self.executors = executors
-        self.count = mask.bit_count() if executors is None else len(executors)
+        self.width = width
+        """The number of its hosts."""
+        self.count = width if executors is None else len(executors)
         self.start_s = now
         self.unseen_s = now
         self.deadline_s = math.inf if job.walltime_s is None else now + job.walltime_s
@@ -144,7 +152,7 @@ class Run:
         """Set rate, power and end from the hosts' p-states; progress so far is kept."""
         leaf = self.leaf
         if type(leaf) is Delay:
-            self.hosts_w = machines.idle_w(self.mask)
+            self.hosts_w = machines.idle_w(self.mask, self.width)
             self.extra_w = 0.0
             end = self.since_s + self.remaining
             if end >= self.deadline_s - PRECISION_S:
@@ -156,7 +164,7 @@ class Run:
         self.progress(now)
         each = self.each_flops
         if each is not None:
-            modes = machines.modes_of(self.mask)
+            modes = machines.modes_of(self.mask, self.width)
             if len(modes) == 1:
                 mode, count = modes[0]
                 pstate = mode.pstate

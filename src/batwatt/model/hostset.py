@@ -22,17 +22,28 @@ def span(low: int, high: int) -> int:
 
 def intervals(mask: int) -> list[tuple[int, int]]:
     """Maximal runs (low, high) of set bits, ascending."""
+    first = (mask & -mask).bit_length() - 1
+    if first < 0:
+        return []
     # in a text, as shifting a mask of n hosts once for each of k runs takes time n x k
-    bits = bin(mask)[:1:-1]
+    bits = bin(mask >> first)[:1:-1]
     found = []
-    low = bits.find("1")
+    low = 0
     while low >= 0:
         end = bits.find("0", low)
         if end < 0:
             end = len(bits)
-        found.append((low, end - 1))
+        found.append((first + low, first + end - 1))
         low = bits.find("1", end)
     return found
+
+
+def of_ids(hosts: list[int]) -> int:
+    """Mask of the hosts of ascending ids >= 0, of which there may be tens of thousands."""
+    bits = bytearray(hosts[-1] // 8 + 1)
+    for host in hosts:
+        bits[host >> 3] |= 1 << (host & 7)
+    return int.from_bytes(bits, "little")
 
 
 def ids(mask: int) -> list[int]:

@@ -150,14 +150,14 @@ class StateRows(Rows):
 
     def __init__(self) -> None:
         self.times = array("d")
-        self.counts = array("q")
+        self.counts = array("i")
 
     def __len__(self) -> int:
         return len(self.times)
 
     def columns(self) -> RowColumns:
         """The columns of `_machine_states.csv`."""
-        counts = np.array(self.counts).reshape(-1, 6)
+        counts = np.array(self.counts, dtype=np.int64).reshape(-1, 6)
         names = ("nb_sleeping", "nb_switching_on", "nb_switching_off", "nb_idle", "nb_computing")
         return {"time": np.array(self.times), **{name: counts[:, index] for index, name in enumerate(names)}}
 

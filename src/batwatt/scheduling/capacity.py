@@ -63,6 +63,8 @@ class CapacityScheduler(Scheduler[Settings]):
         self.steps = list(_changes(self.capacity))
         """(time in s, machines) of each change."""
         self.next_step = 0
+        self.step_s = self.steps[0][0]
+        """The time of the next step, infinite if there is none."""
         self.stopped = False
         """Whether the window is over."""
         self._asked = -1
@@ -149,17 +151,14 @@ class CapacityScheduler(Scheduler[Settings]):
 
     def switch(self) -> None:
         """Switch the machines without a job that should be off or on."""
-        for hosts, state in self.hosts.switches(self.fleet):
-            self.bs.set_resource_state(HostSet(hosts), state)
-
-    @property
-    def step_s(self) -> float:
-        """The time of the next step, infinite if there is none."""
-        return self.steps[self.next_step][0] if self.next_step < len(self.steps) else math.inf
+        if self.hosts.pstates is not None:
+            for hosts, state in self.hosts.switches(self.fleet):
+                self.bs.set_resource_state(HostSet(hosts), state)
 
     def step(self) -> int:
         """Go past the next step; returns how many machines are alive from there on."""
         self.next_step += 1
+        self.step_s = self.steps[self.next_step][0] if self.next_step < len(self.steps) else math.inf
         return int(self.steps[self.next_step - 1][1])
 
     def most_machines(self) -> int:

@@ -109,10 +109,11 @@ class Hosts:
 
     def switches(self, fleet: Fleet) -> Iterator[tuple[int, int]]:
         """The masks of hosts to be switched now, and the p-states for them: of machines without a task."""
-        if self._off_state is None:
+        off_state = self._off_state
+        if off_state is None:
             return
         now = (self._wanted != self._on) & ~self._changing & (fleet.free == fleet.cores)
-        for on, state in ((True, self._on_state), (False, self._off_state)):
+        for on, state in ((True, self._on_state), (False, off_state)):
             machines = np.flatnonzero(now & (self._wanted == on))
             if len(machines):
                 self._changing[machines] = True

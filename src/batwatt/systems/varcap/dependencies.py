@@ -14,6 +14,7 @@ class Dependencies:
         self._done: set[str] = set()
         self._lost: set[str] = set()
         self._held: dict[str, list[JobState]] = {}
+        self._more = True
 
     def submitted(self, task: JobState, depends: object) -> bool:
         """A job arrived, `depends` being the ids that it names; False if one of them was lost.
@@ -37,9 +38,13 @@ class Dependencies:
 
     def ended(self, task: JobState, success: bool) -> list[JobState]:
         """A job is over: those that waited for it, to go on (if they miss nothing more), or to be refused."""
-        self._open.discard(task.name)
-        (self._done if success else self._lost).add(task.name)
-        waited = [other for other in self._held.pop(task.name, []) if not other.refused]
+        if self._more:
+            self._open.discard(task.name)
+            (self._done if success else self._lost).add(task.name)
+        held = self._held.pop(task.name, None) if self._held else None
+        if held is None:
+            return []
+        waited = [other for other in held if not other.refused]
         for other in waited:
             other.missing -= 1
         return [other for other in waited if not (success and other.missing)]
@@ -53,6 +58,9 @@ class Dependencies:
                 task.missing -= 1
                 if not (task.missing or task.refused):
                     ready.append(task)
+        # nobody names a job any more
+        self._more = False
+        self._open, self._done, self._lost = set(), set(), set()
         return unknown, ready
 
     def leave(self) -> list[JobState]:

@@ -107,13 +107,15 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         """See `CapacityScheduler`."""
         if self.lifecycle.pending and self.parts.mapping.migrates:
             return  # what moves has left one place and not come to the other
-        self._start_moved()
+        if self.flow.to_move:
+            self._start_moved()
         alive = None
         while self.step_s <= now_s + LAG_S:
             alive = self.step()
         if alive is not None:
             self.change(alive, now_s)
-        if self.fleet.foresight.look(now_s, alive is not None, self.fleet.until_s):
+        foresight = self.fleet.foresight
+        if foresight.known and foresight.look(now_s, alive is not None, self.fleet.until_s):
             self.flow.freed = True
 
     def change(self, alive: int, now_s: float) -> None:
@@ -193,7 +195,8 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             return
         now_s = self.bs.time()
         self.switch()
-        self._start_moved()
+        if self.flow.to_move:
+            self._start_moved()
         self.flow.fill(now_s)
 
     def _start_moved(self) -> None:
