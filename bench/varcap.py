@@ -4,7 +4,8 @@ Each line is a whole run in a process of its own: the trace is read, simulated u
 written and measured, without accounting for energy. Azure' is Table 5.2's 442,784 jobs on 1,250 x 16 cores, at the
 load that the table gives (1.76 of 0.7 of the cores: hundreds of thousands of jobs wait) and at 0.9; Mira' 6,571 jobs on
 49,152 nodes; TNG 1,500,000 jobs on 476 x 32 cores. The last lines are one cell for longer and longer, which shows how
-time grows with jobs. `--quick` leaves out what takes minutes.
+time grows with jobs. `--quick` leaves out what takes minutes. `--compiled PYTHON` measures another Python, which has
+batwatt compiled (`make wheel` leaves one in `build/clean`); the targets are for that.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ LONGSHORT = {"mapping": "longshort"}
 CASES = (
     Case("Mira', nodes", {"like": "mira"}, 49_152, 1, {"order": "wfp", "termination": "lww"}, most_s=10.0),
     Case("Mira', midplanes", {"like": "mira"}, 96, 512, {"order": "wfp"}, most_s=10.0),
-    Case("Azure', Base", AZURE, 1250, 16, {}, 60.0, 2 * GIB),
-    Case("Azure', LongShort", AZURE, 1250, 16, LONGSHORT, 60.0, 2 * GIB),
-    Case("Azure' at 0.9, Base", AZURE_90, 1250, 16, {}, 60.0, 2 * GIB),
-    Case("Azure' at 0.9, LongShort", AZURE_90, 1250, 16, LONGSHORT, 60.0, 2 * GIB),
+    Case("Azure', Base", AZURE, 1250, 16, {}, 35.0, 2 * GIB),
+    Case("Azure', LongShort", AZURE, 1250, 16, LONGSHORT, 35.0, 2 * GIB),
+    Case("Azure' at 0.9, Base", AZURE_90, 1250, 16, {}, 35.0, 2 * GIB),
+    Case("Azure' at 0.9, LongShort", AZURE_90, 1250, 16, LONGSHORT, 35.0, 2 * GIB),
 )
-LARGE = (Case("TNG, Base", {"like": "tng", "jobs": 1_500_000}, 476, 32),)
+LARGE = (Case("TNG, Base", {"like": "tng", "jobs": 1_500_000}, 476, 32, {}, 90.0, 2 * GIB),)
 CURVE = tuple(
     Case(f"one TNG cell, {name}", {"like": "tng", "machines": 48, "jobs": jobs}, 48, 32, options)
     for name, options in (("Base", {}), ("LongShort", LONGSHORT))
@@ -72,15 +73,15 @@ def child(text: str) -> None:
         MachineSpec(given["machines"], given["cores"]), Path(given["trace"]), "varcap", given["options"],
         Path(given["prefix"]), config=EngineConfig(energy=False), capacity=capacity,
     )  # fmt: skip
-    began = time.perf_counter()
+    began = time.perf_counter(), time.process_time()
     metrics = run(spec).metrics
-    seconds = time.perf_counter() - began
+    seconds, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    told = {"s": seconds, "bytes": peak, "jobs": metrics.jobs_total, "runs": metrics.jobs_finished}
+    told = {"s": seconds, "cpu_s": cpu_s, "bytes": peak, "jobs": metrics.jobs_total, "runs": metrics.jobs_finished}
     print(json.dumps({**told, "terminations": metrics.terminations, "rejected": metrics.jobs_rejected}))
 
 
-def measure(case: Case, folder: Path) -> dict[str, Any]:
+def measure(case: Case, folder: Path, python: str) -> dict[str, Any]:
     """What a run of a case takes, in a process of its own."""
     trace = folder / "trace.csv"
     varcap_table(VarcapLike(**case.trace), 0).to_csv(trace, index=False)
@@ -88,9 +89,9 @@ def measure(case: Case, folder: Path) -> dict[str, Any]:
         "trace": str(trace), "machines": case.machines, "cores": case.cores, "options": case.options,
         "prefix": str(folder / "x"),
     }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, __file__, "--child", json.dumps(given)], check=True, stdout=subprocess.PIPE, text=True
-    )
+    command = [python, str(Path(__file__).resolve()), "--child", json.dumps(given)]
+    # not from here, where the sources are
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=folder)
     return json.loads(done.stdout)
 
 
@@ -98,28 +99,37 @@ def main() -> int:
     """Print a table; exit 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+    parser.add_argument(
+        "--compiled", metavar="PYTHON", default=sys.executable, help="a Python with batwatt compiled, to be measured"
+    )
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         child(arguments.child)
         return 0
     met = True
-    print(f"{'run':>26} {'jobs':>9} {'killed':>8} {'s':>7} {'jobs/s':>7} {'us/(job log2 n)':>16} {'GiB':>5}")
+    command = [arguments.compiled, "-c", "from batwatt.engine import core; print(core.__file__)"]
+    module = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=tempfile.gettempdir()).stdout
+    print("Python" if module.strip().endswith(".py") else "compiled")
+    print(
+        f"{'run':>26} {'jobs':>9} {'killed':>8} {'s':>7} {'cpu s':>7} {'jobs/s':>7} {'us/(job log2 n)':>16} {'GiB':>5}"
+    )
     with tempfile.TemporaryDirectory() as name:
         for case in (*CASES, *CURVE[:4]) if arguments.quick else (*CASES, *LARGE, *CURVE):
-            found = measure(case, Path(name))
+            found = measure(case, Path(name), arguments.compiled)
             jobs, seconds = found["jobs"], found["s"]
             assert found["runs"] + found["rejected"] == jobs, "a job was lost"
             each = seconds / (jobs * math.log2(jobs)) * 1e6
             good = seconds < case.most_s and found["bytes"] < case.most_bytes
             bounded = case.most_s < math.inf
             print(
-                f"{case.name:>26} {jobs:>9} {found['terminations']:>8} {seconds:>7.1f} {jobs / seconds:>7.0f} "
+                f"{case.name:>26} {jobs:>9} {found['terminations']:>8} {seconds:>7.1f} "
+                f"{found['cpu_s']:>7.1f} {jobs / seconds:>7.0f} "
                 f"{each:>16.2f} {found['bytes'] / GIB:>5.2f}" + (f"  {'met' if good else 'MISSED'}" if bounded else ""),
                 flush=True,
             )
             met &= good
-    print(f"{'met   ' if met else 'MISSED'} Mira' under 10 s, Azure' under 60 s and 2 GiB")
+    print(f"{'met   ' if met else 'MISSED'} Mira' under 10 s, Azure' under 35 s, TNG under 90 s, all in 2 GiB")
     return 0 if met else 1
 
 

@@ -80,6 +80,8 @@ class Machines:
         self.odd_starts = any(host.initial_pstate not in host.compute for host in self.hosts)
         self._recount()
         self._spent_ticks = [0] * 6
+        # when each host moved last, alone or with its neighbours; and the moves of others
+        self._last_ticks: list[int] = [-1] * len(self.hosts)
         self._moves: list[tuple[int, int]] = []
         self._many_moves = MANY_MOVES
 
@@ -153,11 +155,16 @@ class Machines:
         if count < 0:
             count = mask.bit_count()
         spent, ticks = self._spent_ticks, int(now * TICKS_PER_S)
-        self._moves.append((ticks, mask))
-        if len(self._moves) > self._many_moves:
-            self._moves = self._last_moves()
-            # so that going through them takes constant time a move
-            self._many_moves = MANY_MOVES + 2 * len(self._moves)
+        end = mask.bit_length()
+        if mask >> (end - count) == (1 << count) - 1:
+            # one interval, as most are
+            self._last_ticks[end - count : end] = [ticks] * count
+        else:
+            self._moves.append((ticks, mask))
+            if len(self._moves) > self._many_moves:
+                self._moves = self._last_moves()
+                # so that going through them takes constant time a move
+                self._many_moves = MANY_MOVES + 2 * len(self._moves)
         moment = count * ticks
         spent[target] -= moment
         source = _LIKELY[target][0]
@@ -182,7 +189,7 @@ class Machines:
         masks[target] |= mask
 
     def _last_moves(self) -> list[tuple[int, int]]:
-        """(when in ticks, hosts) of the last move of each host that ever moved."""
+        """(when in ticks, hosts) of the last of `_moves` of each host."""
         left, last = self.everyone, []
         for ticks, mask in reversed(self._moves):
             mask &= left
@@ -202,8 +209,11 @@ class Machines:
         Sum of departures - sum of arrivals, plus the arrival times of the hosts that are still there: exact integers,
         since the difference may be small.
         """
-        spent = list(self._spent_ticks)
+        spent, last_ticks = list(self._spent_ticks), self._last_ticks.copy()
         for ticks, mask in self._last_moves():
-            for state, members in enumerate(self.mask):
-                spent[state] += (members & mask).bit_count() * ticks
+            for host in hostset.ids(mask):
+                last_ticks[host] = max(ticks, last_ticks[host])
+        for state, members in enumerate(self.mask):
+            for host in hostset.ids(members):
+                spent[state] += max(last_ticks[host], 0)
         return {name: spent[state] / TICKS_PER_S for state, name in enumerate(STATE_NAMES)}

@@ -37,7 +37,9 @@ def origins_of(jobs: Columns, workload: Workload, path: Path) -> Origins:
     `jobs` are the columns of `path`. Raises InputError if none of them is of the workload.
     """
     known = {job.id: index for index, job in enumerate(workload.jobs)}
-    names = [f"{load}!{name}" for load, name in zip(jobs["workload_name"], jobs["job_id"], strict=True)]
+    names = jobs.get("full_id")
+    if names is None:
+        names = [f"{load}!{name}" for load, name in zip(jobs["workload_name"], jobs["job_id"], strict=True)]
     job = np.array([known.get(name, -1) for name in names], dtype=np.intp)
     submitted = numbers(jobs, "submission_time")
     since = submitted.copy()

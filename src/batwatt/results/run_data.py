@@ -43,15 +43,18 @@ class RunData:
 
     @cached_property
     def jobs(self) -> Columns:
-        """Columns of the jobs in the order of their ends. Raises InputError."""
+        """Columns of the jobs in the order of their ends, and the full ids if they are known. Raises InputError."""
         if self._record is None:
             from batwatt.results import read
 
             frame = read.jobs(self.prefix)
             return {name: frame[name].to_numpy() for name in (*_TEXTS, *_NUMBERS)}
-        columns = self._record.jobs.columns()
-        found = {name: as_read(numbers(columns, name)) for name in _NUMBERS}
-        return found | {name: texts(columns, name) for name in _TEXTS}
+        rows = self._record.jobs
+        widths = {"requested_number_of_resources": np.array(rows.widths, dtype=np.float64)}
+        columns: Columns = {"submission_time": np.array(rows.submitted), **widths, **rows.times()}
+        found: dict[str, Any] = {name: as_read(columns[name]) for name in _NUMBERS}
+        named = {"final_state": rows.states, "metadata": rows.metadata}
+        return found | {"full_id": rows.ids, **{name: np.array(told, dtype=object) for name, told in named.items()}}
 
     @cached_property
     def energy(self) -> tuple[Floats, Floats] | None:

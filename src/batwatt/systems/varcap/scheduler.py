@@ -147,23 +147,30 @@ class VaryingScheduler(CapacityScheduler[Settings]):
     def _terminate(self, termination: Termination, lowest: int, alive: int, now_s: float) -> None:
         """Let victims go until no more machines than `alive` are in service; their tasks are killed."""
         fleet = self.fleet
-        candidates = fleet.busy(lowest) if termination.idle_first else fleet.serving_from(lowest)
-        for machine in termination.order(candidates, fleet, now_s).tolist():
+        if not termination.idle_first:
+            order = termination.order(fleet.serving_from(lowest), fleet, now_s)[: fleet.serving - alive]
+            for machine in order.tolist():
+                self._kill_all(list(fleet.on(machine)), now_s)
+            self._leave(order)
+            return
+        for machine in termination.order(fleet.busy(lowest), fleet, now_s).tolist():
             if fleet.serving <= alive:
                 return
             victims = list(fleet.on(machine))
-            leaving = np.array([machine])
-            if termination.idle_first:
-                if not victims:
-                    continue  # another one freed it before
-                # whatever its tasks free may leave, the least safe first
-                leaving = np.unique(np.concatenate([task.places for task in victims]))[::-1]
-                leaving = leaving[leaving >= lowest][: fleet.serving - alive]
-            for task in victims:
-                fleet.remove(task)
-            self._decide(victims, now_s)
-            self.lifecycle.kill(victims)
+            if not victims:
+                continue  # another one freed it before
+            # whatever its tasks free may leave, the least safe first
+            freed = np.unique(np.concatenate([task.places for task in victims]))[::-1]
+            leaving = freed[freed >= lowest][: fleet.serving - alive]
+            self._kill_all(victims, now_s)
             self._leave(leaving)
+
+    def _kill_all(self, victims: list[JobState], now_s: float) -> None:
+        """Kill what runs on a machine."""
+        for task in victims:
+            self.fleet.remove(task)
+        self._decide(victims, now_s)
+        self.lifecycle.kill(victims)
 
     def _migrate(self, excess: int, now_s: float) -> None:
         """Let machines leave, and their jobs go elsewhere."""
