@@ -4,8 +4,8 @@ Each line is a whole run in a process of its own: the trace is read, simulated u
 written and measured, without accounting for energy. Azure' is Table 5.2's 442,784 jobs on 1,250 x 16 cores, at the
 load that the table gives (1.76 of 0.7 of the cores: hundreds of thousands of jobs wait) and at 0.9; Mira' 6,571 jobs on
 49,152 nodes; TNG 1,500,000 jobs on 476 x 32 cores. The last lines are one cell for longer and longer, which shows how
-time grows with jobs. `--quick` leaves out what takes minutes. `--compiled PYTHON` measures another Python, which has
-batwatt compiled (`make wheel` leaves one in `build/clean`); the targets are for that.
+time grows with jobs. `--quick` leaves out what takes minutes, `--only TEXT` other names. `--compiled PYTHON` measures
+another Python, which has batwatt compiled (`make wheel` leaves one in `build/clean`); the targets are for that.
 """
 
 from __future__ import annotations
@@ -99,6 +99,7 @@ def main() -> int:
     """Print a table; exit 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--only", metavar="TEXT", default="", help="measure the runs whose name has the text")
     parser.add_argument(
         "--compiled", metavar="PYTHON", default=sys.executable, help="a Python with batwatt compiled, to be measured"
     )
@@ -115,7 +116,8 @@ def main() -> int:
         f"{'run':>26} {'jobs':>9} {'killed':>8} {'s':>7} {'cpu s':>7} {'jobs/s':>7} {'us/(job log2 n)':>16} {'GiB':>5}"
     )
     with tempfile.TemporaryDirectory() as name:
-        for case in (*CASES, *CURVE[:4]) if arguments.quick else (*CASES, *LARGE, *CURVE):
+        cases = (*CASES, *CURVE[:4]) if arguments.quick else (*CASES, *LARGE, *CURVE)
+        for case in (case for case in cases if arguments.only in case.name):
             found = measure(case, Path(name), arguments.compiled)
             jobs, seconds = found["jobs"], found["s"]
             assert found["runs"] + found["rejected"] == jobs, "a job was lost"
