@@ -7,14 +7,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
-from batsim.batsim import Job
-
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import DEPENDS, ESTIMATE, MEMORY
 from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths, number_in
-from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.systems.varcap.dependencies import Dependencies
 from batwatt.systems.varcap.queues import Start, WaitingQueue
 

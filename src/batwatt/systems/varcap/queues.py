@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heapreplace
 from typing import Any, Final, final
@@ -20,13 +19,10 @@ from numpy.typing import NDArray
 from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.scheduling.orders import Columns, Fcfs, Order
+from batwatt.systems.varcap.buckets import Bucket, Entry
 
 Start = Callable[[JobState, Places], None]
 Key = Callable[[JobState], float]
-Entry = Any
-"""(key, rank, number, task): a tuple that mypyc does not take apart."""
-_BLOCK: Final = 512
-"""Entries of a block at first; one of twice as many is split."""
 
 
 @final
@@ -61,57 +57,10 @@ class WaitingQueue(ABC):
 
 
 @final
-class _Bucket:
-    """Sorted entries, in blocks: in a list of a hundred thousand a start or an arrival moves up to all of them."""
-
-    def __init__(self, entries: list[Entry]) -> None:
-        self.blocks = [entries[first : first + _BLOCK] for first in range(0, len(entries), _BLOCK)]
-
-    def add(self, entry: Entry) -> None:
-        blocks = self.blocks
-        if not blocks or blocks[-1][-1] < entry:
-            # as most do
-            if not blocks or len(blocks[-1]) >= _BLOCK:
-                blocks.append([])
-            blocks[-1].append(entry)
-            return
-        at = self._block_of(entry)
-        block = blocks[at]
-        insort(block, entry)
-        if len(block) >= 2 * _BLOCK:
-            blocks[at : at + 1] = [block[:_BLOCK], block[_BLOCK:]]
-
-    def remove(self, entry: Entry) -> None:
-        at = self._block_of(entry)
-        self.remove_at(at, bisect_left(self.blocks[at], entry))
-
-    def remove_at(self, at: int, index: int) -> None:
-        block = self.blocks[at]
-        del block[index]
-        if not block:
-            del self.blocks[at]
-
-    def entries(self) -> list[Entry]:
-        return [entry for block in self.blocks for entry in block]
-
-    def _block_of(self, entry: Entry) -> int:
-        """The first block that does not end before an entry."""
-        blocks = self.blocks
-        low, high = 0, len(blocks) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if blocks[middle][-1] < entry:
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
-
-@final
 class _Cursor:
     """Where a pass is in a bucket of tasks that need `need`."""
 
-    def __init__(self, need: int, bucket: _Bucket) -> None:
+    def __init__(self, need: int, bucket: Bucket) -> None:
         self.need = need
         self.bucket = bucket
         self.at = 0
@@ -152,7 +101,7 @@ class BucketQueue(WaitingQueue):
         self._key = key
         self._sign = 1.0
         # by what `_need` says
-        self._waiting: dict[int, _Bucket] = {}
+        self._waiting: dict[int, Bucket] = {}
         self._fresh: list[JobState] = []
 
     def add(self, task: JobState) -> None:
@@ -160,7 +109,7 @@ class BucketQueue(WaitingQueue):
         need = _need(task)
         bucket = self._waiting.get(need)
         if bucket is None:
-            bucket = self._waiting[need] = _Bucket([])
+            bucket = self._waiting[need] = Bucket([])
         bucket.add(self._entry(task))
         self._fresh.append(task)
 
@@ -177,7 +126,7 @@ class BucketQueue(WaitingQueue):
         out = {task.number for task in gone}
         if out:
             self._waiting = {
-                need: _Bucket([entry for entry in bucket.entries() if entry[2] not in out])
+                need: Bucket([entry for entry in bucket.entries() if entry[2] not in out])
                 for need, bucket in self._waiting.items()
             }
             self._fresh = [task for task in self._fresh if task.number not in out]
@@ -189,7 +138,7 @@ class BucketQueue(WaitingQueue):
         if sign != self._sign:
             self._sign = sign
             self._waiting = {
-                need: _Bucket(sorted([self._entry(entry[3]) for entry in bucket.entries()]))
+                need: Bucket(sorted([self._entry(entry[3]) for entry in bucket.entries()]))
                 for need, bucket in self._waiting.items()
             }
 
