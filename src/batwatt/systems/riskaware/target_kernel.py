@@ -94,10 +94,10 @@ def _target(tables: Tables, job: int) -> int:
     usable, pack = tables.counts[USABLE], tables.settings[PACK]
     if tables.settings[PAPER] != 0:
         # section 4.5: of Eq. 1, the nearest multiple, that of a usable machine
-        near = (min(int(np.floor(tables.category[job] * usable)), usable - 1) + pack // 2) // pack * pack
+        near = (min(int(tables.category[job] * usable), usable - 1) + pack // 2) // pack * pack
         return near if near < usable else near - pack
     choices = max(1, usable // pack)
-    return min(int(np.floor(tables.category[job] * choices)), choices - 1) * pack
+    return min(int(tables.category[job] * choices), choices - 1) * pack
 
 
 @inlined
@@ -139,10 +139,25 @@ def _map(tables: Tables, job: int, target: int, distance: int, now_s: float, dro
     latest_s = tables.release_s[job] + limit * SLACK * tables.length_s[job] - run_s
     best, least_s, place = target, np.inf, 0
     own_s, own_place, found = np.inf, 0, False
+    wide = settings[CORES] + 1
+    # none is within the limit and none is empty: as a rule the one that has room first is the best
+    while latest_s < now_s and settings[PAPER] == 0 and not drop:
+        first, first_s = target, tables.room_s[target * wide + cores]
+        for m in range(max(0, target - distance), min(usable, target + distance + 1)):
+            if tables.room_s[m * wide + cores] < first_s:
+                first, first_s = m, tables.room_s[m * wide + cores]
+        if first_s <= now_s:
+            break
+        start_s, k = earliest(tables, first, now_s, run_s, cores, first_s)
+        if start_s == first_s:
+            _plan(tables, job, first, k, start_s)
+            return
+        if tables.room_s[first * wide + cores] == first_s:
+            break
     for probe in range(2 * distance + 1):
         step = (probe + 1) // 2
         m = target + step if probe % 2 else target - step
-        if m < 0 or m >= usable:
+        if m < 0 or m >= usable or tables.room_s[m * wide + cores] > least_s:
             continue
         start_s, k = earliest(tables, m, now_s, run_s, cores, least_s)
         if settings[PAPER] != 0:

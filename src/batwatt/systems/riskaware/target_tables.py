@@ -52,6 +52,8 @@ class Tables(NamedTuple):
     """(M,), jobs planned and not yet started."""
     roomy: Integers
     """(M x (cores + 1),), no step before this one has room for so many cores."""
+    room_s: Reals
+    """(M x (cores + 1),), when this step began: there is no room before."""
     release_s: Reals
     """(J,)."""
     length_s: Reals
@@ -199,7 +201,7 @@ def clear(tables: Tables, m: int, now_s: float) -> None:
     tables.load[m] = tables.waiting[m] = 0
     wide = tables.settings[CORES] + 1
     for i in range(m * wide, (m + 1) * wide):
-        tables.roomy[i] = 0
+        tables.roomy[i], tables.room_s[i] = 0, now_s
 
 
 @inlined
@@ -215,6 +217,14 @@ def _shift(tables: Tables, m: int, begin: int, end: int, by: int) -> None:
 
 
 @inlined
+def _renumber(tables: Tables, m: int, by: int) -> None:
+    """Steps have moved down by so many places."""
+    roomy, wide = tables.roomy, tables.settings[CORES] + 1
+    for i in range(m * wide, (m + 1) * wide):
+        roomy[i] -= by
+
+
+@inlined
 def trim(tables: Tables, m: int, now_s: float) -> None:
     """Forget what is over, and take note of the load."""
     k, last, since, base = tables.first[m], tables.last[m], tables.since, tables.base[m]
@@ -223,9 +233,7 @@ def trim(tables: Tables, m: int, now_s: float) -> None:
     if k > FAR and 2 * k > last:
         # most of the row is over: use it again
         _shift(tables, m, k, last, -k)
-        wide = tables.settings[CORES] + 1
-        for i in range(m * wide, (m + 1) * wide):
-            tables.roomy[i] = max(0, tables.roomy[i] - k)
+        _renumber(tables, m, k)
         tables.last[m] = last - k
         k = 0
     tables.first[m] = k
@@ -246,7 +254,7 @@ def earliest(tables: Tables, m: int, now_s: float, run_s: float, cores: int, bef
     k = max(tables.first[m], tables.roomy[roomy])
     while used[base + k] > room:
         k += 1
-    tables.roomy[roomy] = k
+    tables.roomy[roomy], tables.room_s[roomy] = k, since[base + k]
     start_s = max(now_s, since[base + k])
     while start_s <= before_s:
         begin, end_s = k, start_s + run_s
@@ -296,7 +304,4 @@ def occupy(tables: Tables, m: int, k: int, start_s: float, end_s: float, cores: 
     for i in range(begin, end + before + 1):
         used[base + i] += cores
     if before < 0 or after < 0:
-        # steps have moved down
-        wide = tables.settings[CORES] + 1
-        for i in range(m * wide, (m + 1) * wide):
-            tables.roomy[i] = max(0, tables.roomy[i] + min(0, before) + min(0, after))
+        _renumber(tables, m, -min(0, before) - min(0, after))

@@ -237,7 +237,8 @@ def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int) -> T
     arrays: dict[str, Any] = {
         name: np.zeros(length, np.float64 if name in _REAL else np.int64) for length, names in groups for name in names
     }
-    tables = Tables(roomy=np.zeros(machines * (cores + 1), np.int64), **arrays)
+    wide = machines * (cores + 1)
+    tables = Tables(roomy=np.zeros(wide, np.int64), room_s=np.zeros(wide), **arrays)
     tables.base[:], tables.size[:] = np.arange(machines), 1
     tables.counts[at.STORED] = machines
     tables.reals[[at.WORST, at.LOW, at.HIGH, at.LIMIT]] = 1.0, settings.low, settings.high, settings.limit
