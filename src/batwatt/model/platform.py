@@ -81,7 +81,7 @@ class Host:
         if not 0 <= self.initial_pstate < count:
             raise ValueError(f"host {self.name!r}: initial p-state {self.initial_pstate} is not in 0..{count - 1}")
         used = [index for sleep in self.sleeps for index in (sleep.sleep, sleep.switch_off, sleep.switch_on)]
-        if any(not 0 <= index < count for index in used):
+        if used and not 0 <= min(used) <= max(used) < count:
             raise ValueError(f"host {self.name!r}: sleep_pstates names a p-state outside 0..{count - 1}")
         if len({sleep.sleep for sleep in self.sleeps}) != len(self.sleeps):
             raise ValueError(f"host {self.name!r}: a p-state is a sleep p-state twice")

@@ -139,12 +139,13 @@ def _grouped(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[lis
     """
     members: dict[str, list[int]] = {}
     sleeping: set[str] = set()
+    without_watts = frozenset(WATTS).isdisjoint
     for number, host in enumerate(hosts):
         properties = host["properties"]
         members.setdefault(properties.get(MACHINE, host["name"]), []).append(number)
         # without watts there is no accounting for energy, and without that no switching
-        measured = any(watts in properties for watts in WATTS)
-        sleeping.add(properties.get("sleep_pstates", "") if switch and measured else "")
+        measured = switch and not without_watts(properties)
+        sleeping.add(properties.get("sleep_pstates", "") if measured else "")
     sizes = {len(numbers) for numbers in members.values()}
     if len(sizes) > 1 or len(sleeping) > 1:
         what = "numbers of hosts" if len(sizes) > 1 else "sleep states"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from batwatt.checks import number_in_file
@@ -32,15 +33,17 @@ def read_capacity(path: Path | str, slots: int | None) -> Series:
 
 def checked_capacity(series: Series, slots: int | None, where: object) -> Series:
     """The same series if its values are whole numbers in [0, `slots`]; InputError with time, value and bound if not."""
+    most = math.inf if slots is None else slots
     for time_s, value in zip(series.times_s, series.values, strict=True):
+        if time_s >= 0.0 and float(value).is_integer() and 0.0 <= value <= most:
+            continue
         place = f"{where}: at {time_s:g} s"
         if not time_s >= 0.0:
             raise InputError(place, "is before 0 s, when a simulation begins", "shift all times")
         if not float(value).is_integer():
             raise InputError(place, f"{COLUMN} must be a whole number, got {value!r}", "round it down")
-        if not value >= 0.0 or (slots is not None and not value <= slots):
-            bound = ">= 0" if slots is None else f"in [0, {slots}]"
-            raise InputError(place, f"{COLUMN} must be {bound}, got {value:g}", "correct it or use more machines")
+        bound = ">= 0" if slots is None else f"in [0, {slots}]"
+        raise InputError(place, f"{COLUMN} must be {bound}, got {value:g}", "correct it or use more machines")
     return series
 
 

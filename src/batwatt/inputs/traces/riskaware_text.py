@@ -44,7 +44,7 @@ def read_riskaware(path: Path | str) -> list[TraceJob]:
 def read_table(path: Path | str) -> TraceTable:
     """The same jobs as a table. Raises InputError."""
     with open_text(path) as stream:
-        lines = [words for line in stream if (words := line.split(None, len(_FIELDS)))]
+        lines = list(filter(None, map(str.split, stream)))
     if lines and min(map(len, lines)) >= len(_FIELDS):
         ids, *numbers = list(zip(*lines, strict=False))[: len(_FIELDS)]
         text = "".join(map("".join, numbers))

@@ -52,24 +52,26 @@ def window_workload(
     if not len(kept):
         where = "" if begin_s is None else f" in the window [{begin:g}, {end:g}] s"
         raise InputError(source, f"no job{where}, of {len(table)}", "move the window or take another trace")
-    order = list(zip(submits_s.tolist(), table.ids.tolist(), strict=True))
-    rows = np.array(sorted(kept.tolist(), key=order.__getitem__))
+    by_id = np.array(sorted(kept.tolist(), key=table.ids.tolist().__getitem__))
+    rows = by_id[np.argsort(submits_s[by_id], kind="stable")]
     table, early = table.rows(rows), early[rows]
     lengths, profile_of = np.unique(left_s[rows], return_inverse=True)
     delays = {f"d{number_text(length_s)}": length_s for length_s in lengths.tolist()}
     names = list(delays)
     ids = table.ids.tolist()
     depends = within(table.depends, set(ids), source) if table.depends else {}
+    together = " ".join(ids)
+    usual = all(ids) and "!" not in together and name not in together
     needs = [(field, column.tolist()) for field, column in table.needs.items()]
     found = []
-    columns = (submits_s[rows], table.cpus.astype(int), profile_of, early)
-    for row, (id, submit_s, cpus, profile, before) in enumerate(zip(ids, *(c.tolist() for c in columns), strict=True)):
-        try:
-            own = full_id(id, name, source)
-        except InputError:
-            full_id(id, name, f"{source}: job {id!r}")
-            raise
-        raw: dict[str, Any] = {"id": own, "subtime": _plain(submit_s), "res": cpus, "profile": names[profile]}
+    submits = submits_s[rows].tolist()
+    plain = [int(time_s) if time_s.is_integer() else time_s for time_s in submits]
+    columns = (table.cpus.astype(int).tolist(), profile_of.tolist(), early.tolist())
+    for row, (id, submit_s, subtime, cpus, profile, before) in enumerate(
+        zip(ids, submits, plain, *columns, strict=True)
+    ):
+        own = f"{name}!{id}" if usual else full_id(id, name, f"{source}: job {id!r}")
+        raw: dict[str, Any] = {"id": own, "subtime": subtime, "res": cpus, "profile": names[profile]}
         if before:
             raw[RELEASE], raw[LENGTH] = _plain(float(table.submit_s[row])), _plain(float(table.run_s[row]))
         if needs:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -81,8 +82,6 @@ class NominalRun:
         self.seam = Seam(workload)
         scheduler.bs = self.seam
         lengths = JobLengths(self.seam)
-        skipped = len(workload.name) + 1
-        self.names = [job.id[skipped:] for job in workload.jobs]
         self.jobs = self._described(lengths)
         columns = self.jobs.job, self.jobs.run_s, self.jobs.length_s
         early = {job: length_s for job, run_s, length_s in zip(*columns, strict=True) if run_s < length_s}
@@ -97,16 +96,16 @@ class NominalRun:
         self.tables = _tables(self, platform, ready)
 
     def _described(self, lengths: JobLengths) -> _Jobs:
-        tie, cores = self.scheduler.planner.tie, self.hosts.cores
+        cores, skipped = self.hosts.cores, len(self.workload.name) + 1
         lasts_s = {name: profile.duration_s for name, profile in self.workload.profiles.items()
                    if isinstance(profile, Delay)}  # fmt: skip
-        rows = []
-        for place, (job, name) in enumerate(zip(self.workload.jobs, self.names, strict=True)):
+        names, rows = [], []
+        for place, job in enumerate(self.workload.jobs):
             raw, submit_s, wall_s = job.raw, job.submit_time_s, job.walltime_s
             # the scheduler plans with what Batsim tells, in microseconds
             if raw["subtime"] != submit_s or (wall_s is not None and raw["walltime"] != wall_s):
                 raise InputError(f"job {job.id}", "has times finer than a microsecond", HINT)
-            if "#" in name:
+            if "#" in job.id:
                 self.scheduler.lifecycle.check_id(self.seam.job_of(job))
             if job.hosts > cores:
                 continue
@@ -114,10 +113,14 @@ class NominalRun:
             release_s = submit_s
             if RELEASE in raw or LENGTH in raw:
                 release_s, length_s, run_s = lengths.described(self.seam.job_of(job))
-            rows.append((submit_s, release_s, tie(name), place, length_s, run_s))
-        rows.sort()
-        submits_s, releases_s, _, places, whole_s, first_s = map(list, zip(*rows, strict=True)) if rows else [[]] * 6
-        return _Jobs(places, submits_s, releases_s, whole_s, first_s)
+            names.append(job.id[skipped:])
+            rows.append((place, submit_s, release_s, length_s, run_s))
+        ties = self.scheduler.planner.ties(names)
+        rows = [rows[row] for row in sorted(range(len(rows)), key=ties.__getitem__)]
+        # what is equal stays in its order
+        rows.sort(key=itemgetter(2))
+        rows.sort(key=itemgetter(1))
+        return _Jobs(*map(list, zip(*rows, strict=True))) if rows else _Jobs([], [], [], [], [])
 
     # the planner ------------------------------------------------------------------------------------------------
 
@@ -243,19 +246,19 @@ class NominalRun:
 
 def _check(platform: Platform, workload: Workload, config: EngineConfig) -> None:
     """InputError for what only an engine can run."""
-    problem = ""
+    problem, first = "", platform.hosts[0]
     if config.compute_sharing or config.acknowledge_dynamic_jobs:
         problem = "knows neither --enable-compute-sharing nor --acknowledge-dynamic-jobs"
-    elif len(set(platform.kinds)) > 1:
+    elif any((host.pstates, host.cores, host.sleeps) != first.kind for host in platform.hosts):
         problem = f"needs hosts that are all alike, {platform.source} has {len(set(platform.kinds))} kinds"
-    elif platform.hosts[0].initial_pstate != 0 or platform.hosts[0].compute[:1] != (0,):
+    elif first.initial_pstate != 0 or first.compute[:1] != (0,):
         problem = f"needs hosts that begin in p-state 0 and compute there, those of {platform.source} do not"
     if not problem:
         for name, profile in workload.profiles.items():
             if type(profile) is not Delay or profile.return_code != 0 or not profile.duration_s >= 1e-6:
                 problem = f"runs delays of at least a microsecond only, profile {name!r} of {workload.source} is none"
                 break
-    last_s = max((job.submit_time_s for job in workload.jobs), default=0.0)
+    last_s = workload.jobs[-1].submit_time_s if workload.jobs else 0.0
     if not problem and not last_s < LATEST_S:
         problem = f"knows times before {LATEST_S:g} s, a job is submitted at {last_s:g} s"
     if problem:

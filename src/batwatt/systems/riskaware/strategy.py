@@ -97,6 +97,10 @@ class MachinePlanner(ABC):
         """Which of the jobs that are released at one time comes first; `name` is the id within the workload."""
         return name
 
+    def ties(self, names: Sequence[str]) -> Sequence[Any]:
+        """`tie` of some names, of which each may be another kind of value."""
+        return [self.tie(name) for name in names]
+
 
 def hand_over(
     planner: MachinePlanner,
