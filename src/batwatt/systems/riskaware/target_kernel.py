@@ -102,13 +102,12 @@ def _target(tables: Tables, job: int) -> int:
 
 @inlined
 def _plan(tables: Tables, job: int, m: int, k: int, start_s: float) -> None:
-    """Plan the job on machine m from step k on; its two events are the last of the heap and not yet in their places."""
+    """Plan the job on machine m from step k on; its start is the last event of the heap and not yet in its place."""
     end_s = start_s + tables.run_s[job]
     occupy(tables, m, k, start_s, end_s, tables.cores[job])
     tables.machine[job], tables.start_s[job], tables.end_s[job], tables.state[job] = m, start_s, end_s, PLANNED
     tables.waiting[m] += 1
     add(tables, start_s, START, m, job)
-    add(tables, end_s, END, m, job)
     if tables.settings[PAPER] == 0:
         _stretched(tables, job, end_s)
 
@@ -209,6 +208,8 @@ def _happen(tables: Tables, until_s: float) -> None:
                 _tell(tables, job)
             tables.state[job] = RUNNING
             tables.waiting[m] -= 1
+            add(tables, tables.end_s[job], END, m, job)
+            rise(tables, counts[EVENTS] - 1)
         elif kind == END and state == RUNNING and tables.end_s[job] == time_s:
             tables.state[job] = OVER
             _stretched(tables, job, time_s)
@@ -250,7 +251,6 @@ def _change(tables: Tables, alive: int, jobs: int, now_s: float) -> None:
         tables.state[job], tables.start_s[job] = RESTATED, now_s
         tables.waiting[m] += 1
         add(tables, now_s, START, m, job)
-        add(tables, tables.end_s[job], END, m, job)
     for job in range(counts[LOWEST], jobs):
         if tables.state[job] == PLANNED:
             _map(tables, job, _target(tables, job), tables.settings[DISTANCE], now_s, False)

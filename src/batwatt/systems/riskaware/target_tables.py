@@ -3,8 +3,8 @@
 A *profile* is the number of cores of a machine that are in use, as a step function of time: `used[base[m] + k]` from
 `since[base[m] + k]` on, for k from `first[m]` to `last[m]`, where the last is 0 for ever. Profiles have room for
 `size[m]` steps, one behind the other in half of a store: one that is full moves behind the last, and when the half is
-full all move to the other one. So the store is as large as all jobs that are not over need together. Planned starts and
-ends are events, ordered by time, starts before ends, machine and job.
+full all move to the other one. So the store is as large as all jobs that are not over need together. Planned
+starts and the ends of what runs are events, ordered by time, starts before ends, machine and job.
 """
 
 from __future__ import annotations
