@@ -57,8 +57,8 @@ def _texts(texts: list[str]) -> Characters | None:
     together = "".join(texts)
     if "\0" in together or max(map(len, texts)) > WIDEST:
         return None
-    told = np.array(texts if together.isascii() else [text.encode() for text in texts], dtype=np.bytes_)
-    return told.view(np.uint8).reshape(len(texts), -1)
+    octets = np.array(texts if together.isascii() else [text.encode() for text in texts], dtype=np.bytes_)
+    return octets.view(np.uint8).reshape(len(texts), -1)
 
 
 def _fixed(values: Floats, missing: str) -> Characters | None:

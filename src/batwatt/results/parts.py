@@ -67,15 +67,16 @@ class Chains:
 
 def kinds_of(jobs: Columns, origins: Origins, beyond: Mask) -> Kinds:
     """The kind of each row of `jobs.csv`; those `beyond` are of times after the window, and lost nothing."""
-    told, state, ran_s = texts(jobs, "metadata").copy(), texts(jobs, "final_state"), numbers(jobs, "execution_time")
-    productive = np.ones(len(told))
-    for row in np.flatnonzero(told != "").tolist():
-        if found := OVERHEAD.search(told[row]):
+    metadata, state = texts(jobs, "metadata").copy(), texts(jobs, "final_state")
+    ran_s = numbers(jobs, "execution_time")
+    productive = np.ones(len(metadata))
+    for row in np.flatnonzero(metadata != "").tolist():
+        if found := OVERHEAD.search(metadata[row]):
             if ran_s[row] > 0.0:
                 productive[row] = max(0.0, 1.0 - float(found[1]) / ran_s[row])
-            told[row] = OVERHEAD.sub("", told[row]).strip()
+            metadata[row] = OVERHEAD.sub("", metadata[row]).strip()
     checkpoint, recovery, migrated, saved, suspended, piece = (
-        told == text for text in (CHECKPOINT, RECOVERY, MIGRATED, CHECKPOINTED, SUSPENDED, PIECE)
+        metadata == text for text in (CHECKPOINT, RECOVERY, MIGRATED, CHECKPOINTED, SUSPENDED, PIECE)
     )
     killed = state == KILLED
     saved, migrated = saved & killed, migrated & killed

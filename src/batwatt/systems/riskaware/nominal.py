@@ -102,7 +102,7 @@ class NominalRun:
         names, rows = [], []
         for place, job in enumerate(self.workload.jobs):
             raw, submit_s, wall_s = job.raw, job.submit_time_s, job.walltime_s
-            # the scheduler plans with what Batsim tells, in microseconds
+            # the scheduler plans with what Batsim reports, in microseconds
             if raw["subtime"] != submit_s or (wall_s is not None and raw["walltime"] != wall_s):
                 raise InputError(f"job {job.id}", "has times finer than a microsecond", HINT)
             if "#" in job.id:
@@ -153,15 +153,15 @@ class NominalRun:
             counts[at.STEPPED], counts[at.ALIVE] = 1, len(alive)
         if decisions:
             self.next_runs.decide(decisions, tables)
-            if len(decisions) > len(tables.told):
-                self.tables = tables = tables._replace(told=np.zeros(2 * len(decisions), np.int64))
-            tables.told[: len(decisions)] = decisions
+            if len(decisions) > len(tables.decisions):
+                self.tables = tables = tables._replace(decisions=np.zeros(2 * len(decisions), np.int64))
+            tables.decisions[: len(decisions)] = decisions
             for number in decisions:
                 if number >= 0:
                     tables.jobs[at.J_PLACE, self.jobs.job[number]] = planner.machine_of(number)
             self._reserve_nodes(len(decisions))
         tables.dropped[: len(dropped)] = dropped
-        counts[at.TOLD], counts[at.DROPPED] = len(decisions), len(dropped)
+        counts[at.DECISIONS], counts[at.DROPPED] = len(decisions), len(dropped)
 
     def _upcoming(self, now_s: float) -> Iterator[tuple[float, int | None, Sequence[MachineJob]]]:
         scheduler, jobs, counts = self.scheduler, self.jobs, self.tables.counts
@@ -189,7 +189,7 @@ class NominalRun:
         sequence = tables.jobs[at.J_SEQUENCE]
         tracked = np.flatnonzero(sequence)
         tracked = tracked[np.argsort(sequence[tracked])]
-        self.tables = tables._replace(told=np.concatenate([tracked, np.zeros(1, np.int64)]))
+        self.tables = tables._replace(decisions=np.concatenate([tracked, np.zeros(1, np.int64)]))
         tables.counts[at.ORDERED] = len(tracked)
 
     def _grow(self) -> None:
@@ -208,7 +208,7 @@ class NominalRun:
         self.plan, live = planner.prepared(end)
         self.tables.settings[at.MOST_LIVE] = live
         steps = np.count_nonzero(self.tables.steps_s[counts[at.STEP] :] <= self.tables.reals[at.NOW] + LAG_S)
-        self.tables = self.tables._replace(told=np.zeros((steps + 1) * 3 * live + 3, np.int64))
+        self.tables = self.tables._replace(decisions=np.zeros((steps + 1) * 3 * live + 3, np.int64))
         self._reserve_nodes(live)
 
     def _reserve_nodes(self, wanted: int) -> None:
@@ -240,8 +240,8 @@ class NominalRun:
             scheduler.planner.take_over(int(tables.counts[at.KNOWN]))  # type: ignore[attr-defined]
         scheduler.dropped = int(tables.counts[at.ALL_DROPPED])
         scheduler.onSimulationEnds()
-        named, metadata = self.next_runs.named, bool(self.seam.metadata)
-        return record_of(tables, self.workload, self.hosts, named, self.energy, metadata)
+        first = {"energy": self.energy, "metadata": bool(self.seam.metadata)}
+        return record_of(tables, self.workload, self.hosts, self.next_runs.named, **first)
 
 
 def _check(platform: Platform, workload: Workload, config: EngineConfig) -> None:
@@ -339,7 +339,7 @@ def _tables(run: NominalRun, platform: Platform, ready: bool) -> at.Nominal:
         heap=np.zeros((2, heap), np.int64),
         pending=np.zeros((2, pending), np.int64),
         ended=np.zeros((2, pending), np.int64),
-        told=np.zeros(64, np.int64),
+        decisions=np.zeros(64, np.int64),
         dropped=np.zeros(count + 1, np.int64),
         rows_s=np.zeros((at.S_FIELDS, rows)),
         rows=np.zeros((at.ROW_FIELDS, rows), np.int64),

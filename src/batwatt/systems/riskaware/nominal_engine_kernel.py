@@ -14,21 +14,19 @@ from batwatt.units import PRECISION_S
 
 
 @ahead_only
-def run_due(n: Nominal, date_s: float) -> None:
+def run_due(n: Nominal, time_s: float) -> None:
     """Go on to a time, with all that happens until then."""
     counts, reals = n.counts, n.reals
-    while counts[at.EVENTS] and n.heap_s[0] <= date_s + PRECISION_S:
+    while counts[at.EVENTS] and n.heap_s[0] <= time_s + PRECISION_S:
         moment_s, key, what = n.heap_s[0], n.heap[0, 0], n.heap[1, 0]
         pop(n)
         if stale(n, key, what):
             continue
         if moment_s > reals[at.CLOCK]:
-            reals[at.CLOCK] = min(moment_s, date_s)
-            reals[at.DATE] = rounded(reals[at.CLOCK])
+            reals[at.CLOCK] = min(moment_s, time_s)
         _happen(n, key >> at.RANK_BITS, what)
-    if date_s > reals[at.CLOCK]:
-        reals[at.CLOCK] = date_s
-        reals[at.DATE] = rounded(date_s)
+    if time_s > reals[at.CLOCK]:
+        reals[at.CLOCK] = time_s
 
 
 @ahead_only
@@ -75,7 +73,7 @@ def cramped(n: Nominal) -> bool:
 
 
 @ahead_only
-def _tell(n: Nominal, kind: int, about: int) -> None:
+def _report(n: Nominal, kind: int, about: int) -> None:
     n.pending[n.counts[at.CURRENT], n.counts[at.PENDING]] = kind << at.KIND_BITS | about
     n.counts[at.PENDING] += 1
 
@@ -175,7 +173,7 @@ def _end_run(n: Nominal, run: int, state: int) -> None:
     _energy_row(n, at.COMPLETED)
     _states_row(n)
     _job_row(n, run)
-    _tell(n, at.COMPLETED, run)
+    _report(n, at.COMPLETED, run)
 
 
 @ahead_only
@@ -205,21 +203,21 @@ def _happen(n: Nominal, rank: int, what: int) -> None:
         _pstate_row(n, what, n.modes[2, 0] if n.requests[what, n.settings[at.MACHINES]] == at.ON else n.modes[2, 1])
         _energy_row(n, at.SWITCHED)
         _states_row(n)
-        _tell(n, at.SWITCHED, what)
+        _report(n, at.SWITCHED, what)
     elif rank == at.LATE:
         counts[at.NOTICES] += 1
-        _tell(n, at.NO_MORE_JOBS, 0)
+        _report(n, at.NO_MORE_JOBS, 0)
     elif what == at.FIRST_SUBMISSION:
         _integrate(n)
         reals[at.FIRST_J] = reals[at.ENERGY_J]
     elif what == at.CALL:
-        _tell(n, at.OTHER, 0)
+        _report(n, at.OTHER, 0)
     else:
         index, jobs = counts[at.NEXT_JOB], len(n.submit_s)
         if index < jobs:
-            date_s = n.submit_s[index]
-            while index < jobs and n.submit_s[index] == date_s:
-                _tell(n, at.SUBMITTED, index)
+            time_s = n.submit_s[index]
+            while index < jobs and n.submit_s[index] == time_s:
+                _report(n, at.SUBMITTED, index)
                 counts[at.UNFINISHED] += 1
                 index += 1
         counts[at.NEXT_JOB] = index
@@ -235,7 +233,7 @@ def message(n: Nominal) -> bool:
     """Go on to the next message; False if nothing can happen any more though something is left."""
     counts, reals = n.counts, n.reals
     if counts[at.BEGUN] == 0:
-        _tell(n, at.OTHER, 0)
+        _report(n, at.OTHER, 0)
     else:
         if counts[at.EVENTS] and n.heap_s[0] <= reals[at.CLOCK] + PRECISION_S:
             run_due(n, reals[at.CLOCK])
@@ -245,7 +243,7 @@ def message(n: Nominal) -> bool:
             if counts[at.EVENTS] == 0:
                 if counts[at.UNFINISHED] != 0 or counts[at.CLOSED] == 0:
                     return False
-                _tell(n, at.SIMULATION_ENDS, 0)
+                _report(n, at.SIMULATION_ENDS, 0)
                 break
             counts[at.BUSY] = 0
             run_due(n, n.heap_s[0])
@@ -265,7 +263,7 @@ def message(n: Nominal) -> bool:
         counts[at.NOTICES] = 0
     counts[at.BUSY] = 1 - counts[at.BEGUN]
     counts[at.BEGUN] = 1
-    reals[at.NOW] = reals[at.DATE]
+    reals[at.NOW] = rounded(reals[at.CLOCK])
     return True
 
 
@@ -315,7 +313,7 @@ def kill(n: Nominal, count: int) -> None:
         # one may have ended since the message
         if n.runs[at.R_STATE, n.jobs[at.J_RUN, job]] == at.RUNS:
             _end_run(n, n.jobs[at.J_RUN, job], at.KILLED)
-    _tell(n, at.OTHER, 0)
+    _report(n, at.OTHER, 0)
     replied(n)
 
 

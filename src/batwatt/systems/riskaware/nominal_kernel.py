@@ -65,7 +65,7 @@ def _completed(n: Nominal, run: int) -> None:
 
 @ahead_only
 def _read(n: Nominal) -> bool:
-    """What the message tells the scheduler; False if it was the last."""
+    """What the message reports to the scheduler; False if it was the last."""
     counts, reals, jobs = n.counts, n.reals, n.jobs
     read = 1 - counts[at.CURRENT]
     # an answer begins when the scheduler sees it, which is rounded
@@ -97,15 +97,15 @@ def _read(n: Nominal) -> bool:
 
 @ahead_only
 def _receive(n: Nominal) -> None:
-    """What the planner has told: kills, then starts into the queues of machines; and what it will never start."""
+    """What the planner has decided: kills, then starts into the queues of machines; and what it will never start."""
     counts, jobs, machines = n.counts, n.jobs, n.machines
     for number in range(counts[at.KNOWN], counts[at.KNOWN] + counts[at.ARRIVED]):
         _known(n, n.by_number[number])
     counts[at.KNOWN] += counts[at.ARRIVED]
     counts[at.LIVE] += counts[at.ARRIVED]
     kills = 0
-    for i in range(counts[at.TOLD]):
-        number = n.told[i]
+    for i in range(counts[at.DECISIONS]):
+        number = n.decisions[i]
         job = n.by_number[number if number >= 0 else -1 - number]
         jobs[at.J_WANTED, job] = number >= 0
         if number < 0 and jobs[at.J_HAS, job] != 0 and jobs[at.J_DYING, job] == 0:
@@ -114,8 +114,8 @@ def _receive(n: Nominal) -> None:
             n.ended[1, kills] = job
             kills += 1
     counts[at.STAMP] += 1
-    for i in range(counts[at.TOLD]):
-        number = n.told[i]
+    for i in range(counts[at.DECISIONS]):
+        number = n.decisions[i]
         if number < 0:
             continue
         job = n.by_number[number]
@@ -139,7 +139,7 @@ def _receive(n: Nominal) -> None:
         counts[at.LIVE] -= 1
         reject(n, job, at.REJECTED)
     counts[at.ALL_DROPPED] += counts[at.DROPPED]
-    counts[at.TOLD] = counts[at.DROPPED] = 0
+    counts[at.DECISIONS] = counts[at.DROPPED] = 0
     if counts[at.STEPPED] != 0:
         counts[at.STEPPED] = counts[at.SETTLED] = 0
 
@@ -204,7 +204,7 @@ def _give_up(n: Nominal, why: int) -> int:
     """Reject the jobs that wait, in the scheduler's order; returns how many are left."""
     left = 0
     for i in range(n.counts[at.ORDERED]):
-        job = n.told[i]
+        job = n.decisions[i]
         # what is late and was to start before is still to run
         if n.jobs[at.J_HAS, job] != 0 or (why == at.NOWHERE and n.jobs[at.J_WANTED, job] != 0):
             left += 1
@@ -219,7 +219,7 @@ def _stop(n: Nominal) -> None:
     """The window is over: reject what waits, kill what runs."""
     kills = 0
     for i in range(n.counts[at.ORDERED]):
-        job = n.told[i]
+        job = n.decisions[i]
         if n.jobs[at.J_HAS, job] != 0 and n.jobs[at.J_DYING, job] == 0:
             n.ended[1, kills] = job
             kills += 1
@@ -246,11 +246,11 @@ def _call(n: Nominal) -> None:
 
 @ahead_only
 def _collect(n: Nominal, tables: Tables) -> None:
-    """Take note of what a planner has told; of the starts, where they are."""
+    """Take note of what a planner has decided."""
     counts = n.counts
     for i in range(tables.counts[of.DECISIONS]):
-        n.told[counts[at.TOLD]] = tables.decisions[i]
-        counts[at.TOLD] += 1
+        n.decisions[counts[at.DECISIONS]] = tables.decisions[i]
+        counts[at.DECISIONS] += 1
 
 
 @ahead_only
@@ -266,7 +266,7 @@ def _ask(n: Nominal, tables: Tables) -> bool:
     if (
         live > n.settings[at.MOST_LIVE]
         or tables.counts[of.EVENTS] + 2 * live + 4 > len(tables.when)
-        or (last - counts[at.STEP] + 1) * 3 * live + 3 > len(n.told)
+        or (last - counts[at.STEP] + 1) * 3 * live + 3 > len(n.decisions)
         or counts[at.QUEUED] + live >= n.nodes.shape[1]
     ):
         return False
@@ -305,9 +305,9 @@ def _ask(n: Nominal, tables: Tables) -> bool:
                     n.dropped[counts[at.DROPPED]] = number
                     counts[at.DROPPED] += 1
         first = after
-    for i in range(counts[at.TOLD]):
-        if n.told[i] >= 0:
-            n.jobs[at.J_PLACE, n.by_number[n.told[i]]] = tables.machine[n.told[i]]
+    for i in range(counts[at.DECISIONS]):
+        if n.decisions[i] >= 0:
+            n.jobs[at.J_PLACE, n.by_number[n.decisions[i]]] = tables.machine[n.decisions[i]]
     return True
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from batwatt.engine.machines import STATE_NAMES, TICKS_PER_S
 from batwatt.engine.recorder import NOT_RUN, totals
 from batwatt.model import hostset
-from batwatt.model.record import SUCCESSFUL, JobRows, Record
+from batwatt.model.record import SUCCESSFUL, Record
 from batwatt.model.workload import NO_WALLTIME, WINDOW_OVER, Workload
 from batwatt.scheduling.hosts import Hosts
 from batwatt.systems.riskaware import nominal_tables_kernel as at
@@ -23,22 +23,17 @@ _STATES = {at.SUCCESS: SUCCESSFUL, at.TIMEOUT: "COMPLETED_WALLTIME_REACHED", at.
 _KINDS = {at.SUBMITTED: "s", at.COMPLETED: "e", at.SWITCHED: "p"}
 _HALF = 2**26
 
+Named = Callable[[int, int], tuple[str, str, str]]
+"""Id, profile and metadata of a run: of a job, by its place in the workload, and of an attempt."""
+
 
 def record_of(
-    tables: at.Nominal,
-    workload: Workload,
-    hosts: Hosts,
-    named: Callable[[int, int], tuple[str, str, str]],
-    energy: bool,
-    metadata: bool,
+    tables: at.Nominal, workload: Workload, hosts: Hosts, named: Named, *, energy: bool, metadata: bool
 ) -> Record:
-    """The rows and totals.
-
-    `named` gives id, profile and metadata of a run of a job; `metadata`: whether first runs may have some.
-    """
+    """The rows and totals; `metadata`: whether first runs may have some."""
     counts, reals = tables.counts, tables.reals
     record = Record(energy=energy)
-    _add_jobs(record.jobs, tables, workload, hosts, named, energy, metadata)
+    _add_jobs(record, tables, workload, hosts, named, metadata)
     part = slice(counts[at.STATE_ROWS])
     _add(record.machine_states.times, tables.rows_s[at.S_S, part])
     states = np.zeros((int(counts[at.STATE_ROWS]), 6), np.int64)
@@ -75,14 +70,9 @@ def _add(into: array[Any], column: NDArray[Any]) -> None:
 
 
 def _add_jobs(
-    rows: JobRows,
-    tables: at.Nominal,
-    workload: Workload,
-    hosts: Hosts,
-    named: Callable[[int, int], tuple[str, str, str]],
-    energy: bool,
-    metadata: bool,
+    record: Record, tables: at.Nominal, workload: Workload, hosts: Hosts, named: Named, metadata: bool
 ) -> None:
+    rows, energy = record.jobs, record.energy
     runs = tables.rows[at.JOB_RUN, : tables.counts[at.JOB_ROWS]]
     jobs, states, _, machines, attempts, _ = tables.runs[:, runs]
     submit_s, _, start_s, _, end_s = tables.times[:, runs]

@@ -88,14 +88,14 @@ class NextRuns:
         """The length in s of the next run of a job, NaN if there is none."""
         job = self._now.get(place) or self._seam.job_of(self._workload.jobs[place])
         self._victims.killed(job, ran_s)
-        told = self._victims.next_of(job)
-        if told is None:
+        following = self._victims.next_of(job)
+        if following is None:
             return math.nan
-        again = self._now[place] = self._victims.again(job, told)
+        again = self._now[place] = self._victims.again(job, following)
         self._profiles[again.id] = again.profile
-        if place in self._early and self._scheduler.settings.as_published and not told.saved_s:
+        if place in self._early and self._scheduler.settings.as_published and not following.saved_s:
             self._seam.set_job_metadata(again.id, REMAINDER)
-        return told.run_s
+        return following.run_s
 
     def named(self, place: int, attempt: int) -> tuple[str, str, str]:
         """Id, profile and metadata of a run of a job."""

@@ -22,7 +22,7 @@ SUBJECTS = (1 << KIND_BITS) - 1
 SHORTEST_CALL_S = 1e-5
 """As in `engine.core`."""
 OTHER, SUBMITTED, COMPLETED, SWITCHED, NO_MORE_JOBS, SIMULATION_ENDS = range(6)
-"""What a message tells."""
+"""What a message reports."""
 SLEEPING, SWITCHING_ON, SWITCHING_OFF, IDLE, COMPUTING = range(5)
 """As in `engine.machines`."""
 WAITS, RUNS, SUCCESS, TIMEOUT, KILLED, REJECTED, WIDE, GIVEN_UP, NOWHERE = range(9)
@@ -36,11 +36,11 @@ MESSAGE, ASK, RECEIVE, STOP, UNRUNNABLE = range(5)
 
 (PHASE, SERIAL, EVENTS, CURRENT, PENDING, READ, BEGUN, ANSWERED, REPLIED, BUSY, NOTICES, MARK, NEXT_JOB,
  UNFINISHED, CLOSED, MORE_JOBS, LIVE, RUNNING, STATES, STOPPED, STEP, ASKED, ASKED_END, KNOWN, ARRIVED, ENDED,
- TOLD, DROPPED, ALL_DROPPED, ORDERED, STEPPED, ALIVE, SETTLED, RUNS_MADE, ENERGY_ROWS, STATE_ROWS,
+ DECISIONS, DROPPED, ALL_DROPPED, ORDERED, STEPPED, ALIVE, SETTLED, RUNS_MADE, ENERGY_ROWS, STATE_ROWS,
  PSTATE_ROWS, MOVES, JOB_ROWS, REQUESTS, SWITCHES, FREE_NODE, MODES, QUEUED, STAMP) = range(45)  # fmt: skip
 """Counts."""
-(CLOCK, DATE, NOW, UNTIL, UPDATED, ENERGY_J, FIRST_J, LAST_END_J, BASE_W, EPSILON_W, OFF_S, ON_S) = range(12)
-"""Reals: the engine's clock and what the scheduler sees of it, the time of the message, the end of the window, ..."""
+(CLOCK, NOW, UNTIL, UPDATED, ENERGY_J, FIRST_J, LAST_END_J, BASE_W, EPSILON_W, OFF_S, ON_S) = range(11)
+"""Reals: the engine's clock, the time of the message as the scheduler sees it, the end of the window, ..."""
 MACHINES, CORES, ENERGY, SWITCHES_OFF, COMPILED, MOST_LIVE = range(6)
 """Settings; whether the planner is compiled, and of how many jobs at once its tables hold the profiles."""
 J_CORES, J_RUN, J_NUMBER, J_WANTED, J_DYING, J_HAS, J_MACHINE, J_PLACE, J_SEQUENCE, J_STAMP = range(10)
@@ -55,7 +55,7 @@ E_KIND, S_SLEEPING, P_REQUEST, P_VALUE, MOVE_COUNT, MOVE_FROM, MOVE_TO, JOB_RUN 
 """Rows of Batsim's files, and moves of hosts between states; five states from `S_SLEEPING` on."""
 
 
-J_FIELDS, R_FIELDS, T_FIELDS, M_FIELDS, S_FIELDS, ROW_FIELDS, COUNTS, REALS = 10, 6, 5, 9, 6, 12, 45, 12
+J_FIELDS, R_FIELDS, T_FIELDS, M_FIELDS, S_FIELDS, ROW_FIELDS, COUNTS, REALS = 10, 6, 5, 9, 6, 12, 45, 11
 GROWING = {"runs": 1, "times": 1, "bits": 0, "rows_s": 1, "rows": 1, "requests": 0, "heap_s": 0, "heap": 1}
 """Tables that may get longer, and along which axis."""
 
@@ -72,7 +72,7 @@ class Nominal(NamedTuple):
     walltime_s: Reals
     """(J,), infinite without one."""
     by_number: Integers
-    """(J,)."""
+    """(J,), the planner's jobs."""
     runs: IntegerTable
     """(6, R)."""
     times: RealTable
@@ -94,11 +94,11 @@ class Nominal(NamedTuple):
     heap: IntegerTable
     """(2, H), rank and serial of an event, and what it is about."""
     pending: IntegerTable
-    """(2, P), what the present message tells, and the next."""
+    """(2, P), what the present message reports, and the next."""
     ended: IntegerTable
-    """(2, P), numbers of the jobs that have ended in a message; who is told of."""
-    told: Integers
-    """What the planner told; or the scheduler's jobs in their order."""
+    """(2, P), numbers of the jobs that have ended in a message; and of those that are to be killed."""
+    decisions: Integers
+    """Of the planner, as in `target_tables`; or the scheduler's jobs in their order."""
     dropped: Integers
     rows_s: RealTable
     """(6, L)."""

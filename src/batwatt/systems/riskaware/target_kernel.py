@@ -186,7 +186,7 @@ def _map(tables: Tables, job: int, target: int, distance: int, now_s: float, dro
 
 
 @inlined
-def _tell(tables: Tables, what: int) -> None:
+def _decide(tables: Tables, what: int) -> None:
     tables.decisions[tables.counts[DECISIONS]] = what
     tables.counts[DECISIONS] += 1
 
@@ -205,7 +205,7 @@ def _happen(tables: Tables, until_s: float) -> None:
             continue
         if kind == START and state != RUNNING and state != OVER and tables.start_s[job] == time_s:
             if state == PLANNED:
-                _tell(tables, job)
+                _decide(tables, job)
             tables.state[job] = RUNNING
             tables.waiting[m] -= 1
             add(tables, tables.end_s[job], END, m, job)
@@ -243,7 +243,7 @@ def _change(tables: Tables, alive: int, jobs: int, now_s: float) -> None:
             continue
         m = tables.machine[job]
         if m >= alive:
-            _tell(tables, -1 - job)
+            _decide(tables, -1 - job)
             tables.run_s[job] = tables.again_s[job]
             tables.state[job] = PLANNED if tables.again_s[job] < np.inf else OVER
             continue
@@ -294,7 +294,7 @@ def end_early(tables: Tables, job: int, jobs: int, now_s: float) -> None:
     _stretched(tables, job, now_s)
     if m < 0:
         return
-    # what waits there, by start and then number; nothing is told yet, so there is room for it
+    # what waits there, by start and then number; nothing is decided yet, so there is room for it
     order, count = tables.decisions, 0
     for other in range(counts[LOWEST], jobs):
         if tables.machine[other] == m and tables.state[other] == PLANNED:

@@ -23,7 +23,7 @@ FAR = 32
 PLANNED, RUNNING, RESTATED, OVER = 0, 1, 2, 3
 """States of a job: planned; running; running, to be announced again after a re-mapping; over."""
 ALIVE, USABLE, EVENTS, DECISIONS, LOWEST, STORED = range(6)
-"""Counts: machines alive, machines usable (M_use), events in the heap, what there is to tell, first job not over, steps
+"""Counts: machines alive, machines usable (M_use), events in the heap, decisions, first job not over, steps
 of the store up to the end of the last profile."""
 WORST, LOW, HIGH, LIMIT = range(4)
 """Reals: S+, the thresholds of M_use, the stretch within which a probed machine is taken (0: S+)."""
@@ -35,17 +35,13 @@ class Tables(NamedTuple):
     """All that the kernel knows. M machines, J jobs at most, K steps of all profiles at most."""
 
     since: Reals
-    """(K,), s."""
     used: Integers
-    """(K,), cores."""
+    """(K,), s and cores."""
     base: Integers
-    """(M,)."""
     size: Integers
-    """(M,)."""
     first: Integers
-    """(M,)."""
     last: Integers
-    """(M,)."""
+    """(M,), the place of a profile and its steps."""
     load: Integers
     """(M,), cores in use after the last event of the machine."""
     waiting: Integers
@@ -55,25 +51,20 @@ class Tables(NamedTuple):
     room_s: Reals
     """(M x (cores + 1),), when this step began: there is no room before."""
     release_s: Reals
-    """(J,)."""
     length_s: Reals
-    """(J,), the whole length."""
     run_s: Reals
-    """(J,), what the next run takes."""
+    """(J,), the whole length, and what the next run takes."""
     again_s: Reals
     """(J,), what the run after that takes if this one is killed now; infinite if the job is lost then."""
     cores: Integers
-    """(J,)."""
     category: Reals
     """(J,), C_i."""
     machine: Integers
     """(J,), -1: none."""
     start_s: Reals
-    """(J,), planned."""
     end_s: Reals
     """(J,), planned."""
     state: Integers
-    """(J,)."""
     when: Reals
     """(E,), times of the heap's events."""
     what: Integers

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
+from batwatt.arrays import Reals
 from batwatt.scheduling.victims import Resubmit
 from batwatt.systems.riskaware import target_tables as at
 from batwatt.systems.riskaware.reference import Categories
@@ -229,23 +230,24 @@ _STORE = ("since", "used")
 _MACHINES = ("base", "size", "first", "last", "load", "waiting")
 _JOBS = ("release_s", "length_s", "run_s", "again_s", "cores", "category", "machine", "start_s", "end_s", "state")
 _EVENTS = ("when", "what")
-_REAL = {"since", "release_s", "length_s", "run_s", "again_s", "category", "start_s", "end_s", "when", "reals"}
-"""Arrays of float64; all others are int64."""
 
 
 def _tables(machines: int, cores: int, settings: TargetSettings, jobs: int) -> Tables:
     groups = (
         (at.store_of(machines, jobs), _STORE),
         (machines, _MACHINES),
+        (machines * (cores + 1), ("roomy", "room_s")),
         (jobs, _JOBS),
         (4 * jobs, (*_EVENTS, "decisions")),
         *((6, ("counts",)), (4, ("reals",)), (7, ("settings",))),
     )
+    kinds = get_type_hints(Tables)
     arrays: dict[str, Any] = {
-        name: np.zeros(length, np.float64 if name in _REAL else np.int64) for length, names in groups for name in names
+        name: np.zeros(length, np.float64 if kinds[name] == Reals else np.int64)
+        for length, names in groups
+        for name in names
     }
-    wide = machines * (cores + 1)
-    tables = Tables(roomy=np.zeros(wide, np.int64), room_s=np.zeros(wide), **arrays)
+    tables = Tables(**arrays)
     tables.base[:], tables.size[:] = np.arange(machines), 1
     tables.counts[at.STORED] = machines
     tables.reals[[at.WORST, at.LOW, at.HIGH, at.LIMIT]] = 1.0, settings.low, settings.high, settings.limit
