@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,7 @@ def record_of(
     _add_jobs(record, tables, workload, hosts, named, metadata)
     part = slice(counts[at.STATE_ROWS])
     _add(record.machine_states.times, tables.rows_s[at.S_S, part])
-    states = np.zeros((int(counts[at.STATE_ROWS]), 6), np.int64)
-    states[:, :5] = tables.rows[at.S_SLEEPING : at.S_SLEEPING + 5, part].T
-    _add(record.machine_states.counts, states)
+    _add(record.machine_states.counts, tables.rows[at.S_SLEEPING : at.S_SLEEPING + 6, part].T)
     if energy:
         part = slice(counts[at.ENERGY_ROWS])
         for into, column in ((record.consumed_energy.times, at.E_S), (record.consumed_energy.energies, at.E_J),
@@ -46,13 +45,8 @@ def record_of(
             _add(into, tables.rows_s[column, part])
         record.consumed_energy.kinds += map(_KINDS.__getitem__, tables.rows[at.E_KIND, part].tolist())
         record.pstate_changes.append((0.0, hostset.to_text(hostset.span(0, tables.touched_s.size - 1)), 0))
-    masks = [hosts.mask(machine) for machine in range(len(hosts))] if counts[at.PSTATE_ROWS] else []
-    texts: dict[int, str] = {}
-    for request in range(int(counts[at.REQUESTS])):
-        mask = 0
-        for machine in np.flatnonzero(tables.requests[request, :-1]).tolist():
-            mask |= masks[machine]
-        texts[request] = hostset.to_text(mask)
+    text = cache(lambda machines: hostset.to_text(reduce(or_, map(hosts.mask, machines))))
+    texts = [text(tuple(np.flatnonzero(row).tolist())) for row in tables.requests[: counts[at.REQUESTS], :-1]]
     part = slice(counts[at.PSTATE_ROWS])
     requests, values = tables.rows[[at.P_REQUEST, at.P_VALUE], part].tolist()
     times_s = tables.rows_s[at.P_S, part].tolist()

@@ -51,11 +51,10 @@ R_JOB, R_STATE, R_EVENT, R_MACHINE, R_ATTEMPT, R_LATE = range(6)
 T_SUBMIT, T_LENGTH, T_START, T_SEEN, T_END = range(5)
 """Times of a run, in s; `T_SEEN`: its start as the scheduler sees it."""
 E_S, E_J, E_EPSILON_W, S_S, P_S, MOVE_S = range(6)
-E_KIND, S_SLEEPING, P_REQUEST, P_VALUE, MOVE_COUNT, MOVE_FROM, MOVE_TO, JOB_RUN = 0, 1, 6, 7, 8, 9, 10, 11
-"""Rows of Batsim's files, and moves of hosts between states; five states from `S_SLEEPING` on."""
+E_KIND, S_SLEEPING, P_REQUEST, P_VALUE, MOVE_COUNT, MOVE_FROM, MOVE_TO, JOB_RUN = 0, 1, 7, 8, 9, 10, 11, 12
+"""Rows of Batsim's files, and moves of hosts between states; six states from `S_SLEEPING` on, the last of no host."""
 
-
-J_FIELDS, R_FIELDS, T_FIELDS, M_FIELDS, S_FIELDS, ROW_FIELDS, COUNTS, REALS = 10, 6, 5, 9, 6, 12, 45, 11
+J_FIELDS, R_FIELDS, T_FIELDS, M_FIELDS, S_FIELDS, ROW_FIELDS, COUNTS, REALS = 10, 6, 5, 9, 6, 13, 45, 11
 GROWING = {"runs": 1, "times": 1, "bits": 0, "rows_s": 1, "rows": 1, "requests": 0, "heap_s": 0, "heap": 1}
 """Tables that may get longer, and along which axis."""
 
@@ -103,7 +102,7 @@ class Nominal(NamedTuple):
     rows_s: RealTable
     """(6, L)."""
     rows: IntegerTable
-    """(12, L)."""
+    """(13, L)."""
     requests: IntegerTable
     """(Q, M + 1), machines of a request to switch, and whether on or off."""
     modes: IntegerTable
