@@ -138,7 +138,7 @@ def _map(tables: Tables, job: int, target: int, distance: int, now_s: float, dro
     latest_s = tables.release_s[job] + limit * SLACK * tables.length_s[job] - run_s
     best, least_s, place = target, np.inf, 0
     own_s, own_place, found = np.inf, 0, False
-    wide = settings[CORES] + 1
+    before_s, wide = np.inf, settings[CORES] + 1
     # none is within the limit and none is empty: as a rule the one that has room first is the best
     while latest_s < now_s and settings[PAPER] == 0 and not drop:
         first, first_s = target, tables.room_s[target * wide + cores]
@@ -147,18 +147,19 @@ def _map(tables: Tables, job: int, target: int, distance: int, now_s: float, dro
                 first, first_s = m, tables.room_s[m * wide + cores]
         if first_s <= now_s:
             break
-        start_s, k = earliest(tables, first, now_s, run_s, cores, first_s)
+        start_s, k = earliest(tables, first, now_s, run_s, cores, before_s)
         if start_s == first_s:
             _plan(tables, job, first, k, start_s)
             return
+        before_s = min(before_s, start_s)
         if tables.room_s[first * wide + cores] == first_s:
             break
     for probe in range(2 * distance + 1):
         step = (probe + 1) // 2
         m = target + step if probe % 2 else target - step
-        if m < 0 or m >= usable or tables.room_s[m * wide + cores] > least_s:
+        if m < 0 or m >= usable or tables.room_s[m * wide + cores] > before_s:
             continue
-        start_s, k = earliest(tables, m, now_s, run_s, cores, least_s)
+        start_s, k = earliest(tables, m, now_s, run_s, cores, before_s)
         if settings[PAPER] != 0:
             found = start_s <= now_s or (probe == 0 and start_s <= latest_s)
         else:
@@ -171,6 +172,7 @@ def _map(tables: Tables, job: int, target: int, distance: int, now_s: float, dro
         # ties go to the target, then to the lowest index
         if start_s < least_s or (start_s == least_s and best != target and m < best):
             best, least_s, place = m, start_s, k
+            before_s = start_s
     if not found and drop:
         tables.machine[job], tables.state[job] = -1, OVER
         # as published: the first machine counts as waited for until the next change
