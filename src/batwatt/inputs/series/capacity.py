@@ -62,9 +62,8 @@ def _read_text_format(lines: list[tuple[int, list[str]]], path: Path | str) -> S
         place = f"{path}: line {number}"
         if len(words) != 2:
             raise InputError(place, f"has {len(words)} fields, 'time count' has 2", _HINT)
-        time_s, value = (
-            number_in_file(place, name, word, _HINT) for name, word in zip(("time", COLUMN), words, strict=True)
-        )
+        time_s = number_in_file(place, "time", words[0], _HINT)
+        value = number_in_file(place, COLUMN, words[1], _HINT)
         if not time_s > times[-1]:
             problem = f"times must increase, got {time_s:g} s after {times[-1]:g} s"
             raise InputError(place, problem, "sort the lines by time; the first line holds at 0 s")

@@ -50,7 +50,7 @@ def read_table(path: Path | str) -> TraceTable:
         text = "".join(map("".join, numbers))
         # whole numbers are in most files, and need no care; none is too long for a float
         if text.isascii() and text.isdigit() and max(max(map(len, column)) for column in numbers) <= 15:
-            release_s, length_s, cores = (np.array(list(map(int, column)), dtype=float) for column in numbers)
+            release_s, length_s, cores = (np.array(list(map(float, column))) for column in numbers)
             if length_s.all() and cores.all() and len(set(ids)) == len(ids):
                 return TraceTable(np.array(ids, dtype=object), release_s, length_s, cores)
     return TraceTable.of(read_riskaware(path), path)
