@@ -132,7 +132,8 @@ def main() -> int:
         jobs, load, order = arguments.one
         print(json.dumps(measure(int(jobs), float(load), order)))
         return 0
-    compiled = in_turn(arguments.compiled) if arguments.compiled else {}
+    # a link of a virtual environment must not be followed
+    compiled = in_turn(str(Path(arguments.compiled).absolute())) if arguments.compiled else {}
     found: dict[tuple[int, float, str], dict[str, float]] = {}
     print(f"{'jobs':>8} {'load':>5} {'order':>9} {'s':>8} {'jobs/s':>8} {'MiB':>6}")
     for load, order in ((0.75, "fcfs"), (1.15, "fcfs"), (0.75, "slowdown"), (1.15, "slowdown")):
