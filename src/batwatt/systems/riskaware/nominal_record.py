@@ -60,7 +60,7 @@ def record_of(
 
 
 def _add(into: array[Any], column: NDArray[Any]) -> None:
-    into.frombytes(column.tobytes())
+    into.frombytes(column.astype(into.typecode).tobytes())
 
 
 def _add_jobs(
