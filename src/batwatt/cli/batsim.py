@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +14,16 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 
 if TYPE_CHECKING:
+    from batwatt.engine.batsim5 import Dialect
     from batwatt.engine.config import EngineConfig
     from batwatt.inputs.platforms.host_choice import HostChoice
 
 
 def _switch(names: str, help: str, **more: Any) -> Any:
     return typer.Option(*names.split(), help=help, **({"rich_help_panel": "Batsim's switches"} | more))
+
+
+_feature = partial(_switch, rich_help_panel="Batsim 5: what the scheduler asks for")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +46,36 @@ class HostOptions(FirstHosts):
     """Which hosts of a platform run jobs."""
 
     mmax_workload: Annotated[bool, _switch("--mmax-workload", "Use `nb_res` hosts.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Features:
+    """What the scheduler asks of a Batsim 5, as it cannot be told on Batsim's command line."""
+
+    dynamic_jobs: Annotated[
+        bool, _feature("--enable-dynamic-jobs", "It adds jobs.", show_default="if batwatt knows that it does")
+    ] = False
+    acknowledge_dynamic_jobs: Annotated[bool, _feature("--acknowledge-dynamic-jobs", "Announce added jobs.")] = False
+    forward_profiles_at_begin: Annotated[
+        bool,
+        _feature("--forward-profiles-at-begin", "All profiles, also the parts of composed ones; each must be used."),
+    ] = False
+
+    def dialect(self, scheduler: Any) -> Dialect:
+        """Batsim 5 for a scheduler that knows Batsim 4."""
+        from batwatt.engine.batsim5 import Dialect
+        from batwatt.engine.config import EngineConfig
+
+        dynamic = self.dynamic_jobs or getattr(scheduler, "needs_dynamic_jobs", False)
+        config = EngineConfig(
+            compute_sharing=True,
+            dynamic_jobs=dynamic,
+            acknowledge_dynamic_jobs=self.acknowledge_dynamic_jobs,
+            profile_reuse=dynamic,
+            forward_profiles=not self.forward_profiles_at_begin,
+            forward_unknown_events=True,
+        )
+        return Dialect(config)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batwatt.cli.batsim import FirstHosts, Switches
+from batwatt.cli.batsim import Features, FirstHosts, Switches
 from batwatt.cli.inputs import read_options
 from batwatt.cli.models import options_of
 from batwatt.cli.options import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from batwatt.model.series import Series
 
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
+INIT = "the text that Batsim has for its scheduler"
 READY = "made by batwatt serve"
 """Last line of a file that says where to connect."""
 
@@ -54,15 +55,24 @@ def serve_command(
         Path | None, typer.Option("--ready-file", help="Made once Batsim can connect; must not be there.")
     ] = None,
     timeout: Timeout = 0.0,
+    protocol: Annotated[
+        int | None,
+        typer.Option("--protocol", min=4, max=5, help="Take Batsim 4 or 5 only.", show_default="whoever connects"),
+    ] = None,
+    features: Features,
     hosts: FirstHosts,
 ) -> None:
-    """Listen as the decision process of a Batsim 4.x that you start yourself; ends with the simulation.
+    """Listen as the decision process of a Batsim that you start yourself, 4.x or 5; ends with the simulation.
+
+    Batsim 5 may bring options: the text after its endpoint is an object as for --options; "scheduler" in it is a name.
 
     [bold]Example:[/]
     batwatt serve -p platform.xml --envelope envelope.csv &
     batsim -p platform.xml -w workload.json -E -e out/x
+    batsim -p platform.xml -w workload5.json --energy-host -e out/x -s tcp://127.0.0.1:28000 '{"order": "slowdown"}'
     """
-    from batwatt.engine.launch import listen
+    from batwatt.engine.bs import Bs
+    from batwatt.engine.wire import SchedulerSocket
     from batwatt.inputs.platforms.host_choice import platform_of
     from batwatt.run.find_scheduler import blaming, make_scheduler
 
@@ -86,9 +96,19 @@ def serve_command(
             if make is not None:
                 make(endpoint)
 
-        made = make_scheduler(scheduler, chosen)
-        with blaming(scheduler, made):
-            listen(made, socket, patience_s, ready)
+        # what is wrong is said before Batsim is waited for, unless it brings what is missing
+        made = None if protocol == 5 else make_scheduler(scheduler, chosen)
+        with SchedulerSocket(socket, patience_s, protocol=protocol) as link:
+            ready(link.endpoint)
+            init = link.begin()
+            if made is None or (init and init.strip()):
+                brought = read_options(init, INIT) if init and init.strip() else {}
+                scheduler = brought.pop("scheduler", scheduler)
+                made = make_scheduler(scheduler, {**chosen, **brought})
+            if init is not None:
+                link.greet(features.dialect(made))
+            with blaming(scheduler, made):
+                Bs(made, link).start()
 
 
 def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Series:

@@ -165,16 +165,6 @@ def drive(
         child.finish()
 
 
-def listen(scheduler: BatsimScheduler, endpoint: str, patience_s: float | None, ready: Callable[[str], None]) -> None:
-    """Serve one simulation of a Batsim that somebody else starts; `ready(endpoint)` once it can connect.
-
-    `patience_s`: how long it may take to connect, and may be silent later; None for ever.
-    """
-    with SchedulerSocket(endpoint, patience_s) as socket:
-        ready(socket.endpoint)
-        Bs(scheduler, socket).start()
-
-
 def batsim_command(
     batsim: str, platform: Path, workloads: Sequence[Path], prefix: Path, events: Path | None, args: Sequence[str]
 ) -> Callable[[str], list[str]]:

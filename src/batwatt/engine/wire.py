@@ -1,11 +1,13 @@
-"""Batsim's protocol on the wire: the sockets of both sides, and a supervised wait.
+"""Batsim's protocols on the wire: the sockets of both sides, and a supervised wait.
 
-Batsim's side is a REQ socket that connects, the scheduler's side a REP socket that binds; one JSON text a frame.
+Batsim's side is a REQ socket that connects, the scheduler's side a REP socket that binds; one JSON text a frame. Batsim
+5 begins with a frame of its own: the length of a text for the scheduler (u32), and that text.
 """
 
 from __future__ import annotations
 
 import math
+import struct
 import time
 from collections.abc import Callable
 from typing import Self
@@ -14,6 +16,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from batwatt.engine.batsim4 import read_message, read_reply, write_message, write_reply
+from batwatt.engine.batsim5 import JSON, Dialect
 from batwatt.engine.events import Message, Reply, SimulationBegins
 from batwatt.errors import InputError, PeerError, ProtocolError
 
@@ -21,6 +24,9 @@ POLL_MS = 100
 LINGER_MS = 500
 LAST_WORDS_S = 1.0
 """How long a supervisor may take to say why the other side closed the connection."""
+
+LENGTH = struct.Struct("<I")
+"""What begins the first frame of either side under Batsim 5: the length of a text; flags."""
 
 _JOINED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED
 _LEFT = zmq.EVENT_DISCONNECTED
@@ -79,6 +85,10 @@ class _Socket:
         return self._talking and not self._peers
 
     def receive(self, patience_s: float | None, alive: Callable[[], str | None], who: str) -> str:
+        """The next frame, a text; see `receive_bytes`."""
+        return _decoded(self.receive_bytes(patience_s, alive, who), who)
+
+    def receive_bytes(self, patience_s: float | None, alive: Callable[[], str | None], who: str) -> bytes:
         """The next frame.
 
         PeerError when `alive()` tells of a death, the other side closed its connection, or nothing came for
@@ -104,10 +114,21 @@ class _Socket:
         self._talking = True
         if others:
             raise ProtocolError(f"{who} sent a message of {len(others) + 1} frames; a message is one")
-        try:
-            return frame.decode("utf-8")
-        except UnicodeDecodeError:
-            raise ProtocolError(f"{who} sent a frame that is not UTF-8 text") from None
+        return bytes(frame)
+
+
+def _decoded(frame: bytes, who: str) -> str:
+    try:
+        return frame.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ProtocolError(f"{who} sent a frame that is not UTF-8 text") from None
+
+
+def init_text(frame: bytes) -> str | None:
+    """The text for the scheduler in the first frame of a Batsim 5; None if it is not such a frame."""
+    if len(frame) < LENGTH.size or LENGTH.unpack_from(frame)[0] != len(frame) - LENGTH.size:
+        return None
+    return _decoded(frame[LENGTH.size :], "Batsim")
 
 
 def _nobody_watches() -> str | None:
@@ -115,23 +136,47 @@ def _nobody_watches() -> str | None:
 
 
 class SchedulerSocket(_Socket):
-    """The scheduler's side: binds, and is the `Link` of a `Bs`."""
+    """The scheduler's side: binds, and is the `Link` of a `Bs` to a Batsim 4, or to a Batsim 5 that was greeted."""
 
     def __init__(
         self,
         endpoint: str,
         patience_s: float | None = None,
         alive: Callable[[], str | None] = _nobody_watches,
+        protocol: int | None = None,
     ) -> None:
+        """`protocol`: the only one that is taken; None: 4 or 5, whoever connects."""
         super().__init__(zmq.REP, endpoint, bind=True)
         self._patience_s = patience_s
+        self._protocol = protocol
+        self._first: bytes | None = None
+        self._dialect: Dialect | None = None
         self._begun = False
         self.alive = alive
 
+    def begin(self) -> str | None:
+        """Wait for a Batsim: the text for the scheduler of a Batsim 5, which is to be greeted; None if it is a 4."""
+        frame = self.receive_bytes(self._patience_s, self.alive, "Batsim")
+        init = init_text(frame)
+        found = 4 if init is None else 5
+        if self._protocol not in (None, found):
+            raise ProtocolError(f"a Batsim {found} has connected, but the protocol is to be that of {self._protocol}")
+        if init is None:
+            self._first = frame
+        return init
+
+    def greet(self, dialect: Dialect) -> None:
+        """Answer the text of a Batsim 5."""
+        self._dialect = dialect
+        self._socket.send(LENGTH.pack(JSON) + dialect.hello().encode())
+
     def message(self) -> Message:
         """Wait for Batsim's next message."""
-        text = self.receive(self._patience_s, self.alive, "Batsim")
-        message = read_message(text)
+        if self._first is None:
+            text = self.receive(self._patience_s, self.alive, "Batsim")
+        else:
+            text, self._first = _decoded(self._first, "Batsim"), None
+        message = self._dialect.message(text) if self._dialect else read_message(text)
         if not self._begun and not (message.events and isinstance(message.events[0], SimulationBegins)):
             raise ProtocolError("the first event of Batsim must be SIMULATION_BEGINS")
         self._begun = True
@@ -139,7 +184,7 @@ class SchedulerSocket(_Socket):
 
     def reply(self, reply: Reply) -> None:
         """Answer it."""
-        self.send(write_reply(reply))
+        self.send(self._dialect.reply(reply) if self._dialect else write_reply(reply))
 
 
 class EngineSocket(_Socket):

@@ -1,0 +1,378 @@
+"""Batsim 5 (batprotocol as JSON), for schedulers that know Batsim 4's events: their `Link` to a v5.0.0-rc2.
+
+Reports become the events that Batsim 4 would have sent, decisions what Batsim 5 asks for. What differs in meaning is
+here:
+
+- Times are rounded to 1e-6 s, as Batsim 4 sends them; what is decided at the time of a message goes back at its very
+  time. Three events carry the time of an earlier message; they happen now.
+- `CALL_ME_LATER`: whole ms, rounded up.
+- `SET_RESOURCE_STATE` is `ChangeHostsPState` or `TurnOnOffHosts`, by host. A request is acknowledged once, when all its
+  hosts are there. Hosts that switch just then are left as they are: Batsim 5 would die.
+- `QUERY` of energy is a probe that sends one value, 1 to 2 ms later.
+- A job's fields other than Batsim's are the object in its `extra_data`; likewise of profiles.
+- A second kill of a job is dropped, of which Batsim 5 dies.
+- External events of a type `machine_available` and `machine_unavailable` are reported to the scheduler; Batsim 5 itself
+  does nothing about them.
+- Metadata of jobs are kept here (`metadata`), as Batsim 5 has none.
+
+Sharing of hosts, messages to jobs and I/O jobs: Batsim 5 always allows the first and has none of the others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from batwatt._version import __version__
+from batwatt.checks import shown
+from batwatt.engine import events as ev
+from batwatt.engine.config import EngineConfig
+from batwatt.errors import ProtocolError
+from batwatt.inputs.workloads.batprotocol import merged_extra, profile_of, split_profile
+from batwatt.model import hostset
+
+VERSION = "1.0.0"
+"""Of batprotocol."""
+JSON = 2
+"""Flag of the first answer: messages are JSON."""
+ALL_CODES = 1 << 32
+"""Return codes are unsigned in 32 bits."""
+MS_US = 1000
+LATEST_MS = 1 << 62
+LATE = ("HostsTurnedOnOffEvent", "ExternalEventOccurredEvent", "HostsPStateChangedEvent")
+"""Events that carry the time of the message before."""
+SLEEP_STATES = "sleep_pstates"
+JOB_FIELDS = frozenset({"id", "subtime", "res", "walltime", "profile"})
+MACHINES = ("machine_available", "machine_unavailable")
+
+
+class Dialect:
+    """Both directions of one simulation: it knows the p-states of hosts, calls and kills that were asked for."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        """`config`: what is asked for, and the `config` that the scheduler sees.
+
+        Without `forward_profiles` all come at the begin; rc2 dies of it if the workload has one that no job uses.
+        """
+        self.config = config
+        self.metadata: dict[str, str] = {}
+        """Job id -> what the scheduler wrote about it."""
+        self._now = self._sent_now = 0.0
+        self._names = 0
+        self._states: list[int] = []
+        self._switching = 0
+        self._sleeps: list[frozenset[int]] = []
+        self._requests: dict[int, list[list[int]]] = {}
+        """P-state -> requests that wait for it: hosts that are not there yet, all hosts."""
+        self._early: list[ev.Event] = []
+        self._kills: set[str] = set()
+        self._lengths: dict[str, int] = {}
+        """Full name of a sequence -> how many parts it has."""
+
+    # Batsim -> scheduler ------------------------------------------------------------------------------------------
+
+    def hello(self) -> str:
+        """The first answer, but for its flags."""
+        dynamic = self.config.dynamic_jobs
+        features = {
+            "dynamic_registration": dynamic,
+            "profile_reuse": dynamic and self.config.profile_reuse,
+            "acknowledge_dynamic_jobs": dynamic and self.config.acknowledge_dynamic_jobs,
+            "forward_profiles_on_job_submission": self.config.forward_profiles,
+            "forward_profiles_on_jobs_killed": False,
+            "forward_profiles_on_simulation_begins": not self.config.forward_profiles,
+        }
+        event = {
+            "batprotocol_version": VERSION,
+            "decision_component_name": "batwatt",
+            "decision_component_version": __version__,
+            "decision_component_commit": "",
+            "requested_simulation_features": features,
+        }
+        return _text(0.0, [_stamped(0.0, "EDCHelloEvent", event)])
+
+    def message(self, text: str) -> ev.Message:
+        """What a text of Batsim says. Raises ProtocolError."""
+        try:
+            data = json.loads(text.rstrip("\0"))
+            self._sent_now = float(data["now"])
+            self._now = round(self._sent_now, 6)
+            events = [event for one in data["events"] for event in self._events(one)]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise ProtocolError(f"a message of Batsim 5 cannot be understood ({what[:80]}): {shown(text)}") from None
+        return ev.Message(self._now, events)
+
+    def _events(self, one: Mapping[str, Any]) -> Iterator[ev.Event]:
+        kind, data = one["event_type"], one["event"]
+        time = self._now if kind in LATE else round(one["timestamp"], 6)
+        match kind:
+            case "JobSubmittedEvent":
+                yield self._submitted(time, data)
+            case "JobCompletedEvent":
+                self._kills.discard(data["job_id"])
+                code = data["return_code"]
+                code = code - ALL_CODES if code >= ALL_CODES // 2 else code
+                yield ev.JobCompleted(time, data["job_id"], data["state"], code, "")
+            case "RequestedCallEvent":
+                yield ev.RequestedCall(time)
+            case "JobsKilledEvent":
+                found = {each["job_id"]: self._progress(each["wrapper"]) for each in data["progresses"]}
+                yield ev.JobKilled(time, data["job_ids"], found)
+            case "HostsPStateChangedEvent":
+                yield from self._arrived(hostset.from_text(data["host_ids"]), data["pstate"])
+            case "HostsTurnedOnOffEvent":
+                yield from self._arrived(hostset.from_text(data["host_ids"]), data["state"])
+            case "AllStaticJobsHaveBeenSubmittedEvent":
+                yield ev.Notified(time, "no_more_static_job_to_submit", {"type": "no_more_static_job_to_submit"})
+            case "AllStaticExternalEventsHaveBeenInjectedEvent":
+                over = "no_more_external_event_to_occur"
+                yield ev.Notified(time, over, {"type": over})
+            case "ExternalEventOccurredEvent":
+                yield _external(time, data["external_event"]["data"])
+            case "ProbeDataEmittedEvent":
+                yield ev.Answer(time, data["data"]["data"])
+            case "SimulationBeginsEvent":
+                yield ev.SimulationBegins(time, self._begins(data))
+            case "SimulationEndsEvent":
+                yield ev.SimulationEnds(time)
+            case _:
+                raise ProtocolError(f"Batsim 5 sent an event of unknown type {shown(kind)}")
+
+    def _begins(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        hosts = data["computation_hosts"]
+        self._states = [host["pstate"] for host in hosts]
+        described = [_host(host) for host in hosts]
+        self._sleeps = [_sleep_states(host["properties"].get(SLEEP_STATES, "")) for host in described]
+        profiles: dict[str, dict[str, Any]] = {}
+        for each in data.get("profiles", ()):
+            workload, _, name = each["id"].partition("!")
+            profiles.setdefault(workload, {})[name] = self._profile(each)
+        return {
+            "nb_resources": data["host_number"],
+            "nb_compute_resources": data["computation_host_number"],
+            "nb_storage_resources": data["storage_host_number"],
+            "allow_compute_sharing": True,
+            "allow_storage_sharing": True,
+            "config": self.config.payload(),
+            "compute_resources": described,
+            "storage_resources": [_host(host) for host in data["storage_hosts"]],
+            "workloads": {load["name"]: load["filename"] for load in data["workloads"]},
+            "profiles": profiles,
+        }
+
+    def _submitted(self, time: float, data: Mapping[str, Any]) -> ev.JobSubmitted:
+        job_id, job = data["job_id"], data["job"]
+        workload = job_id.partition("!")[0]
+        walltime = job.get("walltime")
+        raw = {
+            "id": job_id,
+            "subtime": round(data["submission_time"], 6),
+            "res": job["resource_request"],
+            "walltime": -1 if walltime is None else round(walltime, 6),
+            "profile": job["profile_id"].removeprefix(f"{workload}!"),
+        }
+        profile = self._profile(data["profile"]) if data.get("profile") else None
+        return ev.JobSubmitted(time, job_id, merged_extra(raw, job.get("extra_data", "")), profile)
+
+    def _profile(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        found = profile_of(data)
+        if found["type"] == "composed":
+            self._lengths[data["id"]] = len(found["seq"])
+        return found
+
+    def _progress(self, wrapper: Mapping[str, Any]) -> dict[str, Any]:
+        data = wrapper["kill_progress"]
+        name = data["profile_id"].partition("!")[2]
+        if "progress" in data:
+            return {"profile_name": name, "progress": data["progress"]}
+        # Batsim 4 counts parts over all repetitions
+        index = data["current_task_index"] + data["current_repetition"] * self._lengths.get(data["profile_id"], 0)
+        inner = self._progress(data["current_task_progress"])
+        return {"profile_name": name, "current_task_index": index, "current_task": inner}
+
+    def _arrived(self, mask: int, state: int) -> Iterator[ev.Event]:
+        """Hosts are in a p-state: requests of which they are the last are acknowledged."""
+        self._switching &= ~mask
+        for host in hostset.ids(mask):
+            self._states[host] = state
+        waiting = self._requests.get(state, [])
+        for request in list(waiting):
+            ticked = request[0] & mask
+            request[0] &= ~ticked
+            mask &= ~ticked
+            if ticked and not request[0]:
+                waiting.remove(request)
+                yield ev.ResourceStateChanged(self._now, hostset.to_text(request[1]), str(state))
+
+    # scheduler -> Batsim ------------------------------------------------------------------------------------------
+
+    def reply(self, reply: ev.Reply) -> str:
+        """The text of a reply. Raises ProtocolError for what Batsim 5 cannot do."""
+        decisions = [
+            _stamped(self._sent(decision.time), *each) for decision in reply.decisions for each in self._asked(decision)
+        ]
+        return _text(self._sent(reply.now), decisions)
+
+    def _sent(self, time: float) -> float:
+        """A time as Batsim has it: rounded up it would make Batsim wait."""
+        return self._sent_now if time == self._now else time
+
+    def _asked(self, decision: ev.Decision) -> Iterator[tuple[str, dict[str, Any]]]:
+        match decision:
+            case ev.ExecuteJob():
+                yield "ExecuteJobEvent", _execution(decision)
+            case ev.RejectJob():
+                yield "RejectJobEvent", {"job_id": decision.job_id}
+            case ev.KillJob():
+                fresh = [job_id for job_id in dict.fromkeys(decision.job_ids) if job_id not in self._kills]
+                self._kills.update(fresh)
+                if fresh:
+                    yield "KillJobsEvent", {"job_ids": fresh}
+            case ev.CallMeLater():
+                when = {"time": _ms(decision.at), "time_unit": "Millisecond"}
+                yield "CallMeLaterEvent", {"call_me_later_id": self._name("call"), "when_type": "OneShot", "when": when}
+            case ev.SetResourceState():
+                yield from self._switch(decision)
+            case ev.Query():
+                yield "CreateProbeEvent", self._probe()
+            case ev.RegisterProfile():
+                yield (
+                    "RegisterProfileEvent",
+                    {"profile": split_profile(decision.workload, decision.name, decision.profile)},
+                )
+            case ev.RegisterJob():
+                yield "RegisterJobEvent", {"job_id": decision.job_id, "job": _registered(decision)}
+            case ev.Notify(kind="registration_finished"):
+                if self.config.dynamic_jobs:
+                    yield "FinishRegistrationEvent", {}
+            case ev.Notify():
+                pass  # jobs can be registered as long as the simulation lives
+            case ev.SetJobMetadata():
+                self.metadata[decision.job_id] = str(decision.metadata)
+            case _:
+                raise ProtocolError(
+                    f"Batsim 5 has nothing for {type(decision).__name__}, which the scheduler asked for"
+                )
+
+    def _name(self, what: str) -> str:
+        self._names += 1
+        return f"{what} {self._names}"
+
+    def _switch(self, decision: ev.SetResourceState) -> Iterator[tuple[str, dict[str, Any]]]:
+        mask, state = hostset.from_text(str(decision.resources)), int(decision.state)
+        if mask >> len(self._states):
+            raise ProtocolError(f"there are no hosts {hostset.to_text(mask)}: they are 0-{len(self._states) - 1}")
+        self._requests.setdefault(state, []).append([mask, mask])
+        at_once = turned = 0
+        for host in hostset.ids(mask & ~self._switching):
+            sleeps = self._sleeps[host]
+            if (self._states[host] in sleeps) or state in sleeps:
+                turned |= 1 << host
+            else:
+                at_once |= 1 << host
+        if at_once:
+            yield "ChangeHostsPStateEvent", {"host_ids": hostset.to_text(at_once), "pstate": state}
+        if turned:
+            self._switching |= turned
+            yield "TurnOnOffHostsEvent", {"host_ids": hostset.to_text(turned), "state": state}
+
+    def _probe(self) -> dict[str, Any]:
+        """One value of the energy of all hosts since time 0: a probe is armed at the first period and sends at the next."""
+        once = {"mode_type": "FinitePeriodNumber", "mode": {"nb_periods": 1}}
+        return {
+            "probe_id": self._name("energy"),
+            "metrics": "Power",
+            "resources_type": "HostResources",
+            "resources": {"host_ids": hostset.to_text(hostset.span(0, len(self._states) - 1))},
+            "data_accumulation_strategy_type": "ProbeDataAccumulation",
+            "data_accumulation_strategy": {
+                "reset_mode_type": "NoReset",
+                "reset_mode": {},
+                "cumulative_function": "Sum",
+                "temporal_normalization": False,
+            },
+            "measurement_triggering_policy_type": "TemporalTriggerWrapper",
+            "measurement_triggering_policy": {
+                "temporal_trigger_type": "Periodic",
+                "temporal_trigger": {"period": 1, "time_unit": "Millisecond", **once},
+            },
+            "resources_aggregation_function_type": "Sum",
+            "resources_aggregation_function": {},
+            "temporal_aggregation_function_type": "NoTemporalAggregation",
+            "temporal_aggregation_function": {},
+            "emission_filtering_policy_type": "NoFiltering",
+            "emission_filtering_policy": {},
+        }
+
+
+def _stamped(time: float, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    return {"timestamp": time, "event_type": kind, "event": data}
+
+
+def _text(now: float, events: Sequence[Mapping[str, Any]]) -> str:
+    return json.dumps({"now": now, "events": events}) + "\0"
+
+
+def _ms(time_s: float) -> int:
+    """Whole ms, rounded up; times are known to 1e-6 s."""
+    if not time_s * 1e3 < LATEST_MS:
+        raise ProtocolError(f"CALL_ME_LATER {time_s:g}: Batsim 5 knows no time so late")
+    return -(-round(time_s * 1e6) // MS_US)
+
+
+def _host(host: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": host["id"],
+        "name": host["name"],
+        "state": "idle",
+        "properties": {pair["key"]: pair["value"] for pair in host["properties"]},
+        "zone_properties": {pair["key"]: pair["value"] for pair in host["zone_properties"]},
+    }
+
+
+def _sleep_states(text: str) -> frozenset[int]:
+    """`2:3:4,5:6:7` -> 2 and 5."""
+    return frozenset(int(part.partition(":")[0]) for part in text.split(",") if part.strip())
+
+
+def _external(time: float, text: str) -> ev.Notified:
+    """A user's event: an object is as Batsim 4 would have sent it, another text is the data of a `generic` one."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        data = text
+    if not (isinstance(data, dict) and isinstance(data.get("type"), str)):
+        return ev.Notified(time, "generic", {"type": "generic", "data": data})
+    kind = data["type"]
+    return ev.Notified(time, f"event_{kind}" if kind in MACHINES else kind, data)
+
+
+def _execution(decision: ev.ExecuteJob) -> dict[str, Any]:
+    kind, placement = "PredefinedExecutorPlacementStrategyWrapper", {"strategy": "SpreadOverHostsFirst"}
+    if decision.mapping is not None:
+        executors = sorted((int(executor), int(place)) for executor, place in decision.mapping.items())
+        kind, placement = "CustomExecutorToHostMapping", {"mapping": [place for _, place in executors]}  # type: ignore[dict-item]
+    where = {"host_allocation": str(decision.alloc), "executor_placement_type": kind, "executor_placement": placement}
+    found: dict[str, Any] = {"job_id": decision.job_id, "allocation": where}
+    storage = dict(decision.storage or {})
+    places = storage.pop("storage_mapping", None)
+    if storage:
+        raise ProtocolError(f"EXECUTE_JOB {decision.job_id}: Batsim 5 has no {', '.join(storage)}")
+    if places is not None:
+        found["storage_placement"] = [{"storage_name": name, "host_id": host} for name, host in places.items()]
+    return found
+
+
+def _registered(decision: ev.RegisterJob) -> dict[str, Any]:
+    raw = decision.job
+    extra = {name: value for name, value in raw.items() if name not in JOB_FIELDS}
+    walltime = raw.get("walltime", -1)
+    return {
+        "resource_request": raw["res"],
+        "walltime": None if walltime == -1 else walltime,
+        "extra_data": json.dumps(extra) if extra else "",
+        "rigid": True,
+        "profile_id": f"{decision.job_id.partition('!')[0]}!{raw['profile']}",
+    }
