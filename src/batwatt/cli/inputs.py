@@ -102,30 +102,44 @@ def convert(
         Path,
         typer.Argument(
             help="SWF (.swf), CSV with arrival_time,length,cpus, or lines `id release length cores` (.txt); also .gz; "
-            "with --format, vmtable.csv of Azure or instance_events of Borg."
+            "with --format, vmtable.csv of Azure or instance_events of Borg; with --to, a Batsim workload (.json)."
         ),
     ],
     output: Output = None,
+    to: Annotated[
+        str, typer.Option("--to", help="batsim4 or batsim5: whose workload it becomes.", metavar="BATSIM")
+    ] = "batsim4",
     format: Annotated[
         str | None, typer.Option("--format", help="swf, csv, txt, azure or borg.", show_default="by suffix")
     ] = None,
     workload: ConvertOptions,
     table: TableOptions,
 ) -> None:
-    """Turn a job trace into a Batsim workload; Azure's and Borg's into a CSV trace.
+    """Turn a job trace into a Batsim workload; Azure's and Borg's into a CSV trace; a workload into the other Batsim's.
 
     [bold]Example:[/]
     batwatt convert jobs.csv --cores-per-server 4 --profile flops
       --reference-flops 18.4e9 -o workload.json
+    batwatt convert workload.json --to batsim5 -o workload5.json
     """
     from batwatt.inputs.traces.convert import SUFFIXES, convert_file
+    from batwatt.inputs.workloads.batprotocol import to_batsim5
     from batwatt.inputs.workloads.google_like import to_text
 
+    if to not in ("batsim4", "batsim5"):
+        raise InputError("--to", f"{to!r} is not known", "use batsim4 or batsim5")
+    if jobs.suffix == ".json" and format is None:
+        if (workload, table) != (ConvertOptions(), TableOptions()):
+            raise InputError("--to", "a workload becomes another one as it is", "leave the other options out")
+        from batwatt.inputs.workloads.batprotocol import converted_file
+
+        write_output(to_text(converted_file(jobs, to)), output)
+        return
     known = (*SUFFIXES.values(), *TABLES)
     if format is not None and format not in known:
         raise InputError("--format", f"{format!r} is not a format", f"use {', '.join(known[:-1])} or {known[-1]}")
     if format in TABLES:
-        if workload != ConvertOptions():
+        if workload != ConvertOptions() or to != "batsim4":
             problem = f"{format} becomes a CSV trace, not a workload: it has no servers, walltimes, profiles or units"
             raise InputError("--format", problem, "convert that CSV in a second step")
         _convert_table(jobs, format, output, table)
@@ -135,7 +149,7 @@ def convert(
         raise InputError("--format", problem, "leave them out")
     chosen: dict[str, Any] = vars(workload) | {"walltime_factor": workload.walltime_factor or None}
     done = convert_file(jobs, format=format, **chosen)  # type: ignore[arg-type]  # checked above
-    write_output(to_text(done.workload), output)
+    write_output(to_text(done.workload if to == "batsim4" else to_batsim5(done.workload, jobs)), output)
     notes = [f"{done.kept} jobs"]
     for count, what in (
         (done.skipped_run_time, "skipped for want of a run time"),

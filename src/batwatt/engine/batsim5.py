@@ -279,7 +279,7 @@ class Dialect:
             yield "TurnOnOffHostsEvent", {"host_ids": hostset.to_text(turned), "state": state}
 
     def _probe(self) -> dict[str, Any]:
-        """One value of the energy of all hosts since time 0: a probe is armed at the first period and sends at the next."""
+        """One value of the energy of all hosts since 0: a probe is armed at the first period and sends at the next."""
         once = {"mode_type": "FinitePeriodNumber", "mode": {"nb_periods": 1}}
         return {
             "probe_id": self._name("energy"),

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from batwatt.checks import shown
-from batwatt.errors import ProtocolError
+from batwatt.errors import InputError, ProtocolError
+from batwatt.inputs.workloads.batsim5 import NAMES
+from batwatt.inputs.workloads.batsim_json import load_json, parse_workload, read_text
+from batwatt.inputs.workloads.batsim_numbers import batsim_float
 
 EACH, SPREAD = "DefinedAmountsUsedForEachValue", "DefinedAmountsSpreadUniformly"
 """Whether amounts are of each host, or of all of them together."""
@@ -76,3 +80,100 @@ def merged_extra(fields: dict[str, Any], extra: str | None) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     return {**found, **fields} if isinstance(found, dict) else {**fields, "extra_data": extra}
+
+
+# files ----------------------------------------------------------------------------------------------------------------
+
+JOB_FIELDS = frozenset({"id", "subtime", "res", "walltime", "profile", "extra_data"})
+PROFILE_FIELDS = frozenset({"type", "ret", "delay", "cpu", "com", "seq", "repeat", "generation_strategy", "extra_data"})
+
+
+def converted_file(path: Path | str, to: str) -> dict[str, Any]:
+    """The workload in a file, of either Batsim, as `batsim4` or `batsim5` has it. Raises InputError."""
+    data = load_json(read_text(path), path, parse_float=batsim_float)
+    profiles = data.get("profiles") if isinstance(data, dict) else None
+    listed = (
+        [raw.get("type") for raw in profiles.values() if isinstance(raw, dict)] if isinstance(profiles, dict) else []
+    )
+    if not any(kind in NAMES for kind in listed):
+        # what is wrong in it is said as ever
+        parse_workload(data, "w0", path, simulate=False)
+        return to_batsim5(data, path) if to == "batsim5" else data
+    if to == "batsim5":
+        return data
+    found = to_batsim4(data, path)
+    parse_workload(found, "w0", path, simulate=False)
+    return found
+
+
+def to_batsim5(data: Mapping[str, Any], where: object) -> dict[str, Any]:
+    """A workload of Batsim 4 as Batsim 5 has it: without profiles that no job uses, of which rc2 may die.
+
+    Raises InputError for profiles that files of Batsim 5 have not.
+    """
+    jobs, profiles = data["jobs"], data["profiles"]
+    used: dict[str, None] = {}
+    todo = [job["profile"] for job in jobs]
+    while todo:
+        name = todo.pop()
+        if name not in used:
+            used[name] = None
+            todo += profiles[name].get("seq", ())
+    kept = {name: _profile5(name, profile, where) for name, profile in profiles.items() if name in used}
+    return {**data, "jobs": [_job5(job) for job in jobs], "profiles": kept}
+
+
+def to_batsim4(data: Mapping[str, Any], where: object) -> dict[str, Any]:
+    """A workload of Batsim 5 as Batsim 4 has it. Raises InputError for profiles that Batsim 4 has not."""
+    profiles = {name: _profile4(name, profile, where) for name, profile in data["profiles"].items()}
+    return {**data, "jobs": [_job4(job) for job in data["jobs"]], "profiles": profiles}
+
+
+def _job5(job: Mapping[str, Any]) -> dict[str, Any]:
+    found = _folded(job, JOB_FIELDS)
+    if found.get("walltime") == -1:
+        del found["walltime"]
+    return found
+
+
+def _job4(job: Mapping[str, Any]) -> dict[str, Any]:
+    return _unfolded(job)
+
+
+def _profile5(name: str, profile: Mapping[str, Any], where: object) -> dict[str, Any]:
+    kind = profile["type"]
+    if kind not in IN_FILES:
+        problem = f"the profile {name!r} is of the type {kind!r}, which batwatt does not write for Batsim 5"
+        raise InputError(where, problem, f"use {', '.join(IN_FILES)}")
+    there, _, marks = FIELDS[kind]
+    return {**_folded(profile, PROFILE_FIELDS), "type": there, **(marks if kind.endswith("total") else {})}
+
+
+def _profile4(name: str, profile: Mapping[str, Any], where: object) -> dict[str, Any]:
+    strategy = profile.get("generation_strategy", EACH)
+    for kind in IN_FILES:
+        there, _, marks = FIELDS[kind]
+        if there == profile["type"] and marks.get("generation_strategy", strategy) == strategy:
+            found = {field: value for field, value in profile.items() if field != "generation_strategy"}
+            return {**_unfolded(found), "type": kind}
+    problem = f"the profile {name!r} is of the type {shown(profile['type'])}, which Batsim 4 has not"
+    raise InputError(where, problem, f"use {', '.join(FIELDS[kind][0] for kind in IN_FILES)}")
+
+
+IN_FILES = ("delay", "parallel", "parallel_homogeneous", "parallel_homogeneous_total", "composed")
+"""Types of which files of Batsim 5 name amounts as those of Batsim 4 do."""
+
+
+def _folded(fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:
+    """With what is not Batsim's in `extra_data`."""
+    extra = {field: value for field, value in fields.items() if field not in own}
+    found = {field: value for field, value in fields.items() if field in own}
+    return found | ({"extra_data": extra} if extra else {})
+
+
+def _unfolded(fields: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(fields)
+    extra = found.pop("extra_data", None)
+    if isinstance(extra, Mapping):
+        return {**extra, **found}
+    return merged_extra(found, extra) if isinstance(extra, str) else found

@@ -1,0 +1,206 @@
+"""The scheduler's side of Batsim 5: what its messages become, and what decisions become, by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from procset import ProcSet
+
+from batwatt.engine import events as ev
+from batwatt.engine.batsim5 import Dialect
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.wire import init_text
+from batwatt.errors import ProtocolError
+from batwatt.inputs.workloads.batprotocol import FIELDS, profile_of, split_profile, to_batsim4, to_batsim5
+
+
+def host(number, **more):
+    properties = [{"key": "sleep_pstates", "value": "1:2:3"}]
+    return {"id": number, "name": f"h{number}", "pstate": 0, "properties": properties, "zone_properties": [], **more}
+
+
+BEGINS = {
+    "host_number": 4,
+    "computation_host_number": 4,
+    "computation_hosts": [host(number) for number in range(4)],
+    "storage_host_number": 0,
+    "storage_hosts": [],
+    "workloads": [{"name": "w0", "filename": "/x/w.json"}],
+    "profiles": [],
+}
+
+
+def said(dialect, now, *events):
+    """The events of a message; each is (name, fields) or (name, fields, its own time)."""
+    stamped = [
+        {"timestamp": (*more, now)[0], "event_type": f"{name}Event", "event": data} for name, data, *more in events
+    ]
+    return dialect.message(json.dumps({"now": now, "events": stamped}) + "\0").events
+
+
+def asked(dialect, now, *decisions):
+    """What is sent for decisions: (name, fields)."""
+    sent = json.loads(dialect.reply(ev.Reply(now, list(decisions))).rstrip("\0"))
+    return [(event["event_type"].removesuffix("Event"), event["event"]) for event in sent["events"]]
+
+
+@pytest.fixture
+def dialect():
+    dialect = Dialect(EngineConfig(dynamic_jobs=True, forward_profiles=True))
+    [begins] = said(dialect, 0.0, ("SimulationBegins", BEGINS))
+    assert begins.data["compute_resources"][2]["properties"] == {"sleep_pstates": "1:2:3"}
+    assert begins.data["config"]["dynamic-jobs-enabled"] is True
+    return dialect
+
+
+def test_the_hello_asks_for_what_the_scheduler_needs(dialect):
+    [event] = json.loads(dialect.hello().rstrip("\0"))["events"]
+    features = event["event"]["requested_simulation_features"]
+    assert [name for name, wanted in features.items() if wanted] == [
+        "dynamic_registration",
+        "forward_profiles_on_job_submission",
+    ]
+
+
+def test_a_job_has_its_users_fields_and_profile(dialect):
+    job = {"resource_request": 2, "walltime": None, "extra_data": '{"memory": 3, "res": 9}', "profile_id": "w0!p"}
+    profile = {"id": "w0!p", "profile_type": "DelayProfile", "profile": {"delay": 5.0}}
+    submitted = {"job_id": "w0!1", "job": job, "submission_time": 0.1, "profile": profile}
+    [event] = said(dialect, 0.1000004, ("JobSubmitted", submitted))
+    assert event.job == {"id": "w0!1", "subtime": 0.1, "res": 2, "walltime": -1, "profile": "p", "memory": 3}
+    assert event.profile == {"type": "delay", "delay": 5.0}
+
+
+def test_what_is_decided_at_the_time_of_a_message_goes_back_at_its_very_time(dialect):
+    said(dialect, 7.333333333333, ("RequestedCall", {"call_me_later_id": "x", "last_periodic_call": False}))
+    text = dialect.reply(ev.Reply(7.333333, [ev.RejectJob(7.333333, "w0!1")])).rstrip("\0")
+    sent = json.loads(text)
+    assert sent["now"] == sent["events"][0]["timestamp"] == 7.333333333333
+
+
+def test_calls_are_in_whole_milliseconds_rounded_up(dialect):
+    decisions = [ev.CallMeLater(0.0, at) for at in (2.003, 2.0030004, 2.003001, 0.0)]
+    found = asked(dialect, 0.0, *decisions)
+    assert [data["when"]["time"] for _, data in found] == [2003, 2003, 2004, 0]
+    assert len({data["call_me_later_id"] for _, data in found}) == 4
+    with pytest.raises(ProtocolError, match="no time so late"):
+        asked(dialect, 0.0, ev.CallMeLater(0.0, 1e300))
+
+
+def test_p_states_and_switches_go_apart_and_are_acknowledged_together(dialect):
+    [(name, data)] = asked(dialect, 0.0, ev.SetResourceState(0.0, "1", "1"))
+    assert (name, data) == ("TurnOnOffHosts", {"host_ids": "1", "state": 1})
+    # host 1 is on its way: nothing is asked of it; host 0 is changed at once; the request is for both
+    assert asked(dialect, 0.0, ev.SetResourceState(0.0, "0-1", "0")) == [
+        ("ChangeHostsPState", {"host_ids": "0", "pstate": 0})
+    ]
+    assert said(dialect, 0.0, ("HostsPStateChanged", {"host_ids": "0", "pstate": 0})) == []
+    [off] = said(dialect, 5.0, ("HostsTurnedOnOff", {"host_ids": "1", "state": 1}, 0.0))
+    assert (off.time, off.resources, off.state) == (5.0, "1", "1")
+    assert asked(dialect, 5.0, ev.SetResourceState(5.0, ProcSet(1), 0)) == [
+        ("TurnOnOffHosts", {"host_ids": "1", "state": 0})
+    ]
+    # as in Batsim 4, what arrives counts for the oldest request
+    [both] = said(dialect, 9.0, ("HostsTurnedOnOff", {"host_ids": "1", "state": 0}))
+    assert both.resources == "0-1"
+
+
+def test_a_job_is_killed_once(dialect):
+    assert asked(dialect, 1.0, ev.KillJob(1.0, ["w0!1", "w0!2"]), ev.KillJob(1.0, ["w0!1"])) == [
+        ("KillJobs", {"job_ids": ["w0!1", "w0!2"]})
+    ]
+
+
+def test_progress_counts_parts_over_all_repetitions(dialect):
+    sequence = {"repetition_count": 3, "profile_ids": ["w0!a", "w0!b"]}
+    profile = {"id": "w0!s", "profile_type": "SequentialCompositionProfile", "profile": sequence}
+    job = {"resource_request": 1, "walltime": 9.0, "extra_data": "", "profile_id": "w0!s"}
+    submitted = {"job_id": "w0!1", "job": job, "submission_time": 0.0, "profile": profile}
+    [event] = said(dialect, 0.0, ("JobSubmitted", submitted))
+    assert event.profile == {"type": "composed", "repeat": 3, "seq": ["a", "b"]}
+    inner = {
+        "kill_progress_type": "KillProgressAtomicProfile",
+        "kill_progress": {"profile_id": "w0!b", "progress": 0.25},
+    }
+    outer = {"profile_id": "w0!s", "current_repetition": 1, "current_task_index": 1, "current_task_progress": inner}
+    wrapper = {"kill_progress_type": "KillProgressSequentialProfile", "kill_progress": outer}
+    killed, over = (
+        {"job_ids": ["w0!1", "w0!2"], "progresses": [{"job_id": "w0!1", "wrapper": wrapper}]},
+        {"job_id": "w0!1", "state": "COMPLETED_KILLED", "return_code": 4294967294},
+    )
+    completed, kill = said(dialect, 4.0, ("JobCompleted", over), ("JobsKilled", killed))
+    assert (completed.state, completed.return_code) == ("COMPLETED_KILLED", -2)
+    leaf = {"profile_name": "b", "progress": 0.25}
+    assert kill.progress == {"w0!1": {"profile_name": "s", "current_task_index": 3, "current_task": leaf}}
+
+
+def test_machines_that_come_and_go_are_events_of_the_user(dialect):
+    data = {"type": "machine_unavailable", "resources": "0-1", "timestamp": 3}
+    occurred = {
+        "id": "ee0!0",
+        "external_event_type": "GenericExternalEvent",
+        "external_event": {"data": json.dumps(data)},
+    }
+    [event] = said(dialect, 3.0, ("ExternalEventOccurred", occurred, 1.0))
+    assert (event.time, event.kind, event.data) == (3.0, "event_machine_unavailable", data)
+    occurred["external_event"]["data"] = "a text"
+    [event] = said(dialect, 3.0, ("ExternalEventOccurred", occurred))
+    assert (event.kind, event.data["data"]) == ("generic", "a text")
+
+
+def test_metadata_stay_here_and_what_batsim_5_has_not_is_refused(dialect):
+    assert asked(dialect, 0.0, ev.SetJobMetadata(0.0, "w0!1", "x"), ev.Notify(0.0, "continue_registration")) == []
+    assert dialect.metadata == {"w0!1": "x"}
+    with pytest.raises(ProtocolError, match="nothing for ToJobMessage"):
+        asked(dialect, 0.0, ev.ToJobMessage(0.0, "w0!1", "x"))
+    with pytest.raises(ProtocolError, match="additional_io_job"):
+        asked(dialect, 0.0, ev.ExecuteJob(0.0, "w0!1", "0", None, {"additional_io_job": {}}))
+
+
+def test_starts(dialect):
+    plain, mapped = asked(
+        dialect,
+        0.0,
+        ev.ExecuteJob(0.0, "w0!1", ProcSet((0, 2))),
+        ev.ExecuteJob(0.0, "w0!2", "0 3", {"1": 0, "0": 1, "10": 1, "2": 0}),
+    )
+    assert plain[1]["allocation"]["host_allocation"] == "0-2"
+    assert mapped[1]["allocation"]["executor_placement"] == {"mapping": [1, 0, 0, 1]}
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"now": 1}', '{"now": 1, "events": [{}]}', '{"now": "x", "events": []}'])
+def test_a_message_that_is_none_is_one_line(dialect, text):
+    with pytest.raises(ProtocolError, match="cannot be understood"):
+        dialect.message(text)
+
+
+def test_the_first_frame_tells_who_has_connected():
+    assert init_text(b"\0\0\0\0") == "" and init_text(b"\2\0\0\0{}") == "{}"
+    # 123 is the code of {
+    assert init_text(b"{\0\0\0" + b"x" * 123) == "x" * 123
+    assert init_text(b'{"now":0}') is None and init_text(b"ab") is None
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_profiles_there_and_back(kind):
+    own = {"composed": {"repeat": 2, "seq": ["a", "b"]}}.get(kind) or dict.fromkeys(FIELDS[kind][1], 1.0)
+    profile = {"type": kind, **own, "energy_class": "x"}
+    assert profile_of(split_profile("w0", "p", profile)) == profile
+
+
+def test_workloads_there_and_back():
+    profiles = {
+        "d": {"type": "delay", "delay": 5, "ret": 1},
+        "t": {"type": "parallel_homogeneous_total", "cpu": 1e9, "com": 0, "tag": [1]},
+        "s": {"type": "composed", "seq": ["d", "t"], "repeat": 2},
+        "unused": {"type": "delay", "delay": 7},
+    }
+    jobs = [{"id": 1, "subtime": 0, "res": 2, "profile": "s", "walltime": -1, "memory": 4}]
+    found = to_batsim5({"nb_res": 2, "jobs": jobs, "profiles": profiles}, "x")
+    assert found["jobs"] == [{"id": 1, "subtime": 0, "res": 2, "profile": "s", "extra_data": {"memory": 4}}]
+    assert list(found["profiles"]) == ["d", "t", "s"]
+    assert found["profiles"]["t"]["generation_strategy"] == "DefinedAmountsSpreadUniformly"
+    back = to_batsim4(found, "x")
+    assert back["profiles"] == {name: profiles[name] for name in found["profiles"]}
+    assert back["jobs"] == [{"id": 1, "subtime": 0, "res": 2, "profile": "s", "memory": 4}]
