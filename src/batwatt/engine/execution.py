@@ -64,9 +64,12 @@ class Executor:
                 raise self._illegal(job, f"its profile is for {len(leaf.flops)} executors, not {count}")
         if executors is None and mask.bit_count() != job.hosts and not _fits_any_width(profiles[job.profile], profiles):
             raise self._illegal(job, f"it needs {job.hosts} hosts but was given {mask.bit_count()}, without a mapping")
-        now = self._kernel.clock
-        recorder = self._recorder
-        run = Run(job, profiles, mask, executors, now)
+        self.begin(Run(job, profiles, mask, executors, self._kernel.clock))
+
+    def begin(self, run: Run) -> None:
+        """Start a run whose hosts and executors are known to be right."""
+        job, mask, now = run.job, run.mask, run.start_s
+        machines, recorder = self._machines, self._recorder
         self.runs[job.id] = run
         machines.move(mask, COMPUTING, now)
         recorder.job_rows(now, "s")
@@ -80,7 +83,7 @@ class Executor:
     def _wake_meter(self, run: Run, meter: Meter) -> None:
         """SimGrid looks at the host when a task of one executor starts (which matters at time 0 only)."""
         if isinstance(run.leaf, Parallel) and run.count == 1:
-            host = hostset.ids(run.mask)[0 if run.executors is None else run.executors[0]]
+            host = hostset.ids(run.leaf_mask)[0 if run.executors is None else run.executors[0]]
             meter.look([host], self._kernel.clock)
             meter.note_pstate([host])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mypy_extensions import mypyc_attr
+
 from batwatt.engine.events import ResourceStateChanged
 from batwatt.engine.execution import Executor, Report
 from batwatt.engine.kernel import ACKNOWLEDGE, END, Kernel
@@ -14,6 +16,7 @@ TO_COMPUTE, TO_SLEEP, IGNORED = -1, -2, -42
 """What pstate_changes.csv shows for a request, before it is done."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Switching:
     """The switches under way. An ignored request is tracked, too, and takes the next one's place, as in Batsim."""
 

@@ -6,6 +6,7 @@ Batsim's side is a REQ socket that connects, the scheduler's side a REP socket t
 from __future__ import annotations
 
 import math
+import struct
 import time
 from collections.abc import Callable
 from typing import Self
@@ -15,7 +16,9 @@ from zmq.utils.monitor import recv_monitor_message
 
 from batwatt.engine.batsim4 import read_message, read_reply, write_message, write_reply
 from batwatt.engine.events import Message, Reply, SimulationBegins
-from batwatt.errors import InputError, PeerError, ProtocolError
+from batwatt.engine.protocol5 import text as protocol5
+from batwatt.engine.protocol5.events import Features
+from batwatt.errors import IllegalDecisionError, InputError, PeerError, ProtocolError
 
 POLL_MS = 100
 LINGER_MS = 500
@@ -79,6 +82,13 @@ class _Socket:
         return self._talking and not self._peers
 
     def receive(self, patience_s: float | None, alive: Callable[[], str | None], who: str) -> str:
+        """The text of the next frame, as `receive_bytes`."""
+        try:
+            return self.receive_bytes(patience_s, alive, who).decode("utf-8")
+        except UnicodeDecodeError:
+            raise ProtocolError(f"{who} sent a frame that is not UTF-8 text") from None
+
+    def receive_bytes(self, patience_s: float | None, alive: Callable[[], str | None], who: str) -> bytes:
         """The next frame.
 
         PeerError when `alive()` tells of a death, the other side closed its connection, or nothing came for
@@ -104,10 +114,7 @@ class _Socket:
         self._talking = True
         if others:
             raise ProtocolError(f"{who} sent a message of {len(others) + 1} frames; a message is one")
-        try:
-            return frame.decode("utf-8")
-        except UnicodeDecodeError:
-            raise ProtocolError(f"{who} sent a frame that is not UTF-8 text") from None
+        return frame
 
 
 def _nobody_watches() -> str | None:
@@ -153,3 +160,27 @@ class EngineSocket(_Socket):
         """Send a message and wait for its reply."""
         self.send(write_message(message))
         return read_reply(self.receive(self._patience_s, _nobody_watches, f"the scheduler at {self.endpoint}"))
+
+
+class EngineSocket5(_Socket):
+    """Batsim 5's side: connects to the scheduler, and says hello first. IllegalDecisionError where Batsim 5 aborts."""
+
+    def __init__(self, endpoint: str, patience_s: float | None = None) -> None:
+        super().__init__(zmq.REQ, endpoint, bind=False)
+        self._patience_s = patience_s
+
+    def _ask(self, data: bytes) -> bytes:
+        self._socket.send(data)
+        try:
+            return self.receive_bytes(self._patience_s, _nobody_watches, f"the scheduler at {self.endpoint}")
+        except ProtocolError as error:
+            raise IllegalDecisionError("answer", str(error)) from None
+
+    def hello(self, init: str) -> Features:
+        """Send the init text; what the scheduler asks for."""
+        data = init.encode()
+        return protocol5.read_hello(self._ask(struct.pack("<I", len(data)) + data))
+
+    def ask(self, message: Message) -> Reply:
+        """Send a message and wait for its reply."""
+        return protocol5.read_reply(self._ask(protocol5.write_message(message).encode()))
