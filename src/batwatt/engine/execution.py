@@ -21,7 +21,10 @@ Report = Callable[[Event], None]
 
 
 class Executor:
-    """The running jobs. `report(event)` tells the scheduler; `ended(job id)` tells the engine."""
+    """The running jobs. `report(event)` tells the scheduler; `ended(job id)` tells the engine.
+
+    With sharing, parallel tasks are told of after delays that end at the same time, unless `in_order_of_start`.
+    """
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class Executor:
         self._meter = Meter(machines) if sharing or odd else None
         recorder.meter = self._meter
         self._unsolved = False
+        self.in_order_of_start = False
         self._report = report
         self._ended = ended
         self.metadata: dict[str, str] = {}
@@ -125,7 +129,7 @@ class Executor:
         self._unsolved = False
         rebalance(self.runs.values(), self._machines, self._meter, self._kernel.clock)
         for run in self.runs.values():
-            if isinstance(run.leaf, Parallel):
+            if self.in_order_of_start or isinstance(run.leaf, Parallel):
                 self._schedule_end(run)
 
     def refresh(self, mask: int, now: float) -> None:

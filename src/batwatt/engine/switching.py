@@ -29,6 +29,8 @@ class Switching:
         self._execution = execution
         self._report = report
         self._requests: dict[int, list[list[int]]] = {}
+        self._arrival_rank = END
+        self._acknowledgement_rank = ACKNOWLEDGE
 
     def request(self, hosts: object, state: object) -> None:
         """SET_RESOURCE_STATE; raises IllegalDecisionError where Batsim aborts."""
@@ -102,7 +104,7 @@ class Switching:
             machines.set_pstate(members, virtual)
             self._execution.refresh(members, now)
             for duration, part in self._by_duration(members, virtual):
-                self._kernel.at(now + duration, END, self._arrived, (part, target, middle))
+                self._kernel.at(now + duration, self._arrival_rank, self._arrived, (part, target, middle))
         if instant:
             machines.set_pstate(instant, target)
             self._execution.refresh(instant, now)
@@ -128,7 +130,7 @@ class Switching:
         machines.set_pstate(members, target)
         self._execution.refresh(members, now)
         machines.move(members, IDLE if middle == SWITCHING_ON else SLEEPING, now)
-        self._kernel.at(now, ACKNOWLEDGE, self._switched, (members, target))
+        self._kernel.at(now, self._acknowledgement_rank, self._switched, (members, target))
 
     def _switched(self, arrival: tuple[int, int]) -> None:
         members, target = arrival

@@ -20,6 +20,7 @@ from batwatt.errors import IllegalDecisionError
 from batwatt.inputs.workloads.batsim5_json import GenericEvent
 from batwatt.model import hostset
 from batwatt.model.platform import Host, Platform
+from batwatt.model.record import Record
 from batwatt.model.workload import Composed, Delay, Job, Profile, Workload
 
 _LATE_EVENTS = (ev.ResourceStateChanged, ev5.ExternalEvent, ev5.HostsPStateChanged)
@@ -55,11 +56,17 @@ class Engine5(Engine):
             profile_reuse=features.profile_reuse,
             forward_profiles=features.forward_profiles_on_job_submission,
         )
-        super().__init__(platform, workloads, config, exact=True)
+        # storage hosts come last; they draw power, too
+        disks = [replace(host, id=len(platform) + index) for index, host in enumerate(storage)]
+        super().__init__(replace(platform, hosts=(*platform.hosts, *disks)), workloads, config, exact=True)
+        self._computing = len(platform)
         if events:
             Source(self.kernel, [event.time_s for event in merged], merged, self._external, self._events_over)
+        self.execution.in_order_of_start = True
+        # whatever it answers, the scheduler is busy with the beginning
+        self._answered = True
         self._features = features
-        self._storage, self._arguments, self._context = storage, list(arguments), context
+        self._arguments, self._context = list(arguments), context
         self._stopped = False
         self._last_told_s = 0.0
         self._together = len(workloads) + len(events) > 1
@@ -72,17 +79,17 @@ class Engine5(Engine):
     # what the scheduler receives ------------------------------------------------------------------------------
 
     def _begins(self) -> dict[str, Any]:
-        hosts, count = self.platform.hosts, len(self.platform)
-        disks = [replace(host, id=count + index) for index, host in enumerate(self._storage)]
+        hosts = [_said(host) for host in self.platform.hosts]
+        count = self._computing
         forward = self._features.forward_profiles_on_simulation_begins
         tables = self.registry.tables
         profiles = {"profiles": [tables[name] for name in sorted(tables)]} if forward else {}
         return {
-            "host_number": count + len(disks),
+            "host_number": len(hosts),
             "computation_host_number": count,
-            "computation_hosts": [_said(host) for host in hosts],
-            "storage_host_number": len(disks),
-            "storage_hosts": [_said(host) for host in disks],
+            "computation_hosts": hosts[:count],
+            "storage_host_number": len(hosts) - count,
+            "storage_hosts": hosts[count:],
             "batsim_arguments": self._arguments,
             "batsim_execution_context_json": self._context,
             "workloads": [{"name": load.name, "filename": load.source} for load in self.workloads],
@@ -125,7 +132,9 @@ class Engine5(Engine):
 
     def _killed(self, event: ev.JobKilled) -> ev5.JobsKilled:
         killed = sorted(event.progress)
-        progresses = [{"job_id": name, "wrapper": self._progress(event.progress[name])} for name in killed]
+        progresses: list[ev.Json] = [
+            {"job_id": name, "wrapper": self._progress(event.progress[name])} for name in killed
+        ]
         profiles = None
         if self._features.forward_profiles_on_jobs_killed:
             used = sorted({self.jobs[name].profile for name in killed})
@@ -242,6 +251,8 @@ class Engine5(Engine):
 
     def _check_ready(self, what: str, mask: int) -> None:
         machines = self.machines
+        if mask >> self._computing:
+            raise IllegalDecisionError(what, f"host {mask.bit_length() - 1} is for storage only")
         for index in hostset.ids(mask & ~(machines.mask[IDLE] | machines.mask[COMPUTING])):
             state = STATE_NAMES[machines.state_of(index)]
             raise IllegalDecisionError(what, f"host {index} ({machines.hosts[index].name}) is {state}")
@@ -250,6 +261,15 @@ class Engine5(Engine):
                 index = hostset.ids(members)[0]
                 name = f"host {index} ({machines.hosts[index].name})"
                 raise IllegalDecisionError(what, f"{name} is in p-state {mode.index}, which does not compute")
+
+    def close(self) -> Record:
+        """The rows and totals, once the simulation is over."""
+        record = super().close()
+        # Batsim 5 counts from the first submission before 0, else from 0
+        first_s = min((load.jobs[0].submit_time_s for load in self.workloads if load.jobs), default=0.0)
+        if first_s < 0.0:
+            record.schedule["makespan"] = float(record.schedule["makespan"]) - first_s
+        return record
 
 
 def _is_rigid(profile: Profile) -> bool:

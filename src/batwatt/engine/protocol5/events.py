@@ -122,7 +122,7 @@ class StopCall(_Decision):
 
 @dataclass
 class CreateProbe(_Decision):
-    """Measure energy; `period` None: once. `refused` says what of it Batsim does not do: it fails when it comes to it."""
+    """Measure energy; `period` None: once. `refused` says what of it Batsim does not do, and fails on when it is due."""
 
     probe_id: str
     hosts: str

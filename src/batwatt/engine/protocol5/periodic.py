@@ -115,8 +115,8 @@ class Periodic:
         for other in self._triggers.values():
             short, long = sorted((other.period_ms, period.period_ms))
             if long % short:
-                raise IllegalDecisionError(what, f"its period of {period.period_ms} ms does not go with {other.what}, "
-                                           f"{other.period_ms} ms: the longer must be a multiple of the shorter")  # fmt: skip
+                why = f"its period of {period.period_ms} ms does not go with the {other.period_ms} ms of {other.what}"
+                raise IllegalDecisionError(what, f"{why}: the longer must be a multiple of the shorter")
         self._triggers[probes, name] = _Trigger(what, name, period, probe, self._kernel.clock)
         self._wait()
 

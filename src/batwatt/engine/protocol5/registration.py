@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from batwatt.engine.catalogue import Catalogue
@@ -11,7 +11,7 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.events import Decision, RegisterJob
 from batwatt.engine.protocol5.events import Features, Register
 from batwatt.errors import IllegalDecisionError, InputError
-from batwatt.inputs.workloads.batsim5_json import full_profile_id, job_of, profile_of, table_of
+from batwatt.inputs.workloads.batsim5_json import full_profile_id, job_of, parts_of, profile_of, table_of
 from batwatt.model.workload import Composed, Job, Parallel, Profile, Workload
 
 
@@ -47,16 +47,9 @@ class Registry(Catalogue):
             why = "Batsim crashes if a workload has a profile that none of its jobs uses"
             raise IllegalDecisionError("EDCHello forward_profiles_on_simulation_begins", why)
 
-    def _parts(self, name: str) -> Iterator[str]:
-        """A profile and those that it is composed of."""
-        yield name
-        profile = self.known.get(name)
-        if isinstance(profile, Composed):
-            for part in dict.fromkeys(profile.sequence):
-                yield from self._parts(part)
-
     def _use(self, name: str, jobs: int) -> list[str]:
-        parts = list(dict.fromkeys(self._parts(name)))
+        """Count users of a profile and of its parts, which it returns."""
+        parts = parts_of(name, self.known)
         for part in parts:
             self._users[part] += jobs
         return parts
@@ -107,7 +100,8 @@ class Registry(Catalogue):
         if mark:
             self._workloads.add(workload)
         self.known[name] = profile
-        self.tables[name] = table_of(name, decision.kind, decision.table, decision.extra_data)
+        table = {key: value for key, value in decision.table.items() if value is not None}
+        self.tables[name] = table_of(name, decision.kind, table, decision.extra_data)
 
     def _check(self, what: str, name: str) -> Profile:
         """The profile of that id; IllegalDecisionError if there is none, or none any more."""

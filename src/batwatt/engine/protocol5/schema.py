@@ -46,7 +46,8 @@ ParallelTaskHomogeneousProfile computation_amount:f64 communication_amount:f64 g
 SequentialCompositionProfile repetition_count:u32=1 profile_ids:[str]!
 ForkJoinCompositionProfile profile_ids:[str]!
 ParallelTaskMergeCompositionProfile profile_ids:[str]!
-ParallelTaskOnStorageHomogeneousProfile storage_name:str! bytes_to_read:f64 bytes_to_write:f64 generation_strategy:Amounts
+ParallelTaskOnStorageHomogeneousProfile storage_name:str! bytes_to_read:f64 bytes_to_write:f64 \
+generation_strategy:Amounts
 ParallelTaskDataStagingBetweenStoragesProfile bytes_to_transfer:f64 emitter_storage_name:str! receiver_storage_name:str!
 TraceReplayProfile trace_type:Trace filename:str!
 RegisterJobEvent job_id:str! job:Job!
@@ -110,12 +111,14 @@ def wrong(where: str, why: str) -> IllegalDecisionError:
 
 
 def read(frame: bytes) -> dict[str, Any]:
-    """The message that a frame says, with all fields of each table; raises IllegalDecisionError where Batsim 5 aborts."""
+    """The message in a frame, with all fields of each table; raises IllegalDecisionError where Batsim 5 aborts."""
     try:
         text = frame.partition(b"\0")[0].decode("utf-8")
         value = json.loads(text, object_pairs_hook=_once, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
-        raise wrong("the answer", f"not a JSON message ({error}); it began {shown(frame[:60].decode('utf-8', 'replace'))}") from None
+        raise wrong(
+            "the answer", f"not a JSON message ({error}); it began {shown(frame[:60].decode('utf-8', 'replace'))}"
+        ) from None
     message = _table("Message", value, "the answer")
     if message["events"] is None:
         raise wrong("the answer", "it has no 'events' (Batsim dereferences them)")

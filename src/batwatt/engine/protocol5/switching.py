@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
+from batwatt.engine.execution import Executor, Report
+from batwatt.engine.kernel import ARRIVAL, FIRST, Kernel
 from batwatt.engine.machines import Machines
 from batwatt.engine.protocol5.events import HostsPStateChanged
+from batwatt.engine.recorder import Recorder
 from batwatt.engine.switching import TO_COMPUTE, TO_SLEEP, Switching
 from batwatt.errors import IllegalDecisionError
 from batwatt.model import hostset
@@ -33,6 +36,13 @@ def hosts_of(text: str, machines: Machines, what: str) -> int:
 
 class Switching5(Switching):
     """The switches under way; raises IllegalDecisionError where Batsim 5 aborts."""
+
+    def __init__(
+        self, kernel: Kernel, machines: Machines, recorder: Recorder, execution: Executor, report: Report
+    ) -> None:
+        super().__init__(kernel, machines, recorder, execution, report)
+        # the end of a switch is told before probes and ends of jobs of that time
+        self._arrival_rank, self._acknowledgement_rank = ARRIVAL, FIRST
 
     def turn(self, hosts: str, target: int) -> None:
         """TurnOnOffHosts: all off to a sleep p-state, or all on to one that computes."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from batwatt.errors import IllegalDecisionError, ProtocolError
 JSON_FLAG = 2
 """What an answer to the first frame must say: it goes on in JSON."""
 _U32 = 2**32
+_ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
 
 
 def number(value: float) -> str:
@@ -33,10 +35,15 @@ def encode(value: Any) -> str:
     if type(value) is float:
         return number(value)
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{json.dumps(key)}: {encode(item)}" for key, item in value.items()) + "}"
+        return "{" + ",".join(f"{quoted(key)}: {encode(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(encode, value)) + "]"
-    return json.dumps(value)
+    return quoted(value) if isinstance(value, str) else json.dumps(value)
+
+
+def quoted(text: str) -> str:
+    """A text as JSON in ASCII, with capital hexadecimal digits."""
+    return _ESCAPE.sub(lambda match: match[0] if match[1] is None else f"\\u{match[1].upper()}", json.dumps(text))
 
 
 # messages of Batsim ---------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Reading the workloads and external events of Batsim 5 as strictly as it does.
 
-Profiles have full ids (`w0!delay`), and are kept as messages have them (`raw_profiles`) as well as parsed; a job's `raw`
-is what a message says of it.
+Profiles have full ids (`w0!delay`), and are kept as messages have them (`raw_profiles`) as well as parsed; a job's
+`raw` is what a message says of it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,9 @@ def profile_of(name: str, kind: str, table: Mapping[str, Any], ret: int, where: 
 
 def _refuse_communication(amount: float, where: object) -> None:
     if amount > 0.0:
-        raise UnsupportedError(where, f"it communicates {amount:g} bytes, which batwatt does not simulate", _REAL_BATSIM)
+        raise UnsupportedError(
+            where, f"it communicates {amount:g} bytes, which batwatt does not simulate", _REAL_BATSIM
+        )
 
 
 # files ----------------------------------------------------------------------------------------------------------------
@@ -105,16 +107,31 @@ def read_workload5(path: Path | str, name: str) -> Workload:
     _need(data, {"nb_res": "whole", "jobs": "list", "profiles": "object"}, place)
     profiles: dict[str, Profile] = {}
     tables: dict[str, Mapping[str, Any]] = {}
+    unsupported: dict[str, UnsupportedError] = {}
     for short, raw in data["profiles"].items():
         full = f"{name}!{short}"
-        profiles[full], tables[full] = _profile(full, raw, f"{path}: profile {full!r}")
+        where = f"{path}: profile {full!r}"
+        tables[full], arguments = _profile(full, raw, where)
+        try:
+            profiles[full] = profile_of(full, *arguments, where)
+        except UnsupportedError as error:
+            unsupported[full] = error
     for full, profile in profiles.items():
-        _check_parts(profiles, full, profile, f"{path}: profile {full!r}")
+        place = f"{path}: profile {full!r}"
+        for part in profile.sequence if isinstance(profile, Composed) else ():
+            if part not in tables:
+                raise InputError(place, f"the used profile {part!r} does not exist", "add it to 'profiles'")
+            if full in parts_of(part, profiles):
+                raise InputError(place, "contains itself", "take the cycle out of 'seq'")
     jobs: dict[str, Job] = {}
     for index, raw in enumerate(data["jobs"]):
         job = _job(raw, name, f"{path}: jobs[{index}]")
         if job.id in jobs:
-            raise InputError(f"{path}: jobs[{index}]", f"duplication of job id {job.id!r}", "give each an id of its own")
+            raise InputError(
+                f"{path}: jobs[{index}]", f"duplication of job id {job.id!r}", "give each an id of its own"
+            )
+        if not unsupported.keys().isdisjoint(parts_of(job.profile, profiles)):
+            raise next(error for part, error in unsupported.items() if part in parts_of(job.profile, profiles))
         used = profiles.get(job.profile)
         if used is None:
             raise UnknownNameError(f"{path}: job {job.id!r}", "profile", job.profile, profiles, "Add it to 'profiles'.")
@@ -126,20 +143,17 @@ def read_workload5(path: Path | str, name: str) -> Workload:
     return Workload(name, ordered, profiles, tables, data["nb_res"], str(path))
 
 
-def _check_parts(profiles: Mapping[str, Profile], name: str, profile: Profile, where: str) -> None:
-    """Raises InputError if a part of a sequence is not there, or the sequence itself."""
-    todo = [profile]
-    seen: set[str] = set()
+def parts_of(name: str, profiles: Mapping[str, Profile]) -> list[str]:
+    """The ids of a profile and of all that it is composed of."""
+    found = {name: None}
+    todo = [name]
     while todo:
-        one = todo.pop()
-        for part in one.sequence if isinstance(one, Composed) else ():
-            if part not in profiles:
-                raise InputError(where, f"the used profile {part!r} does not exist", "add it to 'profiles'")
-            if part == name:
-                raise InputError(where, "contains itself", "take the cycle out of 'seq'")
-            if part not in seen:
-                seen.add(part)
-                todo.append(profiles[part])
+        profile = profiles.get(todo.pop())
+        for part in profile.sequence if isinstance(profile, Composed) else ():
+            if part not in found:
+                found[part] = None
+                todo.append(part)
+    return list(found)
 
 
 _KINDS: dict[str, tuple[str, Any]] = {
@@ -192,9 +206,11 @@ def _job(raw: Any, workload: str, where: str) -> Job:
     return job_of(full, batsim_number(raw["subtime"]), raw["res"], profile, limit, _extra(raw))
 
 
-def _profile(name: str, raw: Any, where: str) -> tuple[Profile, dict[str, Any]]:
+def _profile(name: str, raw: Any, where: str) -> tuple[dict[str, Any], tuple[str, dict[str, Any], int]]:
+    """A profile as messages have it, and its type, table and return code. Raises InputError."""
     _need(raw, {"type": "text", "ret": "whole?", "extra_data": "extra?"}, where)
-    kind, table = raw["type"], {}
+    kind = raw["type"]
+    table: dict[str, Any] = {}
     if kind == "DelayProfile":
         _need(raw, {"delay": "number"}, where)
         table = {"delay": float(raw["delay"])}
@@ -219,8 +235,8 @@ def _profile(name: str, raw: Any, where: str) -> tuple[Profile, dict[str, Any]]:
         raise InputError(where, f"{kind!r} is a type of Batsim 4", f"write {new}, or leave out --protocol 5")
     elif kind not in NAMES and kind not in _NOT_SIMULATED:
         raise UnknownNameError(where, "profile type", kind, [*NAMES, *_NOT_SIMULATED], "Batsim 5 aborts on it.")
-    parsed = profile_of(name, kind, {"communication_matrix": None} | table, raw.get("ret", 0), where)
-    return parsed, table_of(name, kind, table, _extra(raw))
+    full = {"communication_matrix": None} | table
+    return table_of(name, kind, table, _extra(raw)), (kind, full, raw.get("ret", 0))
 
 
 _NOT_SIMULATED = (
