@@ -11,12 +11,13 @@ from batwatt.engine.events import Decision, Event, Json
 
 @dataclass
 class _Event(Event):
-    time: float
+    # the descriptor of the compiled class would be taken for a default
+    time: float = field()
 
 
 @dataclass
 class _Decision(Decision):
-    time: float
+    time: float = field()
 
 
 # events ---------------------------------------------------------------------------------------------------------------
@@ -122,7 +123,7 @@ class StopCall(_Decision):
 
 @dataclass
 class CreateProbe(_Decision):
-    """Measure energy; `period` None: once. `refused` says what of it Batsim does not do, and fails on when it is due."""
+    """Measure energy; `period` None: once. `refused` says what of it Batsim does not do, and fails on when due."""
 
     probe_id: str
     hosts: str
