@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from batwatt.inputs.platforms.platform_xml import read_platform5
 from batwatt.inputs.workloads.batsim5_json import read_events5, read_workload5
 from batwatt.results.batsim5_files import write_record5
 
+LOGGER = logging.getLogger(__name__)
 OUTPUTS = ("jobs.csv", "consumed_energy.csv", "schedule.json")
 
 
@@ -47,6 +49,8 @@ def run_engine5(spec: Batsim5Spec, endpoint: str, ready: Callable[[], None] = la
     events = [read_events5(path, f"ee{index}") for index, path in enumerate(spec.events)]
     everything, storage = read_platform5(spec.platform, spec.hosts.master, spec.roles)
     platform = spec.hosts.of(everything, max((load.nb_res for load in loads), default=None))
+    for ignored in platform.not_simulated:
+        LOGGER.warning("%s: the embedded engine ignores %s", platform.source, ignored)
     context = json.dumps({"socket_endpoint": endpoint, "export_prefix": spec.prefix}, separators=(",", ":"))
     folder, name = os.path.split(spec.prefix)
     deadlock: DeadlockError | None = None

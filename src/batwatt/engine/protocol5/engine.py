@@ -8,7 +8,7 @@ from typing import Any
 
 from batwatt.engine import events as ev
 from batwatt.engine.config import EngineConfig
-from batwatt.engine.core import FINISHED, RUNNING, SUBMITTED, Engine
+from batwatt.engine.core import RUNNING, SUBMITTED, Engine
 from batwatt.engine.machines import COMPUTING, IDLE, STATE_NAMES
 from batwatt.engine.protocol5 import events as ev5
 from batwatt.engine.protocol5.periodic import Periodic
@@ -48,14 +48,7 @@ class Engine5(Engine):
     ) -> None:
         # the order of events with the same time is that of the files
         merged = sorted((event for one in events for event in one), key=lambda event: event.time_s)
-        config = EngineConfig(
-            energy=energy,
-            compute_sharing=True,
-            dynamic_jobs=features.dynamic_registration,
-            acknowledge_dynamic_jobs=features.acknowledge_dynamic_jobs,
-            profile_reuse=features.profile_reuse,
-            forward_profiles=features.forward_profiles_on_job_submission,
-        )
+        config = EngineConfig(energy=energy, compute_sharing=True)
         # storage hosts come last; they draw power, too
         disks = [replace(host, id=len(platform) + index) for index, host in enumerate(storage)]
         super().__init__(replace(platform, hosts=(*platform.hosts, *disks)), workloads, config, exact=True)
@@ -164,6 +157,7 @@ class Engine5(Engine):
             case ev.KillJob():
                 self._kill(decision.job_ids)
             case ev.RejectJob():
+                self._job("RejectJob", decision.job_id, submitted=True)
                 self._reject_job(decision.job_id)
             case ev5.Call():
                 self.periodic.call(decision)
@@ -194,11 +188,10 @@ class Engine5(Engine):
         return super()._job(what, job_id, submitted=submitted)
 
     def _kill(self, job_ids: Sequence[str]) -> None:
-        what = f"KillJobs {' '.join(job_ids)}"
-        if any(self.state[self._job("KillJobs", name).id] == FINISHED for name in job_ids):
-            raise IllegalDecisionError(what, "one of the jobs has ended")
-        if not [name for name in job_ids if name not in self._kill_asked]:
-            raise IllegalDecisionError(what, "it kills no job that is not killed already")
+        for name in job_ids:
+            self._job("KillJobs", name)
+        if self._kill_asked.issuperset(job_ids):
+            raise IllegalDecisionError(f"KillJobs {list(job_ids)}", "it names no job that is not killed already")
         self._kill_job(job_ids)
 
     def _register_job(self, decision: ev.RegisterJob) -> None:
