@@ -112,6 +112,7 @@ def test_order_of_fields_quoted_numbers_and_left_out_times_are_fine():
         (b'{"now":0,"events":null}', "no 'events'"),
         (b'{"now":0,"events":[],"x":1}', "unknown field: x"),
         (b'{"now":[],"events":[]}', "must be a number"),
+        (b'{"now":1e999,"events":[]}', "never comes"),
         (b'{"now":0,"events":[{"event_type":"QueryEvent","event":{}}]}', "unknown enum value"),
         (frame(0, ("CallMeLater", {**CALL, "when": {"time": 2.0}})), "cannot be assigned to an integer"),
         (frame(0, ("CallMeLater", {**CALL, "when": {"time": -2}})), "does not fit"),
@@ -285,6 +286,7 @@ def play(tmp_path, prefix, *answers):
     workload(tmp_path, {"subtime": 0, "profile": "nap"})
     context, received = zmq.Context(), []
     socket = context.socket(zmq.REP)
+    socket.setsockopt(zmq.RCVTIMEO, 20_000)
     port = socket.bind_to_random_port("tcp://127.0.0.1")
 
     def scheduler():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from batwatt.checks import shown
 from batwatt.errors import IllegalDecisionError
@@ -19,8 +19,9 @@ _ENUMS = {
     "Strategy": "SpreadOverHostsFirst FillOneHostCoresFirst",
     "Amounts": "DefinedAmountsUsedForEachValue DefinedAmountsSpreadUniformly",
     "Trace": "SMPI FractionalComputation",
-    "Metrics": "Unset Power ComputationLoad CommunicationLoad",
-    "Cumulative": "Sum ArithmeticMean",
+    "Metrics": "Power NetworkLoad ComputationLoad NormalizedNetworkLoad NormalizedComputationLoad",
+    "Cumulative": "Sum Minimum Maximum",
+    "Comparison": "GreaterThan GreaterThanOrEqual LessThan LessThanOrEqual",
 }
 _TABLES = """
 Message now:f64 events:[Stamped]
@@ -73,11 +74,13 @@ ProbeAccumulationReset new_value:f64
 TemporalTriggerWrapper temporal_trigger:Trigger|!
 NoResourcesAggregation
 NoTemporalAggregation
+ExponentialMovingAverage
+SlidingWindowOperation
 Sum
 ArithmeticMean
 QuantileFunction threshold:f64
 NoFiltering
-ThresholdFilteringFunction threshold:f64 comparator:any
+ThresholdFilteringFunction threshold:f64 operator:Comparison
 StopProbeEvent probe_id:str!
 TriggerProbeEvent probe_id:str! force_data_emission:bool
 ResetProbeEvent probe_id:str! new_value:f64
@@ -93,11 +96,31 @@ _UNIONS = {
     "Reset": "NoReset ProbeAccumulationReset",
     "Triggering": "TemporalTriggerWrapper",
     "Aggregation": "NoResourcesAggregation Sum ArithmeticMean QuantileFunction",
-    "TemporalAggregation": "NoTemporalAggregation Sum ArithmeticMean QuantileFunction",
+    "TemporalAggregation": "NoTemporalAggregation ExponentialMovingAverage SlidingWindowOperation",
     "Filtering": "NoFiltering ThresholdFilteringFunction",
 }
-TABLES = {line.split()[0]: [field.split(":") for field in line.split()[1:]] for line in _TABLES.strip().splitlines()}
-"""Table -> name and type of its fields; `!`: required, `|`: one of the tables that `X_type` names, `=`: its default."""
+
+
+class _Field(NamedTuple):
+    """`X:TYPE`; `TYPE!`: required, `TYPE|`: one of the tables that `X_type` names, `TYPE=VALUE`: with a default."""
+
+    name: str
+    kind: str
+    required: bool
+    union: bool
+    default: Any
+
+    @classmethod
+    def of(cls, text: str) -> _Field:
+        name, _, rest = text.partition(":")
+        rest, _, default = rest.partition("=")
+        kind = rest.rstrip("!|")
+        zero = _ENUMS[kind].split()[0] if kind in _ENUMS else _ZEROS.get(kind)
+        return cls(name, kind, "!" in rest, "|" in rest, json.loads(default) if default else zero)
+
+
+_ZEROS = {"f64": 0.0, "u32": 0, "u64": 0, "bool": False}
+TABLES = {name: [_Field.of(text) for text in fields] for name, *fields in map(str.split, _TABLES.strip().splitlines())}
 UNIONS = {
     "Event": [name for name in TABLES if name.endswith("Event")],
     "Profile": [name for name in TABLES if name.endswith("Profile")],
@@ -116,9 +139,8 @@ def read(frame: bytes) -> dict[str, Any]:
         text = frame.partition(b"\0")[0].decode("utf-8")
         value = json.loads(text, object_pairs_hook=_once, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
-        raise wrong(
-            "the answer", f"not a JSON message ({error}); it began {shown(frame[:60].decode('utf-8', 'replace'))}"
-        ) from None
+        began = shown(frame[:60].decode("utf-8", "replace"))
+        raise wrong("the answer", f"not a JSON message ({error}); it began {began}") from None
     message = _table("Message", value, "the answer")
     if message["events"] is None:
         raise wrong("the answer", "it has no 'events' (Batsim dereferences them)")
@@ -140,44 +162,28 @@ def _table(name: str, value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise wrong(where, f"{name} must be an object, got {shown(value)}")
     found: dict[str, Any] = {}
-    known = set()
-    for field, kind in TABLES[name]:
-        kind, _, default = kind.partition("=")
-        required = kind.endswith("!")
-        kind = kind.removesuffix("!")
-        known.add(field)
-        given = value.get(field)
-        if kind.endswith("|"):
-            known.add(f"{field}_type")
-            found[f"{field}_type"], found[field] = _union(kind[:-1], value, field, where)
-            given = found[field]
-        elif given is None:
-            found[field] = json.loads(default) if default else _ABSENT.get(kind, _first(kind))
-        else:
-            found[field] = _value(kind, given, f"{where}: {field}")
-        if required and given is None:
-            raise wrong(where, f"required field is missing: {field} in {name}")
-    unknown = [field for field in value if field not in known]
+    for field in TABLES[name]:
+        given = value.get(field.name)
+        if field.union:
+            found[f"{field.name}_type"], given = _union(field, value, where)
+        elif given is not None:
+            given = _value(field.kind, given, f"{where}: {field.name}")
+        if given is None and field.required:
+            raise wrong(where, f"required field is missing: {field.name} in {name}")
+        found[field.name] = field.default if given is None else given
+    unknown = [key for key in value if key not in found]
     if unknown:
         raise wrong(where, f"unknown field: {unknown[0][:60]}")
     return found
 
 
-_ABSENT: dict[str, Any] = {"f64": 0.0, "u32": 0, "u64": 0, "bool": False}
-
-
-def _first(kind: str) -> str | None:
-    """What an enumeration is when it is not given."""
-    return _ENUMS[kind].split()[0] if kind in _ENUMS else None
-
-
-def _union(name: str, value: dict[str, Any], field: str, where: str) -> tuple[str | None, Any]:
-    kind, given = value.get(f"{field}_type"), value.get(field)
+def _union(field: _Field, value: dict[str, Any], where: str) -> tuple[str | None, Any]:
+    kind, given = value.get(f"{field.name}_type"), value.get(field.name)
     if kind is None or kind == "NONE" or given is None:
         return None, None
-    if kind not in UNIONS[name]:
-        raise wrong(where, f"unknown enum value: {shown(kind)} of {field}_type")
-    if name == "Event":
+    if kind not in UNIONS[field.kind]:
+        raise wrong(where, f"unknown enum value: {shown(kind)} of {field.name}_type")
+    if field.kind == "Event":
         where = f"{where}: {kind}"
     return kind, _table(kind, given, where)
 
@@ -192,8 +198,6 @@ def _value(kind: str, given: Any, where: str) -> Any:
     if kind in _ENUMS:
         if given not in _ENUMS[kind].split():
             raise wrong(where, f"unknown enum value: {shown(given)}")
-        return given
-    if kind == "any":
         return given
     if kind == "str":
         if not isinstance(given, str):

@@ -135,6 +135,8 @@ def read_reply(frame: bytes) -> ev.Reply:
     """The reply that a frame of a scheduler says; raises IllegalDecisionError where Batsim 5 aborts."""
     message = read(frame)
     now, decisions = message["now"], []
+    if math.isinf(now):
+        raise wrong("the answer", f"its now={now} never comes")
     before = -math.inf
     for index, event in enumerate(message["events"]):
         kind, time = event["event_type"], event["timestamp"]
