@@ -106,6 +106,7 @@ def test_order_of_fields_quoted_numbers_and_left_out_times_are_fine():
         (b"", "not a JSON message"),
         (b"\xff{}", "not a JSON message"),
         (b"[]", "must be an object"),
+        (b'{"now":0,"events":[],"\\uD800":0}', "not a JSON message"),
         (b'{"now":0,"events":[]} x', "not a JSON message"),
         (b'{"now":0,"now":1,"events":[]}', "set twice"),
         (b'{"now":0}', "no 'events'"),
@@ -217,6 +218,33 @@ def test_a_sequence_over_another_workload_needs_profile_reuse(tmp_path):
     engine.reply(read_reply(frame(0)))
     with pytest.raises(IllegalDecisionError, match="ask for profile_reuse"):
         told(engine)
+
+
+def test_a_sequence_whose_part_is_gone_gets_no_more_jobs(tmp_path):
+    # registered while its part has a job; when that has ended, the part is gone
+    load = workload(tmp_path, {"subtime": 0, "profile": "nap"})
+    engine = Engine5(PLATFORM, [load], [], Features(dynamic_registration=True), energy=False)
+    told(engine)
+    sequence = {"id": "w0!s", "profile_type": "SequentialCompositionProfile", "profile": {"profile_ids": ["w0!nap"]}}
+    engine.reply(read_reply(frame(0, ("RegisterProfile", {"profile": sequence}))))
+    told(engine)
+    engine.reply(read_reply(frame(0, execute("w0!0", "0"))))
+    assert told(engine)[0] == 10.0
+    job = {"resource_request": 1, "profile_id": "s"}
+    with pytest.raises(IllegalDecisionError, match="'w0!nap' existed some time ago"):
+        engine.reply(read_reply(frame(10, ("RegisterJob", {"job_id": "w0!1", "job": job}))))
+
+
+def test_a_task_without_executors_is_refused(tmp_path):
+    load = workload(tmp_path, {"subtime": 0, "profile": "half"})
+    engine = Engine5(PLATFORM, [load], [], Features(), energy=False)
+    told(engine)
+    engine.reply(read_reply(frame(0)))
+    told(engine)
+    none = {"executor_placement_type": "CustomExecutorToHostMapping", "executor_placement": {"mapping": []}}
+    with pytest.raises(IllegalDecisionError, match="no executor"):
+        job = {"job_id": "w0!0", "allocation": {"host_allocation": "0", **none}}
+        engine.reply(read_reply(frame(0, ("ExecuteJob", job))))
 
 
 def test_jobs_of_several_workloads_come_with_the_begin(tmp_path):

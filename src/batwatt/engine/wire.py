@@ -178,7 +178,7 @@ class EngineSocket5(_Socket):
 
     def hello(self, init: str) -> Features:
         """Send the init text; what the scheduler asks for."""
-        data = init.encode()
+        data = init.encode("utf-8", "surrogateescape")
         return protocol5.read_hello(self._ask(struct.pack("<I", len(data)) + data))
 
     def ask(self, message: Message) -> Reply:

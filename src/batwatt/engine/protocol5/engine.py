@@ -209,8 +209,6 @@ class Engine5(Engine):
             raise IllegalDecisionError(what, "storage is not modelled here; use a real Batsim")
         profiles = self.registry.known
         mask, executors = self._placed(what, job, decision.place)
-        if executors is not None and not executors and not isinstance(profiles[job.profile], Delay):
-            raise IllegalDecisionError(what, "it needs an executor")
         self._check_ready(what, mask)
         run = Run(job, profiles, mask, executors, self.kernel.clock)
         if decision.overrides:
@@ -226,6 +224,8 @@ class Engine5(Engine):
         """Hosts, and for each executor its index among them; None: one on each host."""
         mask = hosts_of(place.hosts, self.machines, what)
         hosts, how = hostset.ids(mask), place.executors
+        if not (how and job.hosts) and not isinstance(self.registry.known[job.profile], Delay):
+            raise IllegalDecisionError(what, "it has no executor")
         if not isinstance(how, str):
             return mask, self._mapped(what, job, how, len(hosts))
         if how == "SpreadOverHostsFirst":

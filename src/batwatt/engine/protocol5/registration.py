@@ -103,13 +103,12 @@ class Registry(Catalogue):
         table = {key: value for key, value in decision.table.items() if value is not None}
         self.tables[name] = table_of(name, decision.kind, table, decision.extra_data)
 
-    def _check(self, what: str, name: str) -> Profile:
-        """The profile of that id; IllegalDecisionError if there is none, or none any more."""
+    def _check(self, what: str, name: str) -> None:
+        """Raises IllegalDecisionError if there is no profile of that id, or none any more."""
         if name in self._forgotten:
             raise IllegalDecisionError(what, f"profile {name!r} existed some time ago but is no longer accessible")
         if name.partition("!")[0] not in self._workloads or name not in self.known:
             raise IllegalDecisionError(what, f"the profile {name!r} does not exist")
-        return self.known[name]
 
     def job(self, decision: RegisterJob, now: float) -> Job:
         """The job of a RegisterJob; raises IllegalDecisionError where Batsim 5 aborts."""
@@ -121,7 +120,9 @@ class Registry(Catalogue):
         if name in self._jobs:
             raise IllegalDecisionError(what, "a job of that id exists already")
         profile_id = full_profile_id(table["profile_id"], workload)
-        profile, width = self._check(what, profile_id), table["resource_request"]
+        for part in parts_of(profile_id, self.known):
+            self._check(what, part)
+        profile, width = self.known[profile_id], table["resource_request"]
         if isinstance(profile, Parallel) and profile.flops is not None and len(profile.flops) != width:
             problem = f"its resource_request {width} does not match the {len(profile.flops)} of profile {profile_id!r}"
             raise IllegalDecisionError(what, problem)

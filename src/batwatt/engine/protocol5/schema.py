@@ -138,6 +138,9 @@ def read(frame: bytes) -> dict[str, Any]:
     try:
         text = frame.partition(b"\0")[0].decode("utf-8")
         value = json.loads(text, object_pairs_hook=_once, parse_constant=_constant)
+        if "\\ud" in text.lower():
+            # half of a surrogate pair is an error
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         began = shown(frame[:60].decode("utf-8", "replace"))
         raise wrong("the answer", f"not a JSON message ({error}); it began {began}") from None
