@@ -96,7 +96,6 @@ class Switches:
 
     def refuse_batsim_4(self) -> None:
         """Raises InputError if something was given that Batsim 5 has not: its scheduler asks for it in its hello."""
-        for name, value in vars(self).items():
-            if name not in ("energy", "hosts") and value:
-                option = f"--{name.replace('_', '-')}"
-                raise InputError(option, "Batsim 5 has no such option", "let the scheduler ask for it in its hello")
+        given = [word.partition("=")[0] for word in self.config.batsim_args() if word != "-E"]
+        if given:
+            raise InputError(given[0], "Batsim 5 has no such option", "let the scheduler ask for it in its hello")

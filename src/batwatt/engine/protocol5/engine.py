@@ -189,7 +189,8 @@ class Engine5(Engine):
 
     def _kill(self, job_ids: Sequence[str]) -> None:
         for name in job_ids:
-            self._job("KillJobs", name)
+            if self.state[self._job("KillJobs", name).id] == SUBMITTED:
+                raise IllegalDecisionError(f"KillJobs {name}", "the job was never started")
         if self._kill_asked.issuperset(job_ids):
             raise IllegalDecisionError(f"KillJobs {list(job_ids)}", "it names no job that is not killed already")
         self._kill_job(job_ids)
