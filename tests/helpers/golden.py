@@ -15,6 +15,7 @@ import sys
 import tarfile
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -41,16 +42,17 @@ def scenarios(*kinds: str) -> list[Path]:
     return sorted(path for kind in kinds for path in (recordings() / kind).iterdir())
 
 
-def unpack(folder: Path) -> None:
-    with tarfile.open(ARCHIVE) as archive:
+def unpack(folder: Path, packed: Path = ARCHIVE) -> None:
+    with tarfile.open(packed) as archive:
         # the filter is not there before Python 3.11.4
         archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
 
 
-def pack(folder: Path) -> None:
+def pack(folder: Path, packed: Path = ARCHIVE, paths: Iterable[Path] | None = None) -> None:
     """Alike files together, which packs them smaller; nothing of the machine in it."""
-    with tarfile.open(ARCHIVE, "w:xz", preset=9) as archive:
-        for path in sorted((p for p in folder.glob("*/*/*") if p.is_file()), key=lambda p: (p.name, p)):
+    with tarfile.open(packed, "w:xz", preset=9) as archive:
+        chosen = folder.glob("*/*/*") if paths is None else paths
+        for path in sorted((p for p in chosen if p.is_file()), key=lambda p: (p.name, p)):
             entry = tarfile.TarInfo(str(path.relative_to(folder)))
             data = path.read_bytes()
             entry.size = len(data)

@@ -79,6 +79,22 @@ class Features:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Batsim5Options:
+    """What Batsim 5 has and Batsim 4 has not."""
+
+    protocol: Annotated[int, _switch("--protocol", "Batsim's version, 4 or 5.", min=4, max=5)] = 4
+    init: Annotated[str, _switch("--init", "Text for the scheduler. Batsim 5.")] = ""
+    role: Annotated[tuple[str, str] | None, _switch("-r --add-role", "A host and its role. Batsim 5.")] = None
+
+    def refuse(self, event_files: int) -> None:
+        """Raises InputError if something was given that Batsim 4 has not."""
+        given = {"--init": bool(self.init), "--add-role": self.role is not None, "several --events": event_files > 1}
+        for name, is_given in given.items():
+            if is_given:
+                raise InputError(name, "Batsim 4 has no such option", "add --protocol 5, or leave it out")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Switches:
     """All of them."""
 
@@ -112,3 +128,9 @@ class Switches:
         text = self.sched_cfg or "" if self.sched_cfg_file is None else read_text(self.sched_cfg_file)
         own = {field.name for field in fields(EngineConfig)} & vars(self).keys()
         return EngineConfig(**{name: getattr(self, name) for name in own}, sched_config=text)
+
+    def refuse_batsim_4(self) -> None:
+        """Raises InputError if something was given that Batsim 5 has not: its scheduler asks for it in its hello."""
+        given = [word.partition("=")[0] for word in self.config.batsim_args() if word != "-E"]
+        if given:
+            raise InputError(given[0], "Batsim 5 has no such option", "let the scheduler ask for it in its hello")

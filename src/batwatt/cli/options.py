@@ -26,15 +26,14 @@ UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
 """What `--length-unit` may be."""
 _machines = partial(typer.Option, rich_help_panel="Machines")
 PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
-Jobs = Annotated[
-    list[Path],
-    typer.Option(
-        "-w",
-        "--workload",
-        help="Batsim workload (.json), repeatable: w0, w1, ...; or a trace: .swf, .csv, or lines "
-        "`id release length cores` (.txt).",
-    ),
-]
+_jobs: Any = typer.Option(
+    "-w",
+    "--workload",
+    help="Batsim workload (.json), repeatable: w0, w1, ...; or a trace: .swf, .csv, or lines "
+    "`id release length cores` (.txt).",
+)
+Jobs = Annotated[list[Path], _jobs]
+SomeJobs = Annotated[list[Path] | None, _jobs]
 OptionalPlatform = Annotated[
     Path | None, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1); or --machines and --cores.")
 ]
@@ -53,7 +52,9 @@ EnvelopeFile = Annotated[
         "--envelope", help="Power envelope: CSV with columns time_s,power_w; a value holds until the next row."
     ),
 ]
-EventsFile = Annotated[Path | None, typer.Option("--events", help="Batsim external events, one JSON object per line.")]
+_events: Any = typer.Option("--events", help="Batsim external events, one JSON object per line.")
+EventsFile = Annotated[Path | None, _events]
+EventsFiles = Annotated[list[Path] | None, _events]
 SchedulerName = Annotated[
     str,
     typer.Option(
@@ -84,6 +85,7 @@ OptionsJson = Annotated[
 ]
 PREFIX_HELP = "Prefix of the output files (folders are made)."
 Prefix = Annotated[Path, typer.Option("-e", "--export", help=PREFIX_HELP)]
+PrefixText = Annotated[str, typer.Option("-e", "--export", help=PREFIX_HELP)]
 Timeout = Annotated[
     float,
     typer.Option(

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batwatt.cli.batsim import Features, FirstHosts, Switches
+from batwatt.cli.batsim import Batsim5Options, Features, FirstHosts, Switches
 from batwatt.cli.inputs import read_options
 from batwatt.cli.models import options_of
 from batwatt.cli.options import (
     CapacityText,
     EnvelopeFile,
-    EventsFile,
-    Jobs,
+    EventsFiles,
     OptionsJson,
     PlatformFile,
     Plugins,
-    Prefix,
+    PrefixText,
     SchedulerName,
+    SomeJobs,
     Timeout,
     at_most,
     patience_of,
@@ -128,13 +128,14 @@ def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str
 def engine_command(
     *,
     platform: PlatformFile,
-    workload: Jobs,
+    workload: SomeJobs = None,
     socket: Annotated[
         str, typer.Option("-s", "--socket-endpoint", help="Where the scheduler listens.")
     ] = DEFAULT_ENDPOINT,
-    export: Prefix = Path("out/engine"),
-    events: EventsFile = None,
+    export: PrefixText = "out/engine",
+    events: EventsFiles = None,
     timeout: Timeout = 0.0,
+    batsim5: Batsim5Options,
     switches: Switches,
 ) -> None:
     """Play Batsim on the wire for a scheduler in any language, without Batsim: the embedded engine behind a socket.
@@ -142,19 +143,47 @@ def engine_command(
     [bold]Example:[/]
     batwatt serve -o '{"response": "none"}' &
     batwatt engine -p platforms/small.xml -w workloads/small.json -e out/x
+
+    With --protocol 5 it plays Batsim 5 (v5.0.0-rc2), whose workloads and files are others.
     """
+    from batwatt.run.engine5 import Batsim5Spec, run_engine5
     from batwatt.run.run import run_engine
     from batwatt.run.spec import RunSpec
 
+    patience_s = patience_of(timeout)
+    waiting = f"asking the scheduler at {printable(socket)}; waiting for its answer {at_most(patience_s)}"
+
+    def ready() -> None:
+        print(waiting, file=sys.stderr, flush=True)
+
+    workloads, files = tuple(workload or ()), tuple(events or ())
+    if batsim5.protocol == 5:
+        switches.refuse_batsim_4()
+        spec5 = Batsim5Spec(
+            platform,
+            workloads,
+            files,
+            prefix=export,
+            init=batsim5.init,
+            energy=switches.energy,
+            hosts=switches.hosts.choice,
+            roles=dict([batsim5.role] if batsim5.role else ()),
+            patience_s=patience_s,
+            arguments=sys.argv,
+        )
+        run_engine5(spec5, socket, ready)
+        return
+    batsim5.refuse(len(files))
+    if not workloads:
+        raise InputError("--workload", "is missing", "give one with -w")
     spec = RunSpec(
         platform,
-        workload[0],
-        prefix=export,
-        events=events,
+        workloads[0],
+        prefix=Path(export),
+        events=files[0] if files else None,
         config=switches.config,
-        patience_s=patience_of(timeout),
-        more_workloads=tuple(workload[1:]),
+        patience_s=patience_s,
+        more_workloads=workloads[1:],
         hosts=switches.hosts.choice,
     )
-    waiting = f"asking the scheduler at {printable(socket)}; waiting for its answer {at_most(spec.patience_s)}"
-    run_engine(spec, socket, lambda: print(waiting, file=sys.stderr, flush=True))
+    run_engine(spec, socket, ready)

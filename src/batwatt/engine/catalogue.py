@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mypy_extensions import mypyc_attr
+
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.events import Decision, RegisterJob, RegisterProfile
 from batwatt.errors import IllegalDecisionError, InputError
@@ -12,6 +14,7 @@ from batwatt.inputs.workloads.batsim_json import parse_job, parse_profile
 from batwatt.model.workload import Composed, Job, Parallel, Profile, Workload
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Catalogue:
     """`profiles[workload][name]`; `open` while the scheduler may still register jobs.
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 from batwatt.engine import events as ev
 from batwatt.engine.catalogue import Catalogue
 from batwatt.engine.config import EngineConfig
@@ -35,6 +37,7 @@ NO_MORE_JOBS: Final = "no_more_static_job_to_submit"
 NO_MORE_EVENTS: Final = "no_more_external_event_to_occur"
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Engine:
     """One simulation. Call `message` and `reply` in turn until `ended`; then `close` gives the record."""
 
@@ -43,7 +46,8 @@ class Engine:
         platform: Platform,
         workloads: Sequence[Workload],
         config: EngineConfig | None = None,
-        events: Sequence[ExternalEvent] = (),
+        events: Sequence[Any] = (),
+        exact: bool = False,
     ) -> None:
         self.platform = platform
         self.config = config or EngineConfig()
@@ -51,7 +55,7 @@ class Engine:
         energy = platform.has_power if self.config.energy is None else self.config.energy
         if energy and not platform.has_power:
             raise InputError(platform.source, platform.power_problem, "correct it or run without energy")
-        self.kernel = Kernel()
+        self.kernel = Kernel(exact)
         self.machines = Machines(platform)
         self.recorder = Recorder(self.machines, energy)
         self.execution = Executor(

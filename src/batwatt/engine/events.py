@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
+from mypy_extensions import mypyc_attr
+
 Json = Mapping[str, Any]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Event:
     """Something that happened at `time`."""
 
@@ -21,6 +24,7 @@ class Event:
         self.time = time
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Decision:
     """Something that the scheduler asks for at `time`."""
 

@@ -21,7 +21,10 @@ Report = Callable[[Event], None]
 
 
 class Executor:
-    """The running jobs. `report(event)` tells the scheduler; `ended(job id)` tells the engine."""
+    """The running jobs. `report(event)` tells the scheduler; `ended(job id)` tells the engine.
+
+    With sharing, parallel tasks are told of after delays that end at the same time, unless `in_order_of_start`.
+    """
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class Executor:
         self._meter = Meter(machines) if sharing or odd else None
         recorder.meter = self._meter
         self._unsolved = False
+        self.in_order_of_start = False
         self._report = report
         self._ended = ended
         self.metadata: dict[str, str] = {}
@@ -65,11 +69,14 @@ class Executor:
                 raise self._illegal(job, f"its profile is for {len(leaf.flops)} executors, not {count}")
         if executors is None and width != job.hosts and not _fits_any_width(leaf, profiles):
             raise self._illegal(job, f"it needs {job.hosts} hosts but was given {width}, without a mapping")
-        now = self._kernel.clock
-        recorder = self._recorder
-        run = Run(job, profiles, mask, width, executors, now)
+        self.begin(Run(job, profiles, mask, width, executors, self._kernel.clock))
+
+    def begin(self, run: Run) -> None:
+        """Start a run whose hosts and executors are known to be right."""
+        job, mask, now = run.job, run.mask, run.start_s
+        machines, recorder = self._machines, self._recorder
         self.runs[job.id] = run
-        machines.move(mask, COMPUTING, now, width)
+        machines.move(mask, COMPUTING, now, run.width)
         recorder.job_rows(now, "s")
         if self._meter is not None:
             run.energy_at_s = self._meter.total(hostset.ids(mask))
@@ -81,7 +88,7 @@ class Executor:
     def _wake_meter(self, run: Run, meter: Meter) -> None:
         """SimGrid looks at the host when a task of one executor starts (which matters at time 0 only)."""
         if isinstance(run.leaf, Parallel) and run.count == 1:
-            host = hostset.ids(run.mask)[0 if run.executors is None else run.executors[0]]
+            host = hostset.ids(run.leaf_mask)[0 if run.executors is None else run.executors[0]]
             meter.look([host], self._kernel.clock)
             meter.note_pstate([host])
 
@@ -123,7 +130,7 @@ class Executor:
         self._unsolved = False
         rebalance(self.runs.values(), self._machines, self._meter, self._kernel.clock)
         for run in self.runs.values():
-            if isinstance(run.leaf, Parallel):
+            if self.in_order_of_start or isinstance(run.leaf, Parallel):
                 self._schedule_end(run)
 
     def refresh(self, mask: int, now: float) -> None:

@@ -35,12 +35,13 @@ def _reported(clock: float) -> float:
 class Kernel:
     """Entries (time, rank, serial, handler, payload); an entry that was forgotten is skipped.
 
-    `clock` is the present time in s, `date` the same as the scheduler sees it: rounded to 1e-6 s.
+    `clock` is the present time in s, `date` the same as the scheduler sees it: rounded to 1e-6 s, unless `exact`.
     """
 
-    __slots__ = ("_forgotten", "_heap", "_serial", "clock", "date")
+    __slots__ = ("_exact", "_forgotten", "_heap", "_serial", "clock", "date")
 
-    def __init__(self) -> None:
+    def __init__(self, exact: bool = False) -> None:
+        self._exact = exact
         self.clock = 0.0
         self.date = 0.0
         self._heap: list[tuple[float, int, int, Handler, Any]] = []
@@ -99,8 +100,8 @@ class Kernel:
                 continue
             if moment > self.clock:
                 self.clock = moment if moment < date else date
-                self.date = _reported(self.clock)
+                self.date = self.clock if self._exact else _reported(self.clock)
             handler(payload)
         if date > self.clock:
             self.clock = date
-            self.date = _reported(date)
+            self.date = date if self._exact else _reported(date)

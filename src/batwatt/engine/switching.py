@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mypy_extensions import mypyc_attr
+
 from batwatt.engine.events import ResourceStateChanged
 from batwatt.engine.execution import Executor, Report
 from batwatt.engine.kernel import ACKNOWLEDGE, END, Kernel
@@ -14,6 +16,7 @@ TO_COMPUTE, TO_SLEEP, IGNORED = -1, -2, -42
 """What pstate_changes.csv shows for a request, before it is done."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Switching:
     """The switches under way. An ignored request is tracked, too, and takes the next one's place, as in Batsim."""
 
@@ -26,6 +29,8 @@ class Switching:
         self._execution = execution
         self._report = report
         self._requests: dict[int, list[list[int]]] = {}
+        self._arrival_rank = END
+        self._acknowledgement_rank = ACKNOWLEDGE
 
     def request(self, hosts: object, state: object) -> None:
         """SET_RESOURCE_STATE; raises IllegalDecisionError where Batsim aborts."""
@@ -99,7 +104,7 @@ class Switching:
             machines.set_pstate(members, virtual)
             self._execution.refresh(members, now)
             for duration, part in self._by_duration(members, virtual):
-                self._kernel.at(now + duration, END, self._arrived, (part, target, middle))
+                self._kernel.at(now + duration, self._arrival_rank, self._arrived, (part, target, middle))
         if instant:
             machines.set_pstate(instant, target)
             self._execution.refresh(instant, now)
@@ -125,7 +130,7 @@ class Switching:
         machines.set_pstate(members, target)
         self._execution.refresh(members, now)
         machines.move(members, IDLE if middle == SWITCHING_ON else SLEEPING, now)
-        self._kernel.at(now, ACKNOWLEDGE, self._switched, (members, target))
+        self._kernel.at(now, self._acknowledgement_rank, self._switched, (members, target))
 
     def _switched(self, arrival: tuple[int, int]) -> None:
         members, target = arrival

@@ -18,7 +18,9 @@ from zmq.utils.monitor import recv_monitor_message
 from batwatt.engine.batsim4 import read_message, read_reply, write_message, write_reply
 from batwatt.engine.batsim5 import JSON, Dialect
 from batwatt.engine.events import Message, Reply, SimulationBegins
-from batwatt.errors import InputError, PeerError, ProtocolError
+from batwatt.engine.protocol5 import text as protocol5
+from batwatt.engine.protocol5.events import Features
+from batwatt.errors import IllegalDecisionError, InputError, PeerError, ProtocolError
 
 POLL_MS = 100
 LINGER_MS = 500
@@ -198,3 +200,27 @@ class EngineSocket(_Socket):
         """Send a message and wait for its reply."""
         self.send(write_message(message))
         return read_reply(self.receive(self._patience_s, _nobody_watches, f"the scheduler at {self.endpoint}"))
+
+
+class EngineSocket5(_Socket):
+    """Batsim 5's side: connects to the scheduler, and says hello first. IllegalDecisionError where Batsim 5 aborts."""
+
+    def __init__(self, endpoint: str, patience_s: float | None = None) -> None:
+        super().__init__(zmq.REQ, endpoint, bind=False)
+        self._patience_s = patience_s
+
+    def _ask(self, data: bytes) -> bytes:
+        self._socket.send(data)
+        try:
+            return self.receive_bytes(self._patience_s, _nobody_watches, f"the scheduler at {self.endpoint}")
+        except ProtocolError as error:
+            raise IllegalDecisionError("answer", str(error)) from None
+
+    def hello(self, init: str) -> Features:
+        """Send the init text; what the scheduler asks for."""
+        data = init.encode("utf-8", "surrogateescape")
+        return protocol5.read_hello(self._ask(struct.pack("<I", len(data)) + data))
+
+    def ask(self, message: Message) -> Reply:
+        """Send a message and wait for its reply."""
+        return protocol5.read_reply(self._ask(protocol5.write_message(message).encode()))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -65,6 +66,42 @@ def read_platform(path: Path | str, master: str = MASTER_HOST) -> Platform:
     p-states has neither watts nor sleep p-states, as in a Batsim without `-E`. Raises InputError.
     """
     nodes, latencies = _read_nodes(path)
+    platform = _platform(path, nodes, latencies, master, lambda node: node.name)
+    if storage := [node.name for node in nodes if _is_storage(node)]:
+        ignored = f"storage hosts (first of {len(storage)}: {storage[0]!r})"
+        return replace(platform, not_simulated=(*platform.not_simulated, ignored))
+    return platform
+
+
+def read_platform5(path: Path | str, master: str, roles: Mapping[str, str]) -> tuple[Platform, tuple[Host, ...]]:
+    """The compute hosts as Batsim 5 numbers them, by name with digits as numbers, and the storage hosts alike.
+
+    `roles` are added to those of the file. Raises InputError.
+    """
+    nodes, latencies = _read_nodes(path)
+    for name, role in roles.items():
+        node = next((node for node in nodes if node.name == name), None)
+        if node is None:
+            raise InputError(f"-r {name} {role}", f"{path} has no host of that name", "name one of its hosts")
+        node.properties["role"] = role
+    platform = _platform(path, nodes, latencies, master, _by_number)
+    reader = _HostReader(path)
+    disks = sorted((node for node in nodes if _is_storage(node)), key=_by_number)
+    return platform, tuple(reader.host(index, node) for index, node in enumerate(disks))
+
+
+def _is_storage(node: _Node) -> bool:
+    return node.properties.get("role", "").strip() == "storage"
+
+
+def _by_number(node: _Node) -> list[tuple[int, str]]:
+    """The name with its digits as numbers: `fast-2` comes before `fast-10`."""
+    return [(int(digits or -1), text) for text, digits in re.findall(r"(\D+)|(\d+)", node.name)]
+
+
+def _platform(
+    path: Path | str, nodes: list[_Node], latencies: list[str], master: str, order: Callable[[_Node], Any]
+) -> Platform:
     seen: dict[str, int] = {}
     for node in nodes:
         if node.name in seen:
@@ -75,17 +112,13 @@ def read_platform(path: Path | str, master: str = MASTER_HOST) -> Platform:
     if not compute:
         raise InputError(path, "no compute host", "add <host> or <cluster> elements besides the master")
     reader = _HostReader(path)
-    ordered = sorted(compute, key=lambda node: node.name)
+    ordered = sorted(compute, key=order)
     hosts = tuple(reader.host(index, node) for index, node in enumerate(ordered))
     useless = [host for host in hosts if host.no_power]
     if useless:
         text = "%s: no energy is accounted for: %d of %d hosts have not one power per p-state (host %r: %s)"
         _log.warning(text, path, len(useless), len(hosts), useless[0].name, useless[0].no_power)
-    ignored = []
-    if latencies:
-        ignored.append(f"latency (first of {len(latencies)}: {latencies[0]}): times differ from Batsim's")
-    if storage := [node.name for node in nodes if node.properties.get("role", "").strip() == "storage"]:
-        ignored.append(f"storage hosts (first of {len(storage)}: {storage[0]!r})")
+    ignored = [f"latency (first of {len(latencies)}: {text}): times differ from Batsim's" for text in latencies[:1]]
     return Platform(hosts, source=str(path), not_simulated=tuple(ignored))
 
 

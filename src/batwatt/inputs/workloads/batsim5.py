@@ -28,4 +28,5 @@ def refuse_batsim_5(raw_profiles: Mapping[str, Any], where: object) -> None:
                 f"is a workload of Batsim 5 (profile {shown(name)} is a {kind}), and batwatt reads those of Batsim 4"
             )
             renamed = ", ".join(f"{old} is {new}" for old, new in NAMES.items() if new)
-            raise InputError(where, problem, f"write the types of Batsim 4: {renamed}")
+            hint = f"write the types of Batsim 4: {renamed}; or play Batsim 5 with `batwatt engine --protocol 5`"
+            raise InputError(where, problem, hint)

@@ -1,0 +1,132 @@
+"""The profiles that jobs can have, by their full ids, and when Batsim 5 forgets them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from batwatt.engine.catalogue import Catalogue
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.events import Decision, RegisterJob
+from batwatt.engine.protocol5.events import Features, Register
+from batwatt.errors import IllegalDecisionError, InputError
+from batwatt.inputs.workloads.batsim5_json import full_profile_id, job_of, parts_of, profile_of, table_of
+from batwatt.model.workload import Composed, Job, Parallel, Profile, Workload
+
+
+class Registry(Catalogue):
+    """`known`: the profiles by their ids (`w0!delay`). Unless profiles are to be reused one goes with its last job."""
+
+    def __init__(self, workloads: Sequence[Workload]) -> None:
+        super().__init__((), EngineConfig())
+        self.known: dict[str, Profile] = {}
+        self.tables: dict[str, Mapping[str, Any]] = {}
+        self._workloads: set[str] = set()
+        self._jobs: set[str] = set()
+        self._forgotten: set[str] = set()
+        self._users: Counter[str] = Counter()
+        self._features = Features()
+        self._unused = False
+        for load in workloads:
+            self.known.update(load.profiles)
+            self.tables.update(load.raw_profiles)
+            self._workloads.add(load.name)
+            for job in load.jobs:
+                self._jobs.add(job.id)
+                self._use(job.profile, 1)
+            unused = [name for name in load.raw_profiles if name not in self._users]
+            self._unused |= bool(unused)
+            self._forget(unused)
+
+    def ask(self, features: Features) -> None:
+        """Do as the scheduler's hello asks."""
+        self._features = features
+        self.open = features.dynamic_registration
+        if features.forward_profiles_on_simulation_begins and self._unused:
+            why = "Batsim crashes if a workload has a profile that none of its jobs uses"
+            raise IllegalDecisionError("EDCHello forward_profiles_on_simulation_begins", why)
+
+    def _use(self, name: str, jobs: int) -> list[str]:
+        """Count users of a profile and of its parts, which it returns."""
+        parts = parts_of(name, self.known)
+        for part in parts:
+            self._users[part] += jobs
+        return parts
+
+    def _forget(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._forgotten.add(name)
+            self.known.pop(name, None)
+            self.tables.pop(name, None)
+
+    def raw(self, job: Job) -> Mapping[str, Any]:
+        """The profile of a job as messages have it."""
+        return self.tables[job.profile]
+
+    def collect(self, job: Job) -> None:
+        """A job is forgotten, and with it what no other job uses."""
+        if self._features.profile_reuse:
+            return
+        unused = [part for part in self._use(job.profile, -1) if not self._users[part] > 0]
+        if job.profile in unused:
+            home = job.profile.partition("!")[0]
+            away = next((part for part in unused if part.partition("!")[0] != home), None)
+            if away is not None:
+                why = f"its part {away!r} is of another workload, which Batsim cannot forget; ask for profile_reuse"
+                raise IllegalDecisionError(f"RegisterProfile {job.profile}", why)
+        self._forget(unused)
+
+    def settle(self) -> None:
+        """Batsim 5 forgets at once."""
+
+    def check_first(self, decision: Decision) -> None:
+        """Whatever comes first is as what comes later."""
+
+    def register(self, decision: Register) -> None:
+        """RegisterProfile; raises IllegalDecisionError where Batsim 5 aborts."""
+        name = decision.profile_id
+        what = f"RegisterProfile {name}"
+        if name in self.known or name in self._forgotten:
+            raise IllegalDecisionError(what, "a profile of that id exists already")
+        workload, mark, _ = name.partition("!")
+        try:
+            profile = profile_of(name, decision.kind, decision.table, 0, what)
+        except InputError as error:
+            raise IllegalDecisionError(what, str(error).removeprefix(f"{what}: ")) from None
+        if isinstance(profile, Composed):
+            for part in profile.sequence:
+                self._check(what, part)
+        if mark:
+            self._workloads.add(workload)
+        self.known[name] = profile
+        table = {key: value for key, value in decision.table.items() if value is not None}
+        self.tables[name] = table_of(name, decision.kind, table, decision.extra_data)
+
+    def _check(self, what: str, name: str) -> None:
+        """Raises IllegalDecisionError if there is no profile of that id, or none any more."""
+        if name in self._forgotten:
+            raise IllegalDecisionError(what, f"profile {name!r} existed some time ago but is no longer accessible")
+        if name.partition("!")[0] not in self._workloads or name not in self.known:
+            raise IllegalDecisionError(what, f"the profile {name!r} does not exist")
+
+    def job(self, decision: RegisterJob, now: float) -> Job:
+        """The job of a RegisterJob; raises IllegalDecisionError where Batsim 5 aborts."""
+        name, table = decision.job_id, decision.job
+        what = f"RegisterJob {name}"
+        workload, mark, rest = name.partition("!")
+        if not mark or "!" in rest:
+            raise IllegalDecisionError(what, "a job id must be WORKLOAD!NAME")
+        if name in self._jobs:
+            raise IllegalDecisionError(what, "a job of that id exists already")
+        profile_id = full_profile_id(table["profile_id"], workload)
+        for part in parts_of(profile_id, self.known):
+            self._check(what, part)
+        profile, width = self.known[profile_id], table["resource_request"]
+        if isinstance(profile, Parallel) and profile.flops is not None and len(profile.flops) != width:
+            problem = f"its resource_request {width} does not match the {len(profile.flops)} of profile {profile_id!r}"
+            raise IllegalDecisionError(what, problem)
+        self._workloads.add(workload)
+        self._jobs.add(name)
+        self._use(profile_id, 1)
+        return job_of(name, now, width, profile_id, table["walltime"], table["extra_data"] or "", table["rigid"])

@@ -1,0 +1,232 @@
+"""The tables of Batsim 5's protocol that a scheduler sends, and the strict reading of their JSON.
+
+As flatbuffers reads it by its schema: an unknown field, a missing one that is required, a word that an enumeration does
+not have, a negative or a floating-point number for a count are errors; numbers may be quoted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NamedTuple
+
+from batwatt.checks import shown
+from batwatt.errors import IllegalDecisionError
+
+MAX_U64 = 2**64 - 1
+_ENUMS = {
+    "Unit": "Second Millisecond",
+    "Strategy": "SpreadOverHostsFirst FillOneHostCoresFirst",
+    "Amounts": "DefinedAmountsUsedForEachValue DefinedAmountsSpreadUniformly",
+    "Trace": "SMPI FractionalComputation",
+    "Metrics": "Power NetworkLoad ComputationLoad NormalizedNetworkLoad NormalizedComputationLoad",
+    "Cumulative": "Sum Minimum Maximum",
+    "Comparison": "GreaterThan GreaterThanOrEqual LessThan LessThanOrEqual",
+}
+_TABLES = """
+Message now:f64 events:[Stamped]
+Stamped timestamp:f64 event:Event|
+EDCHelloEvent batprotocol_version:str! decision_component_name:str! decision_component_version:str! \
+decision_component_commit:str requested_simulation_features:Features
+Features dynamic_registration:bool profile_reuse:bool acknowledge_dynamic_jobs:bool \
+forward_profiles_on_job_submission:bool forward_profiles_on_jobs_killed:bool forward_profiles_on_simulation_begins:bool
+ExecuteJobEvent job_id:str! allocation:AllocationPlacement! profile_allocation_override:[ProfileAllocation] \
+storage_placement:[StoragePlacement]
+AllocationPlacement host_allocation:str! executor_placement:Placement|!
+ProfileAllocation profile_id:str! host_allocation:str! executor_placement:Placement|!
+StoragePlacement storage_name:str! host_id:u32
+PredefinedExecutorPlacementStrategyWrapper strategy:Strategy
+CustomExecutorToHostMapping mapping:[u32]!
+RejectJobEvent job_id:str!
+KillJobsEvent job_ids:[str]!
+RegisterProfileEvent profile:ProfileAndId!
+ProfileAndId id:str! profile:Profile|! extra_data:str
+DelayProfile delay:f64
+ParallelTaskProfile computation_vector:[f64] communication_matrix:[f64]
+ParallelTaskHomogeneousProfile computation_amount:f64 communication_amount:f64 generation_strategy:Amounts
+SequentialCompositionProfile repetition_count:u32=1 profile_ids:[str]!
+ForkJoinCompositionProfile profile_ids:[str]!
+ParallelTaskMergeCompositionProfile profile_ids:[str]!
+ParallelTaskOnStorageHomogeneousProfile storage_name:str! bytes_to_read:f64 bytes_to_write:f64 \
+generation_strategy:Amounts
+ParallelTaskDataStagingBetweenStoragesProfile bytes_to_transfer:f64 emitter_storage_name:str! receiver_storage_name:str!
+TraceReplayProfile trace_type:Trace filename:str!
+RegisterJobEvent job_id:str! job:Job!
+Job resource_request:u32 walltime:f64=null extra_data:str rigid:bool=true profile_id:str!
+FinishRegistrationEvent
+CallMeLaterEvent call_me_later_id:str! when:Trigger|!
+OneShot time:u64 time_unit:Unit
+Periodic period:u64 offset:u64 time_unit:Unit mode:Mode|
+Infinite
+FinitePeriodNumber nb_periods:u32
+StopCallMeLaterEvent call_me_later_id:str!
+ChangeHostsPStateEvent host_ids:str! pstate:u32
+TurnOnOffHostsEvent host_ids:str! state:u32
+CreateProbeEvent probe_id:str! metrics:Metrics resources:Resources|! data_accumulation_strategy:Accumulation| \
+measurement_triggering_policy:Triggering|! resources_aggregation_function:Aggregation| \
+temporal_aggregation_function:TemporalAggregation| emission_filtering_policy:Filtering|
+HostResources host_ids:str!
+LinkResources link_ids:[str]!
+NoProbeDataAccumulation
+ProbeDataAccumulation reset_mode:Reset| cumulative_function:Cumulative temporal_normalization:bool
+NoReset
+ProbeAccumulationReset new_value:f64
+TemporalTriggerWrapper temporal_trigger:Trigger|!
+NoResourcesAggregation
+NoTemporalAggregation
+ExponentialMovingAverage
+SlidingWindowOperation
+Sum
+ArithmeticMean
+QuantileFunction threshold:f64
+NoFiltering
+ThresholdFilteringFunction threshold:f64 operator:Comparison
+StopProbeEvent probe_id:str!
+TriggerProbeEvent probe_id:str! force_data_emission:bool
+ResetProbeEvent probe_id:str! new_value:f64
+ForceSimulationStopEvent
+SimulationEndsEvent
+"""
+_UNIONS = {
+    "Placement": "PredefinedExecutorPlacementStrategyWrapper CustomExecutorToHostMapping",
+    "Trigger": "OneShot Periodic",
+    "Mode": "Infinite FinitePeriodNumber",
+    "Resources": "HostResources LinkResources",
+    "Accumulation": "NoProbeDataAccumulation ProbeDataAccumulation",
+    "Reset": "NoReset ProbeAccumulationReset",
+    "Triggering": "TemporalTriggerWrapper",
+    "Aggregation": "NoResourcesAggregation Sum ArithmeticMean QuantileFunction",
+    "TemporalAggregation": "NoTemporalAggregation ExponentialMovingAverage SlidingWindowOperation",
+    "Filtering": "NoFiltering ThresholdFilteringFunction",
+}
+
+
+class _Field(NamedTuple):
+    """`X:TYPE`; `TYPE!`: required, `TYPE|`: one of the tables that `X_type` names, `TYPE=VALUE`: with a default."""
+
+    name: str
+    kind: str
+    required: bool
+    union: bool
+    default: Any
+
+    @classmethod
+    def of(cls, text: str) -> _Field:
+        name, _, rest = text.partition(":")
+        rest, _, default = rest.partition("=")
+        kind = rest.rstrip("!|")
+        zero = _ENUMS[kind].split()[0] if kind in _ENUMS else _ZEROS.get(kind)
+        return cls(name, kind, "!" in rest, "|" in rest, json.loads(default) if default else zero)
+
+
+_ZEROS = {"f64": 0.0, "u32": 0, "u64": 0, "bool": False}
+TABLES = {name: [_Field.of(text) for text in fields] for name, *fields in map(str.split, _TABLES.strip().splitlines())}
+UNIONS = {
+    "Event": [name for name in TABLES if name.endswith("Event")],
+    "Profile": [name for name in TABLES if name.endswith("Profile")],
+    **{name: words.split() for name, words in _UNIONS.items()},
+}
+
+
+def wrong(where: str, why: str) -> IllegalDecisionError:
+    """The error of a message that is not by the schema."""
+    return IllegalDecisionError(f"in {where}", why)
+
+
+def read(frame: bytes) -> dict[str, Any]:
+    """The message in a frame, with all fields of each table; raises IllegalDecisionError where Batsim 5 aborts."""
+    try:
+        text = frame.partition(b"\0")[0].decode("utf-8")
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_constant)
+        if "\\ud" in text.lower():
+            # half of a surrogate pair is an error
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        began = shown(frame[:60].decode("utf-8", "replace"))
+        raise wrong("the answer", f"not a JSON message ({error}); it began {began}") from None
+    message = _table("Message", value, "the answer")
+    if message["events"] is None:
+        raise wrong("the answer", "it has no 'events' (Batsim dereferences them)")
+    return message
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a field is set twice in an object")
+    return found
+
+
+def _constant(word: str) -> float:
+    return float(word.replace("Infinity", "inf"))
+
+
+def _table(name: str, value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise wrong(where, f"{name} must be an object, got {shown(value)}")
+    found: dict[str, Any] = {}
+    for field in TABLES[name]:
+        given = value.get(field.name)
+        if field.union:
+            found[f"{field.name}_type"], given = _union(field, value, where)
+        elif given is not None:
+            given = _value(field.kind, given, f"{where}: {field.name}")
+        if given is None and field.required:
+            raise wrong(where, f"required field is missing: {field.name} in {name}")
+        found[field.name] = field.default if given is None else given
+    unknown = [key for key in value if key not in found]
+    if unknown:
+        raise wrong(where, f"unknown field: {unknown[0][:60]}")
+    return found
+
+
+def _union(field: _Field, value: dict[str, Any], where: str) -> tuple[str | None, Any]:
+    kind, given = value.get(f"{field.name}_type"), value.get(field.name)
+    if kind is None or kind == "NONE" or given is None:
+        return None, None
+    if kind not in UNIONS[field.kind]:
+        raise wrong(where, f"unknown enum value: {shown(kind)} of {field.name}_type")
+    if field.kind == "Event":
+        where = f"{where}: {kind}"
+    return kind, _table(kind, given, where)
+
+
+def _value(kind: str, given: Any, where: str) -> Any:
+    if kind.startswith("["):
+        if not isinstance(given, list):
+            raise wrong(where, f"must be a list, got {shown(given)}")
+        return [_value(kind[1:-1], item, f"{where}[{index}]") for index, item in enumerate(given)]
+    if kind in TABLES:
+        return _table(kind, given, where)
+    if kind in _ENUMS:
+        if given not in _ENUMS[kind].split():
+            raise wrong(where, f"unknown enum value: {shown(given)}")
+        return given
+    if kind == "str":
+        if not isinstance(given, str):
+            raise wrong(where, f"must be a text, got {shown(given)}")
+        return given
+    return _number(kind, given, where)
+
+
+def _number(kind: str, given: Any, where: str) -> float | int | bool:
+    if isinstance(given, str):
+        try:
+            given = json.loads(given, parse_constant=_constant)
+        except ValueError:
+            given = None
+    if not isinstance(given, int | float):
+        raise wrong(where, f"must be a number, got {shown(given)}")
+    if kind == "f64":
+        try:
+            return float(given)
+        except OverflowError:
+            return math.copysign(math.inf, given)
+    if isinstance(given, float):
+        raise wrong(where, f"a float constant ({given!r}) cannot be assigned to an integer")
+    if kind == "bool":
+        return bool(given)
+    limit = 2**32 - 1 if kind == "u32" else MAX_U64
+    if not 0 <= given <= limit:
+        raise wrong(where, f"{given} does not fit [0; {limit}]")
+    return int(given)

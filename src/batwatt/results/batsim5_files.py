@@ -1,0 +1,33 @@
+"""Writing a run's record as the files of Batsim 5."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from batwatt.files import whole_file
+from batwatt.model.record import Record
+from batwatt.results.columns import FILES
+from batwatt.results.writers import write_columns
+
+_ONLY_4 = ("scheduling_time", "simulation_time")
+
+
+def write_record5(record: Record, prefix: str, *, ended: bool = True) -> None:
+    """PREFIXjobs.csv, PREFIXconsumed_energy.csv of a run with energy, and if it `ended` well PREFIXschedule.json."""
+    # nothing is ever attached to a job of Batsim 5, and it writes no quotes around that
+    columns = [replace(column, form="text") if column.form == "quoted" else column for column in FILES["jobs"]]
+    write_columns(_path(prefix, "jobs.csv"), columns, record.jobs.columns())
+    if record.energy:
+        name = "consumed_energy"
+        write_columns(_path(prefix, f"{name}.csv"), FILES[name], record.consumed_energy.columns())
+    if ended:
+        forms = {"text": '"%s"', "int": "%d", "fixed": "%.6f"}
+        lines = [f'  "{column.name}": {forms[column.form] % record.schedule[column.name]}'
+                 for column in FILES["schedule"] if column.name not in _ONLY_4]  # fmt: skip
+        with whole_file(_path(prefix, "schedule.json")) as out:
+            out.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _path(prefix: str, name: str) -> Path:
+    return Path(prefix + name)
