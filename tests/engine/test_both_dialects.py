@@ -1,0 +1,164 @@
+"""The same workload under Batsim 4 and 5: the same schedule, up to the millisecond of a wake-up."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from dataclasses import replace
+
+import pytest
+from batwatt.schedulers.checkpoint import Checkpoint
+from batwatt.schedulers.powercap import Powercap
+from batwatt.schedulers.riskaware import Riskaware
+from batwatt.schedulers.varcap import Varcap
+from builders import envelope, job, machine, workload_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_pybatsim_schedulers import pybatsim_scheduler
+
+from batwatt.engine.batsim5 import JSON, Dialect
+from batwatt.engine.bs import Bs
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.engine.protocol5.engine import Engine5
+from batwatt.engine.protocol5.text import read_hello, read_reply, write_message
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.inputs.workloads.batprotocol import to_batsim5
+from batwatt.inputs.workloads.batsim5_json import read_workload5
+from batwatt.model.series import Series
+
+MS = 1e-3
+
+
+class Link5:
+    """Everything goes through Batsim 5's JSON, as on the wire."""
+
+    def __init__(self, dialect, engine):
+        self.dialect, self.engine = dialect, engine
+
+    def message(self):
+        return self.dialect.message(write_message(self.engine.message()))
+
+    def reply(self, reply):
+        self.engine.reply(read_reply(self.dialect.reply(reply).encode()))
+
+
+def under_5(scheduler, platform, workload, folder, energy):
+    """The record of a run under Batsim 5's protocol."""
+    jobs = [{**row.raw, "id": row.name} for row in workload.jobs]
+    data = {"nb_res": len(platform), "jobs": jobs, "profiles": dict(workload.raw_profiles)}
+    path = folder / "w5.json"
+    path.write_text(json.dumps(to_batsim5(data, "test")))
+    dynamic = getattr(scheduler, "needs_dynamic_jobs", False)
+    dialect = Dialect(EngineConfig(dynamic_jobs=dynamic, profile_reuse=dynamic, forward_unknown_events=True))
+    features = read_hello(JSON.to_bytes(4, "little") + dialect.hello().encode())
+    engine = Engine5(platform, [read_workload5(path, "w0")], [], features, energy=energy)
+    Bs(scheduler, Link5(dialect, engine)).start()
+    return engine.close()
+
+
+def under_4(scheduler, platform, workload, energy):
+    dynamic = getattr(scheduler, "needs_dynamic_jobs", False)
+    config = EngineConfig(energy=energy, compute_sharing=True, dynamic_jobs=dynamic, profile_reuse=dynamic)
+    return simulate(Engine(platform, [workload], config), scheduler)
+
+
+def schedule(record):
+    """Job -> state, hosts, start and end."""
+    columns = record.jobs.columns()
+    names = ("job_id", "final_state", "allocated_resources", "starting_time", "finish_time")
+    rows = zip(*(list(columns[name]) for name in names), strict=True)
+    return {name: (state, str(hosts), start_s, end_s) for name, state, hosts, start_s, end_s in rows}
+
+
+def check(make, platform, workload, folder, energy=True):
+    logging.disable(logging.WARNING)
+    try:
+        four = schedule(under_4(make(), platform, workload, energy))
+        five = schedule(under_5(make(), platform, workload, folder, energy))
+    finally:
+        logging.disable(logging.NOTSET)
+    assert four.keys() == five.keys()
+    for name, (state, hosts, *times_s) in four.items():
+        assert (state, hosts) == five[name][:2], name
+        for ours, theirs in zip(times_s, five[name][2:], strict=True):
+            assert math.isnan(ours) == math.isnan(theirs)
+            assert math.isnan(ours) or abs(ours - theirs) <= MS, name
+
+
+rows = st.lists(
+    st.tuples(
+        st.integers(0, 600).map(lambda tenth: tenth / 10) | st.floats(0, 300).map(lambda at: round(at, 6)),
+        st.integers(1, 4),
+        st.integers(1, 40).map(lambda fives: 5.0 * fives),
+        st.sampled_from([None, 0.5, 1.0, 2.5]),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=10,
+)
+
+
+def said(platform):
+    """With the property that tells of sleep states, as a platform file has it."""
+    hosts = [
+        replace(
+            host, properties={"sleep_pstates": ",".join(f"{s.sleep}:{s.switch_off}:{s.switch_on}" for s in host.sleeps)}
+        )
+        for host in platform.hosts
+    ]
+    return replace(platform, hosts=tuple(hosts))
+
+
+def load(given, hosts):
+    return workload_of(
+        *(job(i, at, min(width, hosts), run, walltime and run * walltime, flops)
+          for i, (at, width, run, walltime, flops) in enumerate(given)),
+        nb_res=hosts,
+    )  # fmt: skip
+
+
+POWERCAP = [
+    {"response": "none", "order": "slowdown"},
+    *({"response": name} for name in ("hfld", "iasb", "iafs", "idfs", "frugal")),
+]
+CAPACITY = Series((0.0, 60.0, 150.0, 240.0, 400.0), (4.0, 2.0, 3.0, 1.0, 4.0))
+MACHINES = [
+    *((Riskaware, {"strategy": name}) for name in ("first-fit-aware", "target-asap", "packed-target-asap")),
+    (Riskaware, {"strategy": "target-stretch", "victim": "lose"}),
+    (Varcap, {}),
+    (Varcap, {"termination": "lww", "backfilling": "easy"}),
+    (Varcap, {"mapping": "long-short"}),
+    (Checkpoint, {"checkpoint_s": 10.0, "recovery_s": 5.0}),
+]
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.mark.parametrize("options", POWERCAP, ids=lambda options: options["response"])
+@few
+@given(rows, st.lists(st.integers(40, 800).map(float), min_size=1, max_size=4))
+def test_powercap(tmp_path, options, given, powers):
+    platform = said(machine(2, 2))
+    caps = {} if options["response"] == "none" else {"envelope": envelope(*powers, step=120.0)}
+    make = lambda: Powercap({"platform": platform, **caps, **options})  # noqa: E731
+    check(make, platform, load(given, 4), tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "options"), MACHINES, ids=lambda value: getattr(value, "__name__", str(value)))
+@few
+@given(rows)
+def test_machines_that_come_and_go(tmp_path, kind, options, given):
+    spec = MachineSpec(4, 4)
+    platform = machines_platform(spec)
+    given = [(at, width, run, None, False) for at, width, run, *_ in given]
+    check(lambda: kind({"capacity": CAPACITY, **options}), platform, load(given, 4), tmp_path)
+
+
+@few
+@given(rows)
+def test_a_scheduler_of_pybatsim(tmp_path, given):
+    platform = machine(4)
+    given = [(at, width, run, walltime or 3.0, flops) for at, width, run, walltime, flops in given]
+    check(lambda: pybatsim_scheduler("easyBackfill"), platform, load(given, 4), tmp_path, energy=False)
