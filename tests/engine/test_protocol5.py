@@ -8,12 +8,17 @@ import threading
 
 import pytest
 import zmq
+from hypothesis import given
+from hypothesis import strategies as st
 
+from batwatt.engine import events as ev
+from batwatt.engine.core import Engine
 from batwatt.engine.protocol5.engine import Engine5
-from batwatt.engine.protocol5.events import Features
+from batwatt.engine.protocol5.events import Execute, Features, Place
 from batwatt.engine.protocol5.text import encode, number, read_hello, read_reply, write_message
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, PeerError, ProtocolError
 from batwatt.inputs.workloads.batsim5_json import read_events5, read_workload5
+from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.run.engine5 import Batsim5Spec, run_engine5
 
@@ -261,6 +266,60 @@ def test_jobs_that_nobody_starts_are_a_deadlock(tmp_path):
     engine.reply(read_reply(frame(0)))
     with pytest.raises(DeadlockError):
         told(engine)
+
+
+# both Batsims ---------------------------------------------------------------------------------------------------------
+
+BATSIM_4 = {
+    "nap": {"type": "delay", "delay": 10},
+    "half": {"type": "parallel_homogeneous", "cpu": 5e9, "com": 0},
+    "both": {"type": "composed", "seq": ["half", "nap", "half"], "repeat": 2},
+    "deep": {"type": "composed", "seq": ["nap", "both"]},
+}
+JOBS = st.lists(
+    st.fixed_dictionaries(
+        {"subtime": st.integers(0, 60), "res": st.integers(1, 3), "profile": st.sampled_from(list(PROFILES))},
+        optional={"walltime": st.integers(1, 40)},
+    ),
+    max_size=8,
+)
+
+
+def first_come(engine, execute):
+    """The rows of jobs of a simulation in which jobs start as they come, on the hosts with the lowest ids."""
+    waiting, free, held = [], {0, 1, 2}, {}
+    while not engine.ended:
+        message = engine.message()
+        for event in message.events:
+            if isinstance(event, ev.JobSubmitted):
+                waiting.append(engine.jobs[event.job_id])
+            elif isinstance(event, ev.JobCompleted):
+                free |= held.pop(event.job_id)
+        decisions = []
+        while waiting and waiting[0].hosts <= len(free):
+            job = waiting.pop(0)
+            held[job.id] = set(sorted(free)[: job.hosts])
+            free -= held[job.id]
+            decisions.append(execute(message.now, job.id, " ".join(map(str, sorted(held[job.id])))))
+        engine.reply(ev.Reply(message.now, decisions))
+    return sorted(engine.close().jobs)
+
+
+@given(JOBS)
+def test_jobs_run_as_on_batsim_4(tmp_path_factory, jobs):
+    folder = tmp_path_factory.mktemp("both")
+    four = {"nb_res": 3, "jobs": [{"id": str(i), **job} for i, job in enumerate(jobs)], "profiles": BATSIM_4}
+    old = first_come(Engine(PLATFORM, [parse_workload(four, "w0", "w.json")]), ev.ExecuteJob)
+    new = first_come(
+        Engine5(PLATFORM, [workload(folder, *jobs)], [], Features()),
+        lambda now, job, hosts: Execute(now, job, Place(hosts, "SpreadOverHostsFirst")),
+    )
+    for before, after in zip(old, new, strict=True):
+        assert after.profile == f"w0!{before.profile}"
+        for name in set(before._fields) - {"profile"}:
+            expected = getattr(before, name)
+            number = isinstance(expected, float)
+            assert getattr(after, name) == (pytest.approx(expected, rel=1e-9, abs=1e-5) if number else expected), name
 
 
 # files ----------------------------------------------------------------------------------------------------------------
