@@ -130,7 +130,7 @@ MACHINES = [
     (Riskaware, {"strategy": "target-stretch", "victim": "lose"}),
     (Varcap, {}),
     (Varcap, {"termination": "lww", "backfilling": "easy"}),
-    (Varcap, {"mapping": "long-short"}),
+    (Varcap, {"mapping": "longshort"}),
     (Checkpoint, {"checkpoint_s": 10.0, "recovery_s": 5.0}),
 ]
 few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
