@@ -74,6 +74,38 @@ def test_serve_and_engine(house, endpoint, dark):
         assert house.file(f"a_{stem}.csv") == house.file(f"b_{stem}.csv"), stem
 
 
+def test_serve_takes_a_batsim_5_and_its_options(house, endpoint, dark):
+    load, options = workload(house), json.dumps(OPTIONS["paper"])
+    assert house.run("--envelope", dark, "-o", options, workload=load, to="a").code == 0
+    five = house.folder / "five.json"
+    assert house.batwatt("convert", load, "--to", "batsim5", "-o", five).code == 0
+    server = house.start("serve", "-p", SMALL, "--envelope", dark, "--socket", endpoint)
+    played = ("engine", "--protocol", "5", "-p", SMALL, "-w", five, "-s", endpoint, "-e", house.out / "five-")
+    engine = house.start(*played, "--init", options)
+    served, played = house.end(server), house.end(engine)
+    assert (served.code, played.code) == (0, 0), served.err + played.err
+    files = (house.out / "a_jobs.csv", house.out / "five-jobs.csv")
+    four, rows5 = (list(csv.DictReader(file.open())) for file in files)
+    for column in ("job_id", "final_state", "starting_time", "finish_time", "allocated_resources"):
+        assert [row[column] for row in four] == [row[column] for row in rows5], column
+
+
+@pytest.mark.parametrize(("given", "problem"), [("4", "a Batsim 5 has connected"), ("5", "a Batsim 4 has connected")])
+def test_serve_takes_the_protocol_that_it_is_told_to(house, endpoint, given, problem):
+    load = workload(house)
+    played = ("engine", "-p", SMALL, "-s", endpoint, "-e", house.out / "x", "--timeout", "20")
+    if given == "4":
+        five = house.folder / "five.json"
+        assert house.batwatt("convert", load, "--to", "batsim5", "-o", five).code == 0
+        played += ("--protocol", "5", "-w", five)
+    else:
+        played += ("-w", load)
+    server, engine = house.start("serve", "--protocol", given, "--socket", endpoint), house.start(*played)
+    served, played = house.end(server), house.end(engine)
+    assert served.code != 0 and played.code == 1
+    assert served.err.splitlines()[-1].startswith(f"batwatt: {problem}")
+
+
 def test_pybatsim_command_and_engine(house, endpoint, dark):
     load, options = workload(house), OPTIONS["paper"]
     assert house.run("--envelope", dark, "-o", json.dumps(options), workload=load, to="a").code == 0
