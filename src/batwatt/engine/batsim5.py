@@ -30,7 +30,9 @@ from batwatt.engine import events as ev
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import ProtocolError
 from batwatt.inputs.workloads.batprotocol import merged_extra, profile_of, split_profile
+from batwatt.inputs.workloads.batsim5 import full_profile_id, job_table
 from batwatt.model import hostset
+from batwatt.model.workload import JOB_FIELDS
 
 VERSION = "1.0.0"
 """Of batprotocol."""
@@ -43,7 +45,6 @@ LATEST_MS = 1 << 62
 LATE = ("HostsTurnedOnOffEvent", "ExternalEventOccurredEvent", "HostsPStateChangedEvent")
 """Events that carry the time of the message before."""
 SLEEP_STATES = "sleep_pstates"
-JOB_FIELDS = frozenset({"id", "subtime", "res", "walltime", "profile"})
 MACHINES = ("machine_available", "machine_unavailable")
 
 
@@ -369,10 +370,5 @@ def _registered(decision: ev.RegisterJob) -> dict[str, Any]:
     raw = decision.job
     extra = {name: value for name, value in raw.items() if name not in JOB_FIELDS}
     walltime = raw.get("walltime", -1)
-    return {
-        "resource_request": raw["res"],
-        "walltime": None if walltime == -1 else walltime,
-        "extra_data": json.dumps(extra) if extra else "",
-        "rigid": True,
-        "profile_id": f"{decision.job_id.partition('!')[0]}!{raw['profile']}",
-    }
+    profile_id = full_profile_id(raw["profile"], decision.job_id.partition("!")[0])
+    return job_table(raw["res"], None if walltime == -1 else walltime, json.dumps(extra) if extra else "", profile_id)

@@ -28,6 +28,8 @@ OVERHEAD = re.compile(r"overhead_s=([0-9.e+]+)")
 """What metadata say of a run that did no useful work for so many s: it recovered, or wrote a checkpoint."""
 REMAINDER: Final = "remainder"
 """Metadata of a whole run that counts as no more work than was left of its job when the window began."""
+JOB_FIELDS: Final = frozenset({"id", "subtime", "res", "walltime", "profile"})
+"""Fields of a job that are Batsim's own."""
 MEMORY, ESTIMATE, DEPENDS, USE = "memory", "estimate_s", "depends_on", "use"
 """Fields of a job: the memory of all of it, in the unit of its machines'; its user's estimate of the run time, in s;
 the ids of jobs of its workload that must complete first; the mean share of its cores that it uses, in ]0, 1]."""

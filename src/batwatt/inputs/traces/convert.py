@@ -16,13 +16,13 @@ from batwatt.inputs.traces.riskaware_text import read_riskaware, read_table
 from batwatt.inputs.traces.swf import swf_trace_jobs
 from batwatt.inputs.traces.trace import TraceJob, no_milliseconds
 from batwatt.inputs.traces.trace_table import TraceTable
+from batwatt.model.workload import JOB_FIELDS
 
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
 
 Kind = Literal["delay", "flops"]
 Format = Literal["swf", "csv", "txt"]
 
-BATSIM_FIELDS = frozenset({"id", "subtime", "res", "walltime", "profile"})
 SUFFIXES: dict[str, Format] = {".swf": "swf", ".csv": "csv", ".txt": "txt"}
 
 _log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
             raise InputError(place, f"asks for more than {_MAX_HOSTS} servers", "Batsim counts servers in 32 bits")
         if not job.id or "!" in job.id:
             raise InputError(place, "an id must be a text without '!'", "Batsim splits ids there: rename the job")
-        clash = BATSIM_FIELDS.intersection(job.extra)
+        clash = JOB_FIELDS.intersection(job.extra)
         if clash:
             problem = f"the extra field {min(clash)!r} has the name of a Batsim field"
             raise InputError(place, problem, "rename that column")

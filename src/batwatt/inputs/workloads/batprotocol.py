@@ -13,27 +13,10 @@ from typing import Any
 
 from batwatt.checks import shown
 from batwatt.errors import InputError, ProtocolError
-from batwatt.inputs.workloads.batsim5 import NAMES
+from batwatt.inputs.workloads.batsim5 import EACH, FIELDS, IN_FILES, NAMES, full_profile_id, table_of
 from batwatt.inputs.workloads.batsim_json import load_json, parse_workload, read_text
 from batwatt.inputs.workloads.batsim_numbers import batsim_float
-
-EACH, SPREAD = "DefinedAmountsUsedForEachValue", "DefinedAmountsSpreadUniformly"
-"""Whether amounts are of each host, or of all of them together."""
-_COMPUTATION = {"cpu": "computation_amount", "com": "communication_amount"}
-_STORAGE = {"bytes_read": "bytes_to_read", "bytes_write": "bytes_to_write", "storage": "storage_name"}
-_STAGING = {"nb_bytes": "bytes_to_transfer", "from": "emitter_storage_name", "to": "receiver_storage_name"}
-FIELDS: dict[str, tuple[str, Mapping[str, str], Mapping[str, Any]]] = {
-    "delay": ("DelayProfile", {"delay": "delay"}, {}),
-    "parallel": ("ParallelTaskProfile", {"cpu": "computation_vector", "com": "communication_matrix"}, {}),
-    "parallel_homogeneous": ("ParallelTaskHomogeneousProfile", _COMPUTATION, {"generation_strategy": EACH}),
-    "parallel_homogeneous_total": ("ParallelTaskHomogeneousProfile", _COMPUTATION, {"generation_strategy": SPREAD}),
-    "composed": ("SequentialCompositionProfile", {"repeat": "repetition_count", "seq": "profile_ids"}, {}),
-    "parallel_homogeneous_pfs": ("ParallelTaskOnStorageHomogeneousProfile", _STORAGE, {"generation_strategy": EACH}),
-    "data_staging": ("ParallelTaskDataStagingBetweenStoragesProfile", _STAGING, {}),
-    "smpi": ("TraceReplayProfile", {"trace": "filename"}, {"trace_type": "SMPI"}),
-    "usage_trace": ("TraceReplayProfile", {"trace": "filename"}, {"trace_type": "FractionalComputation"}),
-}
-"""Type of Batsim 4 -> type of batprotocol, names of fields here and there, and what tells types of one name apart."""
+from batwatt.model.workload import JOB_FIELDS
 
 
 def profile_of(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,11 +47,10 @@ def split_profile(workload: str, name: str, profile: Mapping[str, Any]) -> dict[
     there, names, marks = FIELDS[kind]
     own = {other: profile[field] for field, other in names.items() if field in profile}
     if kind == "composed":
-        own["profile_ids"] = [part if "!" in part else f"{workload}!{part}" for part in profile["seq"]]
+        own["profile_ids"] = [full_profile_id(part, workload) for part in profile["seq"]]
         own.setdefault("repetition_count", 1)
-    found = {"id": f"{workload}!{name}", "profile_type": there, "profile": {**own, **marks}}
     extra = {field: value for field, value in profile.items() if field not in names and field not in ("type", "ret")}
-    return found | ({"extra_data": json.dumps(extra)} if extra else {})
+    return table_of(f"{workload}!{name}", there, {**own, **marks}, json.dumps(extra) if extra else "")
 
 
 def merged_extra(fields: dict[str, Any], extra: str | None) -> dict[str, Any]:
@@ -84,7 +66,6 @@ def merged_extra(fields: dict[str, Any], extra: str | None) -> dict[str, Any]:
 
 # files ----------------------------------------------------------------------------------------------------------------
 
-JOB_FIELDS = frozenset({"id", "subtime", "res", "walltime", "profile", "extra_data"})
 PROFILE_FIELDS = frozenset({"type", "ret", "delay", "cpu", "com", "seq", "repeat", "generation_strategy", "extra_data"})
 
 
@@ -126,18 +107,14 @@ def to_batsim5(data: Mapping[str, Any], where: object) -> dict[str, Any]:
 def to_batsim4(data: Mapping[str, Any], where: object) -> dict[str, Any]:
     """A workload of Batsim 5 as Batsim 4 has it. Raises InputError for profiles that Batsim 4 has not."""
     profiles = {name: _profile4(name, profile, where) for name, profile in data["profiles"].items()}
-    return {**data, "jobs": [_job4(job) for job in data["jobs"]], "profiles": profiles}
+    return {**data, "jobs": [_unfolded(job) for job in data["jobs"]], "profiles": profiles}
 
 
 def _job5(job: Mapping[str, Any]) -> dict[str, Any]:
-    found = _folded(job, JOB_FIELDS)
+    found = _folded(job, JOB_FIELDS | {"extra_data"})
     if found.get("walltime") == -1:
         del found["walltime"]
     return found
-
-
-def _job4(job: Mapping[str, Any]) -> dict[str, Any]:
-    return _unfolded(job)
 
 
 def _profile5(name: str, profile: Mapping[str, Any], where: object) -> dict[str, Any]:
@@ -158,10 +135,6 @@ def _profile4(name: str, profile: Mapping[str, Any], where: object) -> dict[str,
             return {**_unfolded(found), "type": kind}
     problem = f"the profile {name!r} is of the type {shown(profile['type'])}, which Batsim 4 has not"
     raise InputError(where, problem, f"use {', '.join(FIELDS[kind][0] for kind in IN_FILES)}")
-
-
-IN_FILES = ("delay", "parallel", "parallel_homogeneous", "parallel_homogeneous_total", "composed")
-"""Types of which files of Batsim 5 name amounts as those of Batsim 4 do."""
 
 
 def _folded(fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:

@@ -16,38 +16,19 @@ from typing import Any
 
 from batwatt.checks import shown
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
-from batwatt.inputs.workloads.batsim5 import NAMES
+from batwatt.inputs.workloads.batsim5 import EACH, FIELDS, NAMES, SPREAD, full_profile_id, job_table, table_of
 from batwatt.inputs.workloads.batsim_json import load_json, read_text
 from batwatt.inputs.workloads.batsim_numbers import MAX_INT, batsim_float, batsim_number
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
 
 _REAL_BATSIM = "run it on the real Batsim"
-_SPREAD = "DefinedAmountsSpreadUniformly"
-_USED = "DefinedAmountsUsedForEachValue"
-
-
-def full_profile_id(name: str, workload: str) -> str:
-    """`w0!delay` of `delay` or `w0!delay`."""
-    return name if "!" in name else f"{workload}!{name}"
-
-
-def table_of(name: str, kind: str, table: Mapping[str, Any], extra_data: str) -> dict[str, Any]:
-    """A profile as messages have it."""
-    more = {"extra_data": extra_data} if extra_data else {}
-    return {"id": name, "profile_type": kind, "profile": table, **more}
 
 
 def job_of(
     name: str, submit_s: float, hosts: int, profile_id: str, walltime_s: float | None, extra: str, rigid: bool = True
 ) -> Job:
     """A job, with what messages say of it."""
-    said = {
-        "resource_request": hosts,
-        "walltime": walltime_s,
-        "extra_data": extra,
-        "rigid": rigid,
-        "profile_id": profile_id,
-    }
+    said = job_table(hosts, walltime_s, extra, profile_id, rigid)
     raw = {"job": said, "submission_time": submit_s}
     limit = None if walltime_s is None or walltime_s < 0.0 else walltime_s
     return Job(name, submit_s, hosts, profile_id, limit, raw)
@@ -68,7 +49,7 @@ def profile_of(name: str, kind: str, table: Mapping[str, Any], ret: int, where: 
     if kind == "ParallelTaskHomogeneousProfile":
         flops = amount("computation_amount", table["computation_amount"])
         _refuse_communication(amount("communication_amount", table["communication_amount"]), where)
-        if table["generation_strategy"] == _SPREAD:
+        if table["generation_strategy"] == SPREAD:
             return Parallel(None, flops, return_code=ret)
         return Parallel(flops, return_code=ret)
     if kind == "ParallelTaskProfile":
@@ -216,9 +197,9 @@ def _profile(name: str, raw: Any, where: str) -> tuple[dict[str, Any], tuple[str
         table = {"delay": float(raw["delay"])}
     elif kind == "ParallelTaskHomogeneousProfile":
         _need(raw, {"cpu": "number", "com": "number", "generation_strategy": "text?"}, where)
-        strategy = raw.get("generation_strategy", _USED)
-        if strategy not in (_USED, _SPREAD):
-            raise InputError(where, f"unknown generation_strategy {shown(strategy)}", f"write {_USED} or {_SPREAD}")
+        strategy = raw.get("generation_strategy", EACH)
+        if strategy not in (EACH, SPREAD):
+            raise InputError(where, f"unknown generation_strategy {shown(strategy)}", f"write {EACH} or {SPREAD}")
         table = {"computation_amount": float(raw["cpu"]), "communication_amount": float(raw["com"])}
         table["generation_strategy"] = strategy
     elif kind == "ParallelTaskProfile":
@@ -239,11 +220,7 @@ def _profile(name: str, raw: Any, where: str) -> tuple[dict[str, Any], tuple[str
     return table_of(name, kind, table, _extra(raw)), (kind, full, raw.get("ret", 0))
 
 
-_NOT_SIMULATED = (
-    "ParallelTaskOnStorageHomogeneousProfile",
-    "ParallelTaskDataStagingBetweenStoragesProfile",
-    "TraceReplayProfile",
-)
+_NOT_SIMULATED = tuple(dict.fromkeys(there for there, _, _ in FIELDS.values() if there not in NAMES))
 
 
 @dataclass(frozen=True)
