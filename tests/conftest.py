@@ -1,4 +1,5 @@
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,6 +16,21 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+NO_BATSIM = pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
+
+
+@pytest.fixture(params=[pytest.param("real", marks=NO_BATSIM), "stand-in 5"])
+def batsim(request, tmp_path_factory):
+    """An executable for `--engine batsim`: the real one on PATH, 4 or 5, and the engine that plays Batsim 5."""
+    if request.param == "real":
+        return "batsim"
+    path = tmp_path_factory.mktemp("stand-in") / "batsim"
+    stand_in = Path(__file__).parent / "helpers" / "stand_in.py"
+    path.write_text(stand_in.read_text().replace("/usr/bin/env python3", sys.executable, 1))
+    path.chmod(0o755)
+    return str(path)
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 
 import pytest
 from cli_house import Done, House
@@ -58,9 +57,8 @@ def test_the_same_in_two_processes(house):
     house.assert_same("a", "b")
 
 
-@pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
-def test_the_same_under_a_real_batsim(house):
-    assert oversubscribed(house, "--engine", "batsim").code == 0
+def test_the_same_under_a_batsim(house, batsim):
+    assert oversubscribed(house, "--engine", "batsim", "--batsim", batsim).code == 0
     assert ends(house) == pytest.approx(ENDS, abs=1e-3)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 
 import pytest
 from cli_house import ROOT, SMALL
@@ -191,12 +190,11 @@ def test_embedded_twice_and_wire(house, strategy):
     house.assert_same("a", "b", "c")
 
 
-@pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
 @pytest.mark.parametrize("window", [(), ("--window", "600:3600")], ids=["whole", "window"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_real_batsim(house, strategy, window):
+def test_batsim(house, strategy, window, batsim):
     for to, engine in (("a", "embedded"), ("b", "batsim")):
-        done = risk(house, *window, "--engine", engine, strategy=strategy, to=to)
+        done = risk(house, *window, "--engine", engine, "--batsim", batsim, strategy=strategy, to=to)
         assert done.code == 0, done.err
     ours, real = ({row["job_id"]: row for row in csv.DictReader((house.out / f"{to}_jobs.csv").open())} for to in "ab")
     assert ours.keys() == real.keys()

@@ -40,6 +40,9 @@ def ask(*texts):
         socket.send_string(text)
         socket.recv()
 
+if "--version" in sys.argv:
+    sys.exit("v4.2.1")
+
 {body}
 """
 BEGINS = {

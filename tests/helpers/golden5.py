@@ -25,7 +25,7 @@ from batwatt.inputs.workloads.batsim5_json import read_events5, read_workload5
 from batwatt.model.record import Record
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "batsim5.tar.xz"
-OUTPUTS = ("jobs.csv", "consumed_energy.csv", "schedule.json")
+OUTPUTS = ("jobs.csv", "consumed_energy.csv", "pstate_changes.csv", "machine_states.csv", "schedule.json")
 FILES = ("command.txt", "platform.xml", "workload*.json", "events*.txt", "messages.jsonl", "result.json")
 _LINE = re.compile(r'\{"from": "(batsim|edc)"(?:, "flags": \d+)?, "message": (.*)\}')
 

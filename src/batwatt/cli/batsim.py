@@ -84,11 +84,19 @@ class Batsim5Options:
 
     protocol: Annotated[int, _switch("--protocol", "Batsim's version, 4 or 5.", min=4, max=5)] = 4
     init: Annotated[str, _switch("--init", "Text for the scheduler. Batsim 5.")] = ""
+    trace_pstate_changes: Annotated[bool, _switch("--trace-pstate-changes", "Write pstate_changes.csv. Batsim 5.")] = (
+        False
+    )
     role: Annotated[tuple[str, str] | None, _switch("-r --add-role", "A host and its role. Batsim 5.")] = None
 
     def refuse(self, event_files: int) -> None:
         """Raises InputError if something was given that Batsim 4 has not."""
-        given = {"--init": bool(self.init), "--add-role": self.role is not None, "several --events": event_files > 1}
+        given = {
+            "--init": bool(self.init),
+            "--trace-pstate-changes": self.trace_pstate_changes,
+            "--add-role": self.role is not None,
+            "several --events": event_files > 1,
+        }
         for name, is_given in given.items():
             if is_given:
                 raise InputError(name, "Batsim 4 has no such option", "add --protocol 5, or leave it out")

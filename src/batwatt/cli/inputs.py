@@ -22,6 +22,7 @@ TABLES = ("azure", "borg")
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Where to write it.", show_default="standard output")
 ]
+ToBatsim = Annotated[str, typer.Option("--to", help="batsim4 or batsim5: who is to read it.", metavar="BATSIM")]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.", min=0)]
 
 
@@ -106,9 +107,7 @@ def convert(
         ),
     ],
     output: Output = None,
-    to: Annotated[
-        str, typer.Option("--to", help="batsim4 or batsim5: whose workload it becomes.", metavar="BATSIM")
-    ] = "batsim4",
+    to: ToBatsim = "batsim4",
     format: Annotated[
         str | None, typer.Option("--format", help="swf, csv, txt, azure or borg.", show_default="by suffix")
     ] = None,
@@ -126,8 +125,7 @@ def convert(
     from batwatt.inputs.workloads.batprotocol import to_batsim5
     from batwatt.inputs.workloads.google_like import to_text
 
-    if to not in ("batsim4", "batsim5"):
-        raise InputError("--to", f"{to!r} is not known", "use batsim4 or batsim5")
+    _check_batsim(to)
     if jobs.suffix == ".json" and format is None:
         if (workload, table) != (ConvertOptions(), TableOptions()):
             raise InputError("--to", "a workload becomes another one as it is", "leave the other options out")
@@ -186,14 +184,35 @@ def _convert_table(path: Path, format: str, output: Path | None, table: TableOpt
 
 
 def events(
-    envelope: Annotated[Path, typer.Argument(help="CSV with columns time_s,power_w.")],
+    source: Annotated[
+        Path,
+        typer.Argument(help="CSV with columns time_s,power_w; with --to batsim5 also a file of Batsim 4's events."),
+    ],
     output: Output = None,
+    to: ToBatsim = "batsim4",
 ) -> None:
-    """Write an envelope as Batsim external events, for --events with --forward-unknown-events.
+    """Write an envelope as Batsim external events, for --events with --forward-unknown-events; or events for Batsim 5.
 
-    [bold]Example:[/] batwatt events power_profiles/profile3.csv -o events.txt
+    [bold]Example:[/]
+    batwatt events power_profiles/profile3.csv -o events.txt
+    batwatt events events.txt --to batsim5 -o events5.txt
     """
     from batwatt.inputs.series.series_csv import read_series
-    from batwatt.inputs.workloads.events import envelope_events
+    from batwatt.inputs.workloads.batsim_json import read_text
+    from batwatt.inputs.workloads.events import batsim5_events, envelope_events, parse_events
 
-    write_output("".join(f"{line}\n" for line in envelope_events(read_series(envelope))), output)
+    _check_batsim(to)
+    if read_text(source).lstrip().startswith("{"):
+        if to == "batsim4":
+            raise InputError(source, "has events already", "give an envelope (CSV), or --to batsim5")
+        lines = batsim5_events(parse_events(read_text(source), source))
+    else:
+        lines = envelope_events(read_series(source))
+        if to == "batsim5":
+            lines = batsim5_events(parse_events("\n".join(lines), source))
+    write_output("".join(f"{line}\n" for line in lines), output)
+
+
+def _check_batsim(to: str) -> None:
+    if to not in ("batsim4", "batsim5"):
+        raise InputError("--to", f"{to!r} is not known", "use batsim4 or batsim5")

@@ -167,6 +167,7 @@ def engine_command(
             init=batsim5.init,
             energy=switches.energy,
             hosts=switches.hosts.choice,
+            trace_pstates=batsim5.trace_pstate_changes,
             roles=dict([batsim5.role] if batsim5.role else ()),
             patience_s=patience_s,
             arguments=sys.argv,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -13,12 +14,15 @@ from typing import Any
 
 from batsim.batsim import BatsimScheduler
 
+from batwatt.engine.batsim5 import Dialect
 from batwatt.engine.bs import Bs, Link
 from batwatt.engine.wire import SchedulerSocket
 from batwatt.errors import InputError, PeerError
 
 GRACE_S = 5.0
 """How long an ended process may take to go before it is killed."""
+VERSION_S = 5.0
+"""How long Batsim may take to print its version; one that takes longer is taken for a Batsim 4."""
 CLOSING_S = 60.0
 """How long Batsim may take to write its files after the end of the simulation."""
 KEPT_BYTES = 1 << 16
@@ -93,6 +97,13 @@ class Child:
         telling = [line for line in lines if "CRITICAL" in line or "rror" in line or "usage" in line.lower()]
         return (ours or telling or lines or [""])[-1][:500]
 
+    def output(self, limit_s: float) -> str:
+        """The end of its output, when it has ended or after `limit_s` seconds."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(limit_s)
+            self._reader.join(1.0)
+        return self._tail.decode("utf-8", "replace")
+
     def finish(self) -> None:
         """Wait for a good end after the simulation; PeerError if it was none."""
         try:
@@ -150,32 +161,51 @@ def drive(
     name: str,
     patience_s: float | None,
     watch: Callable[[Link], Link] = lambda link: link,
+    dialect: Dialect | None = None,
 ) -> None:
-    """Run a scheduler against the process that `command(endpoint)` starts.
+    """Run a scheduler against the process that `command(endpoint)` starts, a Batsim 5 if there is its `dialect`.
 
     `patience_s`: how long that process may be silent, None for ever. `watch` may wrap the link (progress). If either
     side dies or falls silent the other is ended; raises PeerError.
     """
     with (
-        SchedulerSocket("tcp://127.0.0.1:*", patience_s) as socket,
+        SchedulerSocket("tcp://127.0.0.1:*", patience_s, protocol=5 if dialect else 4) as socket,
         _child(command(socket.endpoint), name) as child,
     ):
         socket.alive = child.death
+        socket.begin()
+        if dialect is not None:
+            socket.greet(dialect)
         Bs(scheduler, watch(socket)).start()
         child.finish()
 
 
+def batsim_version(batsim: str) -> tuple[str, int]:
+    """What `batsim --version` prints, and the number before the first point: 4 if it prints no version."""
+    with _child((batsim, "--version"), "Batsim") as child:
+        text = child.output(VERSION_S)
+    found = re.search(r"v?(\d+)\.\d[\w.+-]*", text)
+    return (found[0], int(found[1])) if found else ("", 4)
+
+
 def batsim_command(
-    batsim: str, platform: Path, workloads: Sequence[Path], prefix: Path, events: Path | None, args: Sequence[str]
+    batsim: str,
+    platform: Path,
+    workloads: Sequence[Path],
+    prefix: str,
+    events: Path | None,
+    args: Sequence[str],
+    protocol: int = 4,
 ) -> Callable[[str], list[str]]:
-    """Command line of a real Batsim as a function of the scheduler's endpoint."""
+    """Command line of a real Batsim, 4 or 5, as a function of the scheduler's endpoint."""
 
     def command(endpoint: str) -> list[str]:
-        line: list[Any] = [batsim, "-p", platform, "-s", endpoint, "-e", prefix]
+        # the text for the scheduler is empty: it has its options
+        line: list[Any] = [batsim, "-p", platform, "-s", endpoint, *([""] if protocol == 5 else []), "-e", prefix]
         for workload in workloads:
             line += ["-w", workload]
         if events is not None:
-            line += ["--events", events]
+            line += ["--external-events" if protocol == 5 else "--events", events]
         return [str(word) for word in (*line, *args)]
 
     return command

@@ -8,19 +8,24 @@ from pathlib import Path
 from batwatt.files import whole_file
 from batwatt.model.record import Record
 from batwatt.results.columns import FILES
-from batwatt.results.writers import write_columns
+from batwatt.results.writers import write_columns, write_rows
 
 _ONLY_4 = ("scheduling_time", "simulation_time")
 
 
-def write_record5(record: Record, prefix: str, *, ended: bool = True) -> None:
-    """PREFIXjobs.csv, PREFIXconsumed_energy.csv of a run with energy, and if it `ended` well PREFIXschedule.json."""
+def write_record5(record: Record, prefix: str, *, ended: bool = True, pstates: bool = False) -> None:
+    """PREFIXjobs.csv, PREFIXconsumed_energy.csv of a run with energy, and if it `ended` well PREFIXschedule.json.
+
+    With `pstates` PREFIXpstate_changes.csv, too, which Batsim 5 has also without energy.
+    """
     # nothing is ever attached to a job of Batsim 5, and it writes no quotes around that
     columns = [replace(column, form="text") if column.form == "quoted" else column for column in FILES["jobs"]]
     write_columns(_path(prefix, "jobs.csv"), columns, record.jobs.columns())
     if record.energy:
         name = "consumed_energy"
         write_columns(_path(prefix, f"{name}.csv"), FILES[name], record.consumed_energy.columns())
+    if pstates:
+        write_rows(_path(prefix, "pstate_changes.csv"), FILES["pstate_changes"], record.pstate_changes)
     if ended:
         forms = {"text": '"%s"', "int": "%d", "fixed": "%.6f"}
         lines = [f'  "{column.name}": {forms[column.form] % record.schedule[column.name]}'

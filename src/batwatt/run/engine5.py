@@ -18,7 +18,7 @@ from batwatt.inputs.workloads.batsim5_json import read_events5, read_workload5
 from batwatt.results.batsim5_files import write_record5
 
 LOGGER = logging.getLogger(__name__)
-OUTPUTS = ("jobs.csv", "consumed_energy.csv", "schedule.json")
+OUTPUTS = ("jobs.csv", "consumed_energy.csv", "pstate_changes.csv", "schedule.json")
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Batsim5Spec:
     prefix: str = "out/"
     init: str = ""
     energy: bool | None = None
+    trace_pstates: bool = False
     hosts: HostChoice = field(default_factory=HostChoice)
     roles: Mapping[str, str] = field(default_factory=dict)
     patience_s: float | None = None
@@ -75,6 +76,6 @@ def run_engine5(spec: Batsim5Spec, endpoint: str, ready: Callable[[], None] = la
                 engine.reply(socket.ask(engine.message()))
         except DeadlockError as error:
             deadlock = error
-        write_record5(engine.close(), f"{part}{os.sep}{name}", ended=deadlock is None)
+        write_record5(engine.close(), f"{part}{os.sep}{name}", ended=deadlock is None, pstates=spec.trace_pstates)
     if deadlock is not None:
         raise deadlock

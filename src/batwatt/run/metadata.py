@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import platform as python_platform
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from batwatt import __version__
 from batwatt.engine.config import EngineConfig
@@ -19,8 +21,13 @@ from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.scheduler import EVENTS
 
 
-def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s: float) -> None:
-    """PREFIX_metadata.json: what made these files (inputs by content, options, versions) and how long it took."""
+def write_metadata(
+    prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s: float, about: Mapping[str, Any]
+) -> None:
+    """PREFIX_metadata.json: what made these files (inputs by content, options, versions) and how long it took.
+
+    `about`: what else there is to say about the engine.
+    """
     inputs = {"workload": spec.workload, "events": spec.events}
     inputs |= {f"workload w{number}": path for number, path in enumerate(spec.more_workloads, 1)}
     if isinstance(spec.capacity, CapacitySpec):
@@ -62,6 +69,7 @@ def write_metadata(prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s:
             **{name: version_of(name) for name in ("pybatsim", "pyzmq", "procset", "numpy", "pandas")},
         },
         "elapsed_s": round(elapsed_s, 3),
+        **about,
     }
     # an option of a foreign scheduler may be NaN
     write_json(file_of(prefix, "metadata", ".json"), metadata, allow_nan=True)

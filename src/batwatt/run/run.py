@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,17 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
-from batwatt.errors import DeadlockError, InputError, PeerError
+from batwatt.errors import DeadlockError, InputError
 from batwatt.files import whole_set
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.record import Record
 from batwatt.results.columns import FILES
 from batwatt.results.writers import file_of, write_record
+from batwatt.run.apart import Apart
 from batwatt.run.find_scheduler import blaming
 from batwatt.run.inputs import RunInputs, load_inputs, with_files, write_capacity
 from batwatt.run.metadata import write_metadata
@@ -93,6 +91,7 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
     spec, inputs, scheduler = resolved.spec, resolved.inputs, resolved.scheduler
     record: Record | None = None
     deadlock: DeadlockError | None = None
+    about: dict[str, Any] = {}
     with staging(spec.prefix, durable) as inner:
         if spec.engine == "nominal":
             with blaming(spec.scheduler, scheduler):
@@ -108,11 +107,13 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
                 record, deadlock = engine.close(), error
             write_record(record, inner)
         else:
-            _run_apart(with_files(spec, len(inputs.platform), inner), scheduler, resolved.config, inner, progress)
+            files = with_files(spec, len(inputs.platform), inner)
+            watch = (lambda link: _Watched(link, progress)) if progress else (lambda link: link)
+            about = Apart(files, scheduler, resolved.config, inputs.platform, inner, watch).run()
         if isinstance(spec.capacity, CapacitySpec) and inputs.capacity is not None:
             write_capacity(inner, inputs.capacity)
         metrics = write_results(inner, inputs, record)
-        write_metadata(inner, spec, resolved.config, time.perf_counter() - began)
+        write_metadata(inner, spec, resolved.config, time.perf_counter() - began, about)
     if deadlock is not None:
         raise deadlock
     why = why_none_finished(metrics, inputs.simulated or inputs.workload, inputs.platform)
@@ -153,45 +154,6 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
             yield part / prefix.name
     except OSError as error:
         raise InputError(shown, f"cannot be written ({error.strerror})", "choose another place") from None
-
-
-def _run_apart(spec: RunSpec, scheduler: Any, config: EngineConfig, prefix: Path, progress: Progress | None) -> None:
-    """Run the scheduler here and Batsim, real or ours, in a process of its own, which reads files."""
-    from batwatt.engine.launch import batsim_command, drive
-
-    assert isinstance(spec.platform, Path)
-    if spec.engine == "batsim":
-        binary = shutil.which(spec.batsim)
-        if binary is None:
-            problem = f"{spec.batsim!r} is not an executable on PATH"
-            raise InputError("--batsim", problem, "install Batsim 4.x or give its path")
-        args = [*config.batsim_args(), *spec.hosts.batsim_args(), "--disable-schedule-tracing", *spec.batsim_args]
-        command = batsim_command(binary, spec.platform, spec.workloads, prefix, spec.events, args)
-        name = "Batsim"
-    else:
-        command = _engine_command(spec, config, prefix)
-        name = "the engine process"
-    watch = (lambda link: _Watched(link, progress)) if progress else (lambda link: link)
-    with blaming(spec.scheduler, scheduler):
-        drive(scheduler, command, name, spec.patience_s, watch)
-    if not file_of(prefix, "jobs").exists():
-        raise PeerError(f"{name} ended well but wrote no {file_of(spec.prefix, 'jobs').name}")
-
-
-def _engine_command(spec: RunSpec, config: EngineConfig, prefix: Path) -> Callable[[str], list[str]]:
-    """Command line of `batwatt engine` as a function of the scheduler's endpoint."""
-
-    def command(endpoint: str) -> list[str]:
-        line: list[Any] = [sys.executable, "-m", "batwatt", "engine", "-p", spec.platform, *spec.hosts.batsim_args()]
-        for workload in spec.workloads:
-            line += ["-w", workload]
-        line += ["-s", endpoint, "-e", prefix, "--energy" if config.energy else "--no-energy"]
-        line += [flag for flag in config.batsim_args() if flag != "-E"]
-        if spec.events is not None:
-            line += ["--events", spec.events]
-        return [str(word) for word in line]
-
-    return command
 
 
 def write_results(prefix: Path, inputs: RunInputs, record: Record | None = None) -> Metrics:

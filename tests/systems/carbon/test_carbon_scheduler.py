@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -206,8 +206,7 @@ def test_what_is_refused(tmp_path, options, message):
         play([ShiftJob("a", 0.0, constant(60.0, 5.0))], 1, tmp_path / "x", **options)
 
 
-@pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
-def test_a_real_batsim_does_what_was_planned(tmp_path):
+def test_a_batsim_does_what_was_planned(tmp_path, batsim):
     """Suspended and resumed jobs, pieces of several powers, on Batsim itself; its messages take microseconds."""
     jobs = [ShiftJob("a", 0.0, TRAINING), ShiftJob("b", 900.0, TRAINING, 2), ShiftJob("c", 950.0, TRAINING)]
     owner, data = phase_workload(jobs, 3)
@@ -216,7 +215,7 @@ def test_a_real_batsim_does_what_was_planned(tmp_path):
     options = {"signal": signal_file(tmp_path), "policy": "phase-aware-checkpoints", "wait_h": [12.0]}
     for engine in ("batsim", "embedded"):
         spec = RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "carbon", options, tmp_path / engine, engine=engine)
-        run(spec)
+        run(replace(spec, batsim=batsim))
     workload = parse_workload(data, "w0", "test")
     real, ours = (account(tmp_path / name, COURSE, workload) for name in ("batsim", "embedded"))
     assert real.metrics()["segments"] == ours.metrics()["segments"] > len(jobs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 from checkpoint_talk import END, ID, META, STATE, play, row_of, series_of, spans_of
@@ -165,11 +164,11 @@ TRACE = "arrival_time,length,cpus,checkpoint_s,recovery_s\n" + "".join(
 )
 
 
-def test_files_of_the_wire_and_of_a_real_batsim(tmp_path):
+def test_files_of_the_wire_and_of_a_batsim(tmp_path, batsim):
     trace, capacity = tmp_path / "jobs.csv", tmp_path / "capacity.csv"
     trace.write_text(TRACE)
     capacity.write_text("time_s,machines\n" + "".join(f"{200 * i},{6 - i % 4}\n" for i in range(12)))
-    engines = ["embedded", "wire"] + (["batsim"] if shutil.which("batsim") else [])
+    engines = ["embedded", "wire", "batsim"]
     for number, case in enumerate(CASES):
         found = {}
         for engine in engines:
@@ -181,16 +180,16 @@ def test_files_of_the_wire_and_of_a_real_batsim(tmp_path):
                 {"switch": False, **case},
                 prefix,
                 engine=engine,
+                batsim=batsim,
                 capacity=capacity,
             )
             found[engine] = json.dumps(carry_out(spec).metrics.as_dict())
         assert found["wire"] == found["embedded"]
         same = [(tmp_path / f"{engine}{number}_jobs.csv").read_bytes() for engine in ("embedded", "wire")]
         assert same[0] == same[1]
-        if "batsim" in found:
-            ours, theirs = json.loads(found["embedded"]), json.loads(found["batsim"])
-            for name, value in ours.items():
-                assert value is None or theirs[name] == pytest.approx(value, rel=1e-4, abs=1e-3), name
+        ours, theirs = json.loads(found["embedded"]), json.loads(found["batsim"])
+        for name, value in ours.items():
+            assert value is None or theirs[name] == pytest.approx(value, rel=1e-4, abs=1e-3), name
 
 
 @examples(100, suppress_health_check=[HealthCheck.too_slow])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import shutil
+from dataclasses import replace
 
 import pytest
 from builders import workload_of
@@ -308,12 +308,11 @@ def test_embedded_and_wire(scheduler, tmp_path):
     assert b"COMPLETED_KILLED" in (tmp_path / "a_jobs.csv").read_bytes()
 
 
-@pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
 @pytest.mark.parametrize("scheduler", KNOWS)
-def test_real_batsim(scheduler, tmp_path):
+def test_batsim(scheduler, tmp_path, batsim):
     rows = []
     for to, engine in (("a", "embedded"), ("b", "batsim")):
-        carry_out(spec(tmp_path, scheduler, engine, to))
+        carry_out(replace(spec(tmp_path, scheduler, engine, to), batsim=batsim))
         lines = (tmp_path / f"{to}_jobs.csv").read_text().splitlines()
         names = lines[0].split(",")
         wanted = [names.index(name) for name in ("job_id", "final_state", "starting_time", "finish_time")]

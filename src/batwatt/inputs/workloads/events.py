@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,15 @@ def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = 
     Events of other types than machine_available and machine_unavailable are generic, and an error unless
     `forward_unknown`. With `nb_hosts`, resources beyond the platform are an error. Raises InputError with the line.
     """
+    return parse_events(read_text(path), path, forward_unknown, nb_hosts)
+
+
+def parse_events(
+    text: str, path: object, forward_unknown: bool = True, nb_hosts: int | None = None
+) -> tuple[ExternalEvent, ...]:
+    """The events in a text, of which `path` is the name; see `read_events`."""
     events: list[ExternalEvent] = []
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             place = f"{path}: line {number}"
             events.append(_event(load_json(line, place, parse_float=batsim_float), place, forward_unknown, nb_hosts))
@@ -57,6 +64,18 @@ def envelope_events(series: Series) -> Iterator[str]:
     for time_s, power_w in rows.items():
         timestamp = int(time_s) if time_s.is_integer() else time_s
         yield json.dumps({"timestamp": timestamp, "type": "power_envelope", "power_w": float(power_w)})
+
+
+def batsim5_events(events: Iterable[ExternalEvent]) -> Iterator[str]:
+    """Lines of an events file for Batsim 5: events are `generic`, with that of Batsim 4 as their data (JSON).
+
+    Those that are generic with a text already stay as they are.
+    """
+    for event in events:
+        raw = event.raw
+        if not (raw["type"] == "generic" and isinstance(raw.get("data"), str)):
+            raw = {"timestamp": raw["timestamp"], "type": "generic", "data": json.dumps(raw)}
+        yield json.dumps(raw)
 
 
 def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) -> ExternalEvent:

@@ -1,0 +1,118 @@
+"""A run whose engine is a process of its own: a real Batsim, 4 or 5, or the embedded engine behind a socket."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from batwatt.engine.batsim5 import Dialect
+from batwatt.engine.bs import Link
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.launch import batsim_command, batsim_version, drive
+from batwatt.errors import InputError, PeerError
+from batwatt.files import whole_file
+from batwatt.inputs.workloads.batprotocol import converted_file
+from batwatt.inputs.workloads.events import batsim5_events, read_events
+from batwatt.inputs.workloads.google_like import to_text
+from batwatt.model.platform import Platform
+from batwatt.results.writers import file_of
+from batwatt.run.batsim5_files import WORKED_OUT, map_files
+from batwatt.run.find_scheduler import blaming
+from batwatt.run.spec import RunSpec
+
+Watch = Callable[[Link], Link]
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A scheduler here and an engine apart, of which all inputs are files; what it writes comes under `prefix`."""
+
+    spec: RunSpec
+    scheduler: Any
+    config: EngineConfig
+    platform: Platform
+    prefix: Path
+    watch: Watch = field(default=lambda link: link)
+
+    def run(self) -> dict[str, Any]:
+        """Carry it out; what the metadata are to say about the engine. Raises BatwattError."""
+        if self.spec.engine == "wire":
+            self._drive(self._engine_command(), "the engine process")
+            return {}
+        binary = shutil.which(self.spec.batsim)
+        if binary is None:
+            problem = f"{self.spec.batsim!r} is not an executable on PATH"
+            raise InputError("--batsim", problem, "install Batsim 4.x or 5 or give its path")
+        version, major = batsim_version(binary)
+        if major >= 5:
+            self._batsim5(binary)
+            return {"batsim": {"version": version, "protocol": 5, "worked_out": dict(WORKED_OUT)}}
+        spec, hosts = self.spec, self.spec.hosts.batsim_args()
+        assert isinstance(spec.platform, Path)
+        args = [*self.config.batsim_args(), *hosts, "--disable-schedule-tracing", *spec.batsim_args]
+        command = batsim_command(binary, spec.platform, spec.workloads, str(self.prefix), spec.events, args)
+        self._drive(command, "Batsim")
+        return {"batsim": {"version": version, "protocol": 4}}
+
+    def _drive(self, command: Callable[[str], list[str]], name: str) -> None:
+        with blaming(self.spec.scheduler, self.scheduler):
+            drive(self.scheduler, command, name, self.spec.patience_s, self.watch)
+        self._check(name, file_of(self.prefix, "jobs"))
+
+    def _check(self, name: str, jobs: Path) -> None:
+        if not jobs.exists():
+            raise PeerError(f"{name} ended well but wrote no {file_of(self.spec.prefix, 'jobs').name}")
+
+    def _batsim5(self, binary: str) -> None:
+        """Run it on copies of the inputs that it can read, and map what it writes."""
+        spec = self.spec
+        assert isinstance(spec.platform, Path)
+        with TemporaryDirectory(prefix="batwatt-") as name:
+            folder = Path(name)
+            workloads = [
+                _written(folder / f"w{number}.json", to_text(converted_file(path, "batsim5")))
+                for number, path in enumerate(spec.workloads)
+            ]
+            events = None
+            if spec.events is not None:
+                lines = batsim5_events(read_events(spec.events, forward_unknown=True))
+                events = _written(folder / "events.txt", "".join(f"{line}\n" for line in lines))
+            found = folder / "out"
+            found.mkdir()
+            energy = ["--energy-host"] if self.config.energy else []
+            args = [*energy, "--trace-pstate-changes", *spec.hosts.batsim_args(), *spec.batsim_args]
+            command = batsim_command(binary, spec.platform, workloads, f"{found}{os.sep}", events, args, 5)
+            dialect = Dialect(self.config)
+            with blaming(spec.scheduler, self.scheduler):
+                drive(self.scheduler, command, "Batsim", spec.patience_s, self.watch, dialect)
+            self._check("Batsim", found / "jobs.csv")
+            map_files(found, self.prefix, self.platform, dialect.metadata)
+
+    def _engine_command(self) -> Callable[[str], list[str]]:
+        """Command line of `batwatt engine` as a function of the scheduler's endpoint."""
+        spec, config = self.spec, self.config
+
+        def command(endpoint: str) -> list[str]:
+            line: list[Any] = [sys.executable, "-m", "batwatt", "engine", "-p", spec.platform]
+            line += spec.hosts.batsim_args()
+            for workload in spec.workloads:
+                line += ["-w", workload]
+            line += ["-s", endpoint, "-e", self.prefix, "--energy" if config.energy else "--no-energy"]
+            line += [flag for flag in config.batsim_args() if flag != "-E"]
+            if spec.events is not None:
+                line += ["--events", spec.events]
+            return [str(word) for word in line]
+
+        return command
+
+
+def _written(path: Path, text: str) -> Path:
+    with whole_file(path) as out:
+        out.write(text)
+    return path
