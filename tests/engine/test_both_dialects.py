@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 
 import pytest
+from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.riskaware import Riskaware
@@ -28,7 +29,12 @@ from batwatt.errors import DeadlockError
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.workloads.batprotocol import to_batsim5
 from batwatt.inputs.workloads.batsim5_json import read_workload5
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.model.phases import constant
 from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.systems.carbon.execution import ShiftJob
 
 MS = 1e-3
 
@@ -171,3 +177,23 @@ def test_a_scheduler_of_pybatsim(tmp_path, given):
     platform = machine(4)
     given = [(at, width, run, walltime or 3.0, flops) for at, width, run, walltime, flops in given]
     check(lambda: pybatsim_scheduler("easyBackfill"), platform, load(given, 4), tmp_path, energy=False)
+
+
+hours = st.integers(0, 8).map(lambda hour: 1800.0 * hour)
+runs = st.tuples(hours, st.integers(1, 3), st.integers(1, 2))
+
+
+@few
+@given(st.lists(runs, min_size=1, max_size=4), st.lists(st.integers(50, 500).map(float), min_size=30, max_size=30))
+@pytest.mark.parametrize("policy", ["phase-aware-checkpoints", "oracle"])
+def test_carbon(tmp_path, policy, given, hourly):
+    """Jobs are suspended and go on as new ones, in pieces of several powers."""
+    jobs = [
+        ShiftJob(f"j{number}", at, constant(3600.0 * length, 100.0), width)
+        for number, (at, length, width) in enumerate(given)
+    ]
+    owner, data = phase_workload(jobs, 3)
+    # all times of its plans are whole seconds
+    signal = SignalIntegral.regular(hourly * 4)
+    make = lambda: Carbon({"signal": signal, "policy": policy, "deadline_h": 12.0})  # noqa: E731
+    check(make, machines_platform(owner), parse_workload(data, "w0", "test"), tmp_path)
