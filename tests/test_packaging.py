@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def check_options(text: str) -> EnvelopeOptions:
 
 
 def test_robin_has_the_three_settings():
-    assert [path.stem for path in ROBIN] == ["powercap-hfld", "powercap-idfs", "powercap-none"]
+    assert [path.stem for path in ROBIN] == ["batsim5-hfld", "powercap-hfld", "powercap-idfs", "powercap-none"]
 
 
 @pytest.mark.parametrize("path", ROBIN, ids=lambda path: path.stem)
@@ -52,13 +53,27 @@ def test_robin_file(path):
     assert all(data[key] > 0 for key in data if key.endswith("-timeout"))
     check_command(data["schedcmd"])
     scheduler, batsim = options_of(data["schedcmd"]), options_of(data["batcmd"])
-    assert shlex.split(data["batcmd"])[0] == "batsim"
-    assert check_options(scheduler["-o"]).response == path.stem.removeprefix("powercap-")
+    five = path.stem.startswith("batsim5")
+    assert five or shlex.split(data["batcmd"])[0] == "batsim"
+    assert check_options(scheduler["-o"]).response == path.stem.partition("-")[2]
     assert scheduler["-p"] == batsim["-p"]
     assert scheduler["--socket"] == batsim["-s"] == DEFAULT_ENDPOINT
-    for name in (scheduler["-p"], scheduler["--envelope"], batsim["-w"]):
+    workload = f"workloads/{Path(batsim['-w']).name.replace('-batsim5', '')}" if five else batsim["-w"]
+    for name in (scheduler["-p"], scheduler["--envelope"], workload):
         assert (ROOT / name).is_file(), name
     assert batsim["-e"].startswith(f"{data['output-dir']}/")
+
+
+def test_robin_gets_the_execution_context_of_batsim_5(tmp_path):
+    """It appends an option to the command and wants `external_scheduler`, which v5.0.0-rc2 does not print."""
+    command = load(ROOT / "experiments" / "robin" / "batsim5-hfld.yaml")["batcmd"]
+    fake = tmp_path / "batsim"
+    fake.write_text('#!/bin/sh\necho \'{"socket_endpoint":"tcp://x","export_prefix":"out/"}\'\n')
+    fake.chmod(0o755)
+    path = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    for more, added in ((" --dump-execution-context", {"external_scheduler": True}), ("", {})):
+        out = subprocess.run(["bash", "-eu", "-c", command + more], env=path, capture_output=True, check=True).stdout
+        assert json.loads(out) == {"socket_endpoint": "tcp://x", "export_prefix": "out/"} | added
 
 
 # containers ----------------------------------------------------------------------------------------------------------
@@ -91,11 +106,28 @@ def test_compose_mounts_inputs_read_only_and_results_not():
         for volume in service["volumes"]:
             host, inside, *mode = volume.split(":")
             if inside == "/out":
-                assert (name, mode) == ("batsim", [])
+                assert name != "scheduler" and mode == []
                 continue
             assert mode == ["ro"], volume
             assert (COMPOSE.parent / host).resolve() == ROOT / Path(inside).relative_to("/data")
             assert (COMPOSE.parent / host).is_dir()
+
+
+@pytest.mark.parametrize("name", ["engine", "engine5"])
+def test_compose_has_batsims_without_batsim(name):
+    services = load(COMPOSE)["services"]
+    service, batsim = services[name], services["batsim"]
+    assert (service["profiles"], service["image"]) == ([name], services["scheduler"]["image"])
+    assert (service["network_mode"], service["depends_on"]) == (batsim["network_mode"], batsim["depends_on"])
+    check_command(shlex.join(["batwatt", "engine", *service["command"]]))
+    played, real = options_of(shlex.join(service["command"])), options_of(shlex.join(batsim["command"]))
+    assert (played["-p"], played["-s"]) == (real["-p"], real["-s"])
+    if name == "engine":
+        assert played["-w"] == real["-w"]
+    else:
+        convert = service["entrypoint"][2].partition(" && ")[0]
+        check_command(convert)
+        assert (real["-w"] in convert.split(), options_of(convert)["-o"]) == (True, played["-w"])
 
 
 def test_compose_takes_tag_and_user_from_the_environment():
@@ -136,7 +168,9 @@ def test_ci_runs_the_script_and_the_compose_file():
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert jobs["tests"]["strategy"]["matrix"]["python"] == ["3.11", "3.12"]
     up = [line for line in runs["real-batsim"] if " up " in line]
-    assert up == ["docker compose -f docker/compose.yaml up --abort-on-container-exit --exit-code-from batsim"]
+    words = "docker compose -f docker/compose.yaml up --abort-on-container-exit --exit-code-from"
+    assert up[0] == f"{words} batsim"
+    assert f"{words} $engine scheduler $engine\n" in up[1] and "for engine in engine engine5; do" in up[1]
     prefix = options_of(shlex.join(load(COMPOSE)["services"]["batsim"]["command"]))["-e"]
     assert any(f"{prefix.lstrip('/')}_$stem.csv" in line for line in runs["real-batsim"])
 

@@ -20,7 +20,6 @@ from batwatt.inputs.workloads.events import read_events
 from batwatt.model.record import Record
 from batwatt.results.columns import FILES
 from batwatt.results.writers import file_of, write_record
-from batwatt.run.apart import Apart
 from batwatt.run.find_scheduler import blaming
 from batwatt.run.inputs import RunInputs, load_inputs, with_files, write_capacity
 from batwatt.run.metadata import write_metadata
@@ -107,6 +106,9 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
                 record, deadlock = engine.close(), error
             write_record(record, inner)
         else:
+            # zmq takes a while to be loaded
+            from batwatt.run.apart import Apart
+
             files = with_files(spec, len(inputs.platform), inner)
             watch = (lambda link: _Watched(link, progress)) if progress else (lambda link: link)
             about = Apart(files, scheduler, resolved.config, inputs.platform, inner, watch).run()
