@@ -3,11 +3,52 @@
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from batwatt._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from batwatt.api import (
+        Platform,
+        Result,
+        Series,
+        Workload,
+        compare,
+        optimum,
+        plan_carbon,
+        plan_checkpoints,
+        read_series,
+        read_signal,
+        simulate,
+        sweep,
+    )
+
+__all__ = [
+    "Platform",
+    "Result",
+    "Series",
+    "Workload",
+    "__version__",
+    "compare",
+    "optimum",
+    "plan_carbon",
+    "plan_checkpoints",
+    "read_series",
+    "read_signal",
+    "simulate",
+    "sweep",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The API is loaded when something of it is used."""
+    if name in __all__:
+        return getattr(import_module("batwatt.api"), name)
+    raise AttributeError(f"module 'batwatt' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 class _OnDemand(ModuleType):

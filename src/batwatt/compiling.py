@@ -70,7 +70,7 @@ def _ahead_of(package: str, folder: Path) -> Any:
     if os.environ.get(FORM, "ahead") != "ahead":
         return None
     try:
-        from batwatt import _kernels  # type: ignore[attr-defined]
+        from batwatt import _kernels
     except ImportError:
         return None
     return _kernels if _kernels.DIGESTS.get(package) == sources_digest(folder) else None

@@ -21,19 +21,12 @@ from batwatt.cli.carbon_options import (
 from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.models import options_of
 from batwatt.cli.shared import Picture, drawing, json_text, one_of
-from batwatt.errors import BatwattError, InputError
 from batwatt.files import write_json
 from batwatt.model.workload import MOST_CPUS
 from batwatt.systems.carbon import CHECKPOINTS, STARTUP_UNTIL
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from batwatt.model.phases import PhaseModel
-    from batwatt.model.signal_integral import SignalIntegral
-    from batwatt.systems.carbon.optimum import ShiftPlan
-
-METHODS = ("dp", "milp")
 
 
 @options_of
@@ -67,10 +60,9 @@ def plan_command(
       --start 2024-07-01T06:00 --deadline 2024-07-02T06:00
     """
     from batwatt.inputs.workloads.phase_jobs import read_model
-    from batwatt.model.phases import ShiftJob
-    from batwatt.systems.carbon.execution import Execution, Segment
     from batwatt.systems.carbon.figures.gantt import plot_gantt
-    from batwatt.systems.carbon.files import charged, offset_s, read_integral
+    from batwatt.systems.carbon.files import offset_s, read_integral
+    from batwatt.systems.carbon.job_plan import METHODS, JobPlanning, plan_job
 
     chosen = one_of("--method", "method", method, METHODS)
     weights = price.weights
@@ -83,39 +75,11 @@ def plan_command(
     start_s, deadline_s = (
         offset_s(option, text, integral, file) for option, text in (("--start", start), ("--deadline", deadline))
     )
-    if not start_s >= 0.0:
-        raise InputError("--start", f"{start!r} is before the signal begins", "start later, or give an earlier --begin")
-    paid = price.integral(file, integral, until)
-    wanted = integral
-    if paid is not None:
-        paid.covers(deadline_s, "the job")
-        wanted = integral.plus(paid, *weights)
-    integral.covers(deadline_s, "the job")
-    asked: dict[str, Any] = {"slot_s": slot_s, "max_starts": max_starts, "checkpoints": checkpoints}
-    found = _planned(chosen, model, wanted, start_s, deadline_s, asked)
-    owner = ShiftJob(job.stem, start_s, model, cpus)
-    execution = found.execution(owner)
-    content: dict[str, Any] = {
-        "method": chosen,
-        "slot_s": found.slot_s,
-        "slots": found.slots,
-        "rounded": found.rounded,
-        "begin": integral.begin,
-        "start_s": start_s,
-        "deadline_s": deadline_s,
-        "cpus": cpus,
-    }
-    if paid is not None:
-        content["weights"] = dict(zip(("carbon", "price"), weights, strict=True))
-    immediate = charged(Execution(owner, (Segment(start_s, model.startup_s, 0.0, model.work_s),)), integral, paid)
-    content |= charged(execution, integral, paid) | {
-        f"immediate_{name}": immediate[name] for name in ("carbon_g", "cost") if name in immediate
-    }
-    before = content["immediate_carbon_g"]
-    content["saved_share"] = (before - content["carbon_g"]) / before if before > 0.0 else None
+    asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, chosen, cpus)
+    found = plan_job(job.stem, model, integral, price.integral(file, integral, until), weights, asked)
     if picture is not None:
-        plot_gantt([execution], integral, picture, deadlines_s={owner.id: deadline_s})
-    write_output(json_text(content), output)
+        plot_gantt([found.execution], integral, picture, deadlines_s={job.stem: deadline_s})
+    write_output(json_text(found.content), output)
 
 
 def _until(deadline: str) -> float | str:
@@ -124,25 +88,6 @@ def _until(deadline: str) -> float | str:
         return float(deadline)
     except ValueError:
         return deadline
-
-
-def _planned(
-    method: str, model: PhaseModel, integral: SignalIntegral, start_s: float, deadline_s: float, asked: dict[str, Any]
-) -> ShiftPlan:
-    """The plan; what cannot be planned is one line."""
-    from batwatt.systems.carbon.optimum import NoPlanError, UnprovenError, plan
-
-    try:
-        if method == "dp":
-            return plan(model, integral, start_s, deadline_s, **asked)
-        # no other command needs a solver, and loading one takes time
-        from batwatt.systems.carbon.milp import plan_milp
-
-        return plan_milp(model, integral, start_s, deadline_s, **asked)
-    except NoPlanError as error:
-        raise InputError("--deadline", str(error), "give a later one") from None
-    except UnprovenError as error:
-        raise BatwattError(f"--method milp: {error}") from None
 
 
 def fit_command(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,18 +62,13 @@ def plan_command(
 
     [bold]Example:[/] batwatt checkpoint plan experiments/periods/period.json
     """
-    from batwatt.systems.checkpoint.fairness import plan_with_yield
     from batwatt.systems.checkpoint.figures.charts import plot_plan
     from batwatt.systems.checkpoint.files import plan_json, read_instance
-    from batwatt.systems.checkpoint.period_plan import subset_sum
+    from batwatt.systems.checkpoint.plans import plan_instance
 
     chosen = _method(method, min_yield, refill)
     given = read_instance(instance)
-    with _blaming(instance, chosen):
-        if chosen == "subset-sum":
-            found = subset_sum(given.instance)
-        else:
-            found = plan_with_yield(given.instance, given.past, min_yield, refill=refill)
+    found = plan_instance(given, instance, chosen, min_yield, refill=refill)
     if picture is not None:
         plot_plan(found, picture)
     write_output(json_text(plan_json(found, given.names)), output)
@@ -94,13 +88,14 @@ def prepare_command(
     [bold]Example:[/] batwatt checkpoint prepare experiments/periods/change.json --objective worst
     """
     from batwatt.systems.checkpoint.files import read_running
+    from batwatt.systems.checkpoint.plans import blaming
     from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES, prepare
 
     wanted = one_of("--objective", "objective", objective, OBJECTIVES)
     covered = one_of("--cover", "cover", cover, COVERS)
     given = read_running(instance)
     period = given.instance
-    with _blaming(instance):
+    with blaming(instance):
         found = prepare(
             given.running,
             given.others,
@@ -141,12 +136,13 @@ def follow_command(
     """
     from batwatt.systems.checkpoint.figures.charts import plot_followed
     from batwatt.systems.checkpoint.files import followed_json, read_sequence
+    from batwatt.systems.checkpoint.plans import blaming
     from batwatt.systems.checkpoint.sequence import follow
 
     chosen = _method(method, min_yield, refill)
     objective, covered = _preparing(prepare, cover)
     given = read_sequence(sequence)
-    with _blaming(sequence, chosen):
+    with blaming(sequence, chosen):
         found = follow(
             given.sequence, method=chosen, objective=objective, min_yield=min_yield, cover=covered, refill=refill
         )
@@ -180,6 +176,7 @@ def front_command(
     """
     from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_front
     from batwatt.systems.checkpoint.files import is_course, read_sequence
+    from batwatt.systems.checkpoint.plans import blaming
     from batwatt.systems.checkpoint.sequence import follow
 
     objective, covered = _preparing(prepare, cover)
@@ -190,7 +187,7 @@ def front_command(
         _show_front(sequence, as_json, picture)
         return
     given = read_sequence(sequence)
-    with _blaming(sequence):
+    with blaming(sequence):
         found = [
             (target, follow(given.sequence, objective=objective, min_yield=target, cover=covered)) for target in targets
         ]
@@ -215,9 +212,10 @@ def _show_front(instance: Path, as_json: bool, picture: Path | None) -> None:
     from batwatt.systems.checkpoint.fairness import pareto_front
     from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_front
     from batwatt.systems.checkpoint.files import front_json, read_instance
+    from batwatt.systems.checkpoint.plans import blaming
 
     given = read_instance(instance)
-    with _blaming(instance):
+    with blaming(instance):
         points = pareto_front(given.instance, given.past)
     if picture is not None:
         plot_front([ParetoMark(point.min_yield, point.min_yield, point.goodput) for point in points], picture)
@@ -256,28 +254,9 @@ def _preparing(prepare: str | None, cover: str) -> tuple[Objective | None, Cover
 
 def _method(name: str, min_yield: float, refill: bool) -> Method:
     """The method, which must know the other two. Raises InputError."""
+    from batwatt.systems.checkpoint.plans import check_method
     from batwatt.systems.checkpoint.sequence import METHODS
 
     method = one_of("--method", "method", name, METHODS)
-    if not 0.0 <= min_yield <= 1.0:
-        raise InputError("--min-yield", f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
-    for option, given in (("--refill", refill), ("--min-yield", min_yield > 0.0)):
-        if given and method == "subset-sum":
-            raise InputError(option, "is for the dynamic programme", "leave --method subset-sum out")
+    check_method(method, min_yield, refill)
     return method
-
-
-@contextmanager
-def _blaming(path: Path, method: Method = "dp") -> Iterator[None]:
-    """Within, what cannot be planned is the fault of the file."""
-    from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError
-
-    try:
-        yield
-    except NoPeriodPlanError as error:
-        hint = "--method dp may have one" if method == "subset-sum" else "ask for a smaller yield"
-        raise InputError(path, str(error), hint) from None
-    except TooLargeError as error:
-        raise InputError(path, str(error), "see docs/formats.md") from None
-    except ValueError as error:
-        raise InputError(path, str(error), "correct the file") from None

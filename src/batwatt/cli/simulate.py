@@ -148,11 +148,11 @@ def _jobs_of(spec: RunSpec) -> int:
     from batwatt.inputs.workloads.batsim_json import read_workload
     from batwatt.run.inputs import cached_trace, is_trace
 
-    if not is_trace(spec.workload):
+    if not is_trace(spec.workloads[0]):
         return sum(len(read_workload(path, simulate=False).jobs) for path in spec.workloads)
     # kept for the run
     platform = platform_of(spec.platform, spec.hosts)
-    return len(cached_trace(spec.workload, spec.window, len(platform), spec.length_unit).jobs)
+    return len(cached_trace(spec.workloads[0], spec.window, len(platform), spec.length_unit).jobs)
 
 
 @options_of

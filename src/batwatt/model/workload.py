@@ -127,7 +127,10 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True)
 class Workload:
-    """Jobs in submission order (time, then full id); `raw_profiles` are the profiles as Batsim would send them."""
+    """Jobs in submission order (time, then full id); `raw_profiles` are the profiles as Batsim would send them.
+
+    One that was `recorded` has delays which are the lengths at full speed of jobs in a trace.
+    """
 
     name: str
     jobs: tuple[Job, ...]
@@ -135,6 +138,7 @@ class Workload:
     raw_profiles: Mapping[str, Mapping[str, Any]]
     nb_res: int
     source: str = "<memory>"
+    recorded: bool = False
 
 
 def merged(workloads: Sequence[Workload]) -> Workload:

@@ -50,11 +50,17 @@ def plot_gantt(
     The power (and with it the envelope in W) is there if `PREFIX_consumed_energy.csv` is. Raises InputError.
     """
     style.kind_of(Path(path))
+    return style.save(run_figure(prefix, platform, envelope, title or Path(prefix).name), Path(path))
+
+
+def run_figure(prefix: Path | str, platform: Platform, envelope: Series | None, title: str) -> Figure:
+    """The figure of the run whose Batsim files are under `prefix`. Raises InputError."""
     timeline = read_timeline(prefix, platform)
     if not timeline.runs or not timeline.end_s > 0.0:
         raise InputError(file_of(prefix, "jobs"), "no job ran, so there is nothing to draw", "choose another run")
     power = power_series(prefix, timeline.end_s) if file_of(prefix, "consumed_energy").exists() else None
-    return style.draw(path, lambda: gantt_figure(timeline, platform, power, envelope, title or Path(prefix).name))
+    with style.drawing():
+        return gantt_figure(timeline, platform, power, envelope, title)
 
 
 def gantt_figure(

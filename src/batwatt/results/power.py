@@ -214,9 +214,16 @@ def step_bounds(series: Series, end_s: float, times_s: Floats | None = None) -> 
 
 
 def write_power(prefix: Path | str, trace: PowerTrace, envelope: Series | None = None) -> Path:
-    """Write `PREFIX_power.csv`: a row where the power or the cap changes, and one at the end; returns its path.
+    """Write `PREFIX_power.csv`, the `power_columns`; returns its path. Raises InputError if it cannot be written."""
+    path = file_of(prefix, "power")
+    write_columns(path, FILES["power"], dict(power_columns(trace, envelope)))
+    return path
 
-    Without an envelope the cap is empty. Raises InputError if the file cannot be written.
+
+def power_columns(trace: PowerTrace, envelope: Series | None = None) -> dict[str, Floats]:
+    """The columns of `PREFIX_power.csv`: a row where the power or the cap changes, and one at the end.
+
+    Without an envelope the cap is NaN.
     """
     if envelope is None:
         times, power = trace.times_s, np.round(trace.power_w, 6)
@@ -231,6 +238,4 @@ def write_power(prefix: Path | str, trace: PowerTrace, envelope: Series | None =
     if len(times):
         ends = (trace.end_s, cells["power_w"][-1], cells["cap_w"][-1])
         cells = {name: np.append(cells[name], end) for name, end in zip(names, ends, strict=True)}
-    path = file_of(prefix, "power")
-    write_columns(path, FILES["power"], dict(cells))
-    return path
+    return cells

@@ -41,6 +41,11 @@ class RunData:
         self.prefix = Path(prefix)
         self._record = record if record is not None and _is_plain(record) else None
 
+    @property
+    def has_record(self) -> bool:
+        """Whether no file is read."""
+        return self._record is not None
+
     @cached_property
     def jobs(self) -> Columns:
         """Columns of the jobs in the order of their ends, and the full ids if they are known. Raises InputError."""

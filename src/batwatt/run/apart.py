@@ -61,7 +61,7 @@ class Apart:
         return {"batsim": {"version": version, "protocol": 4}}
 
     def _drive(self, command: Callable[[str], list[str]], name: str) -> None:
-        with blaming(self.spec.scheduler, self.scheduler):
+        with blaming(self.spec.scheduler_name, self.scheduler):
             drive(self.scheduler, command, name, self.spec.patience_s, self.watch)
         self._check(name, file_of(self.prefix, "jobs"))
 
@@ -89,7 +89,7 @@ class Apart:
             args = [*energy, "--trace-pstate-changes", *spec.hosts.batsim_args(), *spec.batsim_args]
             command = batsim_command(binary, spec.platform, workloads, f"{found}{os.sep}", events, args, 5)
             dialect = Dialect(self.config)
-            with blaming(spec.scheduler, self.scheduler):
+            with blaming(spec.scheduler_name, self.scheduler):
                 drive(self.scheduler, command, "Batsim", spec.patience_s, self.watch, dialect)
             self._check("Batsim", found / "jobs.csv")
             map_files(found, self.prefix, self.platform, dialect.metadata)

@@ -88,8 +88,25 @@ def _pybatsim_files() -> dict[str, Path]:
     }
 
 
-def scheduler_class(name: str) -> type[Any]:
-    """The class that `name` (of ours, of pybatsim's, or the path of a .py file) stands for."""
+def is_ours(scheduler: Any) -> bool:
+    """Whether a scheduler (a name, a class or an instance) is one that is shipped."""
+    if isinstance(scheduler, str):
+        return scheduler in our_names()
+    kind = scheduler if isinstance(scheduler, type) else type(scheduler)
+    return kind.__module__.startswith("batwatt.schedulers.")
+
+
+def scheduler_class(name: Any) -> type[Any]:
+    """The class that `name` (of ours, of pybatsim's, or the path of a .py file) stands for; of an instance its own.
+
+    Raises InputError.
+    """
+    if not isinstance(name, str):
+        kind = name if isinstance(name, type) else type(name)
+        if not hasattr(kind, "onNoMoreEvents"):
+            problem = f"{kind.__name__} is no scheduler"
+            raise InputError("scheduler", problem, "give a name, a class derived from BatsimScheduler, or an instance")
+        return kind
     ours = our_names()
     if name in ours:
         return _one_of_ours(name)
@@ -175,10 +192,10 @@ def describe_file(path: Path) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def make_scheduler(name: str, options: Mapping[str, Any], found: type[Any] | None = None) -> Any:
+def make_scheduler(name: Any, options: Mapping[str, Any], found: type[Any] | None = None) -> Any:
     """A scheduler with its options; of ours, the options are checked. `found`: its class, if that is known already."""
     found = found or scheduler_class(name)
-    with blaming(name, found):
+    with blaming(name if isinstance(name, str) else found.__name__, found):
         if issubclass(found, Scheduler):
             return found(options)
         foreign = {key: value for key, value in options.items() if key not in OURS}

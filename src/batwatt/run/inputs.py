@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from batwatt.errors import InputError
 from batwatt.files import SMALL, whole_file
 from batwatt.inputs.platforms.host_choice import all_hosts, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec, machines_xml
-from batwatt.inputs.series.capacity import read_capacity, to_csv
+from batwatt.inputs.series.capacity import checked_capacity, read_capacity, to_csv
 from batwatt.inputs.series.capacity_spec import CapacitySpec, parse_capacity
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.convert import SUFFIXES, read_trace
@@ -27,7 +28,7 @@ from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload, merged
 from batwatt.results.writers import file_of
-from batwatt.run.find_scheduler import our_names
+from batwatt.run.find_scheduler import is_ours
 from batwatt.run.spec import RunSpec
 from batwatt.units import DAY_S
 
@@ -64,8 +65,10 @@ class RunInputs:
         return merged([self.workload, *self.others])
 
 
-def is_trace(workload: Path) -> bool:
-    """Whether a file is a trace of jobs, by its name, and no Batsim workload."""
+def is_trace(workload: Path | Workload) -> bool:
+    """Whether a file is a trace of jobs, by its name, and no Batsim workload; or a workload was one."""
+    if isinstance(workload, Workload):
+        return workload.recorded
     return workload.name.lower().removesuffix(".gz").endswith(tuple(SUFFIXES))
 
 
@@ -76,33 +79,33 @@ def capacity_named(text: str | Path) -> Path | CapacitySpec:
     return parse_capacity(str(text)) or Path(text)
 
 
-def load_inputs(spec: RunSpec, envelope: str | Path | None) -> RunInputs:
+def load_inputs(spec: RunSpec, envelope: str | Path | Series | None) -> RunInputs:
     """Read everything that a run needs. Raises InputError."""
     everything = all_hosts(spec.platform, spec.hosts.master)
     # what is handed to somebody else's scheduler may come back changed
-    ours = spec.scheduler in our_names()
+    ours = is_ours(spec.scheduler)
     loads = _json_workloads(spec, ours)
     platform = spec.hosts.of(everything, max((load.nb_res for load in loads), default=None))
     for ignored in platform.not_simulated if spec.engine != "batsim" else ():
         _log.warning("%s: the embedded engine ignores %s", platform.source, ignored)
     machines = machines_of(platform)
     cores = max(machines.values())
-    if is_trace(spec.workload):
+    if isinstance(spec.workload, Path) and is_trace(spec.workload):
         loads = [(cached_trace if ours else windowed)(spec.workload, spec.window, len(platform), spec.length_unit)]
     elif SECONDS[spec.length_unit] != 1.0:
         raise InputError("--length-unit", "is for traces of jobs: Batsim's JSON is in s", "leave it out")
     else:
-        for path, load in zip(spec.workloads, loads, strict=True):
+        for load in loads:
             last_s = max((job.submit_time_s for job in load.jobs), default=0.0)
             if last_s > LATEST_S:
                 text = "%s: a job is submitted at %.15g s: milliseconds since 1970? then divide all times by 1000"
-                _log.warning(text, path, last_s)
+                _log.warning(text, load.source, last_s)
     workload, *others = loads
     capacity = None
     if spec.capacity is not None:
         last_s = max((job.submit_time_s for load in loads for job in load.jobs), default=0.0)
         capacity = capacity_of(spec.capacity, len(machines), last_s)
-    series = read_series(envelope) if envelope is not None else None
+    series = read_series(envelope) if isinstance(envelope, str | Path) else envelope
     speed_flops = reference_flops(spec, platform)
     simulated = None if speed_flops is None else workload_with_flops(workload, speed_flops)
     return RunInputs(platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others))
@@ -113,6 +116,8 @@ def _json_workloads(spec: RunSpec, kept: bool) -> list[Workload]:
 
     They may be those of an earlier run if they are to be `kept`. Raises InputError.
     """
+    if isinstance(spec.workload, Workload):
+        return [spec.workload if kept else unshared(spec.workload)]
     paths = spec.workloads
     traces = [path for path in paths if is_trace(path)]
     if traces and len(paths) > 1:
@@ -128,8 +133,19 @@ def _json_workloads(spec: RunSpec, kept: bool) -> list[Workload]:
     return [] if traces else [read(path, f"w{i}", simulate=simulate) for i, path in enumerate(paths)]
 
 
-def capacity_of(given: Path | CapacitySpec, machines: int, last_submission_s: float = 0.0) -> Series:
-    """The machines alive out of `machines`, read or generated until long after the jobs. Raises InputError."""
+def unshared(workload: Workload) -> Workload:
+    """The same with dictionaries of its own."""
+    return replace(
+        workload,
+        jobs=tuple(job._replace(raw=deepcopy(dict(job.raw))) for job in workload.jobs),
+        raw_profiles=deepcopy(dict(workload.raw_profiles)),
+    )
+
+
+def capacity_of(given: Path | CapacitySpec | Series, machines: int, last_submission_s: float = 0.0) -> Series:
+    """The machines alive out of `machines`, given, read or generated until long after the jobs. Raises InputError."""
+    if isinstance(given, Series):
+        return checked_capacity(given, machines, "capacity")
     if isinstance(given, CapacitySpec):
         return given.series(machines, 2.0 * last_submission_s + BEYOND_S)
     return read_capacity(given, machines)
@@ -145,7 +161,10 @@ def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
 
     A generated capacity is there already, by `write_capacity`: only the scheduler needs it.
     """
-    platform, workload = spec.platform, spec.workload
+    platform = spec.platform
+    if isinstance(platform, Platform):
+        raise InputError(f"engine {spec.engine!r}", "reads files, the platform is none", "use 'embedded'")
+    workload = spec.workloads[0]
     if isinstance(platform, MachineSpec):
         platform = _write(file_of(prefix, "platform", ".xml"), machines_xml(platform))
     speed_flops = reference_flops(spec, platform_of(spec.platform, spec.hosts))

@@ -16,19 +16,22 @@ from batwatt.files import write_json
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+from batwatt.model.workload import Workload
 from batwatt.results.writers import file_of
 from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.scheduler import EVENTS
 
 
 def write_metadata(
-    prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s: float, about: Mapping[str, Any]
+    prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s: float, about: Mapping[str, Any] | None = None
 ) -> None:
     """PREFIX_metadata.json: what made these files (inputs by content, options, versions) and how long it took.
 
     `about`: what else there is to say about the engine.
     """
-    inputs = {"workload": spec.workload, "events": spec.events}
+    inputs: dict[str, Any] = {"workload": spec.workload, "events": spec.events}
     inputs |= {f"workload w{number}": path for number, path in enumerate(spec.more_workloads, 1)}
     if isinstance(spec.capacity, CapacitySpec):
         inputs |= {f"capacity {path.name}": path for path in spec.capacity.files()}
@@ -43,21 +46,19 @@ def write_metadata(
         # a scheduler of somebody else may mean something else by it
         if isinstance(given, str | Path) and given != EVENTS and Path(given).is_file():
             inputs[name] = Path(given)
+        elif isinstance(given, Series):
+            inputs[name] = given
     inputs |= {f"plugin {path.name}": path for path in spec.plugins}
-    if spec.scheduler.endswith(".py"):
-        inputs["scheduler"] = Path(spec.scheduler)
+    if spec.scheduler_name.endswith(".py"):
+        inputs["scheduler"] = Path(spec.scheduler_name)
     metadata = {
         "batwatt": __version__,
         "engine": spec.engine,
         "engine_config": {name: getattr(config, name) for name in EngineConfig.__slots__},
-        "scheduler": spec.scheduler,
-        "options": {key: str(value) if isinstance(value, Path) else value for key, value in spec.options.items()},
-        "capacity": str(spec.capacity) if spec.capacity is not None else None,
-        "inputs": {
-            name: {"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-            for name, path in inputs.items()
-            if path is not None
-        },
+        "scheduler": spec.scheduler_name,
+        "options": {key: _option(value) for key, value in spec.options.items()},
+        "capacity": _named(spec.capacity) if spec.capacity is not None else None,
+        "inputs": {name: _input(given) for name, given in inputs.items() if given is not None},
         "hosts": asdict(spec.hosts),
         "machines": asdict(spec.platform) if isinstance(spec.platform, MachineSpec) else None,
         "window_s": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
@@ -69,10 +70,30 @@ def write_metadata(
             **{name: version_of(name) for name in ("pybatsim", "pyzmq", "procset", "numpy", "pandas")},
         },
         "elapsed_s": round(elapsed_s, 3),
-        **about,
+        **(about or {}),
     }
     # an option of a foreign scheduler may be NaN
     write_json(file_of(prefix, "metadata", ".json"), metadata, allow_nan=True)
+
+
+def _option(value: Any) -> Any:
+    """A value of an option as JSON; of an object what it is."""
+    return value if isinstance(value, str | int | float | list | tuple | dict | None) else _named(value)
+
+
+def _named(given: Any) -> str:
+    return given.source if isinstance(given, Series | Workload | Platform) else str(given)
+
+
+def _input(given: Path | Platform | Workload | Series) -> dict[str, str]:
+    """An input by its content: a file, or an object that was built of one or in this process."""
+    if isinstance(given, Path):
+        return {"path": str(given), "sha256": hashlib.sha256(given.read_bytes()).hexdigest()}
+    if isinstance(given, Workload):
+        content = repr([(job.id, job.raw) for job in given.jobs] + [dict(given.raw_profiles)])
+    else:
+        content = repr((given.times_s, given.values) if isinstance(given, Series) else given.hosts)
+    return {"object": _named(given), "sha256": hashlib.sha256(content.encode()).hexdigest()}
 
 
 def version_of(package: str) -> str | None:

@@ -25,10 +25,10 @@ from batwatt.model.series import Series
 from batwatt.model.workload import Workload
 from batwatt.results.metrics import Metrics
 from batwatt.results.writers import file_of
-from batwatt.run.run import run, staging
+from batwatt.run.run import Outcome, perform, resolved_run, staging
 from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.optimum.optimum import Report, SearchBudget, Solution, optimise
-from batwatt.systems.powercap.optimum.plan_file import write_plan
+from batwatt.systems.powercap.optimum.plan_file import SchedulePlan, write_plan
 from batwatt.systems.powercap.optimum.problem import Problem, make_problem
 from batwatt.systems.powercap.optimum.schedule import BrokenScheduleError, name_servers
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
@@ -67,25 +67,53 @@ def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> OptimumResult
     `spec.options`: `time_limit_s` (wall clock in s, default 600) or `effort` (deterministic), and `seed`. Raises
     InputError for bad input, also if a job can never run under the envelope.
     """
+    check_optimum(spec)
+    with staging(spec.prefix) as inner:
+        found = plan_and_replay(spec, report)
+        found.write(inner)
+    return OptimumResult(found.figures.metrics, **found.bounds, prefix=spec.prefix, unavoidable=found.problem.raised)
+
+
+class PlannedOutcome(Outcome):
+    """The replay of a plan, with the plan and what is known about it."""
+
+    def __init__(
+        self, replayed: Outcome, spec: RunSpec, problem: Problem, solution: Solution, plan: SchedulePlan
+    ) -> None:
+        super().__init__(replayed.resolved, replayed.record, replayed.deadlock, replayed.elapsed_s)
+        self.problem = problem
+        self.bounds: dict[str, Any] = {
+            "lower_bound": round(solution.bound, 6),
+            "gap": round(solution.gap, 6),
+            "proven_optimal": solution.proven,
+        }
+        self._spec = spec
+        self._plan = plan
+
+    def write(self, prefix: Path) -> None:
+        """Write the plan and all files of the replay under a prefix."""
+        write_plan(file_of(prefix, "plan", ".json"), self._plan)
+        super().write(prefix)
+        _amend(prefix, self._spec, self.problem, {**self.figures.metrics.as_dict(), **self.bounds})
+
+
+def plan_and_replay(spec: RunSpec, report: Report = lambda _: None) -> PlannedOutcome:
+    """Plan, and replay the plan on the embedded engine; nothing is written. Raises as `run_optimum`."""
     budget, envelope = check_optimum(spec)
     platform = platform_of(spec.platform, spec.hosts)
-    workload = read_workload(spec.workload)
+    workload = spec.workload if isinstance(spec.workload, Workload) else read_workload(spec.workload)
     problem = make_problem(platform, workload, envelope)
     orders = _orders(problem, platform, workload, envelope)
     solution = optimise(problem, budget, orders, report)
-    with staging(spec.prefix) as inner:
-        plan = file_of(inner, "plan", ".json")
-        write_plan(plan, name_servers(problem, solution.schedule))
-        replay = replace(spec, scheduler="planned", options={"plan": str(plan)}, prefix=inner, engine="embedded")
-        metrics = run(replay).metrics
-        _check(problem, solution, metrics)
-        bounds: dict[str, Any] = {"lower_bound": round(solution.bound, 6), "gap": round(solution.gap, 6)}
-        bounds["proven_optimal"] = solution.proven
-        _amend(inner, spec, problem, {**metrics.as_dict(), **bounds})
+    plan = name_servers(problem, solution.schedule)
+    replayed = perform(resolved_run(replace(spec, scheduler="planned", options={"plan": plan}, engine="embedded")))
+    if replayed.deadlock is not None:
+        raise replayed.deadlock
+    _check(problem, solution, replayed.figures.metrics)
     if problem.raised:
         text = "%d steps have a cap below what the machine draws if all of it is put to sleep at 0 s"
         LOGGER.info(text, problem.raised)
-    return OptimumResult(metrics, **bounds, prefix=spec.prefix, unavoidable=problem.raised)
+    return PlannedOutcome(replayed, spec, problem, solution, plan)
 
 
 def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
@@ -95,7 +123,7 @@ def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
         raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
     if spec.events is not None:
         raise InputError("--events", "the optimum knows no events", "leave them out")
-    return budget, read_series(spec.envelope)
+    return budget, spec.envelope if isinstance(spec.envelope, Series) else read_series(spec.envelope)
 
 
 def _budget(options: Mapping[str, Any]) -> SearchBudget:

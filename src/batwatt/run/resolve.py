@@ -41,14 +41,20 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     found = scheduler_class(spec.scheduler)
     spec = _with_speeds(_with_one_capacity(_with_one_length(spec, found), found), found)
     given = spec.envelope or spec.options.get("envelope")
-    inputs = load_inputs(spec, given if isinstance(given, str | Path) and given not in ("", EVENTS) else None)
+    inputs = load_inputs(spec, given if isinstance(given, str | Path | Series) and given not in ("", EVENTS) else None)
     platform = inputs.platform
     options = spec.scheduler_options(platform)
     if isinstance(spec.capacity, CapacitySpec):
         options["capacity"] = inputs.capacity
     if "long_s" in _options_of(found):
         options.setdefault("long_s", spec.long_s)
-    scheduler = make_scheduler(spec.scheduler, options, found)
+    if isinstance(spec.scheduler, str | type):
+        scheduler = make_scheduler(spec.scheduler, options, found)
+    elif spec.options or getattr(spec.scheduler, "bs", None) is not None:
+        problem = "has run already" if not spec.options else f"has its options, got {', '.join(spec.options)}, too"
+        raise InputError(f"scheduler {spec.scheduler_name}", problem, "give the class, or a new instance")
+    else:
+        scheduler = spec.scheduler
     config = _config_for(spec, scheduler, platform)
     events: Sequence[Any] = ()
     if spec.events is not None:
@@ -70,7 +76,7 @@ def _with_speeds(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
     if not (issubclass(scheduler, Scheduler) and scheduler.needs_speeds):
         return replace(spec, delays_to_flops=False) if "capacity" in _options_of(scheduler) else spec
     if spec.config.energy is False:
-        problem = f"the scheduler {spec.scheduler!r} changes speeds, which Batsim does with energy accounting only"
+        problem = f"the scheduler {spec.scheduler_name!r} changes speeds, which Batsim does with energy accounting only"
         raise InputError("--no-energy", problem, "leave it out")
     platform = spec.platform
     if isinstance(platform, MachineSpec) and not isinstance(platform, SpeedMachineSpec):
@@ -93,7 +99,7 @@ def _with_one_capacity(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
     """The same run with the capacity told once, for the scheduler and for what is measured. Raises InputError."""
     follows = "capacity" in _options_of(scheduler)
     if spec.capacity is not None and not follows:
-        problem = f"the scheduler {spec.scheduler!r} follows no capacity in machines"
+        problem = f"the scheduler {spec.scheduler_name!r} follows no capacity in machines"
         raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
     given = spec.options.get("capacity")
     if not (follows and isinstance(given, str | Path) and given):

@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from batwatt.engine.core import Engine
@@ -19,21 +21,26 @@ from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.record import Record
 from batwatt.results.columns import FILES
+from batwatt.results.run_data import RunData
 from batwatt.results.writers import file_of, write_record
 from batwatt.run.find_scheduler import blaming
 from batwatt.run.inputs import RunInputs, load_inputs, with_files, write_capacity
 from batwatt.run.metadata import write_metadata
 from batwatt.run.nominal import check_nominal, nominal_record
-from batwatt.run.resolve import resolve
+from batwatt.run.resolve import ResolvedRun, resolve
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
     from batwatt.results.metrics import Metrics
+    from batwatt.results.power import PowerTrace
+    from batwatt.results.run_table import RunTable
 
 LOGGER = logging.getLogger(__name__)
 Progress = Callable[[float, int], None]
 """Called with the time in s and the number of jobs that have ended so far, not oftener than every `PROGRESS_S` s."""
 PROGRESS_S = 0.1
+IN_PROCESS = ("embedded", "nominal")
+"""Engines whose runs leave a record instead of files."""
 OUTPUTS = (
     *((stem, ".csv") for stem in FILES),
     *(("metrics", ".json"), ("metadata", ".json"), ("platform", ".xml"), ("workload", ".json"), ("capacity", ".csv")),
@@ -74,6 +81,58 @@ class _Watched:
         self._link.reply(reply)
 
 
+class Outcome:
+    """A run that was carried out in this process: what it wrote down, and what figures are worked out from that."""
+
+    def __init__(self, resolved: ResolvedRun, record: Record, deadlock: DeadlockError | None, elapsed_s: float) -> None:
+        self.resolved = resolved
+        self.record = record
+        self.deadlock = deadlock
+        self.elapsed_s = elapsed_s
+
+    @cached_property
+    def figures(self) -> Figures:
+        """Worked out from the record, as they would be from its files. Raises InputError."""
+        data = RunData(self.resolved.spec.prefix, self.record)
+        if data.has_record:
+            return Figures(data, self.resolved.inputs)
+        with TemporaryDirectory(prefix="batwatt-") as folder:
+            # a name in it is not in a file as it is
+            write_record(self.record, Path(folder) / "x")
+            found = Figures(RunData(Path(folder) / "x"), self.resolved.inputs)
+            found.load()
+            return found
+
+    def write(self, prefix: Path) -> None:
+        """Write all files of the run under a prefix."""
+        began = time.perf_counter()
+        spec, inputs = self.resolved.spec, self.resolved.inputs
+        write_record(self.record, prefix)
+        if isinstance(spec.capacity, CapacitySpec) and inputs.capacity is not None:
+            write_capacity(prefix, inputs.capacity)
+        self.figures.write(prefix)
+        write_metadata(prefix, spec, self.resolved.config, self.elapsed_s + time.perf_counter() - began)
+
+
+@seldom_collected()
+def perform(resolved: ResolvedRun, progress: Progress | None = None) -> Outcome:
+    """Carry out a run on an engine in this process; nothing is written. Raises BatwattError, but no deadlock."""
+    began = time.perf_counter()
+    spec, inputs, scheduler = resolved.spec, resolved.inputs, resolved.scheduler
+    deadlock: DeadlockError | None = None
+    with blaming(spec.scheduler_name, scheduler):
+        if spec.engine == "nominal":
+            record, deadlock = nominal_record(resolved, progress)
+        else:
+            engine = Engine(inputs.platform, inputs.run, resolved.config, resolved.events)
+            watch = (lambda link: _Watched(link, progress)) if progress else None
+            try:
+                record = simulate(engine, scheduler, watch)
+            except DeadlockError as error:
+                record, deadlock = engine.close(), error
+    return Outcome(resolved, record, deadlock, time.perf_counter() - began)
+
+
 @seldom_collected()
 def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True) -> RunResult:
     """Carry out a run and write its files under `spec.prefix`: all of them, or none if it fails.
@@ -81,47 +140,53 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
     A deadlock on the embedded engine leaves Batsim's files for inspection, as Batsim does, and is raised. Files are on
     the disk when this returns, unless they need not be `durable`.
     """
-    from batwatt.results.unfinished import why_none_finished
-
     began = time.perf_counter()
-    if spec.engine == "nominal":
-        check_nominal(spec)
-    resolved = resolve(spec)
-    spec, inputs, scheduler = resolved.spec, resolved.inputs, resolved.scheduler
-    record: Record | None = None
+    resolved = resolved_run(spec)
     deadlock: DeadlockError | None = None
-    about: dict[str, Any] = {}
     with staging(spec.prefix, durable) as inner:
-        if spec.engine == "nominal":
-            with blaming(spec.scheduler, scheduler):
-                record, deadlock = nominal_record(resolved, progress)
-            write_record(record, inner)
-        elif spec.engine == "embedded":
-            engine = Engine(inputs.platform, inputs.run, resolved.config, resolved.events)
-            watch = (lambda link: _Watched(link, progress)) if progress else None
-            try:
-                with blaming(spec.scheduler, scheduler):
-                    record = simulate(engine, scheduler, watch)
-            except DeadlockError as error:
-                record, deadlock = engine.close(), error
-            write_record(record, inner)
+        if spec.engine in IN_PROCESS:
+            outcome = perform(resolved, progress)
+            outcome.elapsed_s = time.perf_counter() - began
+            outcome.write(inner)
+            metrics, deadlock = outcome.figures.metrics, outcome.deadlock
         else:
-            # zmq takes a while to be loaded
-            from batwatt.run.apart import Apart
-
-            files = with_files(spec, len(inputs.platform), inner)
-            watch = (lambda link: _Watched(link, progress)) if progress else (lambda link: link)
-            about = Apart(files, scheduler, resolved.config, inputs.platform, inner, watch).run()
-        if isinstance(spec.capacity, CapacitySpec) and inputs.capacity is not None:
-            write_capacity(inner, inputs.capacity)
-        metrics = write_results(inner, inputs, record)
-        write_metadata(inner, spec, resolved.config, time.perf_counter() - began, about)
+            metrics = _run_apart(resolved, inner, progress, began)
     if deadlock is not None:
         raise deadlock
+    warn_if_none_finished(metrics, resolved.inputs)
+    return RunResult(metrics, spec.prefix)
+
+
+def resolved_run(spec: RunSpec) -> ResolvedRun:
+    """Settle a run, for the engine that it names. Raises InputError."""
+    if spec.engine == "nominal":
+        check_nominal(spec)
+    return resolve(spec)
+
+
+def warn_if_none_finished(metrics: Metrics, inputs: RunInputs) -> None:
+    """Log why no job of a run has finished, if none has."""
+    from batwatt.results.unfinished import why_none_finished
+
     why = why_none_finished(metrics, inputs.simulated or inputs.workload, inputs.platform)
     if why is not None:
         LOGGER.warning("%s", why)
-    return RunResult(metrics, spec.prefix)
+
+
+def _run_apart(resolved: ResolvedRun, inner: Path, progress: Progress | None, began: float) -> Metrics:
+    """The metrics of a run on an engine that is another process, whose files come under `inner`."""
+    # zmq takes a while to be loaded
+    from batwatt.run.apart import Apart
+
+    inputs = resolved.inputs
+    files = with_files(resolved.spec, len(inputs.platform), inner)
+    watch = (lambda link: _Watched(link, progress)) if progress else (lambda link: link)
+    about = Apart(files, resolved.scheduler, resolved.config, inputs.platform, inner, watch).run()
+    if isinstance(resolved.spec.capacity, CapacitySpec) and inputs.capacity is not None:
+        write_capacity(inner, inputs.capacity)
+    metrics = write_results(inner, inputs)
+    write_metadata(inner, resolved.spec, resolved.config, time.perf_counter() - began, about)
+    return metrics
 
 
 def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
@@ -158,31 +223,63 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
         raise InputError(shown, f"cannot be written ({error.strerror})", "choose another place") from None
 
 
-def write_results(prefix: Path, inputs: RunInputs, record: Record | None = None) -> Metrics:
-    """Work out what Batsim's files under a prefix tell; write PREFIX_metrics.json, _power.csv and _classes.csv.
+def write_results(prefix: Path, inputs: RunInputs) -> Metrics:
+    """Work out what Batsim's files under a prefix tell; write PREFIX_metrics.json, _power.csv and _classes.csv."""
+    figures = Figures(RunData(prefix), inputs)
+    figures.write(prefix)
+    return figures.metrics
 
-    With the `record` that was written to these files they are not read.
-    """
-    from batwatt.results.classes import write_classes
-    from batwatt.results.metrics import measured, write_metrics
-    from batwatt.results.power import power_series, write_power
-    from batwatt.results.run_data import RunData
 
-    data = RunData(prefix, record)
-    metrics, run_table = measured(
-        data,
-        inputs.measured,
-        inputs.envelope,
-        inputs.platform.fastest_flops,
-        capacity=inputs.capacity,
-        cores=inputs.cores,
-        window=inputs.window,
-        long_s=inputs.long_s,
-        slowed=inputs.simulated is not None,
-    )
-    write_metrics(prefix, metrics)
-    if run_table is not None:
-        write_classes(prefix, run_table)
-    if data.energy is not None and metrics.makespan_s:
-        write_power(prefix, power_series(data, metrics.makespan_s), inputs.envelope)
-    return metrics
+class Figures:
+    """What a run's columns tell: metrics, the power over time, the jobs of each class of length."""
+
+    def __init__(self, data: RunData, inputs: RunInputs) -> None:
+        self.data = data
+        self._inputs = inputs
+
+    @cached_property
+    def _measured(self) -> tuple[Metrics, RunTable | None]:
+        from batwatt.results.metrics import measured
+
+        inputs = self._inputs
+        return measured(
+            self.data,
+            inputs.measured,
+            inputs.envelope,
+            inputs.platform.fastest_flops,
+            capacity=inputs.capacity,
+            cores=inputs.cores,
+            window=inputs.window,
+            long_s=inputs.long_s,
+            slowed=inputs.simulated is not None,
+        )
+
+    @property
+    def metrics(self) -> Metrics:
+        """Raises InputError."""
+        return self._measured[0]
+
+    @cached_property
+    def power(self) -> PowerTrace | None:
+        """The power over time; None without energy accounting, or if nothing ran. Raises InputError."""
+        from batwatt.results.power import power_series
+
+        end_s = self.metrics.makespan_s
+        return power_series(self.data, end_s) if self.data.energy is not None and end_s else None
+
+    def load(self) -> None:
+        """Work out all, as long as the files are there."""
+        _ = self.metrics, self.power, self.data.jobs
+
+    def write(self, prefix: Path) -> None:
+        """Write the files of figures under a prefix."""
+        from batwatt.results.classes import write_classes
+        from batwatt.results.metrics import write_metrics
+        from batwatt.results.power import write_power
+
+        metrics, run_table = self._measured
+        write_metrics(prefix, metrics)
+        if run_table is not None:
+            write_classes(prefix, run_table)
+        if self.power is not None:
+            write_power(prefix, self.power, self._inputs.envelope)

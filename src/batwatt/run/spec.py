@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from batwatt.engine.config import EngineConfig
+from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.platform import Platform
+from batwatt.model.series import Series
 from batwatt.model.window import Window
-from batwatt.model.workload import LONG_S
+from batwatt.model.workload import LONG_S, Workload
 
 EngineName = Literal["embedded", "nominal", "wire", "batsim"]
 
@@ -23,6 +25,9 @@ EngineName = Literal["embedded", "nominal", "wire", "batsim"]
 @dataclass(frozen=True)
 class RunSpec:
     """Everything that determines a run. Paths are read when it starts; `options` are the scheduler's.
+
+    Instead of a file there may be what was read or built of one; the scheduler may be a class, or an instance that has
+    not run yet and has its options. Only an engine in this process takes these.
 
     A workload that is not JSON is a trace of jobs, its times in `length_unit` if it is CSV, cut to the window if there
     is one. A capacity is a file, or made when the run starts. Jobs of more than `long_s` s are long, for the figures
@@ -34,19 +39,19 @@ class RunSpec:
     it has several or an envelope is given, unless the scheduler follows a capacity in machines and needs their lengths.
     """
 
-    platform: Path | MachineSpec
-    workload: Path
-    scheduler: str = "powercap"
+    platform: Path | MachineSpec | Platform
+    workload: Path | Workload
+    scheduler: Any = "powercap"
     options: Mapping[str, Any] = field(default_factory=dict)
     prefix: Path = Path("out/batwatt")
-    envelope: Path | None = None
+    envelope: Path | Series | None = None
     events: Path | None = None
     engine: EngineName = "embedded"
     config: EngineConfig = field(default_factory=EngineConfig)
     batsim: str = "batsim"
     batsim_args: Sequence[str] = ()
     patience_s: float | None = 300.0
-    capacity: Path | CapacitySpec | None = None
+    capacity: Path | CapacitySpec | Series | None = None
     window: Window | None = None
     length_unit: TimeUnit = "s"
     long_s: float = LONG_S
@@ -61,8 +66,17 @@ class RunSpec:
 
     @property
     def workloads(self) -> tuple[Path, ...]:
-        """All files of jobs."""
+        """All files of jobs. InputError if the workload is no file."""
+        if isinstance(self.workload, Workload):
+            raise InputError(f"engine {self.engine!r}", "reads files, the workload is none", "use 'embedded'")
         return (self.workload, *self.more_workloads)
+
+    @property
+    def scheduler_name(self) -> str:
+        """The scheduler's name, or that of its class."""
+        if isinstance(self.scheduler, str):
+            return self.scheduler
+        return (self.scheduler if isinstance(self.scheduler, type) else type(self.scheduler)).__name__
 
     def scheduler_options(self, platform: Platform | None = None) -> dict[str, Any]:
         """The scheduler's options with the run's own platform, envelope, capacity and end, unless they name others.
@@ -73,11 +87,15 @@ class RunSpec:
         options = dict(self.options)
         if platform is not None:
             options.setdefault("platform", platform)
+        elif isinstance(self.platform, Platform):
+            options.setdefault("platform", self.hosts.of(self.platform))
         elif not isinstance(self.platform, MachineSpec) and "platform" not in options:
             chosen = self.hosts != HostChoice()
             options["platform"] = platform_of(self.platform, self.hosts) if chosen else str(self.platform)
         if self.envelope is not None:
-            options.setdefault("envelope", str(self.envelope))
+            options.setdefault("envelope", self.envelope if isinstance(self.envelope, Series) else str(self.envelope))
+        if isinstance(self.capacity, Series):
+            options.setdefault("capacity", self.capacity)
         if isinstance(self.capacity, Path):
             options.setdefault("capacity", str(self.capacity))
         if self.config.energy is False and self.capacity is not None:

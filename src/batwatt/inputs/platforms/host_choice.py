@@ -49,13 +49,15 @@ class HostChoice:
         return args + (["--mmax-workload"] if self.mmax_workload else [])
 
 
-def platform_of(given: Path | MachineSpec, hosts: HostChoice) -> Platform:
-    """The chosen hosts of a platform file, or of like machines, which this process makes once. Raises InputError."""
+def platform_of(given: Path | MachineSpec | Platform, hosts: HostChoice) -> Platform:
+    """The chosen hosts of a platform or its file, or of like machines, which this process makes once. InputError."""
     return hosts.of(all_hosts(given, hosts.master))
 
 
-def all_hosts(given: Path | MachineSpec, master: str) -> Platform:
+def all_hosts(given: Path | MachineSpec | Platform, master: str) -> Platform:
     """All hosts but `master`. Raises InputError."""
+    if isinstance(given, Platform):
+        return given
     return _made(given) if isinstance(given, MachineSpec) else read_platform(given, master)
 
 

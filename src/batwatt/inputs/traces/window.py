@@ -86,6 +86,7 @@ def window_workload(
         raw_profiles={profile: {"type": "delay", "delay": _plain(length_s)} for profile, length_s in delays.items()},
         nb_res=nb_res,
         source=str(source),
+        recorded=True,
     )
 
 

@@ -125,7 +125,12 @@ class GivenSequence:
 
 def read_instance(path: Path | str) -> GivenInstance:
     """The instance of a JSON file. InputError names the file, the job, the key, the value and what it must be."""
-    found = _read(path, _InstanceFile)
+    return instance_of(load_strict(read_text(path), path), path)
+
+
+def instance_of(data: Any, path: Path | str) -> GivenInstance:
+    """The instance that a JSON object describes; `path` is the name of it in errors. Raises InputError."""
+    found = _checked(data, path, _InstanceFile)
     processors = found.processors
     if found.k is not None and found.k > processors:
         problem = f"k must be a whole number from 0 to processors ({processors}), got {found.k}"
@@ -219,7 +224,11 @@ _File = TypeVar("_File", bound=_JobRow)
 
 def _read(path: Path | str, model: type[_File]) -> _File:
     """The file as a model; its first error is one line."""
-    data = load_strict(read_text(path), path)
+    return _checked(load_strict(read_text(path), path), path, model)
+
+
+def _checked(data: Any, path: Path | str, model: type[_File]) -> _File:
+    """An object as a model; its first error is one line."""
     if not isinstance(data, dict):
         raise InputError(path, f"must be an object, got {shown(data)}", HINT)
     return validated(model, data, lambda error: _error_of(path, model, data, error))

@@ -1,0 +1,139 @@
+"""The planners as functions: plain data in, plain data out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from batwatt.api.inputs import PathLike
+from batwatt.api.result import Result
+from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, _platform
+from batwatt.model import workload as workloads
+from batwatt.model.series import Series
+from batwatt.run.spec import RunSpec
+
+if TYPE_CHECKING:
+    from batwatt.model.phases import PhaseModel
+    from batwatt.model.signal_integral import SignalIntegral
+    from batwatt.systems.checkpoint.sequence import Method
+
+
+def plan_checkpoints(
+    instance: PathLike | Mapping[str, Any], *, method: Method = "dp", min_yield: float = 0.0, refill: bool = False
+) -> dict[str, Any]:
+    """Plan one period before the number of processors changes: who runs, stops, checkpoints and recovers, and when.
+
+    Args:
+        instance: A JSON file, or the same as a dict: `period_s`, `processors`, `jobs`; docs: formats.
+        method: `dp`: the most goodput; `subset-sum`: the most processors, whatever it costs.
+        min_yield: Least yield of every job at the end of the period, 0 to 1.
+        refill: Jobs may work until others are checkpointed, and again.
+
+    Returns:
+        What `batwatt checkpoint plan` prints: goodput, and the assignments of each job with times in s.
+    """
+    from batwatt.systems.checkpoint.files import instance_of, plan_json, read_instance
+    from batwatt.systems.checkpoint.plans import plan_instance
+
+    where = "instance" if isinstance(instance, Mapping) else Path(instance)
+    given = instance_of(dict(instance), where) if isinstance(instance, Mapping) else read_instance(Path(instance))
+    return plan_json(plan_instance(given, where, method, min_yield, refill=refill), given.names)
+
+
+def plan_carbon(
+    job: PathLike | Mapping[str, Any] | PhaseModel,
+    signal: PathLike | SignalIntegral,
+    *,
+    deadline_s: float,
+    start_s: float = 0.0,
+    price: PathLike | SignalIntegral | None = None,
+    carbon_weight: float = 1.0,
+    price_weight: float = 0.0,
+    slot_s: float | None = None,
+    max_starts: int | None = None,
+    checkpoints: bool = False,
+    method: str = "dp",
+    cpus: int = 1,
+) -> dict[str, Any]:
+    """Plan when one job runs and is suspended so that it emits least, each start-up paid.
+
+    Args:
+        job: Its start-up and its work in phases: a JSON file, the same as a dict, or a `PhaseModel`; docs: formats.
+        signal: Carbon intensity in g/kWh: a CSV file, or what `read_signal` returns. Times are s from its first row.
+        deadline_s: When it must have finished.
+        start_s: When it may start.
+        price: Price per kWh, likewise.
+        carbon_weight: Weight of a g of carbon.
+        price_weight: Weight of a unit of money.
+        slot_s: Times are multiples of this, in s. Default: chosen by the planner.
+        max_starts: Most segments.
+        checkpoints: Suspend only where a phase saves all.
+        method: `dp`, or `milp` (a solver).
+        cpus: Cpus of the job.
+
+    Returns:
+        What `batwatt carbon plan` prints: emissions, energy, cost, and segments with times in s.
+    """
+    from batwatt.inputs.workloads.phase_jobs import model_of, read_model
+    from batwatt.model.phases import PhaseModel
+    from batwatt.systems.carbon.job_plan import JobPlanning, plan_job
+
+    name = "job"
+    if isinstance(job, Mapping):
+        model = model_of(dict(job), "job")
+    elif isinstance(job, PhaseModel):
+        model = job
+    else:
+        model, name = read_model(Path(job)), Path(job).stem
+    carbon, cost = _integral(signal), None if price is None else _integral(price)
+    asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, method, cpus)
+    return plan_job(name, model, carbon, cost, (carbon_weight, price_weight), asked).content
+
+
+def optimum(
+    platform: PlatformLike,
+    workload: WorkloadLike,
+    envelope: SeriesLike,
+    *,
+    time_limit_s: float | None = None,
+    effort: int | None = None,
+    seed: int = 0,
+    progress: Callable[[Any], None] | None = None,
+) -> Result:
+    """Plan with full knowledge of envelope and jobs: least mean slowdown without violation or kill, and a lower bound.
+
+    Args:
+        platform: As for `simulate`.
+        workload: As for `simulate`.
+        envelope: As for `simulate`.
+        time_limit_s: How long to search, s. Default: 600.
+        effort: Instead: as much work (about 1 s each), the same result always.
+        seed: Of the search.
+        progress: Called with what is found as it improves.
+
+    Returns:
+        A `Result` of the plan, replayed on the embedded engine, whose metrics have `lower_bound`, `gap` and
+        `proven_optimal`, too.
+    """
+    from batwatt.run.optimum import plan_and_replay
+
+    given = {"time_limit_s": time_limit_s, "effort": effort}
+    spec = RunSpec(
+        _platform(platform),
+        workload if isinstance(workload, workloads.Workload) else Path(workload),
+        "optimum",
+        {name: value for name, value in given.items() if value is not None} | {"seed": seed},
+        envelope=envelope if isinstance(envelope, Series) else Path(envelope),
+    )
+    found = plan_and_replay(spec, progress or (lambda state: None))
+    result = Result(found)
+    result.bounds = found.bounds
+    return result
+
+
+def _integral(given: PathLike | SignalIntegral) -> SignalIntegral:
+    from batwatt.api.inputs import read_signal
+    from batwatt.model.signal_integral import SignalIntegral
+
+    return given if isinstance(given, SignalIntegral) else read_signal(given)

@@ -1,0 +1,118 @@
+"""What a run gave: metrics, tables with units, figures, and the files of `batwatt run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from batwatt.api.shown import Shown
+from batwatt.errors import InputError
+from batwatt.results.columns import FILES
+from batwatt.results.csv_block import as_read
+from batwatt.results.writers import write_record
+from batwatt.run.run import Outcome, staging, warn_if_none_finished
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from batwatt.model.record import Rows
+
+_SUFFIXES = {"s": "_s", "J": "_j", "W": "_w"}
+"""Unit -> how the name of a column of it ends."""
+
+
+class Result(Shown):
+    """A run on an engine in this process. Nothing is on the disk until `save`."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._outcome = outcome
+        self._inputs = outcome.resolved.inputs
+        self.scheduler = outcome.resolved.spec.scheduler_name
+        """Its name."""
+        self.bounds: Mapping[str, Any] = {}
+        """Of an optimum: lower_bound, gap, proven_optimal."""
+
+    @cached_property
+    def metrics(self) -> dict[str, float | int | None]:
+        """Name -> value, as in PREFIX_metrics.json; None where one has no meaning. docs: every metric and its unit."""
+        return self._outcome.figures.metrics.as_dict() | dict(self.bounds)
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """A row for each run of a job, and each rejected job, whose times are NaN; in the order of their ends."""
+        return _frame("jobs", self._outcome.record.jobs)
+
+    @cached_property
+    def machines(self) -> pd.DataFrame:
+        """How many hosts were in which state: a row for each start and end of a job and each switch."""
+        return _frame("machine_states", self._outcome.record.machine_states)
+
+    @cached_property
+    def power(self) -> pd.DataFrame:
+        """Power of all hosts and cap in W (NaN without), a row where either changes and one at the end.
+
+        InputError without energy accounting.
+        """
+        import pandas as pd
+
+        from batwatt.results.power import power_columns
+
+        trace = self._outcome.figures.power
+        if trace is None:
+            raise InputError("power", "is not known: hosts of the platform have no watts, or nothing ran", "give them")
+        return pd.DataFrame(power_columns(trace, self._inputs.envelope))
+
+    def save(self, prefix: str | Path) -> Path:
+        """Write the files of `batwatt run` under a prefix (`out/x` gives `out/x_jobs.csv`, ...): all, or none.
+
+        Returns the prefix. Raises InputError.
+        """
+        with staging(Path(prefix)) as inner:
+            self._outcome.write(inner)
+        return Path(prefix)
+
+    def plot_power(self, title: str | None = None) -> Figure:
+        """The power drawn over time against the envelope (matplotlib). InputError without energy accounting."""
+        from batwatt.results import style
+        from batwatt.results.plots import power_figure
+
+        trace = self._outcome.figures.power
+        if trace is None:
+            raise InputError("plot_power", "the power is not known", "give the platform's hosts watts")
+        with style.drawing():
+            return power_figure([(title or self.scheduler, trace)], self._inputs.envelope, trace.end_s)
+
+    def gantt(self, title: str | None = None) -> Figure:
+        """Which host ran which job in which p-state, over the power (matplotlib). Raises InputError."""
+        from batwatt.results.gantt import run_figure
+
+        with TemporaryDirectory(prefix="batwatt-") as folder:
+            prefix = Path(folder) / "x"
+            write_record(self._outcome.record, prefix)
+            return run_figure(prefix, self._inputs.platform, self._inputs.envelope, title or self.scheduler)
+
+    def facts(self) -> Mapping[str, object]:
+        """The metrics that are known."""
+        known = {name: f"{value:.6g}" for name, value in self.metrics.items() if isinstance(value, int | float)}
+        return {"scheduler": self.scheduler, **known}
+
+    def _warn(self) -> None:
+        warn_if_none_finished(self._outcome.figures.metrics, self._inputs)
+
+
+def _frame(stem: str, rows: Rows) -> pd.DataFrame:
+    """Columns as declared for a file, with units in their names and numbers as the file has them."""
+    import pandas as pd
+
+    found: dict[str, Any] = {}
+    cells = rows.columns()
+    for column in FILES[stem]:
+        suffix = _SUFFIXES.get(column.unit, "")
+        name = column.name if column.name.endswith(suffix) else column.name + suffix
+        values = cells[column.name]
+        found[name] = values if isinstance(values, list) or values.dtype.kind != "f" else as_read(values)
+    return pd.DataFrame(found)

@@ -1,0 +1,25 @@
+"""How objects show themselves: in one line, and in a notebook as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+
+class Shown:
+    """Something with a few facts about itself."""
+
+    def facts(self) -> Mapping[str, object]:
+        """Name -> what is to be shown, with its unit."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}: {value}' for name, value in self.facts().items())})"
+
+    def _repr_html_(self) -> str:
+        left = "style='text-align:left'"
+        rows = "".join(
+            f"<tr><th {left}>{escape(name)}</th><td {left}>{escape(str(value))}</td></tr>"
+            for name, value in self.facts().items()
+        )
+        return f"<table><caption><b>{type(self).__name__}</b></caption><tbody>{rows}</tbody></table>"

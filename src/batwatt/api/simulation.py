@@ -1,0 +1,215 @@
+"""Running: one simulation, several side by side, a declared campaign."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from batwatt.api.inputs import PathLike, Platform, WindowLike, window_of
+from batwatt.api.result import Result
+from batwatt.engine.config import EngineConfig
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.host_choice import HostChoice
+from batwatt.inputs.platforms.machines import MachineSpec
+from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.traces.jobs_csv import TimeUnit
+from batwatt.model import platform as platforms
+from batwatt.model import workload as workloads
+from batwatt.model.series import Series
+from batwatt.model.workload import LONG_S
+from batwatt.run.find_scheduler import scheduler_class
+from batwatt.run.inputs import capacity_named
+from batwatt.run.run import IN_PROCESS, Progress, perform, resolved_run
+from batwatt.run.spec import RunSpec
+from batwatt.scheduling.base import Scheduler
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from batwatt.model.signal_integral import SignalIntegral
+
+PlatformLike = PathLike | platforms.Platform | MachineSpec
+WorkloadLike = PathLike | workloads.Workload
+SeriesLike = PathLike | Series
+ProgressLike = Progress | bool | None
+
+
+def simulate(
+    platform: PlatformLike,
+    workload: WorkloadLike,
+    scheduler: Any = "powercap",
+    *,
+    options: Mapping[str, Any] | None = None,
+    envelope: SeriesLike | None = None,
+    capacity: SeriesLike | None = None,
+    signal: PathLike | SignalIntegral | None = None,
+    window: WindowLike | None = None,
+    seed: int | None = None,
+    events: PathLike | None = None,
+    engine: str = "embedded",
+    energy: bool | None = None,
+    unit: TimeUnit = "s",
+    long_s: float = LONG_S,
+    plugins: Sequence[PathLike] = (),
+    progress: ProgressLike = None,
+) -> Result:
+    """Run a scheduler on a workload in this process; nothing is written.
+
+    Args:
+        platform: A SimGrid platform file, a `Platform`, or a `MachineSpec`.
+        workload: A Batsim workload (.json), a trace of jobs (.csv, .swf, .txt) with times in `unit`, or a `Workload`.
+        scheduler: A name (`batwatt policies`), a .py file, a class derived from pybatsim's `BatsimScheduler`, or an
+            instance of one that has not run.
+        options: The scheduler's options.
+        envelope: Power cap in W over time: a CSV file, or a `Series`.
+        capacity: Machines alive over time: a file, a `Series`, or a text such as `walk:range=0.6`.
+        signal: Carbon signal in g/kWh for the scheduler `carbon`: a CSV file, or what `read_signal` returns.
+        window: Begin and end in s of what is measured, and of what is taken of a trace.
+        seed: Of the scheduler, if it has an option `seed`.
+        events: Batsim's external events.
+        engine: `embedded` or `nominal` (riskaware only).
+        energy: Account for energy. Default: if the platform has watts.
+        unit: Unit of the times of a trace: s or h.
+        long_s: Jobs longer than this, in s, are long.
+        plugins: Files that register parts.
+        progress: A function of the simulated time in s and the jobs ended so far; True: a bar; default: in notebooks.
+
+    Returns:
+        A `Result`.
+
+    Raises:
+        batwatt.errors.BatwattError: One line that says what is wrong, where, and what to do; a `DeadlockError` if jobs
+            wait that nothing will start.
+    """
+    if engine not in IN_PROCESS:
+        problem = f"{engine!r} does not run in this process"
+        raise InputError("engine", problem, f"use {' or '.join(IN_PROCESS)}, or `batwatt run --engine {engine}`")
+    chosen = dict(options or {})
+    for name, value in (("signal", signal), ("seed", seed)):
+        if value is None:
+            continue
+        kind = scheduler_class(scheduler)
+        if issubclass(kind, Scheduler) and name not in kind.Options.model_fields:
+            raise InputError(name, f"the scheduler {kind.__name__} has no such option", "leave it out")
+        chosen.setdefault(name, str(value) if isinstance(value, Path) else value)
+    spec = RunSpec(
+        _platform(platform),
+        workload if isinstance(workload, workloads.Workload) else Path(workload),
+        str(scheduler) if isinstance(scheduler, Path) else scheduler,
+        chosen,
+        envelope=envelope if isinstance(envelope, Series | None) else Path(envelope),
+        events=None if events is None else Path(events),
+        engine=engine,  # type: ignore[arg-type]  # checked above
+        config=EngineConfig(energy=energy),
+        capacity=_capacity(capacity),
+        window=window_of(window),
+        length_unit=unit,
+        long_s=long_s,
+        hosts=HostChoice(),
+        plugins=tuple(map(Path, plugins)),
+    )
+    with _reported(progress, "simulation") as report:
+        outcome = perform(resolved_run(spec), report)
+    if outcome.deadlock is not None:
+        raise outcome.deadlock
+    return Result(outcome)
+
+
+def compare(
+    cases: Mapping[str, Result | Mapping[str, Any]], *, progress: ProgressLike = None, **shared: Any
+) -> pd.DataFrame:
+    """Run several cases, or take their results; the metrics side by side, a row a case.
+
+    Args:
+        cases: Label -> a `Result`, or the arguments of `simulate` in which it differs.
+        progress: As for `simulate`; called with the time and the jobs of the case that runs.
+        shared: Arguments of `simulate` that all cases have; `options` of a case come on top of shared ones.
+
+    Returns:
+        A DataFrame with the index `case` and a column for each metric that any case has.
+    """
+    import pandas as pd
+
+    rows: dict[str, dict[str, Any]] = {}
+    for label, case in cases.items():
+        if not isinstance(case, Result):
+            own = dict(case)
+            own["options"] = {**(shared.get("options") or {}), **(own.get("options") or {})}
+            case = simulate(**{**shared, **own}, progress=progress)
+        rows[label] = case.metrics
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("case")
+    return table.dropna(axis="columns", how="all")
+
+
+def sweep(
+    declared: PathLike,
+    *,
+    results: PathLike = "results",
+    only: Sequence[str] = (),
+    workers: int | None = None,
+    dask: str | None = None,
+    progress: Callable[[int, int, int, float], None] | None = None,
+) -> pd.DataFrame:
+    """Run what is not done yet of a declared campaign (YAML, or the folder of its results); its table, a row a run.
+
+    Args:
+        declared: The campaign; docs: campaigns.
+        results: Where the folders of results are.
+        only: Studies to run. Default: all.
+        workers: Processes on this machine. Default: all cores.
+        dask: Address of a Dask cluster to run on instead.
+        progress: Called with how many runs have ended, have failed, there are, and the share of the work left.
+
+    Raises:
+        batwatt.errors.BatwattError: Bad input; the column `error` of the table has why a run failed.
+    """
+    import pandas as pd
+
+    from batwatt.campaign.campaign import Backend, campaign_in, campaign_of, carry_out
+
+    path = Path(declared)
+    campaign = campaign_of(path) if path.is_dir() else campaign_in(path, Path(results), None)
+    if workers is not None and dask is not None:
+        raise InputError("workers", "is for processes on this machine", "leave it out: the Dask cluster has its own")
+    backend = Backend(workers or Backend.jobs, dask)
+    carry_out(campaign, backend, only, progress or (lambda ended, failed, total, left: None))
+    return pd.read_parquet(campaign.store.folder / "table.parquet")
+
+
+def _platform(given: PlatformLike) -> Path | MachineSpec | platforms.Platform:
+    if isinstance(given, Platform) and given.spec is not None:
+        return given.spec
+    return given if isinstance(given, MachineSpec | platforms.Platform) else Path(given)
+
+
+def _capacity(given: SeriesLike | None) -> Path | CapacitySpec | Series | None:
+    return given if isinstance(given, Series | None) else capacity_named(given)
+
+
+@contextmanager
+def _reported(progress: ProgressLike, what: str) -> Iterator[Progress | None]:
+    """The function to call; a bar if one is wanted, or in a notebook."""
+    if callable(progress):
+        yield progress
+        return
+    if not (_in_notebook() if progress is None else progress):
+        yield None
+        return
+    from rich.progress import Progress as Bar
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    with Bar(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True) as bar:
+        task = bar.add_task(what)
+
+        def report(time_s: float, ended: int) -> None:
+            bar.update(task, description=f"{what}: {time_s:.0f} s, {ended} jobs ended")
+
+        yield report
+
+
+def _in_notebook() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"

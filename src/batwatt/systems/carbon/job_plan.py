@@ -1,0 +1,100 @@
+"""A plan for one job, with what it emits and costs compared with running at once: `batwatt carbon plan`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from batwatt.errors import BatwattError, InputError
+from batwatt.model.phases import PhaseModel, ShiftJob
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.systems.carbon.execution import Execution, Segment
+from batwatt.systems.carbon.files import charged
+from batwatt.systems.carbon.optimum import NoPlanError, ShiftPlan, UnprovenError, plan
+
+METHODS = ("dp", "milp")
+
+
+@dataclass(frozen=True)
+class JobPlanning:
+    """What is asked for. Times in s from the signal's first row; `slot_s` None: chosen by the planner."""
+
+    start_s: float
+    deadline_s: float
+    slot_s: float | None = None
+    max_starts: int | None = None
+    checkpoints: bool = False
+    method: str = "dp"
+    cpus: int = 1
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """The execution that was planned, and all of it as JSON."""
+
+    execution: Execution
+    content: dict[str, Any]
+
+
+def plan_job(
+    name: str,
+    model: PhaseModel,
+    carbon: SignalIntegral,
+    price: SignalIntegral | None,
+    weights: tuple[float, float],
+    asked: JobPlanning,
+) -> JobPlan:
+    """The plan of least `weights` x (carbon, cost), in g and units of money. Raises InputError."""
+    if asked.method not in METHODS:
+        raise InputError("method", f"{asked.method!r} is not known", f"use {' or '.join(METHODS)}")
+    if not asked.start_s >= 0.0:
+        problem = f"{asked.start_s:g} s is before the signal begins"
+        raise InputError("start", problem, "start later, or let the signal begin earlier")
+    wanted = carbon
+    if price is not None:
+        price.covers(asked.deadline_s, "the job")
+        wanted = carbon.plus(price, *weights)
+    carbon.covers(asked.deadline_s, "the job")
+    found = _planned(model, wanted, asked)
+    owner = ShiftJob(name, asked.start_s, model, asked.cpus)
+    execution = found.execution(owner)
+    content: dict[str, Any] = {
+        "method": asked.method,
+        "slot_s": found.slot_s,
+        "slots": found.slots,
+        "rounded": found.rounded,
+        "begin": carbon.begin,
+        "start_s": asked.start_s,
+        "deadline_s": asked.deadline_s,
+        "cpus": asked.cpus,
+    }
+    if price is not None:
+        content["weights"] = dict(zip(("carbon", "price"), weights, strict=True))
+    at_once = Execution(owner, (Segment(asked.start_s, model.startup_s, 0.0, model.work_s),))
+    immediate = charged(at_once, carbon, price)
+    content |= charged(execution, carbon, price) | {
+        f"immediate_{name}": immediate[name] for name in ("carbon_g", "cost") if name in immediate
+    }
+    before = content["immediate_carbon_g"]
+    content["saved_share"] = (before - content["carbon_g"]) / before if before > 0.0 else None
+    return JobPlan(execution, content)
+
+
+def _planned(model: PhaseModel, integral: SignalIntegral, asked: JobPlanning) -> ShiftPlan:
+    """The plan; what cannot be planned is one line."""
+    limits: dict[str, Any] = {
+        "slot_s": asked.slot_s,
+        "max_starts": asked.max_starts,
+        "checkpoints": asked.checkpoints,
+    }
+    try:
+        if asked.method == "dp":
+            return plan(model, integral, asked.start_s, asked.deadline_s, **limits)
+        # nothing else needs a solver, and loading one takes time
+        from batwatt.systems.carbon.milp import plan_milp
+
+        return plan_milp(model, integral, asked.start_s, asked.deadline_s, **limits)
+    except NoPlanError as error:
+        raise InputError("deadline", str(error), "give a later one") from None
+    except UnprovenError as error:
+        raise BatwattError(f"method milp: {error}") from None

@@ -1,0 +1,49 @@
+"""Plans of a period by either method, and whose fault it is if there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from batwatt.errors import InputError
+from batwatt.systems.checkpoint.fairness import plan_with_yield
+from batwatt.systems.checkpoint.files import GivenInstance
+from batwatt.systems.checkpoint.instance import PeriodPlan
+from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError, subset_sum
+from batwatt.systems.checkpoint.sequence import METHODS, Method
+
+
+def plan_instance(
+    given: GivenInstance, where: object, method: Method, min_yield: float = 0.0, *, refill: bool = False
+) -> PeriodPlan:
+    """The plan of one period; `min_yield` and `refill` are for the dynamic programme. Raises InputError."""
+    check_method(method, min_yield, refill)
+    with blaming(where, method):
+        if method == "subset-sum":
+            return subset_sum(given.instance)
+        return plan_with_yield(given.instance, given.past, min_yield, refill=refill)
+
+
+def check_method(method: str, min_yield: float, refill: bool) -> None:
+    """Raises InputError if the method does not know the other two."""
+    if method not in METHODS:
+        raise InputError("method", f"{method!r} is not known", f"use {' or '.join(METHODS)}")
+    if not 0.0 <= min_yield <= 1.0:
+        raise InputError("min-yield", f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
+    for option, given in (("refill", refill), ("min-yield", min_yield > 0.0)):
+        if given and method == "subset-sum":
+            raise InputError(option, "is for the dynamic programme", "leave the method subset-sum out")
+
+
+@contextmanager
+def blaming(where: object, method: Method = "dp") -> Iterator[None]:
+    """Within, what cannot be planned is the fault of an input, which is named."""
+    try:
+        yield
+    except NoPeriodPlanError as error:
+        hint = "the method dp may have one" if method == "subset-sum" else "ask for a smaller yield"
+        raise InputError(where, str(error), hint) from None
+    except TooLargeError as error:
+        raise InputError(where, str(error), "see docs/formats.md") from None
+    except ValueError as error:
+        raise InputError(where, str(error), "correct the file") from None

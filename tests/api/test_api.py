@@ -1,0 +1,321 @@
+"""`import batwatt`: results are those of the command line, byte for byte, from files and from objects."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from batsim.batsim import BatsimScheduler
+from batwatt.schedulers.powercap import Powercap
+from cli_house import ROOT, SMALL
+from procset import ProcSet
+
+import batwatt as bw
+from batwatt.errors import BatwattError, DeadlockError, InputError
+from batwatt.inputs.platforms.machines import machines_xml
+from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.model.phases import constant
+from batwatt.results.columns import FILES
+from batwatt.results.read import jobs as read_jobs
+from batwatt.run.find_scheduler import our_names
+from batwatt.systems.carbon.execution import ShiftJob
+
+GOOGLE, PROFILE = ROOT / "workloads" / "google-288-00.json", ROOT / "power_profiles" / "profile3.csv"
+GRID = ROOT / "platforms" / "grid5000.xml"
+TRACE = "arrival_time,length,cpus,checkpoint_s,recovery_s\n" + "".join(
+    f"{37 * i},{300 + 90 * (i % 5)},{1 + i % 3},{3 + i % 3},{2 * (i % 4)}\n" for i in range(20)
+)
+CAPACITY = "time_s,machines\n" + "".join(f"{400 * i},{4 - i % 3}\n" for i in range(12))
+SIGNAL = ROOT / "power_profiles" / "carbon" / "carbon-hourly.csv"
+
+
+def small(house):
+    return (SMALL, GOOGLE), {"envelope": house.envelope}, ("-p", SMALL, "-w", GOOGLE, "--envelope", house.envelope)
+
+
+def machines(house, name, cores=2, options=()):
+    trace, capacity = house.write("jobs.csv", TRACE), house.write("capacity.csv", CAPACITY)
+    words = ("-w", trace, "--machines", 4, "--cores", cores, "--capacity", capacity, "-s", name, *options)
+    return (bw.Platform.machines(4, cores), trace, name), {"capacity": capacity}, words
+
+
+def planned(house):
+    found = bw.optimum(SMALL, ROOT / "workloads" / "small.json", house.envelope, effort=1)
+    found.save(house.out / "opt")
+    plan = {"plan": str(house.out / "opt_plan.json")}
+    inputs = (SMALL, ROOT / "workloads" / "small.json")
+    words = ("-p", SMALL, "-w", inputs[1], "--envelope", house.envelope, "-s", "planned", "-o", json.dumps(plan))
+    return (*inputs, "planned"), {"envelope": house.envelope, "options": plan}, words
+
+
+def carbon(house):
+    jobs = [ShiftJob(name, 900.0 * i, constant(3600.0 * (1 + i), 100.0), 1 + i % 2) for i, name in enumerate("abc")]
+    owner, data = phase_workload(jobs, 3)
+    platform = house.write("machines.xml", machines_xml(owner))
+    workload = house.write("phases.json", json.dumps(data))
+    options = {"signal": str(SIGNAL), "policy": "oracle", "deadline_h": 12.0}
+    words = ("-p", platform, "-w", workload, "-s", "carbon", "-o", json.dumps(options))
+    return (platform, workload, "carbon"), {"options": options}, words
+
+
+CASES = {
+    "powercap": small,
+    "riskaware": lambda house: machines(house, "riskaware"),
+    "varcap": lambda house: machines(house, "varcap"),
+    "checkpoint": lambda house: machines(house, "checkpoint", cores=1),
+    "oversubscribed": lambda house: machines(house, "oversubscribed", cores=10),
+    "planned": planned,
+    "carbon": carbon,
+}
+
+
+def test_every_scheduler_is_compared():
+    assert sorted(CASES) == our_names()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_files_are_those_of_the_command_line(house, name):
+    given, more, words = CASES[name](house)
+    result = bw.simulate(*given, **more)
+    assert not (house.out / "a_jobs.csv").exists()
+    assert result.save(house.out / "a") == house.out / "a"
+    done = house.batwatt("run", *words, "-e", house.out / "b")
+    assert done.code == 0, done.err
+    ours, theirs = (sorted(path.name[1:] for path in house.out.glob(f"{to}_*")) for to in "ab")
+    assert ours == theirs
+    for file in set(ours) - {"_metadata.json"}:
+        assert house.file(f"a{file}") == house.file(f"b{file}"), file
+    one, two = (json.loads(house.file(f"{to}_metadata.json")) for to in "ab")
+    assert one.pop("elapsed_s") >= 0.0 and two.pop("elapsed_s") >= 0.0
+    assert one == two
+    assert result.metrics == house.metrics("a")
+
+
+def test_objects_are_as_good_as_files(house):
+    files = bw.simulate(GRID, GOOGLE, envelope=PROFILE)
+    platform, workload, envelope = bw.Platform.read(GRID), bw.Workload.read(GOOGLE), bw.read_series(PROFILE)
+    for _ in range(2):
+        objects = bw.simulate(platform, workload, envelope=envelope)
+        assert objects.metrics == files.metrics
+        pd.testing.assert_frame_equal(objects.jobs, files.jobs)
+    objects.save(house.out / "x")
+    metadata = json.loads(house.file("x_metadata.json"))
+    assert metadata["inputs"]["workload"]["object"] == str(GOOGLE)
+    # an envelope that differs is another input
+    again = bw.simulate(platform, workload, envelope=bw.Series(envelope.times_s, (*envelope.values[:-1], 1.0)))
+    again.save(house.out / "y")
+    other = json.loads(house.file("y_metadata.json"))["inputs"]
+    assert other["envelope"]["sha256"] != metadata["inputs"]["envelope"]["sha256"]
+    assert other["workload"] == metadata["inputs"]["workload"]
+
+
+def test_tables_are_the_files_with_units(house):
+    result = bw.simulate(SMALL, GOOGLE, envelope=house.envelope)
+    prefix = result.save(house.out / "x")
+    read = read_jobs(prefix)
+    assert list(result.jobs)[:6] == [
+        "job_id", "workload_name", "profile", "submission_time_s", "requested_number_of_resources", "requested_time_s",
+    ]  # fmt: skip
+    for column, name in zip(FILES["jobs"], result.jobs, strict=True):
+        assert name.startswith(column.name)
+        assert result.jobs[name].tolist() == pytest.approx(read[column.name].tolist(), nan_ok=True)
+    power = pd.read_csv(house.out / "x_power.csv")
+    np.testing.assert_allclose(result.power.to_numpy(), power.to_numpy(), atol=1e-6)
+    states = pd.read_csv(house.out / "x_machine_states.csv")
+    assert result.machines["nb_computing"].tolist() == states["nb_computing"].tolist()
+    assert next(iter(result.machines)) == "time_s"
+
+
+class Fcfs(BatsimScheduler):
+    """As a user of pybatsim writes one."""
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.queue = []
+
+    def onAfterBatsimInit(self):
+        self.free = set(range(self.bs.nb_compute_resources))
+
+    def onJobSubmission(self, job):
+        self.queue.append(job)
+
+    def onJobCompletion(self, job):
+        self.free |= set(job.allocation)
+
+    def onNoMoreEvents(self):
+        starting = []
+        while self.queue and self.queue[0].requested_resources <= len(self.free):
+            job = self.queue.pop(0)
+            hosts = sorted(self.free)[: job.requested_resources]
+            self.free -= set(hosts)
+            job.allocation = ProcSet(*hosts)
+            starting.append(job)
+        self.bs.execute_jobs(starting)
+
+
+class Never(Fcfs):
+    def onNoMoreEvents(self):
+        pass
+
+
+def test_a_scheduler_is_a_name_a_class_or_an_instance(house):
+    platform, workload = bw.Platform.read(GRID), bw.Workload.read(GOOGLE)
+    one, two = bw.simulate(platform, workload, Fcfs), bw.simulate(platform, workload, Fcfs({}))
+    assert one.metrics == two.metrics and one.metrics["jobs_finished"] == 288 and one.scheduler == "Fcfs"
+    named = bw.simulate(platform, workload, "powercap", options={"order": "asc", "response": "none"})
+    made = bw.simulate(platform, workload, Powercap, options={"order": "asc", "response": "none"})
+    own = Powercap({"platform": platform, "order": "asc", "response": "none"})
+    assert named.metrics == made.metrics == bw.simulate(platform, workload, own).metrics
+    with pytest.raises(InputError, match="Powercap: has run already"):
+        bw.simulate(platform, workload, own)
+    with pytest.raises(InputError, match="has its options, got order, too"):
+        bw.simulate(platform, workload, Powercap({"platform": platform}), options={"order": "asc"})
+    with pytest.raises(DeadlockError):
+        bw.simulate(platform, workload, Never)
+
+
+def test_a_workload_of_a_table():
+    frame = pd.DataFrame({"submission_time_s": [0, 10, 20.5], "length_s": [100, 200, 50.25], "hosts": [4, 8, 2]})
+    workload = bw.Workload.from_frame(frame)
+    assert workload.frame()["submission_time_s"].tolist() == [0.0, 10.0, 20.5] and workload.nb_res == 8
+    # 2 needs all hosts; 3 has no walltime, so it is not backfilled
+    result = bw.simulate(bw.Platform.machines(2, 4), workload, "easyBackfill")
+    assert sorted(zip(result.jobs["job_id"], result.jobs["finish_time_s"], strict=True)) == [
+        ("1", 100.0), ("2", 300.0), ("3", 350.25),
+    ]  # fmt: skip
+    part = bw.Workload.from_frame(frame, window=(15.0, 30.0), hosts=9)
+    assert (len(part.jobs), part.nb_res) == (3, 9) and part.jobs[0].submit_time_s == 15.0
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("hosts", 2.5, "a table: row 2: hosts must be a whole number, got 2.5"),
+        ("length_s", "long", "row 2: length_s must be a number, got 'long'"),
+        ("submission_time_s", float("nan"), "row 2: submission_time_s must be a finite number, got nan"),
+        ("use", float("inf"), "row 2: use must be a finite number, got inf"),
+    ],
+)
+def test_bad_cells(column, value, message):
+    rows = [{"submission_time_s": 0, "length_s": 9, "hosts": 1, "use": 0.5} for _ in range(3)]
+    rows[1][column] = value
+    with pytest.raises(InputError, match=message):
+        bw.Workload.from_frame(pd.DataFrame(rows))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"platform": "no.xml"}, "no.xml: cannot be read"),
+        ({"scheduler": "powercp"}, "did you mean 'powercap'"),
+        ({"scheduler": dict}, "dict is no scheduler"),
+        ({"seed": 3}, "seed: the scheduler Powercap has no such option"),
+        ({"signal": "x.csv"}, "signal: the scheduler Powercap has no such option"),
+        ({"engine": "wire"}, "engine: 'wire' does not run in this process"),
+        ({"engine": "nominal"}, "runs the scheduler riskaware only"),
+        ({"window": (5, 1)}, "window: end_s must be >= begin_s"),
+        ({"capacity": bw.Series((0,), (2.5,))}, "the scheduler 'powercap' follows no capacity"),
+        (
+            {"scheduler": "riskaware", "capacity": bw.Series((0,), (2.5,))},
+            "capacity: at 0 s: machines must be a whole number, got 2.5",
+        ),
+        ({"options": {"order": "ascc"}}, "order"),
+    ],
+)
+def test_what_is_wrong_is_one_line(arguments, message):
+    given = {"platform": bw.Platform.machines(4), "workload": GOOGLE, **arguments}
+    with pytest.raises(BatwattError, match=message) as caught:
+        bw.simulate(**given)
+    assert "\n" not in str(caught.value)
+
+
+def test_compare(house):
+    shared = {"platform": GRID, "workload": GOOGLE, "envelope": PROFILE, "options": {"order": "asc"}}
+    first = bw.simulate(**shared)
+    table = bw.compare({"none": {"options": {"response": "none"}}, "first": first}, **shared)
+    assert list(table.index) == ["none", "first"] and table.index.name == "case"
+    assert table.loc["first", "mean_slowdown"] == first.metrics["mean_slowdown"]
+    own = bw.simulate(GRID, GOOGLE, envelope=PROFILE, options={"order": "asc", "response": "none"})
+    assert table.loc["none"].to_dict() == pytest.approx({n: v for n, v in own.metrics.items() if v is not None})
+
+
+def test_sweep(tmp_path):
+    declared = tmp_path / "two.yaml"
+    declared.write_text(
+        f"name: two\ndefaults:\n  platforms: [{GRID}]\n  scheduler: powercap\n"
+        f"studies:\n  one:\n    workloads: [{GOOGLE}]\n    envelopes: [{PROFILE}]\n"
+        "    cases: [{label: none, options: {response: none}}]\n"
+    )
+    seen = []
+    table = bw.sweep(declared, results=tmp_path / "r", workers=1, progress=lambda *state: seen.append(state))
+    assert len(table) == 1 and seen[-1][:3] == (1, 0, 1)
+    again = bw.sweep(tmp_path / "r" / "two", workers=1)
+    pd.testing.assert_frame_equal(table, again)
+
+
+def test_planners(house):
+    period = ROOT / "experiments" / "periods" / "period.json"
+    plan = bw.plan_checkpoints(period)
+    assert (
+        plan
+        == bw.plan_checkpoints(json.loads(period.read_text()))
+        == json.loads(house.batwatt("checkpoint", "plan", period).out)
+    )
+    assert bw.plan_checkpoints(period, method="subset-sum")["goodput"] <= plan["goodput"]
+    with pytest.raises(InputError, match="refill: is for the dynamic programme"):
+        bw.plan_checkpoints(period, method="subset-sum", refill=True)
+    job = ROOT / "workloads" / "carbon" / "job.json"
+    words = ("--signal", SIGNAL, "--deadline", 86400, "--start", 3600)
+    found = bw.plan_carbon(job, SIGNAL, deadline_s=86400.0, start_s=3600.0)
+    assert found == json.loads(house.batwatt("carbon", "plan", job, *words).out)
+    signal = bw.read_signal(SIGNAL, days=2)
+    assert bw.plan_carbon(json.loads(job.read_text()), signal, deadline_s=86400.0, start_s=3600.0) == found
+    with pytest.raises(InputError, match="deadline"):
+        bw.plan_carbon(job, SIGNAL, deadline_s=60.0)
+    with pytest.raises(InputError, match="no option 'dayz'"):
+        bw.read_signal(SIGNAL, dayz=2)
+
+
+def test_the_optimum_is_that_of_the_command_line(house):
+    load = ROOT / "workloads" / "small.json"
+    found = bw.optimum(SMALL, load, house.envelope, effort=1)
+    found.save(house.out / "a")
+    words = ("-p", SMALL, "-w", load, "--envelope", house.envelope, "--effort", 1, "-e", house.out / "b")
+    assert house.batwatt("optimum", *words).code == 0
+    for name in ("plan.json", "metrics.json", "jobs.csv", "power.csv"):
+        assert house.file(f"a_{name}") == house.file(f"b_{name}")
+    assert found.metrics == house.metrics("b") and found.metrics["lower_bound"] <= found.metrics["mean_slowdown"]
+
+
+def test_figures_and_notebooks(house, tmp_path):
+    result = bw.simulate(SMALL, GOOGLE, envelope=house.envelope)
+    for name, figure in (("power", result.plot_power()), ("gantt", result.gantt("mine"))):
+        figure.savefig(tmp_path / f"{name}.png")
+        assert (tmp_path / f"{name}.png").stat().st_size > 5000
+    for thing in (result, bw.Platform.read(SMALL), bw.Workload.synthetic(seed=1), bw.Series((0.0, 1.0), (2.0, 3.0))):
+        html = thing._repr_html_()
+        assert html.startswith("<table>") and html.count("<tr>") == len(thing.facts())
+        assert type(thing).__name__ in repr(thing)
+    dark = bw.simulate(bw.Platform.read(house.platform("a", "b", watts=False)), GOOGLE, options={"response": "none"})
+    for ask in (lambda: dark.power, dark.plot_power):
+        with pytest.raises(InputError, match="is not known"):
+            ask()
+
+
+def test_progress():
+    seen = []
+    bw.simulate(GRID, GOOGLE, progress=lambda time_s, ended: seen.append((time_s, ended)))
+    assert seen[-1][1] == 288 and seen == sorted(seen)
+
+
+def test_nothing_is_loaded_before_it_is_used():
+    code = "import sys, batwatt; print(batwatt.__version__, 'batwatt.api' in sys.modules, 'numpy' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.split() == [bw.__version__, "False", "False"]
+    assert set(bw.__all__) <= set(dir(bw))
+    with pytest.raises(AttributeError, match="no attribute 'simulat'"):
+        _ = bw.simulat
