@@ -55,7 +55,7 @@ compiled: wheel  ## the tests of the engine and the laws, on that wheel's compil
 bench: $(VENV)/dev  ## speed and memory, compiled: the embedded engine, whole commands, riskaware, varcap, checkpoint and carbon plans, campaigns
 	$(MAKE) --no-print-directory wheel
 	build/clean/bin/pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[all]"
-	$(BIN)/python bench/engine.py --compiled build/clean/bin/python; code=$$?; for name in whole riskaware varcap checkpoint carbon campaign; do build/clean/bin/python bench/$$name.py || code=1; done; exit $$code
+	$(BIN)/python bench/engine.py --compiled build/clean/bin/python; code=$$?; for name in api whole riskaware varcap checkpoint carbon campaign; do build/clean/bin/python bench/$$name.py || code=1; done; exit $$code
 
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'
