@@ -107,12 +107,13 @@ class Engine:
         self._end_notices += 1
         self._notified(end_notice, {"type": end_notice})
 
-    def _submit(self, job: Job) -> None:
+    def _submit(self, job: Job, announced: bool = True) -> None:
         job_id = job.id
         self.jobs[job_id] = job
         self.state[job_id] = SUBMITTED
         self._unfinished += 1
-        self._announce(job)
+        if announced:
+            self._announce(job)
 
     def _announce(self, job: Job) -> None:
         profile = self.catalogue.raw(job) if self.config.forward_profiles else None
@@ -282,7 +283,8 @@ class Engine:
         elif isinstance(decision, ev.KillJob):
             self._kill_job(decision.job_ids)
         elif isinstance(decision, ev.RegisterJob):
-            self._register_job(decision)
+            job = self.catalogue.job_of(decision, self.jobs)
+            self._submit(job, self.config.acknowledge_dynamic_jobs)
         elif isinstance(decision, ev.RegisterProfile):
             self.catalogue.register_profile(decision)
         elif isinstance(decision, ev.SetResourceState):
@@ -357,14 +359,6 @@ class Engine:
             raise IllegalDecisionError("QUERY", "consumed_energy needs energy accounting")
         self.recorder.update(self.kernel.clock)
         self._pending.append(ev.Answer(self.kernel.date, self.recorder.energy_j))
-
-    def _register_job(self, decision: ev.RegisterJob) -> None:
-        job = self.catalogue.job_of(decision, self.jobs)
-        self.jobs[job.id] = job
-        self.state[job.id] = SUBMITTED
-        self._unfinished += 1
-        if self.config.acknowledge_dynamic_jobs:
-            self._announce(job)
 
     def _set_job_metadata(self, job_id: str, metadata: str) -> None:
         self._job("SET_JOB_METADATA", job_id)

@@ -174,7 +174,8 @@ class Engine5(Engine):
             case ev5.Register():
                 self.registry.register(decision)
             case ev.RegisterJob():
-                self._register_job(decision)
+                job = self.registry.job(decision, self.kernel.date)
+                self._submit(job, self._features.acknowledge_dynamic_jobs)
             case ev5.FinishRegistration():
                 self.registry.open = False
             case ev5.ForceStop():
@@ -194,14 +195,6 @@ class Engine5(Engine):
         if self._kill_asked.issuperset(job_ids):
             raise IllegalDecisionError(f"KillJobs {list(job_ids)}", "it names no job that is not killed already")
         self._kill_job(job_ids)
-
-    def _register_job(self, decision: ev.RegisterJob) -> None:
-        job = self.registry.job(decision, self.kernel.date)
-        self.jobs[job.id] = job
-        self.state[job.id] = SUBMITTED
-        self._unfinished += 1
-        if self._features.acknowledge_dynamic_jobs:
-            self._announce(job)
 
     def _execute(self, decision: ev5.Execute) -> None:
         what = f"ExecuteJob {decision.job_id}"
