@@ -28,6 +28,7 @@ from batwatt._version import __version__
 from batwatt.checks import shown
 from batwatt.engine import events as ev
 from batwatt.engine.config import EngineConfig
+from batwatt.engine.requests import Requests
 from batwatt.errors import ProtocolError
 from batwatt.inputs.workloads.batprotocol import merged_extra, profile_of, split_profile
 from batwatt.inputs.workloads.batsim5 import full_profile_id, job_table
@@ -64,8 +65,7 @@ class Dialect:
         self._states: list[int] = []
         self._switching = 0
         self._sleeps: list[frozenset[int]] = []
-        self._requests: dict[int, list[list[int]]] = {}
-        """P-state -> requests that wait for it: hosts that are not there yet, all hosts."""
+        self._requests = Requests()
         self._early: list[ev.Event] = []
         self._kills: set[str] = set()
         self._lengths: dict[str, int] = {}
@@ -194,18 +194,12 @@ class Dialect:
         return {"profile_name": name, "current_task_index": index, "current_task": inner}
 
     def _arrived(self, mask: int, state: int) -> Iterator[ev.Event]:
-        """Hosts are in a p-state: requests of which they are the last are acknowledged."""
+        """Hosts are in a p-state: the requests that are complete are acknowledged."""
         self._switching &= ~mask
         for host in hostset.ids(mask):
             self._states[host] = state
-        waiting = self._requests.get(state, [])
-        for request in list(waiting):
-            ticked = request[0] & mask
-            request[0] &= ~ticked
-            mask &= ~ticked
-            if ticked and not request[0]:
-                waiting.remove(request)
-                yield ev.ResourceStateChanged(self._now, hostset.to_text(request[1]), str(state))
+        for hosts in self._requests.arrived(mask, state):
+            yield ev.ResourceStateChanged(self._now, hosts, str(state))
 
     # scheduler -> Batsim ------------------------------------------------------------------------------------------
 
@@ -265,7 +259,7 @@ class Dialect:
         mask, state = hostset.from_text(str(decision.resources)), int(decision.state)
         if mask >> len(self._states):
             raise ProtocolError(f"there are no hosts {hostset.to_text(mask)}: they are 0-{len(self._states) - 1}")
-        self._requests.setdefault(state, []).append([mask, mask])
+        self._requests.add(mask, state)
         at_once = turned = 0
         for host in hostset.ids(mask & ~self._switching):
             sleeps = self._sleeps[host]
