@@ -18,12 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_pybatsim_schedulers import pybatsim_scheduler
 
-from batwatt.engine.batsim5 import JSON, Dialect
+from batwatt.engine.batsim5 import Dialect
 from batwatt.engine.bs import Bs
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.engine.protocol5.engine import Engine5
+from batwatt.engine.protocol5.events import JSON_FLAG
 from batwatt.engine.protocol5.text import read_hello, read_reply, write_message
 from batwatt.errors import DeadlockError
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
@@ -60,7 +61,7 @@ def under_5(scheduler, platform, workload, folder, energy):
     path.write_text(json.dumps(to_batsim5(data, "test")))
     dynamic = getattr(scheduler, "needs_dynamic_jobs", False)
     dialect = Dialect(EngineConfig(dynamic_jobs=dynamic, profile_reuse=dynamic, forward_unknown_events=True))
-    features = read_hello(JSON.to_bytes(4, "little") + dialect.hello().encode())
+    features = read_hello(JSON_FLAG.to_bytes(4, "little") + dialect.hello().encode())
     engine = Engine5(platform, [read_workload5(path, "w0")], [], features, energy=energy)
     Bs(scheduler, Link5(dialect, engine)).start()
     return engine.close()

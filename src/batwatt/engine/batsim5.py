@@ -28,6 +28,7 @@ from batwatt._version import __version__
 from batwatt.checks import shown
 from batwatt.engine import events as ev
 from batwatt.engine.config import EngineConfig
+from batwatt.engine.protocol5.events import CODES, NOTICES, Features
 from batwatt.engine.requests import Requests
 from batwatt.errors import ProtocolError
 from batwatt.inputs.workloads.batprotocol import merged_extra, profile_of, split_profile
@@ -37,14 +38,11 @@ from batwatt.model.workload import JOB_FIELDS
 
 VERSION = "1.0.0"
 """Of batprotocol."""
-JSON = 2
-"""Flag of the first answer: messages are JSON."""
-ALL_CODES = 1 << 32
-"""Return codes are unsigned in 32 bits."""
 MS_US = 1000
 LATEST_MS = 1 << 62
 LATE = ("HostsTurnedOnOffEvent", "ExternalEventOccurredEvent", "HostsPStateChangedEvent")
 """Events that carry the time of the message before."""
+END_NOTICES = {there: here for here, there in NOTICES.items()}
 SLEEP_STATES = "sleep_pstates"
 MACHINES = ("machine_available", "machine_unavailable")
 
@@ -76,20 +74,19 @@ class Dialect:
     def hello(self) -> str:
         """The first answer, but for its flags."""
         dynamic = self.config.dynamic_jobs
-        features = {
-            "dynamic_registration": dynamic,
-            "profile_reuse": dynamic and self.config.profile_reuse,
-            "acknowledge_dynamic_jobs": dynamic and self.config.acknowledge_dynamic_jobs,
-            "forward_profiles_on_job_submission": self.config.forward_profiles,
-            "forward_profiles_on_jobs_killed": False,
-            "forward_profiles_on_simulation_begins": not self.config.forward_profiles,
-        }
+        features = Features(
+            dynamic_registration=dynamic,
+            profile_reuse=dynamic and self.config.profile_reuse,
+            acknowledge_dynamic_jobs=dynamic and self.config.acknowledge_dynamic_jobs,
+            forward_profiles_on_job_submission=self.config.forward_profiles,
+            forward_profiles_on_simulation_begins=not self.config.forward_profiles,
+        )
         event = {
             "batprotocol_version": VERSION,
             "decision_component_name": "batwatt",
             "decision_component_version": __version__,
             "decision_component_commit": "",
-            "requested_simulation_features": features,
+            "requested_simulation_features": vars(features),
         }
         return _text(0.0, [_stamped(0.0, "EDCHelloEvent", event)])
 
@@ -114,7 +111,7 @@ class Dialect:
             case "JobCompletedEvent":
                 self._kills.discard(data["job_id"])
                 code = data["return_code"]
-                code = code - ALL_CODES if code >= ALL_CODES // 2 else code
+                code = code - CODES if code >= CODES // 2 else code
                 yield ev.JobCompleted(time, data["job_id"], data["state"], code, "")
             case "RequestedCallEvent":
                 yield ev.RequestedCall(time)
@@ -125,11 +122,8 @@ class Dialect:
                 yield from self._arrived(hostset.from_text(data["host_ids"]), data["pstate"])
             case "HostsTurnedOnOffEvent":
                 yield from self._arrived(hostset.from_text(data["host_ids"]), data["state"])
-            case "AllStaticJobsHaveBeenSubmittedEvent":
-                yield ev.Notified(time, "no_more_static_job_to_submit", {"type": "no_more_static_job_to_submit"})
-            case "AllStaticExternalEventsHaveBeenInjectedEvent":
-                over = "no_more_external_event_to_occur"
-                yield ev.Notified(time, over, {"type": over})
+            case _ if kind in END_NOTICES:
+                yield ev.Notified(time, END_NOTICES[kind], {"type": END_NOTICES[kind]})
             case "ExternalEventOccurredEvent":
                 yield _external(time, data["external_event"]["data"])
             case "ProbeDataEmittedEvent":

@@ -33,8 +33,6 @@ SUBMITTED: Final = 0
 RUNNING: Final = 1
 FINISHED: Final = 2
 SHORTEST_CALL_S: Final = 1e-5
-NO_MORE_JOBS: Final = "no_more_static_job_to_submit"
-NO_MORE_EVENTS: Final = "no_more_external_event_to_occur"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -94,10 +92,10 @@ class Engine:
             # only the last of several workloads says that there are no more jobs
             self._quiet_end_date = self.kernel.date
         else:
-            self._announce_end(NO_MORE_JOBS)
+            self._announce_end(ev.NO_MORE_JOBS)
 
     def _events_over(self) -> None:
-        self._announce_end(NO_MORE_EVENTS)
+        self._announce_end(ev.NO_MORE_EVENTS)
 
     def _announce_end(self, end_notice: str) -> None:
         self._end_notice_mark = len(self._pending)
