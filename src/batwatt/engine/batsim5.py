@@ -34,6 +34,7 @@ from batwatt.errors import ProtocolError
 from batwatt.inputs.workloads.batprotocol import merged_extra, profile_of, split_profile
 from batwatt.inputs.workloads.batsim5 import full_profile_id, job_table
 from batwatt.model import hostset
+from batwatt.model.platform import SLEEP_STATES, sleeps_of
 from batwatt.model.workload import JOB_FIELDS
 
 VERSION = "1.0.0"
@@ -43,7 +44,6 @@ LATEST_MS = 1 << 62
 LATE = ("HostsTurnedOnOffEvent", "ExternalEventOccurredEvent", "HostsPStateChangedEvent")
 """Events that carry the time of the message before."""
 END_NOTICES = {there: here for here, there in NOTICES.items()}
-SLEEP_STATES = "sleep_pstates"
 MACHINES = ("machine_available", "machine_unavailable")
 
 
@@ -139,7 +139,8 @@ class Dialect:
         hosts = data["computation_hosts"]
         self._states = [host["pstate"] for host in hosts]
         described = [_host(host) for host in hosts]
-        self._sleeps = [_sleep_states(host["properties"].get(SLEEP_STATES, "")) for host in described]
+        sleeps = [sleeps_of(host["properties"].get(SLEEP_STATES, "")) for host in described]
+        self._sleeps = [frozenset(each.sleep for each in those) for those in sleeps]
         profiles: dict[str, dict[str, Any]] = {}
         for each in data.get("profiles", ()):
             workload, _, name = each["id"].partition("!")
@@ -319,11 +320,6 @@ def _host(host: Mapping[str, Any]) -> dict[str, Any]:
         "properties": {pair["key"]: pair["value"] for pair in host["properties"]},
         "zone_properties": {pair["key"]: pair["value"] for pair in host["zone_properties"]},
     }
-
-
-def _sleep_states(text: str) -> frozenset[int]:
-    """`2:3:4,5:6:7` -> 2 and 5."""
-    return frozenset(int(part.partition(":")[0]) for part in text.split(",") if part.strip())
 
 
 def _external(time: float, text: str) -> ev.Notified:
