@@ -199,7 +199,7 @@ def test_a_refusal_leaves_no_file(tmp_path, answer):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_scheduler_that_is_not_there_is_told_of(tmp_path):
+def test_a_scheduler_that_is_not_there_is_reported(tmp_path):
     (tmp_path / "p.xml").write_text(XML)
     spec = Batsim5Spec(tmp_path / "p.xml", prefix=f"{tmp_path}/out/", roles={"boss": "master"}, patience_s=0.2)
     with pytest.raises(PeerError, match="never connected"):

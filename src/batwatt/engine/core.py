@@ -127,7 +127,7 @@ class Engine:
             raise InputError("events", f"{event.kind} at {now:g} s names a host beyond {len(machines.hosts) - 1}")
         kind = f"event_{event.kind}"
         self._notified(kind, {"type": kind, "resources": hostset.to_text(mask)})
-        # the server hears of it after the jobs that end at this time have freed their hosts
+        # the server learns of it after the jobs that end at this time have freed their hosts
         self.kernel.at(now, AFTER, self._change_availability, event)
 
     def _change_availability(self, event: ExternalEvent) -> None:

@@ -41,7 +41,7 @@ class Switching5(Switching):
         self, kernel: Kernel, machines: Machines, recorder: Recorder, execution: Executor, report: Report
     ) -> None:
         super().__init__(kernel, machines, recorder, execution, report)
-        # the end of a switch is told before probes and ends of jobs of that time
+        # the end of a switch is reported before probes and ends of jobs of that time
         self._arrival_rank, self._acknowledgement_rank = ARRIVAL, FIRST
 
     def turn(self, hosts: str, target: int) -> None:

@@ -119,13 +119,13 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
 
     def _submit_again(self, work: ManagedJob) -> None:
         """Register what follows the run of a job that was killed, unless the job is lost."""
-        told = self.victims.next_of(work.job)
-        if told is None:
+        following = self.victims.next_of(work.job)
+        if following is None:
             self.lifecycle.live -= 1
             return
-        work.job = self.victims.again(work.job, told)
+        work.job = self.victims.again(work.job, following)
         self.lifecycle.states[work.job.id] = work
-        if work.early and self.settings.as_published and not told.saved_s:
+        if work.early and self.settings.as_published and not following.saved_s:
             self.bs.set_job_metadata(work.job.id, REMAINDER)
 
     def onSimulationEnds(self) -> None:
@@ -184,7 +184,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         return plan
 
     def _receive(self, decisions: list[int]) -> None:
-        """What is told in one message, in order: a job may start, be killed and start again elsewhere."""
+        """What comes in one message, in order: a job may start, be killed and start again elsewhere."""
         kills: list[ManagedJob] = []
         works = self._by_number
         for number in decisions:
