@@ -27,11 +27,14 @@ class MachineJob:
     cores: int
     recovery_s: float = 0.0
     """The first s of its run, which are no work of it."""
+    lost: bool = False
+    """It was killed by the plan, and will not run again."""
 
     def restart(self, rule: VictimRule, ran_s: float) -> bool:
         """It is killed after it ran so long: what its next run takes by a rule. False if it is lost."""
         done_s = self.length_s + self.recovery_s - self.run_s
         following = next_run(rule, Victim(self.length_s, done_s, self.recovery_s, ran_s))
+        self.lost = following is None
         if following is None:
             return False
         self.run_s, self.recovery_s = following.run_s, following.recovery_s
