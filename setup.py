@@ -51,10 +51,10 @@ cdef inline double real(double x) noexcept nogil:
 
 MODULES = """
 units model/hostset model/record engine/events engine/kernel engine/source engine/machines engine/tasks
-engine/execution engine/recorder engine/sharing engine/switching engine/catalogue engine/core engine/bs_core
-scheduling/queue scheduling/passes scheduling/lifecycle scheduling/foresight scheduling/fleet scheduling/hosts
-scheduling/job_lengths systems/powercap/cluster systems/varcap/buckets systems/varcap/dependencies systems/varcap/flow
-systems/varcap/queues inputs/workloads/batsim_numbers inputs/workloads/usual_json
+engine/execution engine/recorder engine/sharing engine/requests engine/switching engine/catalogue engine/core
+engine/bs_core scheduling/queue scheduling/passes scheduling/lifecycle scheduling/foresight scheduling/fleet
+scheduling/hosts scheduling/job_lengths systems/powercap/cluster systems/varcap/buckets systems/varcap/dependencies
+systems/varcap/flow systems/varcap/queues inputs/workloads/batsim_numbers inputs/workloads/usual_json
 """
 """What mypyc compiles: all that is done for each job and each message of a simulation."""
 

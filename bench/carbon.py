@@ -154,9 +154,9 @@ def main() -> int:
         late = found["s"] > case.most_s or found["bytes"] > 2 * GIB
         missed |= late
         size = f"T {case.slots:6d}  S {case.startup:4d}  W {case.work:6d}"
-        told = f"{1e3 * found['s']:9.2f} ms  {found['bytes'] / 2**20:5.0f} MiB  {found['starts']} starts"
+        took = f"{1e3 * found['s']:9.2f} ms  {found['bytes'] / 2**20:5.0f} MiB  {found['starts']} starts"
         verdict = "MISSED" if late else "met"
-        print(f"{case.name:24s} {size}  {told}  (to stay under {1e3 * case.most_s:g} ms and 2 GiB: {verdict})")
+        print(f"{case.name:24s} {size}  {took}  (to stay under {1e3 * case.most_s:g} ms and 2 GiB: {verdict})")
         if case.solver and not given.quick:
             print(solver_line(case, found))
     text, good = gaia_line()

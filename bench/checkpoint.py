@@ -89,10 +89,10 @@ def child(text: str) -> None:
         found = plan(instance)
         times.append(time.perf_counter() - began)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    told = {"s": min(times), "bytes": peak, "cells": cells_of(instance), "goodput": found.goodput}
+    took = {"s": min(times), "bytes": peak, "cells": cells_of(instance), "goodput": found.goodput}
     if not found.checkpoints_end_s > 0.0:
         raise RuntimeError("the best plan takes no checkpoint: this measures less than it should")
-    print(json.dumps(told))
+    print(json.dumps(took))
 
 
 def measured(case: Case) -> dict[str, float]:

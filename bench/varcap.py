@@ -4,8 +4,8 @@ Each line is a whole run in a process of its own: the trace is read, simulated u
 written and measured, without accounting for energy. Azure' is Table 5.2's 442,784 jobs on 1,250 x 16 cores, at the
 load that the table gives (1.76 of 0.7 of the cores: hundreds of thousands of jobs wait) and at 0.9; Mira' 6,571 jobs on
 49,152 nodes; TNG 1,500,000 jobs on 476 x 32 cores. The last lines are one cell for longer and longer, which shows how
-time grows with jobs. `--quick` leaves out what takes minutes, `--only TEXT` other names. `--compiled PYTHON` measures
-another Python, which has batwatt compiled (`make wheel` leaves one in `build/clean`); the targets are for that.
+time grows with jobs. `--quick` leaves out what takes minutes, `--only TEXT` other names. The targets are for a Python
+that has batwatt compiled: `make wheel` leaves one in `build/clean`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from batwatt.engine import core
 from batwatt.engine.config import EngineConfig
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import parse_capacity
@@ -77,11 +78,11 @@ def child(text: str) -> None:
     metrics = run(spec).metrics
     seconds, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    told = {"s": seconds, "cpu_s": cpu_s, "bytes": peak, "jobs": metrics.jobs_total, "runs": metrics.jobs_finished}
-    print(json.dumps({**told, "terminations": metrics.terminations, "rejected": metrics.jobs_rejected}))
+    took = {"s": seconds, "cpu_s": cpu_s, "bytes": peak, "jobs": metrics.jobs_total, "runs": metrics.jobs_finished}
+    print(json.dumps({**took, "terminations": metrics.terminations, "rejected": metrics.jobs_rejected}))
 
 
-def measure(case: Case, folder: Path, python: str) -> dict[str, Any]:
+def measure(case: Case, folder: Path) -> dict[str, Any]:
     """What a run of a case takes, in a process of its own."""
     trace = folder / "trace.csv"
     varcap_table(VarcapLike(**case.trace), 0).to_csv(trace, index=False)
@@ -89,9 +90,8 @@ def measure(case: Case, folder: Path, python: str) -> dict[str, Any]:
         "trace": str(trace), "machines": case.machines, "cores": case.cores, "options": case.options,
         "prefix": str(folder / "x"),
     }  # fmt: skip
-    command = [python, str(Path(__file__).resolve()), "--child", json.dumps(given)]
-    # not from here, where the sources are
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=folder)
+    command = [sys.executable, str(Path(__file__).resolve()), "--child", json.dumps(given)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
 
 
@@ -100,25 +100,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     parser.add_argument("--only", metavar="TEXT", default="", help="measure the runs whose name has the text")
-    parser.add_argument(
-        "--compiled", metavar="PYTHON", default=sys.executable, help="a Python with batwatt compiled, to be measured"
-    )
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         child(arguments.child)
         return 0
     met = True
-    command = [arguments.compiled, "-c", "from batwatt.engine import core; print(core.__file__)"]
-    module = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=tempfile.gettempdir()).stdout
-    print("Python" if module.strip().endswith(".py") else "compiled")
+    print("Python" if core.__file__.endswith(".py") else "compiled")
     print(
         f"{'run':>26} {'jobs':>9} {'killed':>8} {'s':>7} {'cpu s':>7} {'jobs/s':>7} {'us/(job log2 n)':>16} {'GiB':>5}"
     )
     with tempfile.TemporaryDirectory() as name:
         cases = (*CASES, *CURVE[:4]) if arguments.quick else (*CASES, *LARGE, *CURVE)
         for case in (case for case in cases if arguments.only in case.name):
-            found = measure(case, Path(name), arguments.compiled)
+            found = measure(case, Path(name))
             jobs, seconds = found["jobs"], found["s"]
             assert found["runs"] + found["rejected"] == jobs, "a job was lost"
             each = seconds / (jobs * math.log2(jobs)) * 1e6

@@ -10,6 +10,7 @@ from scripted import Scripted, execute, kill, pstate, query, rows, run
 
 from batwatt.engine.core import Engine
 from batwatt.engine.events import CallMeLater, Reply
+from batwatt.engine.requests import Requests
 from batwatt.engine.sharing import fair_rates
 from batwatt.errors import DeadlockError, IllegalDecisionError, ProtocolError
 from batwatt.inputs.workloads.batsim_json import parse_workload
@@ -191,6 +192,15 @@ def test_an_ignored_request_takes_the_place_of_the_next_one():
         ((0, 0), "1"),
         ((1, 1), "0"),
     ]
+
+
+def test_requests_that_are_complete_at_once_are_acknowledged_in_the_order_of_their_last_hosts():
+    requests = Requests()
+    for mask in (0b1010, 0b0100, 0b0001):
+        requests.add(mask, 2)
+    assert requests.arrived(0b0010, 2) == requests.arrived(0b1111, 0) == []
+    assert requests.arrived(0b1101, 2) == ["0", "2", "1 3"]
+    assert requests.arrived(0b1111, 2) == []
 
 
 def test_a_host_that_begins_in_a_slow_state_is_charged_its_fastest_until_something_happens():

@@ -35,22 +35,22 @@ def workload(name: str, *times: float):
 def test_messages(times, expected):
     """Recorded from Batsim 4.2.1 with these submission times."""
     engine = Engine(PLATFORM, [workload(f"w{number}", *each) for number, each in enumerate(times)])
-    heard = []
+    received = []
     while True:
         message = engine.message()
-        now, jobs, told = message.now, [], []
+        now, jobs, reported = message.now, [], []
         for event in message.events:
             if isinstance(event, JobSubmitted):
                 jobs.append(event.job_id)
-                told.append(event.job_id)
+                reported.append(event.job_id)
             elif isinstance(event, Notified):
-                told.append("no more")
-        if told:
-            heard.append((now, *told))
+                reported.append("no more")
+        if reported:
+            received.append((now, *reported))
         engine.reply(Reply(now, [RejectJob(now, job_id) for job_id in jobs]))
         if engine.ended:
             break
-    assert heard == expected
+    assert received == expected
 
 
 def test_merged_for_what_is_measured():

@@ -28,23 +28,22 @@ from batwatt._version import __version__
 from batwatt.checks import shown
 from batwatt.engine import events as ev
 from batwatt.engine.config import EngineConfig
+from batwatt.engine.protocol5.events import CODES, NOTICES, Features
+from batwatt.engine.requests import Requests
 from batwatt.errors import ProtocolError
 from batwatt.inputs.workloads.batprotocol import merged_extra, profile_of, split_profile
 from batwatt.inputs.workloads.batsim5 import full_profile_id, job_table
 from batwatt.model import hostset
+from batwatt.model.platform import SLEEP_STATES, sleeps_of
 from batwatt.model.workload import JOB_FIELDS
 
 VERSION = "1.0.0"
 """Of batprotocol."""
-JSON = 2
-"""Flag of the first answer: messages are JSON."""
-ALL_CODES = 1 << 32
-"""Return codes are unsigned in 32 bits."""
 MS_US = 1000
 LATEST_MS = 1 << 62
 LATE = ("HostsTurnedOnOffEvent", "ExternalEventOccurredEvent", "HostsPStateChangedEvent")
 """Events that carry the time of the message before."""
-SLEEP_STATES = "sleep_pstates"
+END_NOTICES = {there: here for here, there in NOTICES.items()}
 MACHINES = ("machine_available", "machine_unavailable")
 
 
@@ -64,8 +63,7 @@ class Dialect:
         self._states: list[int] = []
         self._switching = 0
         self._sleeps: list[frozenset[int]] = []
-        self._requests: dict[int, list[list[int]]] = {}
-        """P-state -> requests that wait for it: hosts that are not there yet, all hosts."""
+        self._requests = Requests()
         self._early: list[ev.Event] = []
         self._kills: set[str] = set()
         self._lengths: dict[str, int] = {}
@@ -76,20 +74,19 @@ class Dialect:
     def hello(self) -> str:
         """The first answer, but for its flags."""
         dynamic = self.config.dynamic_jobs
-        features = {
-            "dynamic_registration": dynamic,
-            "profile_reuse": dynamic and self.config.profile_reuse,
-            "acknowledge_dynamic_jobs": dynamic and self.config.acknowledge_dynamic_jobs,
-            "forward_profiles_on_job_submission": self.config.forward_profiles,
-            "forward_profiles_on_jobs_killed": False,
-            "forward_profiles_on_simulation_begins": not self.config.forward_profiles,
-        }
+        features = Features(
+            dynamic_registration=dynamic,
+            profile_reuse=dynamic and self.config.profile_reuse,
+            acknowledge_dynamic_jobs=dynamic and self.config.acknowledge_dynamic_jobs,
+            forward_profiles_on_job_submission=self.config.forward_profiles,
+            forward_profiles_on_simulation_begins=not self.config.forward_profiles,
+        )
         event = {
             "batprotocol_version": VERSION,
             "decision_component_name": "batwatt",
             "decision_component_version": __version__,
             "decision_component_commit": "",
-            "requested_simulation_features": features,
+            "requested_simulation_features": vars(features),
         }
         return _text(0.0, [_stamped(0.0, "EDCHelloEvent", event)])
 
@@ -114,7 +111,7 @@ class Dialect:
             case "JobCompletedEvent":
                 self._kills.discard(data["job_id"])
                 code = data["return_code"]
-                code = code - ALL_CODES if code >= ALL_CODES // 2 else code
+                code = code - CODES if code >= CODES // 2 else code
                 yield ev.JobCompleted(time, data["job_id"], data["state"], code, "")
             case "RequestedCallEvent":
                 yield ev.RequestedCall(time)
@@ -125,11 +122,8 @@ class Dialect:
                 yield from self._arrived(hostset.from_text(data["host_ids"]), data["pstate"])
             case "HostsTurnedOnOffEvent":
                 yield from self._arrived(hostset.from_text(data["host_ids"]), data["state"])
-            case "AllStaticJobsHaveBeenSubmittedEvent":
-                yield ev.Notified(time, "no_more_static_job_to_submit", {"type": "no_more_static_job_to_submit"})
-            case "AllStaticExternalEventsHaveBeenInjectedEvent":
-                over = "no_more_external_event_to_occur"
-                yield ev.Notified(time, over, {"type": over})
+            case _ if kind in END_NOTICES:
+                yield ev.Notified(time, END_NOTICES[kind], {"type": END_NOTICES[kind]})
             case "ExternalEventOccurredEvent":
                 yield _external(time, data["external_event"]["data"])
             case "ProbeDataEmittedEvent":
@@ -145,7 +139,8 @@ class Dialect:
         hosts = data["computation_hosts"]
         self._states = [host["pstate"] for host in hosts]
         described = [_host(host) for host in hosts]
-        self._sleeps = [_sleep_states(host["properties"].get(SLEEP_STATES, "")) for host in described]
+        sleeps = [sleeps_of(host["properties"].get(SLEEP_STATES, "")) for host in described]
+        self._sleeps = [frozenset(each.sleep for each in those) for those in sleeps]
         profiles: dict[str, dict[str, Any]] = {}
         for each in data.get("profiles", ()):
             workload, _, name = each["id"].partition("!")
@@ -194,18 +189,12 @@ class Dialect:
         return {"profile_name": name, "current_task_index": index, "current_task": inner}
 
     def _arrived(self, mask: int, state: int) -> Iterator[ev.Event]:
-        """Hosts are in a p-state: requests of which they are the last are acknowledged."""
+        """Hosts are in a p-state: the requests that are complete are acknowledged."""
         self._switching &= ~mask
         for host in hostset.ids(mask):
             self._states[host] = state
-        waiting = self._requests.get(state, [])
-        for request in list(waiting):
-            ticked = request[0] & mask
-            request[0] &= ~ticked
-            mask &= ~ticked
-            if ticked and not request[0]:
-                waiting.remove(request)
-                yield ev.ResourceStateChanged(self._now, hostset.to_text(request[1]), str(state))
+        for hosts in self._requests.arrived(mask, state):
+            yield ev.ResourceStateChanged(self._now, hosts, str(state))
 
     # scheduler -> Batsim ------------------------------------------------------------------------------------------
 
@@ -265,7 +254,7 @@ class Dialect:
         mask, state = hostset.from_text(str(decision.resources)), int(decision.state)
         if mask >> len(self._states):
             raise ProtocolError(f"there are no hosts {hostset.to_text(mask)}: they are 0-{len(self._states) - 1}")
-        self._requests.setdefault(state, []).append([mask, mask])
+        self._requests.add(mask, state)
         at_once = turned = 0
         for host in hostset.ids(mask & ~self._switching):
             sleeps = self._sleeps[host]
@@ -331,11 +320,6 @@ def _host(host: Mapping[str, Any]) -> dict[str, Any]:
         "properties": {pair["key"]: pair["value"] for pair in host["properties"]},
         "zone_properties": {pair["key"]: pair["value"] for pair in host["zone_properties"]},
     }
-
-
-def _sleep_states(text: str) -> frozenset[int]:
-    """`2:3:4,5:6:7` -> 2 and 5."""
-    return frozenset(int(part.partition(":")[0]) for part in text.split(",") if part.strip())
 
 
 def _external(time: float, text: str) -> ev.Notified:

@@ -348,10 +348,10 @@ def _completed(bs: BsCore, event: ev.JobCompleted) -> Any:
 
 def _notified(bs: BsCore, event: ev.Notified) -> None:
     kind, scheduler = event.kind, bs.scheduler
-    if kind == "no_more_static_job_to_submit":
+    if kind == ev.NO_MORE_JOBS:
         bs.no_more_static_jobs = True
         scheduler.onNoMoreJobsInWorkloads()
-    elif kind == "no_more_external_event_to_occur":
+    elif kind == ev.NO_MORE_EVENTS:
         bs.no_more_external_events = True
         scheduler.onNoMoreExternalEvents()
     elif kind == "event_machine_unavailable":

@@ -20,7 +20,7 @@ class Catalogue:
 
     Unless profiles are to be reused, Batsim drops the profile of any job that ends (with the profiles it is composed
     of), though other jobs may have it too; its name stays taken. The drop takes effect after the first event of the
-    answer to the message that told of the end: `collect` announces it, `settle` carries it out.
+    answer to the message that reported the end: `collect` announces it, `settle` carries it out.
     """
 
     def __init__(self, workloads: Sequence[Workload], config: EngineConfig) -> None:

@@ -1,4 +1,4 @@
-"""What Batsim's command line sets and the scheduler is told at SIMULATION_BEGINS."""
+"""What Batsim's command line sets and SIMULATION_BEGINS reports to the scheduler."""
 
 from __future__ import annotations
 

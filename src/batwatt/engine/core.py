@@ -33,8 +33,6 @@ SUBMITTED: Final = 0
 RUNNING: Final = 1
 FINISHED: Final = 2
 SHORTEST_CALL_S: Final = 1e-5
-NO_MORE_JOBS: Final = "no_more_static_job_to_submit"
-NO_MORE_EVENTS: Final = "no_more_external_event_to_occur"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -94,10 +92,10 @@ class Engine:
             # only the last of several workloads says that there are no more jobs
             self._quiet_end_date = self.kernel.date
         else:
-            self._announce_end(NO_MORE_JOBS)
+            self._announce_end(ev.NO_MORE_JOBS)
 
     def _events_over(self) -> None:
-        self._announce_end(NO_MORE_EVENTS)
+        self._announce_end(ev.NO_MORE_EVENTS)
 
     def _announce_end(self, end_notice: str) -> None:
         self._end_notice_mark = len(self._pending)
@@ -107,12 +105,13 @@ class Engine:
         self._end_notices += 1
         self._notified(end_notice, {"type": end_notice})
 
-    def _submit(self, job: Job) -> None:
+    def _submit(self, job: Job, announced: bool = True) -> None:
         job_id = job.id
         self.jobs[job_id] = job
         self.state[job_id] = SUBMITTED
         self._unfinished += 1
-        self._announce(job)
+        if announced:
+            self._announce(job)
 
     def _announce(self, job: Job) -> None:
         profile = self.catalogue.raw(job) if self.config.forward_profiles else None
@@ -128,7 +127,7 @@ class Engine:
             raise InputError("events", f"{event.kind} at {now:g} s names a host beyond {len(machines.hosts) - 1}")
         kind = f"event_{event.kind}"
         self._notified(kind, {"type": kind, "resources": hostset.to_text(mask)})
-        # the server hears of it after the jobs that end at this time have freed their hosts
+        # the server learns of it after the jobs that end at this time have freed their hosts
         self.kernel.at(now, AFTER, self._change_availability, event)
 
     def _change_availability(self, event: ExternalEvent) -> None:
@@ -282,7 +281,8 @@ class Engine:
         elif isinstance(decision, ev.KillJob):
             self._kill_job(decision.job_ids)
         elif isinstance(decision, ev.RegisterJob):
-            self._register_job(decision)
+            job = self.catalogue.job_of(decision, self.jobs)
+            self._submit(job, self.config.acknowledge_dynamic_jobs)
         elif isinstance(decision, ev.RegisterProfile):
             self.catalogue.register_profile(decision)
         elif isinstance(decision, ev.SetResourceState):
@@ -357,14 +357,6 @@ class Engine:
             raise IllegalDecisionError("QUERY", "consumed_energy needs energy accounting")
         self.recorder.update(self.kernel.clock)
         self._pending.append(ev.Answer(self.kernel.date, self.recorder.energy_j))
-
-    def _register_job(self, decision: ev.RegisterJob) -> None:
-        job = self.catalogue.job_of(decision, self.jobs)
-        self.jobs[job.id] = job
-        self.state[job.id] = SUBMITTED
-        self._unfinished += 1
-        if self.config.acknowledge_dynamic_jobs:
-            self._announce(job)
 
     def _set_job_metadata(self, job_id: str, metadata: str) -> None:
         self._job("SET_JOB_METADATA", job_id)

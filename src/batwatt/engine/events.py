@@ -7,11 +7,13 @@ the scheduler sees them, rounded to 1e-6 s; names are Batsim's.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, final
+from typing import Any, Final, final
 
 from mypy_extensions import mypyc_attr
 
 Json = Mapping[str, Any]
+NO_MORE_JOBS: Final = "no_more_static_job_to_submit"
+NO_MORE_EVENTS: Final = "no_more_external_event_to_occur"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

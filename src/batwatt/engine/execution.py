@@ -23,7 +23,7 @@ Report = Callable[[Event], None]
 class Executor:
     """The running jobs. `report(event)` tells the scheduler; `ended(job id)` tells the engine.
 
-    With sharing, parallel tasks are told of after delays that end at the same time, unless `in_order_of_start`.
+    With sharing, parallel tasks are reported after delays that end at the same time, unless `in_order_of_start`.
     """
 
     def __init__(

@@ -94,8 +94,10 @@ class Recorder:
         self.energy_row(now, kind)
         self.states_row(now)
 
-    def pstate_row(self, now: float, hosts: str, value: int) -> None:
-        """A row of pstate_changes: a p-state, or -1, -2, -42 for a request (on, off, a virtual one)."""
+    def pstate_rows(self, now: float, hosts: str, value: int) -> None:
+        """Energy up to `now` and both rows for a p-state, or -1, -2, -42 for a request (on, off, a virtual one)."""
+        self.update(now)
+        self.energy_row(now, "p")
         self.record.pstate_changes.append((now, hosts, value))
 
     def switch_request(self, hosts: int) -> None:

@@ -9,6 +9,7 @@ from batwatt.engine.execution import Executor, Report
 from batwatt.engine.kernel import ACKNOWLEDGE, END, Kernel
 from batwatt.engine.machines import IDLE, SLEEPING, SWITCHING_OFF, SWITCHING_ON, Machines
 from batwatt.engine.recorder import Recorder
+from batwatt.engine.requests import Requests
 from batwatt.errors import IllegalDecisionError
 from batwatt.model import hostset
 
@@ -18,7 +19,7 @@ TO_COMPUTE, TO_SLEEP, IGNORED = -1, -2, -42
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Switching:
-    """The switches under way. An ignored request is tracked, too, and takes the next one's place, as in Batsim."""
+    """The switches under way."""
 
     def __init__(
         self, kernel: Kernel, machines: Machines, recorder: Recorder, execution: Executor, report: Report
@@ -28,14 +29,14 @@ class Switching:
         self._recorder = recorder
         self._execution = execution
         self._report = report
-        self._requests: dict[int, list[list[int]]] = {}
+        self._requests = Requests()
         self._arrival_rank = END
         self._acknowledgement_rank = ACKNOWLEDGE
 
     def request(self, hosts: object, state: object) -> None:
         """SET_RESOURCE_STATE; raises IllegalDecisionError where Batsim aborts."""
         what = f"SET_RESOURCE_STATE {hosts} -> {state}"
-        machines, now = self._machines, self._kernel.clock
+        machines = self._machines
         if not self._recorder.energy:
             raise IllegalDecisionError(what, "changing p-states needs energy accounting (-E)")
         try:
@@ -47,18 +48,19 @@ class Switching:
             raise IllegalDecisionError(what, f"hosts are 0-{len(machines.hosts) - 1}")
         first = machines.hosts[(mask & -mask).bit_length() - 1]
         kinds = {**dict.fromkeys(first.virtual, IGNORED), **dict.fromkeys(first.sleep_of, TO_SLEEP)}
-        shown = kinds.get(target, TO_COMPUTE)
-        text = hostset.to_text(mask)
-        recorder = self._recorder
-        recorder.update(now)
-        recorder.energy_row(now, "p")
-        recorder.pstate_row(now, text, shown)
-        recorder.switch_request(mask.bit_count())
-        self._requests.setdefault(target, []).append([mask, mask])
-        instant = self._change(mask, target, what)
-        recorder.states_row(now)
+        instant = self._begin(mask, target, kinds.get(target, TO_COMPUTE), what)
         if instant:
             self._done(instant, target, switched=False)
+
+    def _begin(self, mask: int, target: int, shown: int, what: str) -> int:
+        """Begin a request, recorded as `shown`; returns the hosts that are done at once."""
+        now, recorder = self._kernel.clock, self._recorder
+        recorder.pstate_rows(now, hostset.to_text(mask), shown)
+        recorder.switch_request(mask.bit_count())
+        self._requests.add(mask, target)
+        instant = self._change(mask, target, what)
+        recorder.states_row(now)
+        return instant
 
     def _change(self, mask: int, target: int, what: str) -> int:
         """Begin the change on each host; returns the hosts that are done at once."""
@@ -137,27 +139,10 @@ class Switching:
         self._done(members, target, switched=True)
 
     def _done(self, mask: int, target: int, switched: bool) -> None:
-        """Tick hosts off the requests to this p-state, oldest first; acknowledge the requests that are complete."""
-        requests = self._requests[target]
-        complete: list[tuple[int, list[int]]] = []
-        for request in requests:
-            ticked = request[0] & mask
-            if ticked:
-                request[0] &= ~ticked
-                mask &= ~ticked
-                if not request[0]:
-                    complete.append((ticked.bit_length(), request))
-        # Batsim goes through the hosts: a request is complete with its last one
-        for _, request in sorted(complete):
-            requests.remove(request)
-            self._acknowledge(request[1], target, switched)
-
-    def _acknowledge(self, mask: int, target: int, switched: bool) -> None:
+        """Hosts are in their p-state: acknowledge the requests that are complete."""
         now, recorder = self._kernel.clock, self._recorder
-        text = hostset.to_text(mask)
-        recorder.update(now)
-        recorder.pstate_row(now, text, target)
-        recorder.energy_row(now, "p")
-        if switched:
-            recorder.states_row(now)
-        self._report(ResourceStateChanged(self._kernel.date, text, str(target)))
+        for hosts in self._requests.arrived(mask, target):
+            recorder.pstate_rows(now, hosts, target)
+            if switched:
+                recorder.states_row(now)
+            self._report(ResourceStateChanged(self._kernel.date, hosts, str(target)))

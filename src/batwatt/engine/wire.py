@@ -16,10 +16,10 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from batwatt.engine.batsim4 import read_message, read_reply, write_message, write_reply
-from batwatt.engine.batsim5 import JSON, Dialect
+from batwatt.engine.batsim5 import Dialect
 from batwatt.engine.events import Message, Reply, SimulationBegins
 from batwatt.engine.protocol5 import text as protocol5
-from batwatt.engine.protocol5.events import Features
+from batwatt.engine.protocol5.events import JSON_FLAG, Features
 from batwatt.errors import IllegalDecisionError, InputError, PeerError, ProtocolError
 
 POLL_MS = 100
@@ -71,9 +71,6 @@ class _Socket:
         self._socket.close()
         self._context.term()
 
-    def send(self, text: str) -> None:
-        self._socket.send_string(text)
-
     def _left(self) -> bool:
         """Whether the other side took part in the conversation and has closed its connection since."""
         while self._monitor.poll(0):
@@ -86,11 +83,7 @@ class _Socket:
                 self._talking = True
         return self._talking and not self._peers
 
-    def receive(self, patience_s: float | None, alive: Callable[[], str | None], who: str) -> str:
-        """The next frame, a text; see `receive_bytes`."""
-        return _decoded(self.receive_bytes(patience_s, alive, who), who)
-
-    def receive_bytes(self, patience_s: float | None, alive: Callable[[], str | None], who: str) -> bytes:
+    def receive(self, patience_s: float | None, alive: Callable[[], str | None], who: str) -> bytes:
         """The next frame.
 
         PeerError when `alive()` tells of a death, the other side closed its connection, or nothing came for
@@ -158,7 +151,7 @@ class SchedulerSocket(_Socket):
 
     def begin(self) -> str | None:
         """Wait for a Batsim: the text for the scheduler of a Batsim 5, which is to be greeted; None if it is a 4."""
-        frame = self.receive_bytes(self._patience_s, self.alive, "Batsim")
+        frame = self.receive(self._patience_s, self.alive, "Batsim")
         init = init_text(frame)
         found = 4 if init is None else 5
         if self._protocol not in (None, found):
@@ -170,14 +163,14 @@ class SchedulerSocket(_Socket):
     def greet(self, dialect: Dialect) -> None:
         """Answer the text of a Batsim 5."""
         self._dialect = dialect
-        self._socket.send(LENGTH.pack(JSON) + dialect.hello().encode())
+        self._socket.send(LENGTH.pack(JSON_FLAG) + dialect.hello().encode())
 
     def message(self) -> Message:
         """Wait for Batsim's next message."""
-        if self._first is None:
-            text = self.receive(self._patience_s, self.alive, "Batsim")
-        else:
-            text, self._first = _decoded(self._first, "Batsim"), None
+        frame, self._first = self._first, None
+        if frame is None:
+            frame = self.receive(self._patience_s, self.alive, "Batsim")
+        text = _decoded(frame, "Batsim")
         message = self._dialect.message(text) if self._dialect else read_message(text)
         if not self._begun and not (message.events and isinstance(message.events[0], SimulationBegins)):
             raise ProtocolError("the first event of Batsim must be SIMULATION_BEGINS")
@@ -186,7 +179,7 @@ class SchedulerSocket(_Socket):
 
     def reply(self, reply: Reply) -> None:
         """Answer it."""
-        self.send(self._dialect.reply(reply) if self._dialect else write_reply(reply))
+        self._socket.send((self._dialect.reply(reply) if self._dialect else write_reply(reply)).encode())
 
 
 class EngineSocket(_Socket):
@@ -195,32 +188,31 @@ class EngineSocket(_Socket):
     def __init__(self, endpoint: str, patience_s: float | None = None) -> None:
         super().__init__(zmq.REQ, endpoint, bind=False)
         self._patience_s = patience_s
+        self._who = f"the scheduler at {self.endpoint}"
+
+    def _answer(self, data: bytes) -> bytes:
+        self._socket.send(data)
+        return self.receive(self._patience_s, _nobody_watches, self._who)
 
     def ask(self, message: Message) -> Reply:
         """Send a message and wait for its reply."""
-        self.send(write_message(message))
-        return read_reply(self.receive(self._patience_s, _nobody_watches, f"the scheduler at {self.endpoint}"))
+        return read_reply(_decoded(self._answer(write_message(message).encode()), self._who))
 
 
-class EngineSocket5(_Socket):
-    """Batsim 5's side: connects to the scheduler, and says hello first. IllegalDecisionError where Batsim 5 aborts."""
+class EngineSocket5(EngineSocket):
+    """Batsim 5's side: says hello first. IllegalDecisionError where Batsim 5 aborts."""
 
-    def __init__(self, endpoint: str, patience_s: float | None = None) -> None:
-        super().__init__(zmq.REQ, endpoint, bind=False)
-        self._patience_s = patience_s
-
-    def _ask(self, data: bytes) -> bytes:
-        self._socket.send(data)
+    def _answer(self, data: bytes) -> bytes:
         try:
-            return self.receive_bytes(self._patience_s, _nobody_watches, f"the scheduler at {self.endpoint}")
+            return super()._answer(data)
         except ProtocolError as error:
             raise IllegalDecisionError("answer", str(error)) from None
 
     def hello(self, init: str) -> Features:
         """Send the init text; what the scheduler asks for."""
         data = init.encode("utf-8", "surrogateescape")
-        return protocol5.read_hello(self._ask(struct.pack("<I", len(data)) + data))
+        return protocol5.read_hello(self._answer(LENGTH.pack(len(data)) + data))
 
     def ask(self, message: Message) -> Reply:
         """Send a message and wait for its reply."""
-        return protocol5.read_reply(self._ask(protocol5.write_message(message).encode()))
+        return protocol5.read_reply(self._answer(protocol5.write_message(message).encode()))

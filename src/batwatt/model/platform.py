@@ -10,6 +10,8 @@ from types import MappingProxyType
 
 MACHINE = "machine"
 """Name of the host property that says which machine a core belongs to."""
+SLEEP_STATES = "sleep_pstates"
+"""Name of the host property that has the p-states of `sleeps_of`."""
 NOISE_W = 1e-6
 """Powers closer than this are equal: sums of watts carry rounding errors."""
 
@@ -52,6 +54,12 @@ class Sleep:
     sleep: int
     switch_off: int
     switch_on: int
+
+
+def sleeps_of(text: str) -> tuple[Sleep, ...]:
+    """The sleep p-states of `2:3:4,5:6:7`, which are 2 and 5; none of an empty text. Raises ValueError."""
+    triples = [[int(state) for state in part.split(":")] for part in text.split(",") if part.strip()]
+    return tuple(Sleep(sleep, off, on) for sleep, off, on in triples)
 
 
 @dataclass(frozen=True)

@@ -20,19 +20,15 @@ def write_record5(record: Record, prefix: str, *, ended: bool = True, pstates: b
     """
     # nothing is ever attached to a job of Batsim 5, and it writes no quotes around that
     columns = [replace(column, form="text") if column.form == "quoted" else column for column in FILES["jobs"]]
-    write_columns(_path(prefix, "jobs.csv"), columns, record.jobs.columns())
+    write_columns(Path(prefix + "jobs.csv"), columns, record.jobs.columns())
     if record.energy:
         name = "consumed_energy"
-        write_columns(_path(prefix, f"{name}.csv"), FILES[name], record.consumed_energy.columns())
+        write_columns(Path(f"{prefix}{name}.csv"), FILES[name], record.consumed_energy.columns())
     if pstates:
-        write_rows(_path(prefix, "pstate_changes.csv"), FILES["pstate_changes"], record.pstate_changes)
+        write_rows(Path(prefix + "pstate_changes.csv"), FILES["pstate_changes"], record.pstate_changes)
     if ended:
         forms = {"text": '"%s"', "int": "%d", "fixed": "%.6f"}
         lines = [f'  "{column.name}": {forms[column.form] % record.schedule[column.name]}'
                  for column in FILES["schedule"] if column.name not in _ONLY_4]  # fmt: skip
-        with whole_file(_path(prefix, "schedule.json")) as out:
+        with whole_file(Path(prefix + "schedule.json")) as out:
             out.write("{\n" + ",\n".join(lines) + "\n}\n")
-
-
-def _path(prefix: str, name: str) -> Path:
-    return Path(prefix + name)

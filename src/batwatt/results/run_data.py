@@ -59,7 +59,7 @@ class RunData:
         columns: Columns = {"submission_time": np.array(rows.submitted), **widths, **rows.times()}
         found: dict[str, Any] = {name: as_read(columns[name]) for name in _NUMBERS}
         named = {"final_state": rows.states, "metadata": rows.metadata}
-        return found | {"full_id": rows.ids, **{name: np.array(told, dtype=object) for name, told in named.items()}}
+        return found | {"full_id": rows.ids, **{name: np.array(texts, dtype=object) for name, texts in named.items()}}
 
     @cached_property
     def energy(self) -> tuple[Floats, Floats] | None:

@@ -12,7 +12,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import WATTS
 from batwatt.inputs.series.capacity import checked_capacity
 from batwatt.model import hostset
-from batwatt.model.platform import MACHINE, Platform
+from batwatt.model.platform import MACHINE, SLEEP_STATES, Platform, sleeps_of
 from batwatt.model.series import Series
 from batwatt.scheduling.fleet import Fleet, JobState
 
@@ -145,14 +145,14 @@ def _grouped(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[lis
         members.setdefault(properties.get(MACHINE, host["name"]), []).append(number)
         # without watts there is no accounting for energy, and without that no switching
         measured = switch and not without_watts(properties)
-        sleeping.add(properties.get("sleep_pstates", "") if measured else "")
+        sleeping.add(properties.get(SLEEP_STATES, "") if measured else "")
     sizes = {len(numbers) for numbers in members.values()}
     if len(sizes) > 1 or len(sleeping) > 1:
         what = "numbers of hosts" if len(sizes) > 1 else "sleep states"
         raise InputError("platform", f"machines have different {what}", "use machines that are alike")
-    triples = [[int(state) for state in part.split(":")] for part in sleeping.pop().split(",") if part]
-    if not triples:
+    sleeps = sleeps_of(sleeping.pop())
+    if not sleeps:
         return list(members.values()), None, 0
-    special = {state for triple in triples for state in triple}
+    special = {state for each in sleeps for state in (each.sleep, each.switch_off, each.switch_on)}
     on_state = next(state for state in range(len(special) + 1) if state not in special)
-    return list(members.values()), triples[0][0], on_state
+    return list(members.values()), sleeps[0].sleep, on_state

@@ -126,25 +126,25 @@ class Victims:
         before = self._runs.get(name) or NextRun(run_s, length_s - run_s if run_s < length_s else 0.0)
         self.decide(job, next_run(self._rule, Victim(length_s, before.saved_s, before.recovery_s, ran_s)))
 
-    def decide(self, job: Job, told: NextRun | None) -> None:
+    def decide(self, job: Job, following: NextRun | None) -> None:
         """Let this be the next run of a job that is killed; None: there is none."""
         name = self._lifecycle.name_of(job)
         self._first.setdefault(name, job)
-        self._runs[name] = told
-        if told is not None and told.killed:
-            self._lifecycle.bs.set_job_metadata(job.id, told.killed)
+        self._runs[name] = following
+        if following is not None and following.killed:
+            self._lifecycle.bs.set_job_metadata(job.id, following.killed)
 
     def next_of(self, job: Job) -> NextRun | None:
         """What was decided when the job was killed last."""
         return self._runs[self._lifecycle.name_of(job)]
 
-    def again(self, job: Job, told: NextRun) -> Job:
+    def again(self, job: Job, following: NextRun) -> Job:
         """Register the next run of a job that was killed and has ended."""
         first = self._first[self._lifecycle.name_of(job)]
-        known = told.run_s == math.inf or told.run_s == self._lengths.run_s(job)
-        again = self._lifecycle.attempt(job, job.profile if known else self._lengths.lasting(first, told.run_s))
-        if told.again:
-            self._lifecycle.bs.set_job_metadata(again.id, told.again)
+        known = following.run_s == math.inf or following.run_s == self._lengths.run_s(job)
+        again = self._lifecycle.attempt(job, job.profile if known else self._lengths.lasting(first, following.run_s))
+        if following.again:
+            self._lifecycle.bs.set_job_metadata(again.id, following.again)
         return again
 
 

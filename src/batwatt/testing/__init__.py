@@ -98,13 +98,13 @@ def _victim(choice: object, rng: np.random.Generator) -> None:
     for ran_s in rng.integers(0, 1000, 8).astype(np.float64).tolist():
         if ran_s >= run.run_s:
             break
-        told = next_run(rule, Victim(length_s, run.saved_s, run.recovery_s, ran_s))
-        if told is None:
+        following = next_run(rule, Victim(length_s, run.saved_s, run.recovery_s, ran_s))
+        if following is None:
             return
-        if told.killed:
-            found = OVERHEAD.search(told.killed)
+        if following.killed:
+            found = OVERHEAD.search(following.killed)
             useful_s += ran_s - float(found[1] if found else 0.0)
-        run = told
+        run = following
     total_s = useful_s + run.run_s - run.recovery_s
     _law(abs(total_s - length_s) <= 1e-3, f"{total_s:g} s of work count of a job of {length_s:g} s")
 

@@ -178,6 +178,56 @@ def test_a_kill_and_a_switch():
     assert [row.consumed_energy for row in record.jobs] == pytest.approx([400.0, 1000.0, 600.0])
 
 
+LOST = {
+    # 3 starts at 50 s, when 2 ends, on the machine that goes at that very time; 4 waits for the other one
+    "at one time": (
+        MachineSpec(2, 1),
+        [(0.0, 1, 100.0), (0.0, 1, 50.0), (10.0, 1, 30.0), (20.0, 1, 30.0)],
+        Series((0.0, 50.0), (2.0, 1.0)),
+        {"strategy": "first-fit-aware", "as_published": False},
+        {"2": (0.0, 50.0, "1"), "3": None, "1": (0.0, 100.0, "0"), "4": (100.0, 130.0, "0")},
+    ),
+    # 2 starts at 60 s by the plan, on a machine that comes at 50 s, is on at 90 s, and goes at 80 s
+    "late": (
+        MachineSpec(2, 1, off_s=15.0, on_s=40.0),
+        [(0.0, 1, 200.0), (60.0, 1, 100.0)],
+        Series((0.0, 10.0, 50.0, 80.0), (2.0, 1.0, 2.0, 1.0)),
+        {"strategy": "first-fit-aware", "as_published": False},
+        {"2": None, "1": (0.0, 200.0, "0")},
+    ),
+    # M_use is 1, so all is planned on machine 0, until 150 s; then it is 2 and machine 1 the target, where 2 starts at
+    # once (with stretch 235 / 90, now S+) and 3 within S+ at 240 s (434 / 200), when the machine goes
+    "TargetStretch": (
+        MachineSpec(2, 2),
+        [(0.0, 1, 155.0), (5.0, 2, 90.0), (6.0, 2, 200.0)],
+        Series((0.0, 60.0, 150.0, 240.0), (2.0, 1.0, 2.0, 1.0)),
+        {"strategy": "target-stretch"},
+        {"1": (0.0, 155.0, "0"), "3": None, "2": (150.000001, 240.000001, "2-3")},
+    ),
+}
+"""Jobs that are started and killed by the plan before they begin, and do not run again."""
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_what_is_lost_before_it_begins_is_rejected(case, caplog):
+    spec, rows, capacity, chosen, expected = LOST[case]
+    jobs = workload_of(*(job(i, *row) for i, row in enumerate(rows, 1)), nb_res=spec.machines * spec.cores)
+    options = {"capacity": capacity, "victim": "lose"} | chosen
+    platform, config = machines_platform(spec), EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True)
+    for record in (
+        simulate(Engine(platform, [jobs], config), Riskaware(options)),
+        simulate_nominal(platform, jobs, Riskaware(options), config),
+    ):
+        found = {
+            row.job_id: None
+            if row.final_state == "REJECTED"
+            else (row.starting_time, row.finish_time, row.allocated_resources)
+            for row in record.jobs
+        }
+        assert list(found) == list(expected) and found == expected
+    assert caplog.text.count("1 job can never run, lost with their machine before they began: rejected") == 2
+
+
 # refusals ---------------------------------------------------------------------------------------------------------
 
 CONFIG = EngineConfig(energy=True)

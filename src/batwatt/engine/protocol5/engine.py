@@ -31,7 +31,7 @@ class Engine5(Engine):
     """One simulation; raises IllegalDecisionError where Batsim 5 aborts.
 
     `features` are those of the scheduler's hello, `storage` the hosts that only store, `arguments` and `context` what
-    the scheduler is told of the command line.
+    SimulationBegins reports of the command line.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Engine5(Engine):
         self._features = features
         self._arguments, self._context = list(arguments), context
         self._stopped = False
-        self._last_told_s = 0.0
+        self._last_reported_s = 0.0
         self._together = len(workloads) + len(events) > 1
         self.registry = Registry(workloads)
         self.registry.ask(features)
@@ -97,20 +97,20 @@ class Engine5(Engine):
         first = not self._begun
         message = super().message()
         if first and self._together:
-            # of several sources the first ones are heard of before the server says that it begins
+            # of several sources the first ones are reported before the server says that it begins
             self.kernel.run_round()
             message.events += self._pending
             self._pending = []
-        self._last_told_s = message.now
+        self._last_reported_s = message.now
         return message
 
     def _report(self, event: Any) -> None:
         if isinstance(event, ev.JobKilled):
             event = self._killed(event)
         if isinstance(event, _LATE_EVENTS):
-            event.time = self._last_told_s
+            event.time = self._last_reported_s
         else:
-            self._last_told_s = event.time
+            self._last_reported_s = event.time
         self._pending.append(event)
 
     def _notified(self, kind: str, data: dict[str, Any]) -> None:
@@ -174,7 +174,8 @@ class Engine5(Engine):
             case ev5.Register():
                 self.registry.register(decision)
             case ev.RegisterJob():
-                self._register_job(decision)
+                job = self.registry.job(decision, self.kernel.date)
+                self._submit(job, self._features.acknowledge_dynamic_jobs)
             case ev5.FinishRegistration():
                 self.registry.open = False
             case ev5.ForceStop():
@@ -194,14 +195,6 @@ class Engine5(Engine):
         if self._kill_asked.issuperset(job_ids):
             raise IllegalDecisionError(f"KillJobs {list(job_ids)}", "it names no job that is not killed already")
         self._kill_job(job_ids)
-
-    def _register_job(self, decision: ev.RegisterJob) -> None:
-        job = self.registry.job(decision, self.kernel.date)
-        self.jobs[job.id] = job
-        self.state[job.id] = SUBMITTED
-        self._unfinished += 1
-        if self._features.acknowledge_dynamic_jobs:
-            self._announce(job)
 
     def _execute(self, decision: ev5.Execute) -> None:
         what = f"ExecuteJob {decision.job_id}"

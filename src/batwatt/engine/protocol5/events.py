@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from batwatt.engine.events import Decision, Event, Json
+from batwatt.engine.events import NO_MORE_EVENTS, NO_MORE_JOBS, Decision, Event, Json
+
+JSON_FLAG = 2
+"""What the answer to the first frame must say: messages are JSON."""
+CODES = 2**32
+"""Return codes are unsigned in 32 bits."""
+NOTICES = {
+    NO_MORE_JOBS: "AllStaticJobsHaveBeenSubmittedEvent",
+    NO_MORE_EVENTS: "AllStaticExternalEventsHaveBeenInjectedEvent",
+}
+"""NOTIFY of Batsim 4 -> event of Batsim 5."""
 
 
 @dataclass

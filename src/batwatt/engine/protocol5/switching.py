@@ -41,13 +41,13 @@ class Switching5(Switching):
         self, kernel: Kernel, machines: Machines, recorder: Recorder, execution: Executor, report: Report
     ) -> None:
         super().__init__(kernel, machines, recorder, execution, report)
-        # the end of a switch is told before probes and ends of jobs of that time
+        # the end of a switch is reported before probes and ends of jobs of that time
         self._arrival_rank, self._acknowledgement_rank = ARRIVAL, FIRST
 
     def turn(self, hosts: str, target: int) -> None:
         """TurnOnOffHosts: all off to a sleep p-state, or all on to one that computes."""
         what = f"TurnOnOffHosts {hosts} -> {target}"
-        machines, now, recorder = self._machines, self._kernel.clock, self._recorder
+        machines = self._machines
         mask = hosts_of(hosts, machines, what)
         busy = 0
         for run in self._execution.runs.values():
@@ -69,27 +69,19 @@ class Switching5(Switching):
             if off and busy >> index & 1:
                 raise IllegalDecisionError(what, f"jobs are running on {name}")
         first = machines.hosts[hostset.ids(mask)[0]]
-        recorder.update(now)
-        recorder.energy_row(now, "p")
-        recorder.pstate_row(now, hostset.to_text(mask), TO_SLEEP if target in first.sleep_of else TO_COMPUTE)
-        recorder.switch_request(mask.bit_count())
-        self._requests.setdefault(target, []).append([mask, mask])
-        self._change(mask, target, what)
-        recorder.states_row(now)
+        self._begin(mask, target, TO_SLEEP if target in first.sleep_of else TO_COMPUTE, what)
 
     def change(self, hosts: str, target: int) -> None:
         """ChangeHostsPState: at once, whatever the hosts do and whatever the kind of the p-state."""
         what = f"ChangeHostsPState {hosts} -> {target}"
-        machines, now, recorder = self._machines, self._kernel.clock, self._recorder
+        machines, now = self._machines, self._kernel.clock
         mask = hosts_of(hosts, machines, what)
         for index in hostset.ids(mask):
             count = len(machines.hosts[index].pstates)
             if target >= count:
                 raise IllegalDecisionError(what, f"host {index} has p-states 0..{count - 1}")
         text = hostset.to_text(mask)
-        recorder.update(now)
-        recorder.energy_row(now, "p")
-        recorder.pstate_row(now, text, target)
+        self._recorder.pstate_rows(now, text, target)
         machines.set_pstate(mask, target)
         self._execution.refresh(mask, now)
         self._report(HostsPStateChanged(self._kernel.date, text, target))

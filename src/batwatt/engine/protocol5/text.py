@@ -16,9 +16,6 @@ from batwatt.engine.protocol5 import events as ev5
 from batwatt.engine.protocol5.schema import read, wrong
 from batwatt.errors import IllegalDecisionError, ProtocolError
 
-JSON_FLAG = 2
-"""What an answer to the first frame must say: it goes on in JSON."""
-_U32 = 2**32
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
 
 
@@ -66,7 +63,7 @@ def _event_data(event: ev.Event) -> tuple[str, Mapping[str, Any]]:
             profile = {} if event.profile is None else {"profile": event.profile}
             return "JobSubmitted", {"job_id": event.job_id, **event.job, **profile}
         case ev.JobCompleted():
-            code = event.return_code % _U32
+            code = event.return_code % ev5.CODES
             return "JobCompleted", {"job_id": event.job_id, "state": event.state, "return_code": code}
         case ev5.JobsKilled():
             profiles = {} if event.profiles is None else {"profiles": event.profiles}
@@ -76,7 +73,7 @@ def _event_data(event: ev.Event) -> tuple[str, Mapping[str, Any]]:
         case ev5.HostsPStateChanged():
             return "HostsPStateChanged", {"host_ids": event.hosts, "pstate": event.pstate}
         case ev.Notified():
-            return _NOTICES[event.kind], {}
+            return ev5.NOTICES[event.kind].removesuffix("Event"), {}
         case ev5.Called():
             return "RequestedCall", {"call_me_later_id": event.call_id, "last_periodic_call": event.last}
         case ev5.ProbeData():
@@ -91,12 +88,6 @@ def _event_data(event: ev.Event) -> tuple[str, Mapping[str, Any]]:
         case ev.SimulationEnds():
             return "SimulationEnds", {}
     raise TypeError(f"{type(event).__name__} is nothing that an engine of ours reports")
-
-
-_NOTICES = {
-    "no_more_static_job_to_submit": "AllStaticJobsHaveBeenSubmitted",
-    "no_more_external_event_to_occur": "AllStaticExternalEventsHaveBeenInjected",
-}
 
 
 def _probe_data(event: ev5.ProbeData) -> dict[str, Any]:
@@ -119,8 +110,8 @@ def _probe_data(event: ev5.ProbeData) -> dict[str, Any]:
 def read_hello(frame: bytes) -> ev5.Features:
     """What the answer to the first frame asks for; raises IllegalDecisionError where Batsim 5 aborts."""
     flags, text = int.from_bytes(frame[:4], "little"), frame[4:]
-    if len(frame) < 4 or not flags & JSON_FLAG:
-        raise wrong("the hello", f"its flags must say JSON ({JSON_FLAG}), got {frame[:4].hex() or 'nothing'}")
+    if len(frame) < 4 or not flags & ev5.JSON_FLAG:
+        raise wrong("the hello", f"its flags must say JSON ({ev5.JSON_FLAG}), got {frame[:4].hex() or 'nothing'}")
     events = read(text)["events"]
     if [event["event_type"] for event in events] != ["EDCHelloEvent"]:
         raise wrong("the hello", "it must hold one event, EDCHelloEvent")

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import ParseError
 from batwatt.checks import finite, shown
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.batsim_json import read_bytes
-from batwatt.model.platform import Host, Platform, PState, Sleep
+from batwatt.model.platform import SLEEP_STATES, Host, Platform, PState, Sleep
 from batwatt.units import speed_flops
 
 MAX_HOSTS = 1_000_000
@@ -298,7 +298,7 @@ class _HostReader:
         pstates = self._states(speeds, watts, place)
         cores = _index(node.attributes.get("core", "1"), f"{place}: core")
         initial = _index(node.attributes.get("pstate", "0"), f"{place}: pstate")
-        sleeps = () if problem else _sleeps(properties.get("sleep_pstates"), len(pstates), place)
+        sleeps = () if problem else _sleeps(properties.get(SLEEP_STATES), len(pstates), place)
         try:
             return Host(
                 id=index,
@@ -355,7 +355,7 @@ def _power(entry: str, place: str) -> tuple[float, float, float]:
 def _sleeps(text: str | None, count: int, place: str) -> tuple[Sleep, ...]:
     if text is None:
         return ()
-    place = f"{place}: sleep_pstates"
+    place = f"{place}: {SLEEP_STATES}"
     sleeps: list[Sleep] = []
     for triplet in text.split(","):
         pieces = triplet.split(":")

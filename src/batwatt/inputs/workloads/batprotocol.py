@@ -57,16 +57,23 @@ def merged_extra(fields: dict[str, Any], extra: str | None) -> dict[str, Any]:
     """Fields with those of the object in a text; a text that is none is the field `extra_data`."""
     if not extra:
         return fields
-    try:
-        found = json.loads(extra)
-    except (ValueError, RecursionError):
-        found = None
-    return {**found, **fields} if isinstance(found, dict) else {**fields, "extra_data": extra}
+    found = _object(extra)
+    return {**fields, "extra_data": extra} if found is None else {**found, **fields}
+
+
+def _object(extra: Any) -> Mapping[str, Any] | None:
+    """The object that extra data are, or are the text of."""
+    if isinstance(extra, str):
+        try:
+            extra = json.loads(extra)
+        except (ValueError, RecursionError):
+            return None
+    return extra if isinstance(extra, Mapping) else None
 
 
 # files ----------------------------------------------------------------------------------------------------------------
 
-PROFILE_FIELDS = frozenset({"type", "ret", "delay", "cpu", "com", "seq", "repeat", "generation_strategy", "extra_data"})
+PROFILE_FIELDS = frozenset({"type", "ret", "delay", "cpu", "com", "seq", "repeat", "generation_strategy"})
 
 
 def converted_file(path: Path | str, to: str) -> dict[str, Any]:
@@ -107,11 +114,11 @@ def to_batsim5(data: Mapping[str, Any], where: object) -> dict[str, Any]:
 def to_batsim4(data: Mapping[str, Any], where: object) -> dict[str, Any]:
     """A workload of Batsim 5 as Batsim 4 has it. Raises InputError for profiles that Batsim 4 has not."""
     profiles = {name: _profile4(name, profile, where) for name, profile in data["profiles"].items()}
-    return {**data, "jobs": [_unfolded(job) for job in data["jobs"]], "profiles": profiles}
+    return {**data, "jobs": [_unfolded(job, JOB_FIELDS) for job in data["jobs"]], "profiles": profiles}
 
 
 def _job5(job: Mapping[str, Any]) -> dict[str, Any]:
-    found = _folded(job, JOB_FIELDS | {"extra_data"})
+    found = _folded(job, JOB_FIELDS)
     if found.get("walltime") == -1:
         del found["walltime"]
     return found
@@ -132,21 +139,30 @@ def _profile4(name: str, profile: Mapping[str, Any], where: object) -> dict[str,
         there, _, marks = FIELDS[kind]
         if there == profile["type"] and marks.get("generation_strategy", strategy) == strategy:
             found = {field: value for field, value in profile.items() if field != "generation_strategy"}
-            return {**_unfolded(found), "type": kind}
+            return {**_unfolded(found, PROFILE_FIELDS), "type": kind}
     problem = f"the profile {name!r} is of the type {shown(profile['type'])}, which Batsim 4 has not"
     raise InputError(where, problem, f"use {', '.join(FIELDS[kind][0] for kind in IN_FILES)}")
 
 
 def _folded(fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:
-    """With what is not Batsim's in `extra_data`."""
-    extra = {field: value for field, value in fields.items() if field not in own}
+    """With what is not Batsim's in `extra_data`: among what that has if it is an object, else next to it."""
     found = {field: value for field, value in fields.items() if field in own}
-    return found | ({"extra_data": extra} if extra else {})
+    extra: Any = {field: value for field, value in fields.items() if field not in own}
+    if "extra_data" in extra:
+        given = extra.pop("extra_data")
+        parts = _object(given)
+        if parts is not None and parts.keys().isdisjoint({*own, *fields}):
+            extra = {**parts, **extra}
+        elif extra or parts is not None or not isinstance(given, str | list):
+            extra["extra_data"] = given
+        else:
+            extra = given
+    return found | ({} if extra == {} else {"extra_data": extra})
 
 
-def _unfolded(fields: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(fields)
-    extra = found.pop("extra_data", None)
-    if isinstance(extra, Mapping):
-        return {**extra, **found}
-    return merged_extra(found, extra) if isinstance(extra, str) else found
+def _unfolded(fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:
+    """With the fields of the object in `extra_data`, unless one of them has the name of one of Batsim's."""
+    extra = _object(fields.get("extra_data"))
+    if extra is None or not extra.keys().isdisjoint(own):
+        return dict(fields)
+    return {**extra, **{field: value for field, value in fields.items() if field != "extra_data"}}

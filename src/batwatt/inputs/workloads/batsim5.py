@@ -1,4 +1,4 @@
-"""What Batsim 5 calls profiles and jobs; a workload of it is told from one of Batsim 4 by its profiles."""
+"""What Batsim 5 calls profiles and jobs; its profiles distinguish a workload of it from one of Batsim 4."""
 
 from __future__ import annotations
 

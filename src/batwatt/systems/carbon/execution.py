@@ -94,7 +94,7 @@ def carry_out(
     """What happens if the job is let run in these intervals, in order and apart: the truth of any plan.
 
     Each interval begins with the whole start-up, then work goes on where it was (with `checkpoints`: at the last
-    checkpoint that had been reached). Intervals that touch are one, unless told `apart`. It ends when all work is done;
+    checkpoint that had been reached). Intervals that touch are one, unless `apart`. It ends when all work is done;
     if that is not so at the end of the last interval, it runs on until it is: who planned without start-ups finishes
     later.
     """

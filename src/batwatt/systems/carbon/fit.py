@@ -103,7 +103,7 @@ def fit_runs(
 ) -> FittedModel:
     """The phases of straight runs, each with its mean duration and its mean power (mean energy / mean duration).
 
-    Phases are told apart by their place in the run; `alike` gives all phases of one name the same mean instead, as in
+    Phases are known by their place in the run; `alike` gives all phases of one name the same mean instead, as in
     Listing 5.6. Work begins at the first event `startup_until`; phases whose names match a pattern of `checkpoints` end
     with all saved. Raises InputError.
     """

@@ -41,8 +41,8 @@ def plan_milp(
     """
     grid = grid_of(model, integral, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked)
     if grid.extra:
-        told = f"slots of {grid.slot_s:g} s do not end with the checkpoints"
-        raise InputError("the MILP", told, "take slots that do, or the dynamic programme")
+        misfit = f"slots of {grid.slot_s:g} s do not end with the checkpoints"
+        raise InputError("the MILP", misfit, "take slots that do, or the dynamic programme")
     problem, work = _formulated(grid, max_starts, checkpoints)
     limits = {} if time_limit_s is None else {"timeLimit": time_limit_s}
     # with the usual tolerance of 1e-6 a big M lets it "prove" schedules that are not optimal

@@ -19,7 +19,7 @@ from batwatt.systems.carbon.starts import ahead, candidates, emitted, first_leas
 from batwatt.units import J_PER_KWH, PRECISION_S
 
 MOST_CELLS = 1_000_000_000
-"""More states are not computed: the slots become longer, or the user is told to make them so."""
+"""More states are not computed: the slots become longer, or the user is asked to make them so."""
 MOST_SLOTS = 20_000_000
 """Nor are more slots looked at, for the same reason: some numbers are kept of each."""
 _MICRO = 1_000_000

@@ -120,7 +120,7 @@ class Segments:
     def _task(self, job: Job) -> CheckpointableJob:
         profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
         if not isinstance(profile, Delay):
-            problem = f"job {job.id} is no delay: what is left of it after a checkpoint cannot be told"
+            problem = f"job {job.id} is no delay: what is left of it after a checkpoint is unknown"
             raise InputError("workload", problem, "use jobs that last a given time")
         raw = job.json_dict or {}
         if raw.get(DEPENDS):

@@ -144,13 +144,13 @@ class EnvelopeScheduler(Scheduler[Settings]):
             self.cluster.learn(run, self._fastest_flops)
         if job.id in self._killing:
             self._killing.discard(job.id)
-            told = self.victims.next_of(job)
-            if told is not None and job.job_state is Job.State.COMPLETED_KILLED:
-                self._submit_again(job, told)
+            following = self.victims.next_of(job)
+            if following is not None and job.job_state is Job.State.COMPLETED_KILLED:
+                self._submit_again(job, following)
 
-    def _submit_again(self, job: Job, told: NextRun) -> None:
-        again = self.victims.again(job, told)
-        if not told.again:
+    def _submit_again(self, job: Job, following: NextRun) -> None:
+        again = self.victims.again(job, following)
+        if not following.again:
             # as pybatsim's resubmit_job has it
             number = int(again.id.rpartition("#")[2])
             self.bs.set_job_metadata(again.id, {"parent_job": self.lifecycle.name_of(job), "nb_resubmit": number})

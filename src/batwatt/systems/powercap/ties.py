@@ -15,7 +15,7 @@ def at_least(value: float, bound: float) -> bool:
 
 
 def merged(values: Sequence[float], noise: float = 0.0) -> list[float]:
-    """The numbers, those that are equal replaced by the smallest of them, so that ties can be told.
+    """The numbers, those that are equal replaced by the smallest of them, so that ties can be seen.
 
     `noise` is a difference within which they are equal, too.
     """

@@ -28,7 +28,7 @@ from batwatt.systems.riskaware import nominal_tables_kernel as at
 from batwatt.systems.riskaware.nominal_kernel import go
 from batwatt.systems.riskaware.nominal_record import record_of
 from batwatt.systems.riskaware.nominal_seam import NextRuns, Seam
-from batwatt.systems.riskaware.scheduler import NO_MACHINE, MachineScheduler
+from batwatt.systems.riskaware.scheduler import LOST, NO_MACHINE, MachineScheduler
 from batwatt.systems.riskaware.strategy import MachineJob, hand_over
 from batwatt.systems.riskaware.targets import Targets, no_tables
 from batwatt.units import LAG_S
@@ -83,6 +83,7 @@ class NominalRun:
         scheduler.bs = self.seam
         lengths = JobLengths(self.seam)
         self.jobs = self._described(lengths)
+        self._plans: list[MachineJob] = []
         columns = self.jobs.job, self.jobs.run_s, self.jobs.length_s
         early = {job: length_s for job, run_s, length_s in zip(*columns, strict=True) if run_s < length_s}
         self.next_runs = NextRuns(scheduler, self.seam, lengths, workload, self.jobs.job, early)
@@ -153,6 +154,7 @@ class NominalRun:
             counts[at.STEPPED], counts[at.ALIVE] = 1, len(alive)
         if decisions:
             self.next_runs.decide(decisions, tables)
+            dropped = [number for number in decisions if number < 0 and self._is_lost(-1 - number)] + dropped
             if len(decisions) > len(tables.decisions):
                 self.tables = tables = tables._replace(decisions=np.zeros(2 * len(decisions), np.int64))
             tables.decisions[: len(decisions)] = decisions
@@ -162,6 +164,10 @@ class NominalRun:
             self._reserve_nodes(len(decisions))
         tables.dropped[: len(dropped)] = dropped
         counts[at.DECISIONS], counts[at.DROPPED] = len(decisions), len(dropped)
+
+    def _is_lost(self, number: int) -> bool:
+        """Whether a job that is killed has not begun, and will not run again."""
+        return self._plans[number].lost and not self.tables.jobs[at.J_HAS, self.jobs.job[number]]
 
     def _upcoming(self, now_s: float) -> Iterator[tuple[float, int | None, Sequence[MachineJob]]]:
         scheduler, jobs, counts = self.scheduler, self.jobs, self.tables.counts
@@ -180,6 +186,7 @@ class NominalRun:
                     MachineJob(number, jobs.release_s[number], jobs.length_s[number], jobs.run_s[number], cores)
                 )
                 number += 1
+            self._plans += batch
             yield time_s, alive, batch
         counts[at.STEP] = scheduler.next_step
 
@@ -232,7 +239,11 @@ class NominalRun:
         """What was written down; the scheduler warns of what it has to."""
         tables, scheduler, jobs = self.tables, self.scheduler, self.workload.jobs
         ended = tables.runs[:, tables.rows[at.JOB_RUN, : tables.counts[at.JOB_ROWS]]]
-        reasons = ((at.WIDE, f"wider than a machine of {self.hosts.cores} cores"), (at.NOWHERE, NO_MACHINE))
+        reasons = (
+            (at.WIDE, f"wider than a machine of {self.hosts.cores} cores"),
+            (at.NOWHERE, NO_MACHINE),
+            (at.LOST, LOST),
+        )
         for state, why in reasons:
             found = ended[at.R_JOB, ended[at.R_STATE] == state].tolist()
             scheduler.lifecycle.note_unrunnable([jobs[job].id for job in found], why)

@@ -134,11 +134,12 @@ def _receive(n: Nominal) -> None:
         machines[at.M_DUE, m] = 1
     kill(n, kills)
     for i in range(counts[at.DROPPED]):
-        job = n.by_number[n.dropped[i]]
+        number = n.dropped[i]
+        job = n.by_number[number if number >= 0 else -1 - number]
         jobs[at.J_SEQUENCE, job] = 0
         counts[at.LIVE] -= 1
-        reject(n, job, at.REJECTED)
-    counts[at.ALL_DROPPED] += counts[at.DROPPED]
+        reject(n, job, at.REJECTED if number >= 0 else at.LOST)
+        counts[at.ALL_DROPPED] += number >= 0
     counts[at.DECISIONS] = counts[at.DROPPED] = 0
     if counts[at.STEPPED] != 0:
         counts[at.STEPPED] = counts[at.SETTLED] = 0

@@ -25,7 +25,7 @@ OTHER, SUBMITTED, COMPLETED, SWITCHED, NO_MORE_JOBS, SIMULATION_ENDS = range(6)
 """What a message reports."""
 SLEEPING, SWITCHING_ON, SWITCHING_OFF, IDLE, COMPUTING = range(5)
 """As in `engine.machines`."""
-WAITS, RUNS, SUCCESS, TIMEOUT, KILLED, REJECTED, WIDE, GIVEN_UP, NOWHERE = range(9)
+WAITS, RUNS, SUCCESS, TIMEOUT, KILLED, REJECTED, WIDE, GIVEN_UP, NOWHERE, LOST = range(10)
 """States of a run; from `REJECTED` on of one that never was."""
 ON, OFF = 1, 0
 
@@ -99,6 +99,7 @@ class Nominal(NamedTuple):
     decisions: Integers
     """Of the planner, as in `target_tables`; or the scheduler's jobs in their order."""
     dropped: Integers
+    """The planner's jobs that it will never start; -1 - n: job n, which is lost before it has begun."""
     rows_s: RealTable
     """(6, L)."""
     rows: IntegerTable

@@ -34,6 +34,8 @@ from batwatt.units import LAG_S
 
 NO_MACHINE = "no machine is alive any more"
 """Why jobs can never run."""
+LOST = "lost with their machine before they began"
+"""Likewise of jobs that the plan has started and killed, and that have not run: at one time, or on a slow machine."""
 
 
 @dataclass(slots=True, eq=False)
@@ -119,13 +121,13 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
 
     def _submit_again(self, work: ManagedJob) -> None:
         """Register what follows the run of a job that was killed, unless the job is lost."""
-        told = self.victims.next_of(work.job)
-        if told is None:
+        following = self.victims.next_of(work.job)
+        if following is None:
             self.lifecycle.live -= 1
             return
-        work.job = self.victims.again(work.job, told)
+        work.job = self.victims.again(work.job, following)
         self.lifecycle.states[work.job.id] = work
-        if work.early and self.settings.as_published and not told.saved_s:
+        if work.early and self.settings.as_published and not following.saved_s:
             self.bs.set_job_metadata(work.job.id, REMAINDER)
 
     def onSimulationEnds(self) -> None:
@@ -184,8 +186,9 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         return plan
 
     def _receive(self, decisions: list[int]) -> None:
-        """What is told in one message, in order: a job may start, be killed and start again elsewhere."""
+        """What comes in one message, in order: a job may start, be killed and start again elsewhere."""
         kills: list[ManagedJob] = []
+        lost: list[ManagedJob] = []
         works = self._by_number
         for number in decisions:
             if number >= 0:
@@ -196,12 +199,16 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
             if work.hosts and not work.dying:
                 self.victims.killed(work.job, self.bs.time() - work.start_s)
                 kills.append(work)
+            elif not work.hosts and work.plan.lost:
+                lost.append(work)
         for number in dict.fromkeys(decisions):
             if number >= 0 and works[number].wanted:
                 place = self.planner.machine_of(number)
                 self._queues[place].append(works[number])
                 self._due.add(place)
         self.lifecycle.kill(dict.fromkeys(kills))
+        self.lifecycle.live -= len(lost)
+        self.lifecycle.reject(self._leave(lost), LOST)
 
     def _update_wanted(self) -> None:
         self._alive[:] = False

@@ -1,4 +1,4 @@
-"""What plans jobs on machines that come and go: told of arrivals and changes, it tells of starts and kills."""
+"""What plans jobs on machines that come and go: it receives arrivals and changes, and answers with starts and kills."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ class MachineJob:
     cores: int
     recovery_s: float = 0.0
     """The first s of its run, which are no work of it."""
+    lost: bool = False
+    """It was killed by the plan, and will not run again."""
 
     def restart(self, rule: VictimRule, ran_s: float) -> bool:
         """It is killed after it ran so long: what its next run takes by a rule. False if it is lost."""
         done_s = self.length_s + self.recovery_s - self.run_s
-        told = next_run(rule, Victim(self.length_s, done_s, self.recovery_s, ran_s))
-        if told is None:
+        following = next_run(rule, Victim(self.length_s, done_s, self.recovery_s, ran_s))
+        self.lost = following is None
+        if following is None:
             return False
-        self.run_s, self.recovery_s = told.run_s, told.recovery_s
+        self.run_s, self.recovery_s = following.run_s, following.recovery_s
         return True
 
 

@@ -122,15 +122,15 @@ class JobFlow:
     def _again(self, task: JobState) -> None:
         """A run was killed: submit the job again, with what is left of it, or let it be lost."""
         victims = self._victims
-        told: Any = victims.next_of(task.job)
-        if told is None:
+        following: Any = victims.next_of(task.job)
+        if following is None:
             self._done(task, False)
             return
-        task.job = victims.again(task.job, told)
+        task.job = victims.again(task.job, following)
         self._lifecycle.states[task.job.id] = task
         if task.moving:
             return
-        task.left_s = told.run_s if told.saved_s > 0.0 else task.length_s
+        task.left_s = following.run_s if following.saved_s > 0.0 else task.length_s
         task.rank = self._scheduler.rank(task.submit_s, self._bs.time(), again=True)
         if self.can_ever_run(task, self._scheduler.most_machines()):
             self.wait(task)

@@ -160,17 +160,17 @@ def _name_kind(problem: Problem, schedule: Schedule, k: int) -> tuple[dict[int, 
     fleet = _Fleet(kind)
     named: dict[int, int] = {}
     changes: list[PlannedState] = []
-    told: dict[int, int | None] = {}
+    reported: dict[int, int | None] = {}
     row = 0
     for step, (inside, waking) in enumerate(zip(counts.inside, counts.waking, strict=True)):
         fleet.step(problem.begins[step], inside, waking)
         groups: dict[int, int] = {}
         for host, state in fleet.state.items():
-            if step == 0 or told[host] != state:
+            if step == 0 or reported[host] != state:
                 pstate = kind.sleep if state is None else kind.pstates[state]
                 assert pstate is not None
                 groups[pstate] = groups.get(pstate, 0) | 1 << host
-                told[host] = state
+                reported[host] = state
         begin_s = problem.begins[step] / TICKS_PER_S
         changes += [
             PlannedState(time_s=begin_s, hosts=hostset.to_text(mask), pstate=pstate) for pstate, mask in groups.items()

@@ -1,0 +1,85 @@
+"""Workloads of Batsim 4 as Batsim 5 has them, and back: no field of a user is lost."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batwatt.inputs.workloads.batprotocol import to_batsim4, to_batsim5
+
+OWN = {"id": "1", "subtime": 0, "res": 2, "profile": "d"}
+NAMES = st.sampled_from(["memory", "depends_on", "tag"])
+ALL_NAMES = st.one_of(NAMES, st.sampled_from([*OWN, "walltime", "extra_data"]))
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=3)),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(ALL_NAMES, inner, max_size=2)),
+    max_leaves=4,
+)
+OBJECTS = st.dictionaries(ALL_NAMES, VALUES, max_size=3)
+TEXTS = st.one_of(st.text(max_size=4), st.one_of(VALUES, OBJECTS).map(json.dumps))
+JOBS = st.builds(
+    lambda own, more, extra: OWN | own | more | extra,
+    st.fixed_dictionaries({}, optional={"walltime": st.integers(1, 9)}),
+    st.dictionaries(NAMES, VALUES, max_size=3),
+    st.fixed_dictionaries({}, optional={"extra_data": st.one_of(VALUES, OBJECTS, TEXTS)}),
+)
+
+
+def there_and_back(*jobs):
+    """The jobs as Batsim 5 has them, and as Batsim 4 has those."""
+    found = to_batsim5({"nb_res": 2, "jobs": list(jobs), "profiles": {"d": {"type": "delay", "delay": 5}}}, "x")
+    return found["jobs"], to_batsim4(found, "x")["jobs"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "there", "back"),
+    [
+        # what Batsim 5 calls extra data are a user's fields; they come back as such
+        ({"a": 1}, {"a": 1, "memory": 4}, {"a": 1}),
+        ('{"a": 1}', {"a": 1, "memory": 4}, {"a": 1}),
+        # what is no object, or has a name that there is already, stays a field
+        ("a text", {"memory": 4, "extra_data": "a text"}, {"extra_data": "a text"}),
+        ([1], {"memory": 4, "extra_data": [1]}, {"extra_data": [1]}),
+        ({"memory": 3}, {"memory": 4, "extra_data": {"memory": 3}}, {"extra_data": {"memory": 3}}),
+        ({"walltime": 3}, {"memory": 4, "extra_data": {"walltime": 3}}, {"extra_data": {"walltime": 3}}),
+    ],
+)
+def test_extra_data_and_other_fields_of_users(extra, there, back):
+    [found], [again] = there_and_back(OWN | {"memory": 4, "extra_data": extra})
+    assert found == OWN | {"extra_data": there}
+    assert again == OWN | {"memory": 4} | back
+
+
+def test_extra_data_alone_is_what_it_was():
+    jobs = [OWN | {"extra_data": extra} for extra in ("a text", "", [1], "[1]", {"a": 1})]
+    found, back = there_and_back(*jobs)
+    assert found == jobs
+    assert back == [*jobs[:4], OWN | {"a": 1}]
+
+
+@examples(600)
+@given(JOBS)
+def test_a_job_there_and_back_has_the_same_fields(job):
+    [found], [back] = there_and_back(job)
+    assert set(found) <= {*OWN, "walltime", "extra_data"}
+    # Batsim 5 refuses other extra data
+    assert isinstance(found.get("extra_data", ""), str | dict | list)
+    if back != job:
+        # only an object in extra data is taken apart, when none of its names is in use
+        extra = job["extra_data"]
+        parts = json.loads(extra) if isinstance(extra, str) else extra
+        fields = {name: value for name, value in job.items() if name != "extra_data"}
+        assert parts.keys().isdisjoint({*job, "walltime"})
+        assert back == fields | parts
+    assert there_and_back(back) == ([found], [back])
+
+
+@pytest.mark.parametrize("extra", [{"res": 9}, {"walltime": 1}, '{"subtime": 3}'])
+def test_extra_data_never_become_fields_of_batsim(extra):
+    job = OWN | {"extra_data": extra}
+    profiles = {"d": {"type": "DelayProfile", "delay": 5}}
+    assert to_batsim4({"nb_res": 2, "jobs": [job], "profiles": profiles}, "x")["jobs"] == [job]
