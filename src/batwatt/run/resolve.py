@@ -15,6 +15,7 @@ from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
+from batwatt.model.site import MachinePower, least_of
 from batwatt.model.workload import LONG_S
 from batwatt.run.find_scheduler import load_plugins, make_scheduler, scheduler_class
 from batwatt.run.inputs import RunInputs, capacity_named, load_inputs
@@ -46,6 +47,7 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     options = spec.scheduler_options(platform)
     if isinstance(spec.capacity, CapacitySpec):
         options["capacity"] = inputs.capacity
+    inputs = _with_views(spec, found, inputs, options)
     if "long_s" in _options_of(found):
         options.setdefault("long_s", spec.long_s)
     if isinstance(spec.scheduler, str | type):
@@ -64,6 +66,29 @@ def resolve(spec: RunSpec) -> ResolvedRun:
             raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
         inputs = replace(inputs, envelope=inputs.envelope or told)
     return ResolvedRun(spec, inputs, scheduler, config, events)
+
+
+def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options: dict[str, Any]) -> RunInputs:
+    """The inputs with what the scheduler follows, watts or machines, where the other is given; `options` likewise.
+
+    Both given are both kept: the lesser counts at any time. Raises InputError.
+    """
+    follows = _options_of(scheduler)
+    envelope, capacity = inputs.envelope, inputs.capacity
+    if "capacity" in follows and "envelope" not in follows and envelope is not None:
+        fed = MachinePower.of(inputs.platform).fed_by(envelope)
+        capacity = fed if capacity is None else least_of(capacity, fed)
+        options["capacity"] = capacity
+        if spec.window is not None:
+            options.setdefault("until_s", spec.until_s)
+    elif "envelope" in follows and "capacity" not in follows and capacity is not None:
+        drawn = MachinePower.of(inputs.platform).drawn_by(capacity)
+        envelope = drawn if envelope is None else least_of(envelope, drawn)
+        options["envelope"] = envelope
+    for name in ("envelope", "capacity", "until_s") if follows else ():
+        if name not in follows and name not in spec.options:
+            options.pop(name, None)
+    return replace(inputs, envelope=envelope, capacity=capacity)
 
 
 def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
@@ -97,12 +122,12 @@ def _with_one_length(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
 
 def _with_one_capacity(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
     """The same run with the capacity told once, for the scheduler and for what is measured. Raises InputError."""
-    follows = "capacity" in _options_of(scheduler)
-    if spec.capacity is not None and not follows:
-        problem = f"the scheduler {spec.scheduler_name!r} follows no capacity in machines"
+    follows = _options_of(scheduler)
+    if spec.capacity is not None and not {"capacity", "envelope"} & follows.keys():
+        problem = f"the scheduler {spec.scheduler_name!r} follows no capacity"
         raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
     given = spec.options.get("capacity")
-    if not (follows and isinstance(given, str | Path) and given):
+    if not ("capacity" in follows and isinstance(given, str | Path) and given):
         return spec
     capacity = capacity_named(given)
     if spec.capacity is not None and capacity != spec.capacity:

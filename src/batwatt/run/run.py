@@ -17,9 +17,9 @@ from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.errors import DeadlockError, InputError
 from batwatt.files import whole_set
-from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.record import Record
+from batwatt.model.series import Series
 from batwatt.results.columns import FILES
 from batwatt.results.run_data import RunData
 from batwatt.results.writers import file_of, write_record
@@ -108,7 +108,7 @@ class Outcome:
         began = time.perf_counter()
         spec, inputs = self.resolved.spec, self.resolved.inputs
         write_record(self.record, prefix)
-        if isinstance(spec.capacity, CapacitySpec) and inputs.capacity is not None:
+        if inputs.capacity is not None and _is_own(inputs.capacity, spec):
             write_capacity(prefix, inputs.capacity)
         self.figures.write(prefix)
         write_metadata(prefix, spec, self.resolved.config, self.elapsed_s + time.perf_counter() - began)
@@ -182,7 +182,7 @@ def _run_apart(resolved: ResolvedRun, inner: Path, progress: Progress | None, be
     files = with_files(resolved.spec, len(inputs.platform), inner)
     watch = (lambda link: _Watched(link, progress)) if progress else (lambda link: link)
     about = Apart(files, resolved.scheduler, resolved.config, inputs.platform, inner, watch).run()
-    if isinstance(resolved.spec.capacity, CapacitySpec) and inputs.capacity is not None:
+    if inputs.capacity is not None and _is_own(inputs.capacity, resolved.spec):
         write_capacity(inner, inputs.capacity)
     metrics = write_results(inner, inputs)
     write_metadata(inner, resolved.spec, resolved.config, time.perf_counter() - began, about)
@@ -221,6 +221,11 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
             yield part / prefix.name
     except OSError as error:
         raise InputError(shown, f"cannot be written ({error.strerror})", "choose another place") from None
+
+
+def _is_own(capacity: Series, spec: RunSpec) -> bool:
+    """Whether a capacity is in no file: generated, given as an object, or what an envelope feeds."""
+    return not isinstance(spec.capacity, Path) or capacity.source != str(spec.capacity)
 
 
 def write_results(prefix: Path, inputs: RunInputs) -> Metrics:

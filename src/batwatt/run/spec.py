@@ -101,6 +101,10 @@ class RunSpec:
         if self.config.energy is False and self.capacity is not None:
             options.setdefault("switch", False)
         if self.window is not None and self.capacity is not None:
-            # a little later, so that what was killed at the end differs from what went on
-            options.setdefault("until_s", self.window.end_s + 1.0)
+            options.setdefault("until_s", self.until_s)
         return options
+
+    @property
+    def until_s(self) -> float | None:
+        """When a run with a window ends, s: a little later, so that what was killed then differs from what went on."""
+        return None if self.window is None else self.window.end_s + 1.0

@@ -1,0 +1,85 @@
+"""Watts and machines are views of one thing: how many machines a power feeds, and what power some machines may draw.
+
+Section 3.3 of the riskaware paper has n = floor(P / p) for machines of p W. Machines that are switched off may draw
+power, too: with N machines of `full_w` W each when they are fully used and `off_w` W each when off,
+
+    n(P) = floor((P - N off_w) / (full_w - off_w)), between 0 and N,    P(n) = n full_w + (N - n) off_w
+
+which is the paper's for `off_w` = 0. Of machines that differ the one counts that draws most: n machines, whichever they
+are, then never draw more than P.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+from batwatt.errors import InputError
+from batwatt.model.platform import MACHINE, Host, Platform
+from batwatt.model.series import Series
+
+_ROUNDING = 1e-9
+"""Relative: 0.3 / 0.1 machines are 3."""
+
+
+@dataclass(frozen=True)
+class MachinePower:
+    """`machines` machines that draw up to `full_w` W each when on and up to `off_w` W each when off."""
+
+    machines: int
+    full_w: float
+    off_w: float = 0.0
+
+    @classmethod
+    def of(cls, platform: Platform) -> Self:
+        """The machines of a platform: hosts of one property `machine` are one. InputError if watts are not known."""
+        if not platform.has_power:
+            problem = f"watts and machines cannot be converted: {platform.power_problem}"
+            raise InputError(platform.source, problem, "give wattage_per_state to all hosts")
+        full: dict[str, float] = {}
+        off: dict[str, float] = {}
+        for host in platform.hosts:
+            name = host.properties.get(MACHINE, host.name)
+            full[name] = full.get(name, 0.0) + _full_w(host)
+            off[name] = off.get(name, 0.0) + _off_w(host)
+        found = cls(len(full), max(full.values()), max(off.values()))
+        if not found.full_w > found.off_w:
+            problem = f"a machine draws {found.full_w:g} W when on and {found.off_w:g} W when off"
+            raise InputError(platform.source, problem, "machines that save nothing when off cannot follow a power")
+        return found
+
+    def fed_by(self, envelope: Series) -> Series:
+        """The machines that an envelope in W feeds."""
+        each, least = self.full_w - self.off_w, self.machines * self.off_w
+        values = []
+        for power_w in envelope.values:
+            count = math.floor((power_w - least) / each * (1.0 + _ROUNDING) + _ROUNDING)
+            values.append(float(min(self.machines, max(0, count))))
+        return Series(envelope.times_s, tuple(values), "machines", f"{envelope.source}, {self}")
+
+    def drawn_by(self, capacity: Series) -> Series:
+        """The power in W that a capacity in machines may draw."""
+        values = tuple(n * self.full_w + (self.machines - n) * self.off_w for n in capacity.values)
+        return Series(capacity.times_s, values, "power_w", f"{capacity.source}, {self}")
+
+    def __str__(self) -> str:
+        return f"{self.machines} machines of {self.full_w:g} W (off: {self.off_w:g} W)"
+
+
+def least_of(one: Series, other: Series) -> Series:
+    """The smaller of two series at any time."""
+    times = sorted({*one.times_s, *other.times_s})
+    values = tuple(min(one.at(time_s), other.at(time_s)) for time_s in times)
+    return Series(tuple(times), values, one.name, f"least of {one.source} and {other.source}")
+
+
+def _full_w(host: Host) -> float:
+    return max(host.pstates[state].full_w for state in host.compute)
+
+
+def _off_w(host: Host) -> float:
+    """Asleep, or idle where a host cannot sleep."""
+    if host.sleeps:
+        return min(host.pstates[sleep.sleep].full_w for sleep in host.sleeps)
+    return min(host.pstates[state].idle_w for state in host.compute)

@@ -1,0 +1,62 @@
+"""Watts as machines and machines as watts."""
+
+from __future__ import annotations
+
+import pytest
+from builders import machine
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.model.series import Series
+from batwatt.model.site import MachinePower, least_of
+
+
+def test_the_papers_machines():
+    """152 machines of 24 cores of 10 W: n = floor(P / 240)."""
+    site = MachinePower.of(machines_platform(MachineSpec(152, 24, core_w=10.0)))
+    assert (site.machines, site.full_w, site.off_w) == (152, 240.0, 0.0)
+    assert site.fed_by(Series((0.0, 1.0, 2.0, 3.0), (0.0, 479.9, 480.0, 1e9))).values == (0.0, 1.0, 2.0, 152.0)
+    assert site.drawn_by(Series((0.0,), (2.0,), "machines")).values == (480.0,)
+
+
+def test_machines_that_draw_when_off():
+    site = MachinePower(10, 100.0, 10.0)
+    # 10 W each are drawn in any case, 90 W more by each that is on
+    assert site.fed_by(Series((0.0, 1.0, 2.0), (99.0, 189.9, 190.0))).values == (0.0, 0.0, 1.0)
+    assert site.drawn_by(Series((0.0,), (3.0,))).values == (370.0,)
+
+
+def test_a_platform_of_servers():
+    platform = machine(4)
+    site = MachinePower.of(platform)
+    assert site.machines == 4 and site.full_w > site.off_w
+
+
+counts_of = st.lists(st.integers(0, 200), min_size=1, max_size=9)
+
+
+@given(st.integers(1, 200), st.floats(1.0, 1e4), st.floats(0.0, 0.99), counts_of)
+def test_there_and_back(machines, full_w, share, counts):
+    site = MachinePower(machines, full_w, full_w * share)
+    counts = [float(min(count, machines)) for count in counts]
+    capacity = Series(tuple(map(float, range(len(counts)))), tuple(counts), "machines")
+    envelope = site.drawn_by(capacity)
+    assert site.fed_by(envelope).values == capacity.values
+    # what is fed never draws more than there is, unless all are off
+    less = Series(envelope.times_s, tuple(0.93 * power for power in envelope.values))
+    fed = site.fed_by(less)
+    for power, count, drawn in zip(less.values, fed.values, site.drawn_by(fed).values, strict=True):
+        assert count == 0.0 or drawn <= power * (1.0 + 1e-8)
+
+
+def test_the_lesser_counts():
+    one, two = Series((0.0, 10.0), (5.0, 1.0)), Series((0.0, 4.0, 20.0), (3.0, 9.0, 0.0))
+    found = least_of(one, two)
+    assert (found.times_s, found.values) == ((0.0, 4.0, 10.0, 20.0), (3.0, 5.0, 1.0, 0.0))
+
+
+def test_what_cannot_be_converted():
+    with pytest.raises(InputError, match="save nothing when off"):
+        MachinePower.of(machines_platform(MachineSpec(2, 2, core_w=0.0)))
