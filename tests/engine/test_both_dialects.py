@@ -164,10 +164,11 @@ def test_machines_that_come_and_go(tmp_path, kind, options, given):
 
 
 @few
-@given(rows)
-def test_a_scheduler_of_pybatsim(tmp_path, given):
+@given(rows, st.booleans())
+def test_a_scheduler_of_pybatsim(tmp_path, given, flops):
+    """Jobs are of one kind: delays and computations that end together are reported in an order of each Batsim's own."""
     platform = machine(4)
-    given = [(at, width, run, walltime or 3.0, flops) for at, width, run, walltime, flops in given]
+    given = [(at, width, run, walltime or 3.0, flops) for at, width, run, walltime, _ in given]
     check(lambda: pybatsim_scheduler("easyBackfill"), platform, load(given, 4), tmp_path, energy=False)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -138,7 +138,7 @@ class Workload:
     raw_profiles: Mapping[str, Mapping[str, Any]]
     nb_res: int
     source: str = "<memory>"
-    recorded: bool = False
+    recorded: bool = field(default=False, compare=False)
 
 
 def merged(workloads: Sequence[Workload]) -> Workload:

@@ -49,8 +49,7 @@ def plot_gantt(
 
     The power (and with it the envelope in W) is there if `PREFIX_consumed_energy.csv` is. Raises InputError.
     """
-    style.kind_of(Path(path))
-    return style.save(run_figure(prefix, platform, envelope, title or Path(prefix).name), Path(path))
+    return style.draw(path, lambda: run_figure(prefix, platform, envelope, title or Path(prefix).name))
 
 
 def run_figure(prefix: Path | str, platform: Platform, envelope: Series | None, title: str) -> Figure:
