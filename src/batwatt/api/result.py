@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from batwatt.api.shown import Shown
 from batwatt.errors import InputError
+from batwatt.model.platform import Platform
 from batwatt.results.columns import FILES
 from batwatt.results.csv_block import as_read
 from batwatt.results.writers import write_record
-from batwatt.run.run import Outcome, staging, warn_if_none_finished
+from batwatt.run.run import Figures, Outcome, staging, warn_if_none_finished
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,16 @@ class Result(Shown):
         """Its name."""
         self.bounds: Mapping[str, Any] = {}
         """Of an optimum: lower_bound, gap, proven_optimal."""
+
+    @property
+    def figures(self) -> Figures:
+        """What metrics and figures are worked out from."""
+        return self._outcome.figures
+
+    @property
+    def platform(self) -> Platform:
+        """The hosts that it ran on."""
+        return self._inputs.platform
 
     @cached_property
     def metrics(self) -> dict[str, float | int | None]:

@@ -12,7 +12,7 @@ from batwatt.api.inputs import PathLike, Platform, WindowLike, window_of
 from batwatt.api.result import Result
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.host_choice import HostChoice
+from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.traces.jobs_csv import TimeUnit
@@ -177,6 +177,13 @@ def sweep(
     backend = Backend(workers or Backend.jobs, dask)
     carry_out(campaign, backend, only, progress or (lambda ended, failed, total, left: None))
     return pd.read_parquet(campaign.store.folder / "table.parquet")
+
+
+def platform_and_spec(given: PlatformLike) -> tuple[Any, platforms.Platform]:
+    """What `simulate` takes for a platform, read once, and its hosts. Raises InputError."""
+    found = _platform(given)
+    hosts = platform_of(found, HostChoice())
+    return found if isinstance(found, MachineSpec) else hosts, hosts
 
 
 def _platform(given: PlatformLike) -> Path | MachineSpec | platforms.Platform:

@@ -62,6 +62,17 @@ class RunData:
         return found | {"full_id": rows.ids, **{name: np.array(texts, dtype=object) for name, texts in named.items()}}
 
     @cached_property
+    def job_energies(self) -> Floats:
+        """Energy in J of the hosts of each row of `jobs` while it ran; NaN if it never did or nothing is known."""
+        if self._record is not None:
+            found = as_read(np.array(self._record.jobs.energies))
+        else:
+            from batwatt.results import read
+
+            found = read.jobs(self.prefix)["consumed_energy"].to_numpy(dtype=np.float64)
+        return np.where(found >= 0.0, found, np.nan)
+
+    @cached_property
     def energy(self) -> tuple[Floats, Floats] | None:
         """Times in s and the energy of all hosts until then in J; None if it was not accounted for. Raises InputError.
 

@@ -1,0 +1,326 @@
+"""Several systems on the same jobs and the same power, measured alike: who finishes what, who waits, who suffers.
+
+Every case is measured against the same envelope, whatever it follows itself. Of a run, with the jobs of the workload in
+the states of `batwatt.results.outcomes`:
+
+    finished, killed, rejected, unfinished    jobs
+    kills                runs that the scheduler killed and whose work was lost
+    mean_slowdown        mean of (end - submission) / run time at full speed, over the finished jobs
+    mean_wait_s, p95_wait_s    from the submission to the start of the run that completed, over the same
+    goodput              host seconds of work of the finished jobs / host seconds that the power feeds until the last
+                         end of any case: hosts of a machine x the machines that it feeds (`batwatt.model.site`)
+    energy_j             energy of all hosts until the end of the last job of the case
+    violations, energy_above_cap_j, unused_j    against the envelope, until then
+    carbon_g, cost       of that energy, at a carbon signal and a price
+    makespan_s           end of the last job
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from batwatt.api.inputs import PathLike, Workload
+from batwatt.api.result import Result
+from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_and_spec, simulate
+from batwatt.errors import BatwattError, InputError
+from batwatt.files import whole_set
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.model import workload as workloads
+from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.site import MachinePower
+from batwatt.results.outcomes import JobOutcomes, job_outcomes
+from batwatt.results.power import PowerTrace
+from batwatt.results.power import compare as against
+from batwatt.run.find_scheduler import scheduler_class
+from batwatt.scheduling.base import Scheduler
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+J_PER_KWH = 3.6e6
+LABELS = ("user", "group", "queue")
+"""Fields of a job by which outcomes can be grouped."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One system: a scheduler and its options. `limit`: what of the envelope it follows, all, none, or its mean."""
+
+    scheduler: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+    limit: str = "envelope"
+
+
+SYSTEMS: Mapping[str, Case] = {
+    "no limit": Case("powercap", {"order": "fcfs", "backfilling": "easy", "response": "none"}, "none"),
+    "constant": Case("varcap", {"termination": "random"}, "mean"),
+    "kill at random": Case("varcap", {"termination": "random"}),
+    "powercap HFLD": Case("powercap", {"order": "slowdown", "backfilling": "easy", "response": "hfld"}),
+    "powercap frugal": Case("powercap", {"order": "slowdown", "backfilling": "easy", "response": "frugal"}),
+    "riskaware": Case("riskaware", {"strategy": "packed-target-asap"}),
+    "varcap LWW": Case("varcap", {"termination": "lww", "backfilling": "easy"}),
+    "varcap long-short": Case("varcap", {"mapping": "longshort"}),
+    "checkpoint": Case("checkpoint"),
+}
+"""The references, then the best known setting of each system, by its paper or ours."""
+PRESETS: Mapping[str, Mapping[str, Case]] = {"systems": SYSTEMS}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What of a run is compared."""
+
+    outcomes: JobOutcomes
+    trace: PowerTrace | None
+    makespan_s: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The cases, side by side. `errors`: label -> why a case of a preset could not run."""
+
+    table: pd.DataFrame
+    """A row for each case and seed; columns as in the module's docstring."""
+    jobs: pd.DataFrame
+    """A row for each job of each case; the first seed."""
+    errors: Mapping[str, str]
+
+    def save(self, prefix: PathLike) -> Path:
+        """Write PREFIX_comparison.csv and PREFIX_jobs.csv, both or none. Raises InputError."""
+        prefix = Path(prefix)
+        names = [f"{prefix.name}_{stem}.csv" for stem in ("comparison", "jobs")]
+        with whole_set(prefix.parent, prefix.name, old=names) as part:
+            for name, table in zip(names, (self.table, self.jobs), strict=True):
+                table.to_csv(part / name, index=False, lineterminator="\n")
+        return prefix
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """A row a case: means over seeds; of several, the standard error of the difference to the first case, too.
+
+        These have the column's name with `_se`.
+        """
+        import pandas as pd
+
+        numbers = [name for name in self.table.columns if name not in ("case", "scheduler", "seed")]
+        means = self.table.groupby("case", sort=False)[numbers].mean()
+        seeds = self.table["seed"].nunique()
+        if seeds < 2:
+            return means
+        wide = self.table.pivot(index="seed", columns="case", values=numbers)
+        errors = {}
+        for name in numbers:
+            difference = wide[name].sub(wide[name][means.index[0]], axis=0)
+            errors[f"{name}_se"] = difference.std(ddof=1) / np.sqrt(difference.count())
+        return means.join(pd.DataFrame(errors))
+
+
+def compare_systems(
+    platform: PlatformLike,
+    workload: WorkloadLike,
+    envelope: SeriesLike,
+    cases: Mapping[str, Case] | str = "systems",
+    *,
+    carbon: SignalIntegral | None = None,
+    price: SignalIntegral | None = None,
+    seeds: Sequence[int] = (0,),
+    workers: int = 1,
+    each: Callable[[str, int, Result], None] | None = None,
+) -> Comparison:
+    """Run cases on the same jobs under the same power, and measure them alike.
+
+    Args:
+        platform: As for `simulate`; its hosts need watts.
+        workload: As for `simulate`. A trace of jobs suits all systems: `checkpoint` cannot run jobs in flops.
+        envelope: Power in W over time.
+        cases: Label -> `Case`, or the name of a preset.
+        carbon: Carbon intensity in g/kWh, from 0 s of the run.
+        price: Price per kWh, likewise.
+        seeds: Of schedulers that have an option `seed`; others run once, and their figures count for all.
+        workers: Processes.
+        each: Called in the process of a case with its label, seed and result, for instance to save it.
+
+    Returns:
+        A `Comparison`.
+
+    Raises:
+        batwatt.errors.InputError: Bad input; of a preset, a case that cannot run is left out and named in `errors`.
+    """
+    preset = isinstance(cases, str)
+    if isinstance(cases, str):
+        if cases not in PRESETS:
+            raise InputError("preset", f"{cases!r} is not known", f"use {', '.join(PRESETS)}")
+        cases = PRESETS[cases]
+    given, hosts = platform_and_spec(platform)
+    if not isinstance(workload, workloads.Workload):
+        workload = Workload.read(workload)
+    cap = envelope if isinstance(envelope, Series) else read_series(envelope)
+    power = MachinePower.of(hosts)
+    tasks = [(label, seed) for label, case in cases.items() for seed in _seeds_of(case, seeds)]
+    work = _Work(given, workload, cap, power, cases, preset, each)
+    if workers > 1 and len(tasks) > 1:
+        # children have what was read: nothing but figures goes from one process to another
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _adopt, (work,)) as pool:
+            found = list(pool.map(_measured, tasks))
+    else:
+        found = [work.measured(*task) for task in tasks]
+    errors = {label: one for (label, _), one in zip(tasks, found, strict=True) if isinstance(one, str)}
+    done = {task: one for task, one in zip(tasks, found, strict=True) if isinstance(one, Measured)}
+    if not done:
+        raise InputError("comparison", "no case could run", "; ".join(f"{name}: {why}" for name, why in errors.items()))
+    until_s = max(one.makespan_s for one in done.values())
+    fed = power.fed_by(cap)
+    available = sum(n * (end - begin) for begin, end, n in fed.steps(0.0, until_s)) * len(hosts) / power.machines
+    signals = {"carbon_g": carbon, "cost": price}
+    rows = []
+    for label, case in cases.items():
+        for seed in seeds:
+            one = done.get((label, seed)) or done.get((label, seeds[0]))
+            if one is not None:
+                scheduler = case.scheduler if isinstance(case.scheduler, str) else case.scheduler.__name__
+                rows.append(
+                    {"case": label, "scheduler": scheduler, "seed": seed} | _figures(one, cap, available, signals)
+                )
+    import pandas as pd
+
+    table = pd.DataFrame(rows).dropna(axis="columns", how="all")
+    return Comparison(table, _job_table(workload, done, seeds[0]), errors)
+
+
+class _Work:
+    """What all cases of a comparison share."""
+
+    def __init__(
+        self,
+        platform: Any,
+        workload: workloads.Workload,
+        cap: Series,
+        power: MachinePower,
+        cases: Mapping[str, Case],
+        preset: bool,
+        each: Callable[[str, int, Result], None] | None,
+    ) -> None:
+        self._platform, self._workload, self._cap, self._power = platform, workload, cap, power
+        self._cases, self._preset, self._each = cases, preset, each
+
+    def measured(self, label: str, seed: int) -> Measured | str:
+        """Run a case; why it cannot run, if it is of a preset and cannot."""
+        case = self._cases[label]
+        options = dict(case.options)
+        if _has_seed(case):
+            options.setdefault("seed", seed)
+        followed = {"envelope": self._cap, "none": None, "mean": _mean(self._cap, self._workload)}[case.limit]
+        try:
+            result = simulate(
+                self._platform, self._workload, case.scheduler, options=options, envelope=followed, progress=False
+            )
+        except BatwattError as error:
+            if self._preset:
+                return str(error)
+            raise
+        if self._each is not None:
+            self._each(label, seed, result)
+        figures = result.figures
+        outcomes = job_outcomes(figures.data, self._workload, result.platform.fastest_flops)
+        return Measured(outcomes, figures.power, figures.metrics.makespan_s)
+
+
+_work: list[_Work] = []
+
+
+def _adopt(work: _Work) -> None:
+    _work[:] = [work]
+
+
+def _measured(task: tuple[str, int]) -> Measured | str:
+    return _work[0].measured(*task)
+
+
+def _has_seed(case: Case) -> bool:
+    kind = scheduler_class(case.scheduler)
+    return issubclass(kind, Scheduler) and "seed" in kind.Options.model_fields
+
+
+def _seeds_of(case: Case, seeds: Sequence[int]) -> Sequence[int]:
+    return seeds if _has_seed(case) else seeds[:1]
+
+
+def _mean(cap: Series, workload: workloads.Workload) -> Series:
+    """The envelope's mean, over its rows and at least until the last submission: a limit of as much energy."""
+    end_s = max([cap.times_s[-1] + cap.last_step_s, *(job.submit_time_s for job in workload.jobs)])
+    energy_j = sum(value * (end - begin) for begin, end, value in cap.steps(0.0, end_s))
+    return Series((0.0,), (energy_j / end_s,), cap.name, f"mean of {cap.source}")
+
+
+def _figures(
+    one: Measured, cap: Series, available_host_s: float, signals: Mapping[str, SignalIntegral | None]
+) -> dict[str, float | int | None]:
+    outcomes = one.outcomes
+    finished = outcomes.finished
+    waits = outcomes.wait_s[finished & ~np.isnan(outcomes.wait_s)]
+    counts = {name: int((outcomes.state == name).sum()) for name in ("finished", "killed", "rejected", "unfinished")}
+    some = bool(finished.any())
+    found: dict[str, float | int | None] = {
+        **counts,
+        "kills": int(outcomes.kills.sum()),
+        "mean_slowdown": float(np.nanmean(outcomes.stretch[finished])) if some else None,
+        "mean_wait_s": float(waits.mean()) if len(waits) else None,
+        "p95_wait_s": float(np.percentile(waits, 95.0)) if len(waits) else None,
+        "goodput": outcomes.useful_host_s / available_host_s if available_host_s else None,
+        "makespan_s": one.makespan_s,
+    }
+    trace = one.trace
+    if trace is not None:
+        pieces = against(trace, cap)
+        found |= {
+            "energy_j": trace.energy_j,
+            "violations": pieces.violations,
+            "energy_above_cap_j": pieces.above_j,
+            "unused_j": pieces.unused_j,
+        }
+        for name, signal in signals.items():
+            if signal is not None:
+                signal.covers(trace.end_s, "the run")
+                edges = np.append(trace.times_s, trace.end_s)
+                found[name] = float(trace.power_w @ np.diff(signal.integral(edges))) / J_PER_KWH
+    return found
+
+
+def _job_table(workload: workloads.Workload, done: Mapping[tuple[str, int], Measured], seed: int) -> pd.DataFrame:
+    """A row for each case and job, with its differences to the first case."""
+    import pandas as pd
+
+    labels = {name: [job.raw.get(name) for job in workload.jobs] for name in LABELS}
+    named = {name: values for name, values in labels.items() if any(value is not None for value in values)}
+    parts = []
+    reference: JobOutcomes | None = None
+    for (label, number), one in done.items():
+        if number != seed:
+            continue
+        outcomes = one.outcomes
+        reference = reference or outcomes
+        columns = {
+            "case": label,
+            "job_id": [job.name for job in workload.jobs],
+            **named,
+            "hosts": outcomes.hosts.astype(np.int64),
+            "submission_time_s": outcomes.submit_s,
+            "length_s": outcomes.length_s,
+            "state": outcomes.state,
+            "attempts": outcomes.attempts.astype(np.int64),
+            "wait_s": outcomes.wait_s,
+            "stretch": outcomes.stretch,
+            "energy_j": outcomes.energy_j,
+            "wait_more_s": outcomes.wait_s - reference.wait_s,
+            "stretch_more": outcomes.stretch - reference.stretch,
+        }
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
