@@ -217,7 +217,11 @@ class _Work:
         options = dict(case.options)
         if _has_seed(case):
             options.setdefault("seed", seed)
-        followed = {"envelope": self._cap, "none": None, "mean": _mean(self._cap, self._workload)}[case.limit]
+        followed = self._cap
+        if case.limit == "none":
+            followed = Series((0.0,), (self._power.machines * self._power.full_w,), self._cap.name, "no limit")
+        elif case.limit == "mean":
+            followed = _mean(self._cap, self._workload)
         try:
             result = simulate(
                 self._platform, self._workload, case.scheduler, options=options, envelope=followed, progress=False

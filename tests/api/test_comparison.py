@@ -1,0 +1,118 @@
+"""Systems side by side: measured alike, on the same jobs and the same power."""
+
+from __future__ import annotations
+
+import logging
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import batwatt as bw
+from batwatt.api.comparison import SYSTEMS, Case, compare_systems
+from batwatt.errors import InputError
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.model.signal_integral import SignalIntegral
+
+# three machines of one host and 100 W; two of them have power from 100 s on
+FEW = bw.Workload.from_frame(
+    pd.DataFrame({"id": list("abc"), "submission_time_s": [0, 0, 50], "length_s": [150, 80, 60], "hosts": [1, 2, 1]})
+)
+MACHINES = bw.Platform.machines(3, 1, watts=100)
+FALLS = bw.Series((0.0, 100.0), (300.0, 200.0), "power_w")
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def test_by_hand():
+    """a runs from 0 to 150 and b from 0 to 80; c waits for b, from 50 to 80, and ends at 140: nobody is killed."""
+    cases = {"free": Case("varcap", {}, "none"), "limited": Case("varcap")}
+    found = compare_systems(MACHINES, FEW, FALLS, cases)
+    row = found.table.set_index("case").loc["limited"]
+    assert (row["finished"], row["killed"], row["kills"], row["violations"]) == (3, 0, 0, 0)
+    assert row["mean_wait_s"] == pytest.approx((0 + 0 + 30) / 3)
+    assert row["mean_slowdown"] == pytest.approx((1 + 1 + 90 / 60) / 3)
+    # 300 W for 100 s, then 200 W for 50 s, all of which is drawn as machines that are on draw 100 W
+    assert row["energy_j"] == pytest.approx(300 * 100 + 200 * 50, abs=1.0)
+    assert row["goodput"] == pytest.approx((150 + 2 * 80 + 60) / (3 * 100 + 2 * 50))
+    free = found.table.set_index("case").loc["free"]
+    assert free["energy_above_cap_j"] == pytest.approx(100 * 50, abs=1.0) and free["violations"] == 1
+    jobs = found.jobs.set_index(["case", "job_id"])
+    assert jobs.loc[("limited", "c"), ["wait_s", "stretch", "attempts", "state"]].tolist() == [30.0, 1.5, 1, "finished"]
+    assert jobs["wait_more_s"].tolist() == [0.0] * 6
+
+
+def test_a_kill_by_hand():
+    """With power for one machine from 100 s on, the one of a (50 s to go) or c (40 s) is killed, and runs again."""
+    cap = bw.Series((0.0, 100.0, 160.0), (300.0, 100.0, 300.0), "power_w")
+    found = compare_systems(MACHINES, FEW, cap, {"lww": Case("varcap", {"termination": "lww"})})
+    jobs = found.jobs.set_index("job_id")
+    # lww: c has run for 20 s, a for 100 s
+    assert jobs["kills" if "kills" in jobs else "attempts"].tolist() == [1, 1, 2]
+    assert jobs.loc["c", "wait_s"] == pytest.approx(150 - 50) and jobs.loc["c", "stretch"] == pytest.approx(160 / 60)
+    assert found.table.loc[0, "kills"] == 1
+
+
+def busy(count=60, seed=3):
+    draw = random.Random(seed)
+    time_s, rows = 0.0, []
+    for _ in range(count):
+        time_s += draw.expovariate(1 / 120)
+        rows.append((round(time_s, 3), round(draw.uniform(60, 3000), 2), draw.randint(1, 4), draw.choice("xyz")))
+    frame = pd.DataFrame(rows, columns=["submission_time_s", "length_s", "hosts", "user"])
+    levels = [draw.choice([800.0, 1600.0, 3200.0, 2400.0]) for _ in range(24)]
+    return bw.Workload.from_frame(frame), bw.Series(tuple(1800.0 * i for i in range(24)), tuple(levels), "power_w")
+
+
+def test_every_system_on_the_same_work():
+    workload, cap = busy()
+    carbon = SignalIntegral.regular([100.0 + 50.0 * (hour % 5) for hour in range(200)])
+    alone = compare_systems(bw.Platform.machines(16, 1, watts=200), workload, cap, carbon=carbon)
+    assert list(alone.summary.index) == list(SYSTEMS) and not alone.errors
+    table = alone.table.set_index("case")
+    assert (table[["finished", "killed", "rejected", "unfinished"]].sum(axis=1) == 60).all()
+    limited = [name for name, case in SYSTEMS.items() if case.limit == "envelope"]
+    assert (table.loc[limited, "violations"] == 0).all() and table.loc["no limit", "violations"] > 0
+    # between the least and the greatest intensity
+    share = table["carbon_g"] / (table["energy_j"] / 3.6e6)
+    assert share.between(100.0, 300.0).all()
+    # figures of a system are those of its run
+    options = {"termination": "lww", "backfilling": "easy"}
+    own = bw.simulate(bw.Platform.machines(16, 1, watts=200), workload, "varcap", envelope=cap, options=options)
+    assert table.loc["varcap LWW", "mean_slowdown"] == pytest.approx(own.metrics["mean_slowdown_full_speed"], abs=1e-6)
+    assert table.loc["varcap LWW", "mean_wait_s"] == pytest.approx(own.metrics["mean_wait_s"], abs=1e-5)
+    assert table.loc["varcap LWW", "kills"] == own.metrics["terminations"]
+    together = compare_systems(bw.Platform.machines(16, 1, watts=200), workload, cap, carbon=carbon, workers=2)
+    pd.testing.assert_frame_equal(alone.table, together.table)
+    pd.testing.assert_frame_equal(alone.jobs, together.jobs)
+
+
+def test_seeds_are_paired(tmp_path):
+    workload, cap = busy()
+    cases = {"lww": Case("varcap", {"termination": "lww"}), "random": Case("varcap", {"termination": "random"})}
+    found = compare_systems(bw.Platform.machines(16, 1, watts=200), workload, cap, cases, seeds=(1, 2, 3))
+    assert len(found.table) == 6 and found.summary.loc["lww", "mean_slowdown_se"] == 0.0
+    by_seed = found.table.pivot(index="seed", columns="case", values="mean_slowdown")
+    assert by_seed["lww"].nunique() == 1
+    difference = by_seed["random"] - by_seed["lww"]
+    assert found.summary.loc["random", "mean_slowdown_se"] == pytest.approx(np.std(difference, ddof=1) / np.sqrt(3))
+    found.save(tmp_path / "cmp")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cmp_comparison.csv", "cmp_jobs.csv"]
+
+
+def test_what_cannot_run_is_said():
+    job = {"id": 1, "subtime": 0, "res": 1, "walltime": 200, "profile": "w"}
+    work = {"type": "parallel_homogeneous", "cpu": 1e12, "com": 0}
+    flops = parse_workload({"nb_res": 3, "jobs": [job], "profiles": {"w": work}}, "w0", "here")
+    found = compare_systems(MACHINES, flops, FALLS)
+    assert list(found.errors) == ["checkpoint"] and "is no delay" in found.errors["checkpoint"]
+    with pytest.raises(InputError, match="is no delay"):
+        compare_systems(MACHINES, flops, FALLS, {"mine": Case("checkpoint")})
+    with pytest.raises(InputError, match="preset: 'all' is not known"):
+        compare_systems(MACHINES, FEW, FALLS, "all")
