@@ -152,7 +152,7 @@ def report(
 
     [bold]Example:[/] batwatt report results/igsc22
     """
-    # plotly takes as long to import as all the rest
+    # pandas and matplotlib take as long to import as all the rest
     from batwatt.report.page import write_report
 
     page, *others = write_report(results)
