@@ -37,7 +37,8 @@ def characterise_capacity(
 ) -> None:
     """Show the range, structure, step and frequency of a capacity or a signal, and what it costs or emits.
 
-    [bold]Example:[/] batwatt characterise carbon:DE-2024-hourly.csv,budget=0.7
+    [bold]Example:[/]
+    batwatt characterise carbon:power_profiles/carbon/carbon-hourly.csv,budget=0.7
     """
     from batwatt.inputs.series.capacity_spec import parse_capacity
     from batwatt.inputs.series.characterise import characterise

@@ -123,7 +123,8 @@ def gaia_command(
     """Run a policy by GAIA's rules and write the files of `carbon run`; or compare several.
 
     [bold]Example:[/]
-    batwatt carbon gaia --jobs pai_1k.csv --signal DE-2024-hourly.csv
+    batwatt carbon gaia --jobs experiments/small/jobs.csv --length-unit hours
+      --signal power_profiles/carbon/carbon-hourly.csv
       --policy suspend-resume --wait 6x24 -e out/gaia
     """
     _by_others(asked, policy, files, output)
@@ -140,7 +141,8 @@ def lwa_command(
     """Run a policy by the rules of Let's Wait Awhile and write the files of `carbon run`; or compare several.
 
     [bold]Example:[/]
-    batwatt carbon lwa --jobs out/ml.csv --signal FR-2020-30min.csv
+    batwatt carbon lwa --jobs experiments/small/jobs.csv --length-unit hours
+      --signal power_profiles/carbon/carbon-hourly.csv
       --policy interrupting --constraint semi-weekly -e out/lwa
     """
     _by_others(asked, policy, files, output)

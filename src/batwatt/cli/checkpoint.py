@@ -85,7 +85,8 @@ def prepare_command(
 ) -> None:
     """Choose the jobs to checkpoint before the number of processors changes by up to k, and print it as JSON.
 
-    [bold]Example:[/] batwatt checkpoint prepare experiments/periods/change.json --objective worst
+    [bold]Example:[/]
+    batwatt checkpoint prepare experiments/periods/change.json --objective worst
     """
     from batwatt.systems.checkpoint.files import read_running
     from batwatt.systems.checkpoint.plans import blaming
@@ -132,7 +133,9 @@ def follow_command(
 ) -> None:
     """Plan period after period, not knowing the next change; prints plans, goodput and yields as JSON.
 
-    [bold]Example:[/] batwatt checkpoint follow experiments/periods/figure1.json --picture figure1.png
+    [bold]Example:[/]
+    batwatt checkpoint follow experiments/periods/figure1.json
+      --picture figure1.png
     """
     from batwatt.systems.checkpoint.figures.charts import plot_followed
     from batwatt.systems.checkpoint.files import followed_json, read_sequence
@@ -172,7 +175,9 @@ def front_command(
     Of a capacity sequence over all periods, for each yield that is asked for; of an instance plans of which none has
     more of both.
 
-    [bold]Example:[/] batwatt checkpoint front experiments/periods/starving.json --min-yields 0,0.25,0.5
+    [bold]Example:[/]
+    batwatt checkpoint front experiments/periods/starving.json
+      --min-yields 0,0.25,0.5
     """
     from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_front
     from batwatt.systems.checkpoint.files import is_course, read_sequence

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ batwatt run -p platforms/small.xml -w workloads/small.json
   -o '{"response": "none"}' -e out/small
 """
 COMMANDS = {
+    "Begin": {"init": "init:init"},
     "Simulate": {
         "run": "simulate:run_command",
         "compare": "simulate:compare_command",
@@ -57,7 +59,7 @@ def _carry_out(words: Sequence[str]) -> Any:
     """Show the help, if only that is asked for: to parse options first takes as long as all of it. Else the command."""
     app = application(_needed(words))
     if words and words[-1] in HELP_OPTIONS:
-        command: Any = typer.main.get_command(app)
+        command = commands_of(app)
         context = command.context_class(command, info_name="batwatt", **command.context_settings)
         for word in words[:-1]:
             command = getattr(command, "commands", {}).get(word)
@@ -66,7 +68,22 @@ def _carry_out(words: Sequence[str]) -> Any:
             context = command.context_class(command, context, word, **command.context_settings)
         else:
             return typer.echo(context.get_help())
-    return app(args=words, prog_name="batwatt", standalone_mode=False)
+    return commands_of(app)(args=words, prog_name="batwatt", standalone_mode=False)
+
+
+def commands_of(app: typer.Typer) -> Any:
+    """The commands as they parse; lines of examples that go on end as a shell wants it."""
+    root = typer.main.get_command(app)
+    for command in walk(root):
+        command.help = re.sub(r"\n(?=  \S)", r" \\\n", command.help or "")
+    return root
+
+
+def walk(command: Any) -> Iterator[Any]:
+    """A command and all that are in it."""
+    yield command
+    for one in getattr(command, "commands", {}).values():
+        yield from walk(one)
 
 
 def _needed(words: Sequence[str]) -> Container[str]:

@@ -42,8 +42,8 @@ def optimum(
     The plan is replayed on the embedded engine. Interrupted, it goes on with the best plan so far.
 
     [bold]Example:[/]
-    batwatt optimum -p platforms/grid5000.xml -w workloads/google-288-00.json
-      --envelope power_profiles/profile3.csv --time-limit 60 -e out/opt
+    batwatt optimum -p platforms/small.xml -w workloads/small.json
+      --envelope power_profiles/small.csv --time-limit 60 -e out/opt
     """
     from batwatt.run.optimum import run_optimum
     from batwatt.run.spec import RunSpec

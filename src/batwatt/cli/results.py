@@ -109,8 +109,9 @@ def metrics(
     """Work out the figures of files that a real Batsim wrote (a run of ours has them already), or with other classes.
 
     [bold]Example:[/]
-    batwatt metrics out/x -p platforms/grid5000.xml -w workloads/google-288-00.json
-      --envelope power_profiles/profile3.csv
+    batwatt run -p platforms/small.xml -w workloads/small.json -e out/x
+    batwatt metrics out/x -p platforms/small.xml -w workloads/small.json
+      --envelope power_profiles/small.csv
     """
     from batwatt.run.inputs import load_inputs
     from batwatt.run.run import write_results
@@ -134,7 +135,8 @@ def gantt(
     """Draw which server ran which job in which p-state, over the power drawn.
 
     [bold]Example:[/]
-    batwatt gantt out/x -p platforms/grid5000.xml --envelope power_profiles/profile3.csv -o out/x.svg
+    batwatt run -p platforms/small.xml -w workloads/small.json -e out/x
+    batwatt gantt out/x -p platforms/small.xml -o out/x.svg
     """
     from batwatt.inputs.platforms.host_choice import platform_of
     from batwatt.inputs.series.series_csv import read_series
@@ -150,7 +152,9 @@ def report(
 ) -> None:
     """Write tables, figures and one page about a campaign into results/NAME/report.
 
-    [bold]Example:[/] batwatt report results/igsc22
+    [bold]Example:[/]
+    batwatt campaign run experiments/first.yaml
+    batwatt report results/first
     """
     # plotly takes as long to import as all the rest
     from batwatt.report.page import write_report

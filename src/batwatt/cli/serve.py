@@ -67,9 +67,13 @@ def serve_command(
     Batsim 5 may bring options: the text after its endpoint is an object as for --options; "scheduler" in it is a name.
 
     [bold]Example:[/]
-    batwatt serve -p platform.xml --envelope envelope.csv &
-    batsim -p platform.xml -w workload.json -E -e out/x
-    batsim -p platform.xml -w workload5.json --energy-host -e out/x -s tcp://127.0.0.1:28000 '{"order": "slowdown"}'
+    batwatt serve -p platforms/small.xml --envelope power_profiles/small.csv &
+    batsim -p platforms/small.xml -w workloads/small.json -E -e out/x
+
+    batwatt convert workloads/small.json --to batsim5 -o small5.json
+    batwatt serve -p platforms/small.xml --envelope power_profiles/small.csv &
+    batsim -p platforms/small.xml -w small5.json --energy-host -e out/x5
+      -s tcp://127.0.0.1:28000 '{"order": "slowdown"}'
     """
     from batwatt.engine.bs import Bs
     from batwatt.engine.wire import SchedulerSocket

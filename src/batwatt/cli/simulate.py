@@ -87,12 +87,14 @@ def run_command(
 
     [bold]Example:[/]
     batwatt run -p platforms/grid5000.xml -w workloads/google-288-00.json
-      --envelope power_profiles/profile3.csv -o '{"response": "idfs"}' -e out/idfs
+      --envelope power_profiles/profile3.csv
+      -o '{"response": "idfs"}' -e out/idfs
     batwatt run -w workloads/risk-small.txt --window 86400:259200
       --machines 152 --cores 8 --capacity power_profiles/walk-small.csv
       -s riskaware -o '{"strategy": "target-asap"}' -e out/risk
-    batwatt run -w jobs.csv --length-unit hours --machines 1000 --cores 24
-      --capacity walk:range=0.6,mean=0.7,step=0.15,period=3600,seed=1
+    batwatt run -w experiments/small/jobs.csv --length-unit hours
+      --machines 15 --cores 16
+      --capacity walk:range=0.6,step=0.15,period=3600,seed=1
       -s varcap -o '{"termination": "lww"}' -e out/x
     """
     from batwatt.run.spec import EngineName
