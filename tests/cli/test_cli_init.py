@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import subprocess
@@ -9,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_commands import COMMANDS, scripts
-from cli_house import ROOT
+from cli_commands import COMMANDS, TABULAR, scripts
+from cli_house import ROOT, Done
 from test_readme import commands
 
 from batwatt.cli import start
@@ -104,7 +105,7 @@ def test_files_of_a_wheel_are_taken_from_the_package(house, monkeypatch):
 # what works in it ----------------------------------------------------------------------------------------------------
 
 
-def run(house, line: str) -> None:
+def run(house, line: str) -> Done:
     """Carry out a command in this process; an extra that is not installed is a visible skip."""
     try:
         done = house.batwatt(*shlex.split(line)[1:])
@@ -113,6 +114,7 @@ def run(house, line: str) -> None:
     if done.code == 2 and "pip install 'batwatt[" in done.err:
         pytest.skip(done.err.strip())
     assert done.code == 0, (line, done.err)
+    return done
 
 
 def test_every_command_of_its_readme_works(house, folder):
@@ -161,8 +163,11 @@ def test_every_example_of_every_help_works(house, folder, command, endpoint):
         return
     for lines in found:
         if not any(line.endswith("&") for line in lines):
-            for line in lines:
-                run(house, line)
+            done = [run(house, line) for line in lines][-1]
+            if command in TABULAR:
+                rows = [line.split("\t") for line in done.out.splitlines()]
+                assert len(rows) > 1 and {len(row) for row in rows} == {len(rows[0])}
+                assert len(json.loads(run(house, f"{lines[-1]} --json").out)) >= 1
             continue
         shutil.rmtree(house.folder / "bin", ignore_errors=True)
         place = tools(house.folder / "bin", endpoint)

@@ -18,6 +18,8 @@ COMMANDS: dict[str, Any] = dict(_walked(commands_of(application()), ""))
 """Commands and groups of commands by their words after `batwatt`."""
 GROUPS = [words for words, command in COMMANDS.items() if hasattr(command, "commands")]
 LEAVES = [words for words in COMMANDS if words not in GROUPS]
+TABULAR = [words for words in LEAVES if any(option.name == "as_json" for option in COMMANDS[words].params)]
+"""Commands that print a table, or JSON."""
 
 
 def examples(words: str) -> list[str]:

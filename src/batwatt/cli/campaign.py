@@ -17,8 +17,8 @@ import typer
 from batwatt.campaign import WORKERLESS_S
 from batwatt.cli.models import options_of
 from batwatt.cli.options import Plugins
+from batwatt.cli.printing import below, counting_bar, note, show_table, tabular, tell
 from batwatt.cli.results import report
-from batwatt.cli.shared import counting_bar
 from batwatt.errors import InputError, message, printable
 
 if TYPE_CHECKING:
@@ -129,9 +129,9 @@ def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
             if not left or now - drawn >= DRAWN_EVERY_S:
                 drawn = now
                 bar.refresh()
-            if not bar.console.is_terminal and now - told >= TOLD_EVERY_S and left:
+            if bar.disable and now - told >= TOLD_EVERY_S and left:
                 told = now
-                print(f"{ended} of {total} {unit}, {failed} failed, {left}", file=sys.stderr)
+                note(f"{ended} of {total} {unit}, {failed} failed, {left}")
 
         yield report
 
@@ -144,7 +144,7 @@ def _carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str]) -> i
         states = carry_out(declared, way, only, report)
     _print_states(states)
     folder = declared.store.folder
-    print(f"table: {printable(folder / 'table.parquet')}")
+    below(f"table: {printable(folder / 'table.parquet')}")
     failed = sum(state.failed for state in states if not only or state.study in only)
     if failed:
         text = f"batwatt: {failed} runs failed: see the column `error` of the table, or {folder / 'campaign.log'}"
@@ -154,15 +154,15 @@ def _carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str]) -> i
 
 
 def _print_states(states: Sequence[StudyProgress]) -> None:
-    names = [printable(state.study) for state in states]
-    width = max(len("study"), *map(len, names))
-    print(f"{'study':<{width}}  {'done':>6}  {'failed':>6}  {'missing':>7}")
-    for name, state in zip(names, states, strict=True):
-        print(f"{name:<{width}}  {state.done:>6}  {state.failed:>6}  {state.missing:>7}")
+    from batwatt.results.tables import Column
+
+    keys = ("study", "done", "failed", "missing")
+    records = [{key: getattr(state, key) for key in keys} for state in states]
+    show_table([Column(key, key, [str(record[key]) for record in records]) for key in keys], records)
 
 
 @campaign.command("run")
-@options_of
+@tabular
 def run_command(
     declared: Declared,
     results: ResultsOptions,
@@ -180,7 +180,7 @@ def run_command(
 
 
 @campaign.command("resume")
-@options_of
+@tabular
 def resume_command(
     known: Known,
     results: ResultsOptions,
@@ -207,7 +207,7 @@ def resume_command(
 
 
 @campaign.command("status")
-@options_of
+@tabular
 def status_command(known: Known, results: ResultsOptions, plugin: Plugins = None) -> None:
     """Count the runs that are done, failed and missing.
 
@@ -220,7 +220,7 @@ def status_command(known: Known, results: ResultsOptions, plugin: Plugins = None
     stale = len(found.stale())
     if stale:
         text = f"{stale} stale runs (no longer declared, or of other inputs or code): batwatt campaign clean {known}"
-        print(printable(text))
+        note(printable(text))
 
 
 @campaign.command("clean")
@@ -238,7 +238,7 @@ def clean_command(known: Known, results: ResultsOptions) -> None:
     with found.store.locked():
         stale = found.stale()
         found.store.remove(stale)
-    print(f"{len(stale)} stale runs removed")
+    tell(f"{len(stale)} stale runs removed")
 
 
 @campaign.command("report")

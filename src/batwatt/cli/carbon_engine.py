@@ -10,6 +10,7 @@ import typer
 from batwatt.cli.carbon_options import JobsUnit, PriceOptions, SignalOptions, Watts, read_jobs
 from batwatt.cli.inputs import Output, Seed, write_output
 from batwatt.cli.models import options_of
+from batwatt.cli.printing import tell
 from batwatt.cli.shared import json_text
 from batwatt.files import whole_file, write_json
 
@@ -39,7 +40,7 @@ def workload_command(
         out.write(machines_xml(found, "batwatt carbon workload"))
         # if this fails, the platform does not appear either
         write_json(output, content)
-    print(f"{len(read)} jobs; {machines} machines of {found.cores} hosts of {found.core_w:g} W")
+    tell(f"{len(read)} jobs; {machines} machines of {found.cores} hosts of {found.core_w:g} W")
 
 
 @options_of

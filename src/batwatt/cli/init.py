@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from batwatt.cli.printing import tell
 from batwatt.errors import InputError, printable
 
 SET = "start"
@@ -30,4 +31,4 @@ def init(folder: Annotated[Path, typer.Argument(help="A new folder, or an empty 
         raise InputError(folder, f"is not empty: {others[0].name} is there", "give a new or an empty folder")
     with whole_set(folder, SET, last=["README.md"], shown=folder) as part:
         write_start(part)
-    print(f"{len(SOURCES)} files in {printable(folder)}; {printable(folder / 'README.md')} has commands to begin with")
+    tell(f"{len(SOURCES)} files in {printable(folder)}; {printable(folder / 'README.md')} has commands to begin with")

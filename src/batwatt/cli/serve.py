@@ -26,6 +26,7 @@ from batwatt.cli.options import (
     at_most,
     patience_of,
 )
+from batwatt.cli.printing import note
 from batwatt.errors import InputError, printable
 from batwatt.files import living_file
 
@@ -92,11 +93,7 @@ def serve_command(
     with nullcontext() if ready_file is None else living_file(ready_file, READY) as make:
 
         def ready(endpoint: str) -> None:
-            print(
-                f"listening on {endpoint}; waiting for Batsim to connect, {at_most(patience_s)}",
-                file=sys.stderr,
-                flush=True,
-            )
+            note(f"listening on {endpoint}; waiting for Batsim to connect, {at_most(patience_s)}")
             if make is not None:
                 make(endpoint)
 
@@ -158,7 +155,7 @@ def engine_command(
     waiting = f"asking the scheduler at {printable(socket)}; waiting for its answer {at_most(patience_s)}"
 
     def ready() -> None:
-        print(waiting, file=sys.stderr, flush=True)
+        note(waiting)
 
     workloads, files = tuple(workload or ()), tuple(events or ())
     if batsim5.protocol == 5:
