@@ -38,13 +38,15 @@ lint: $(VENV)/dev  ## style, types, import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-wheel: $(VENV)/dev  ## build the wheel, install it without extras in a clean environment, run the main example there
-	rm -rf dist build && $(BIN)/python -m build --quiet --wheel
+wheel: $(VENV)/dev  ## build the sdist and of it the wheel, install it without extras in a clean environment, run the main example there
+	rm -rf dist build && $(BIN)/python -m build --quiet
+	$(BIN)/twine check --strict dist/*
 	$(PYTHON) -m venv --clear build/clean
 	build/clean/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build && clean/bin/python -c 'import batwatt, batwatt.schedulers.powercap; print("wheel", batwatt.__version__)'
 	cd build && clean/bin/python -c 'from batwatt import _kernels; print("kernels compiled for", *_kernels.DIGESTS)'
 	build/clean/bin/batwatt run $(MAIN) -e build/main > /dev/null
+	build/clean/bin/batwatt init build/start && cd build/start && ../clean/bin/batwatt run $(MAIN) -e out/main > /dev/null
 	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install 'batwatt\[report\]'"
 
 compiled: wheel  ## the tests of the engine and the laws, on that wheel's compiled modules
