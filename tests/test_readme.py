@@ -17,7 +17,19 @@ from batwatt.run.spec import RunSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-FOLDERS = ("docs", "docker", "experiments", "platforms", "power_profiles", "workloads")
+FOLDERS = (
+    "docs",
+    "docs/tutorials",
+    "docs/howto",
+    "docs/reference",
+    "docs/explanation",
+    "docs/results",
+    "docker",
+    "experiments",
+    "platforms",
+    "power_profiles",
+    "workloads",
+)
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -136,7 +148,7 @@ def test_every_link_leads_somewhere(page):
 
 
 def test_formats_shows_every_column_and_figure():
-    text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
     for stem, columns in FILES.items():
         section = text.partition(f"### `PREFIX_{stem}.csv`\n")[2].partition("\n### ")[0]
         wanted = [f"| `{column.name}` | {column.unit} | {column.meaning} |" for column in columns]

@@ -18,8 +18,8 @@ from batwatt.scheduling.registry import KINDS
 from batwatt.units import number_text
 
 PartChoice = str | dict[str, Any]
-NODES = "which of the free nodes a job gets (docs/node-selection.md)"
-VICTIM = "what becomes of a job that is killed: lose, resubmit, checkpoint or migrate (docs/victims.md)"
+NODES = "which of the free nodes a job gets (docs/explanation/node-selection.md)"
+VICTIM = "what becomes of a job that is killed: lose, resubmit, checkpoint or migrate (docs/explanation/victims.md)"
 
 
 class SchedulerOptions(BaseModel):
