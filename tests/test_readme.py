@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from cli_commands import COMMANDS
 
-from batwatt.results.columns import FILES
-from batwatt.results.metrics import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
@@ -145,14 +143,3 @@ def test_every_link_leads_somewhere(page):
             text = FENCE.sub("", goal.read_text(encoding="utf-8"))
             headings = [slug(line.lstrip("#").strip()) for line in text.splitlines() if line.startswith("#")]
             assert anchor in headings, f"{target} in {page.name}: {headings}"
-
-
-def test_formats_shows_every_column_and_figure():
-    text = (ROOT / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
-    for stem, columns in FILES.items():
-        section = text.partition(f"### `PREFIX_{stem}.csv`\n")[2].partition("\n### ")[0]
-        wanted = [f"| `{column.name}` | {column.unit} | {column.meaning} |" for column in columns]
-        assert [line for line in section.splitlines() if line.startswith("| `")] == wanted, stem
-    section = text.partition("### `PREFIX_metrics.json`\n")[2].partition("\n### ")[0]
-    wanted = [f"| `{metric.name}` | {metric.unit} | {metric.meaning} | {metric.better} |" for metric in METRICS]
-    assert [line for line in section.splitlines() if line.startswith("| `")] == wanted

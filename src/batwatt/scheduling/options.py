@@ -90,11 +90,11 @@ def _wanted(model: type[SchedulerOptions], name: str) -> str:
             return f"one of {', '.join(json.dumps(value) for value in get_args(kind))}"
     for number, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number")):
         if number in kinds:
-            return f"{words}{_bounds(field)} ({field.description})"
+            return f"{words}{bounds_of(field)} ({field.description})"
     return f"the name of a file ({field.description})"
 
 
-def _bounds(field: FieldInfo) -> str:
+def bounds_of(field: FieldInfo) -> str:
     """The bounds of a number, as in ` >= 0 and <= 8760`."""
     signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
     bounds = [

@@ -1,6 +1,6 @@
 """Instances and capacity sequences as JSON: read strictly, and plans as JSON.
 
-The rules: docs/reference/formats.md has the keys.
+docs/reference/formats.md has the keys.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The simulation of GAIA, tick by tick in its results but not in its work.
 
-The rules: docs/explanation/carbon-simulators.md has its rules.
+The rules: docs/explanation/carbon-simulators.md.
 """
 
 from __future__ import annotations

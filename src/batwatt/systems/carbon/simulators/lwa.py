@@ -1,6 +1,6 @@
 """Let's Wait Awhile's simulation of jobs in steps of 30 minutes.
 
-The rules: docs/explanation/carbon-simulators.md has its rules.
+The rules: docs/explanation/carbon-simulators.md.
 """
 
 from __future__ import annotations
