@@ -146,3 +146,10 @@ def test_every_link_leads_somewhere(page):
                 continue  # `make docs` knows its headings
             headings = [slug(line.lstrip("#").strip()) for line in text.splitlines() if line.startswith("#")]
             assert anchor in headings, f"{target} in {page.name}: {headings}"
+
+
+def test_pages_that_the_code_names_exist():
+    for folder in ("src", "schedulers", "experiments", "tests", "bench"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for name in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
+                assert (ROOT / name).exists(), f"{path.relative_to(ROOT)} names {name}"
