@@ -1,4 +1,4 @@
-"""Tutorials are true: their blocks are run in order, and what a page prints after one is what comes out.
+"""Tutorials, how-to guides and README are true: their blocks are run in order, and print what the page says.
 
 A `bash` block is run by bash in a folder of its own for each page; a `text` block right after it must be its output, in
 which `...` stands for anything. A `python` block that begins with `# NAME.py` is written to that file, another is run.
@@ -24,7 +24,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), ROOT / "docs" / "index.md", ROOT / "README.md"]
+HOWTO = ("own-jobs", "own-power", "machines", "several-workloads", "compare", "read-results", "own-scheduler")
+PAGES = [
+    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
+    *(ROOT / "docs" / "howto" / f"{name}.md" for name in HOWTO),
+    ROOT / "docs" / "index.md",
+    ROOT / "README.md",
+]
 DATA = ("platforms", "workloads", "power_profiles", "experiments")
 UPDATE = bool(os.environ.get("BATWATT_UPDATE_DOCS"))
 BLOCK = re.compile(r"^```(bash|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -100,7 +106,7 @@ def run_step(step: Step, folder: Path) -> str:
     return shown([sys.executable, "-c", step.source], folder)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).with_suffix("").as_posix())
 def test_a_page_prints_what_comes_out(page, tmp_path):
     for name in DATA:
         (tmp_path / name).symlink_to(ROOT / name)
