@@ -144,7 +144,8 @@ def _cell(text: str) -> str:
 
 def _plain(text: str) -> str:
     """Words that are shown as they are: no tags, no emphasis."""
-    return re.sub(r"([<>*_\[\]])", lambda found: f"\\{found[1]}", text)
+    escaped = text.replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([*_\[\]])", lambda found: f"\\{found[1]}", escaped)
 
 
 def cli() -> str:

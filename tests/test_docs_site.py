@@ -65,7 +65,7 @@ def test_every_option_of_every_scheduler_is_shown(hooks):
 def test_bounds_and_choices_are_those_of_the_models(hooks):
     rows = section(page(hooks, "reference/schedulers.md"), "powercap").splitlines()
     (error,) = [row for row in rows if "`forecast_error`" in row]
-    assert error.startswith("| `forecast_error` | number >= 0 and <= 10 |".replace(">", "\\>").replace("<", "\\<"))
+    assert error.startswith("| `forecast_error` | number &gt;= 0 and &lt;= 10 |")
     (estimate,) = [row for row in rows if "`work_estimate`" in row]
     assert "| `walltime`, `learned`, `exact` |" in estimate
 
