@@ -8,7 +8,7 @@ MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope pow
 
 LAWS := $(wildcard tests/systems/*/test_*laws.py) tests/model/test_hostset.py tests/systems/powercap/test_long_queues.py
 
-.PHONY: help run test lint wheel compiled bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
+.PHONY: help run test lint docs wheel compiled bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
 
 help:  ## what can be made
 	@grep -E '^[a-z0-9]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -33,10 +33,13 @@ test: $(BIN)/batwatt  ## all tests
 	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 lint: $(VENV)/dev  ## style, types, import contract
-	$(BIN)/ruff check setup.py src schedulers tests bench experiments power_profiles docker
-	$(BIN)/ruff format --check setup.py src schedulers tests bench experiments power_profiles docker
+	$(BIN)/ruff check setup.py src schedulers tests bench docs experiments power_profiles docker
+	$(BIN)/ruff format --check setup.py src schedulers tests bench docs experiments power_profiles docker
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/dev  ## the documentation as a site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 wheel: $(VENV)/dev  ## build the sdist and of it the wheel, install it without extras in a clean environment, run the main example there
 	rm -rf dist build && $(BIN)/python -m build --quiet
@@ -91,4 +94,4 @@ carbon: $(BIN)/batwatt  ## experiments of the carbon thesis: all plans, tables a
 	$(BIN)/python experiments/carbon_tables.py results/carbon results/carbon-small
 
 clean:  ## remove what was made
-	rm -rf $(VENV) build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist out site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

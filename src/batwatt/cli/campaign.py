@@ -35,7 +35,7 @@ campaign = typer.Typer(
     """,
     rich_markup_mode="rich",
 )
-Declared = Annotated[Path, typer.Argument(metavar="YAML", help="The declared campaign; docs/campaigns.md.")]
+Declared = Annotated[Path, typer.Argument(metavar="YAML", help="The declared campaign; docs/reference/campaigns.md.")]
 Known = Annotated[Path, typer.Argument(metavar="FOLDER|YAML", help="Folder of its results, or the declared campaign.")]
 Only = Annotated[
     list[str] | None, typer.Option("--only", metavar="STUDY", help="Run just this one of its studies; repeatable.")

@@ -17,7 +17,9 @@ PLANNERS = {"oracle_g": "one piece", "optimum_g": "pieces", "suspend_g": "blind 
 
 @tabular
 def study_command(
-    declared: Annotated[Path, typer.Argument(metavar="YAML", help="The declared studies; docs/campaigns.md.")],
+    declared: Annotated[
+        Path, typer.Argument(metavar="YAML", help="The declared studies; docs/reference/campaigns.md.")
+    ],
     results: ResultsOptions,
     jobs: Jobs = None,
     only: Only = None,
