@@ -8,7 +8,7 @@ MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope pow
 
 LAWS := $(wildcard tests/systems/*/test_*laws.py) tests/model/test_hostset.py tests/systems/powercap/test_long_queues.py
 
-.PHONY: help run test lint wheel compiled bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
+.PHONY: help run test lint docs wheel compiled bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
 
 help:  ## what can be made
 	@grep -E '^[a-z0-9]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -33,18 +33,23 @@ test: $(BIN)/batwatt  ## all tests
 	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 lint: $(VENV)/dev  ## style, types, import contract
-	$(BIN)/ruff check setup.py src schedulers tests bench experiments power_profiles docker
-	$(BIN)/ruff format --check setup.py src schedulers tests bench experiments power_profiles docker
+	$(BIN)/ruff check setup.py src schedulers tests bench docs experiments power_profiles docker
+	$(BIN)/ruff format --check setup.py src schedulers tests bench docs experiments power_profiles docker
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-wheel: $(VENV)/dev  ## build the wheel, install it without extras in a clean environment, run the main example there
-	rm -rf dist build && $(BIN)/python -m build --quiet --wheel
+docs: $(VENV)/dev  ## the documentation as a site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+wheel: $(VENV)/dev  ## build the sdist and of it the wheel, install it without extras in a clean environment, run the main example there
+	rm -rf dist build && $(BIN)/python -m build --quiet
+	$(BIN)/twine check --strict dist/*
 	$(PYTHON) -m venv --clear build/clean
 	build/clean/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build && clean/bin/python -c 'import batwatt, batwatt.schedulers.powercap; print("wheel", batwatt.__version__)'
 	cd build && clean/bin/python -c 'from batwatt import _kernels; print("kernels compiled for", *_kernels.DIGESTS)'
 	build/clean/bin/batwatt run $(MAIN) -e build/main > /dev/null
+	build/clean/bin/batwatt init build/start && cd build/start && ../clean/bin/batwatt run $(MAIN) -e out/main > /dev/null
 	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install 'batwatt\[report\]'"
 
 compiled: wheel  ## the tests of the engine and the laws, on that wheel's compiled modules
@@ -89,4 +94,4 @@ carbon: $(BIN)/batwatt  ## experiments of the carbon thesis: all plans, tables a
 	$(BIN)/python experiments/carbon_tables.py results/carbon results/carbon-small
 
 clean:  ## remove what was made
-	rm -rf $(VENV) build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist out site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,5 +1,7 @@
 """What an installation compiles, where there is a C compiler: kernels, as Cython, and the engine's modules, by mypyc.
 
+And what a build collects: the files of `batwatt init`, and the README as the page of a package index.
+
 `BATWATT_PURE=1` compiles nothing, nor does an editable installation: then numba compiles kernels at their first call,
 and the modules are Python. All is compiled from its one source and does the same.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +18,12 @@ from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 SRC = Path("src")
 sys.path.insert(0, str(SRC))
 
+from batwatt.cli.start import PACKED, copy_start  # noqa: E402
 from batwatt.compiling import SOURCES, sources_digest  # noqa: E402
 
 TYPES = {
@@ -260,6 +265,26 @@ class Build(Compiler):
         self.distribution.ext_modules = found
 
 
+class Package(build_py):
+    """The modules, and the files of `batwatt init`; an editable installation finds them in the repository."""
+
+    def run(self) -> None:
+        """Copy all."""
+        super().run()
+        if not self.editable_mode:
+            copy_start(Path(), Path(self.build_lib) / "batwatt" / PACKED)
+
+
+def index_page(text: str) -> str:
+    """The README without what leads nowhere on a package index: relative links become their text, pictures go."""
+    text = re.sub(r"^!\[[^\]]*\]\((?!https?://)[^)]*\)\n+", "", text, flags=re.MULTILINE)
+    return re.sub(r"(?<!!)\[([^\]]*)\]\((?!https?://|#)[^)]*\)", r"\1", text)
+
+
 pure = os.environ.get("BATWATT_PURE", "0") not in ("", "0")
 extensions = [] if pure else [Extension("batwatt._kernels", ["kernels"], optional=True)]
-setup(ext_modules=extensions, cmdclass={"build_ext": Build})
+setup(
+    long_description=index_page(Path("README.md").read_text(encoding="utf-8")),
+    ext_modules=extensions,
+    cmdclass={"build_ext": Build, "build_py": Package},
+)

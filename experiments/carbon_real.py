@@ -1,4 +1,4 @@
-"""Real jobs for docs/carbon.md: those of Alibaba PAI on the German series, alone and on one finite cluster.
+"""Real jobs for docs/results/carbon.md: those of Alibaba PAI on the German series, alone and on one finite cluster.
 
 Both files come from elsewhere (experiments/README.md says from where): without them `tables` raises InputError.
 """

@@ -2,7 +2,7 @@
 
 python experiments/carbon_solver.py
     plans each of `CASES` by the thesis's mixed-integer programme (HiGHS) and by the dynamic programme, in processes of
-    their own, writes docs/carbon/solver.md and .png, and puts all tables of docs/carbon on the page
+    their own, writes docs/results/carbon/solver.md and .png, and puts all tables of docs/results/carbon on the page
     (`carbon_tables.py --check` checks them)
 Times are CPU seconds, and only quotients of those of one call are shown: seconds say little of other machines.
 """
@@ -180,7 +180,7 @@ def _line(axes: Axes, number: int, length: int, points: list[tuple[int, float]])
 
 
 def make(docs: Path) -> int:
-    """Write the table and the picture, and all tables of docs/carbon to the page; says what changed."""
+    """Write the table and the picture, and all tables of docs/results/carbon to the page; says what changed."""
     pages = doc_pages.read_pages(docs, PAGES, (*TABLES, SOLVER))
     rows = measure_all()
     write(docs / FOLDER / f"{SOLVER}.md", solver_table(rows) + "\n")

@@ -1,10 +1,10 @@
-"""Make the tables and pictures of docs/carbon.md from the results of carbon.yaml and carbon-small.yaml.
+"""Make the tables and pictures of docs/results/carbon.md from the results of carbon.yaml and carbon-small.yaml.
 
 python experiments/carbon_tables.py results/carbon results/carbon-small
-    writes docs/carbon from the results of the first, with the summary of the second, runs the real jobs of
+    writes docs/results/carbon from the results of the first, with the summary of the second, runs the real jobs of
     carbon_real.py, and puts the tables on the page
 python experiments/carbon_tables.py --check
-    needs no results, and exits 1 if the page has other tables than docs/carbon
+    needs no results, and exits 1 if the page has other tables than docs/results/carbon
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.systems.carbon.figures.charts import plot_grid, plot_saved_cdf
 from batwatt.units import HOUR_S
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "results"
 PAGES = ("carbon.md",)
 FOLDER = "carbon"
 SMALL = "small.csv"
@@ -92,7 +92,7 @@ SHARES = (
     Shares("contrast-one", CONTRAST, ("contrast", "startup_s"), (PHASES_ONE,), "period_min"),
 )
 TABLES = (OVERALL, *(table.name for table in SHARES), AUTHOR, HOURS, *carbon_real.NAMES)
-"""The tables of the page that are made here; each is a file of docs/carbon, too."""
+"""The tables of the page that are made here; each is a file of docs/results/carbon, too."""
 SOLVER = "solver"
 """The one that carbon_solver.py makes."""
 HEADINGS = {
@@ -259,7 +259,7 @@ def read_table(results: Path) -> pd.DataFrame:
 
 
 def make(results: Path, small: Path, docs: Path) -> int:
-    """Write docs/carbon and the tables of the page; says what changed."""
+    """Write docs/results/carbon and the tables of the page; says what changed."""
     pages = doc_pages.read_pages(docs, PAGES, (*TABLES, SOLVER))
     table, folder = read_table(results), docs / FOLDER
     summary = summary_of(table)

@@ -1,7 +1,7 @@
 """The best of every schedule of a period on a grid of time, which plans of checkpoints are compared with.
 
 Any job may begin a checkpoint, stop or recover at any step, any number of times, but no work is ever lost. Rules:
-docs/checkpoint.md. Nothing of the planner is used here.
+docs/explanation/checkpoint.md. Nothing of the planner is used here.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python experiments/checkpoint_jobs.py [FOLDER]
 
-Lengths are those of Mira' (docs/varcap.md), scaled to a mean, which is in the name; releases are spread over two
-days such that the jobs ask for 1.3 times what is there on average, 0.7 of the machines: somebody always waits, and
-goodput is what is not lost.
+Lengths are those of Mira' (docs/explanation/varcap.md), scaled to a mean, which is in the name; releases are spread
+over two days such that the jobs ask for 1.3 times what is there on average, 0.7 of the machines: somebody always waits,
+and goodput is what is not lost.
 
     jobs-single-2h.csv        one processor each, for 32 machines
     reference-single-2h.csv   their work by length: the reference of riskaware's categories

@@ -1,10 +1,10 @@
-"""Make the tables of docs/checkpoint-results.md from the results of checkpoint-part.yaml and checkpoint-small.yaml.
+"""Make the tables of docs/results/checkpoint.md from the results of checkpoint-part.yaml and checkpoint-small.yaml.
 
 python experiments/checkpoint_tables.py results/checkpoint-part results/checkpoint-small
-    reports the first campaign, plans the sequences of experiments/periods, writes docs/checkpoint, with the rows of the
-    second campaign, and puts the tables on the page
+    reports the first campaign, plans the sequences of experiments/periods, writes docs/results/checkpoint, with the
+    rows of the second campaign, and puts the tables on the page
 python experiments/checkpoint_tables.py --check
-    needs no results, and exits 1 if the page has other tables than docs/checkpoint
+    needs no results, and exits 1 if the page has other tables than docs/results/checkpoint
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from batwatt.systems.checkpoint.files import read_sequence
 from batwatt.systems.checkpoint.sequence import Followed, follow
 
 HERE = Path(__file__).resolve().parent
-DOCS = HERE.parent / "docs"
-PAGES = ("checkpoint-results.md",)
+DOCS = HERE.parent / "docs" / "results"
+PAGES = ("checkpoint.md",)
 FOLDER = "checkpoint"
 FIGURE1, STARVING = "figure1", "starving"
 FAIR = 0.2
@@ -74,7 +74,7 @@ FURTHER = (Means("overhead", "costs", ("algorithm", "C"), ALL),)
 PAIRED = {"paired-ranges": "ranges", "paired-costs": "costs", "paired-frequency": "frequency"}
 """Table -> study: how much more goodput DP has than others, with C = R."""
 TABLES = (FIGURE1, FRONT, ALIGNMENT, *(table.name for table in MEANS), *PAIRED, *REPORTED)
-"""The tables of the page; each is a file of docs/checkpoint, too."""
+"""The tables of the page; each is a file of docs/results/checkpoint, too."""
 
 
 def rows_of(results: Path) -> pd.DataFrame:
@@ -151,7 +151,7 @@ def small_rows(results: Path) -> pd.DataFrame:
 
 
 def make(part: Path, small: Path, docs: Path) -> int:
-    """Write docs/checkpoint and the tables of the page; says what changed."""
+    """Write docs/results/checkpoint and the tables of the page; says what changed."""
     pages = doc_pages.read_pages(docs, PAGES, TABLES)
     frame = rows_of(part)
     folder = docs / FOLDER

@@ -1,4 +1,5 @@
-"""The numbers behind the tables of docs/igsc22.md and docs/frugal.md: from results of igsc22.yaml or from two files.
+"""The numbers behind the tables of docs/results/igsc22.md and docs/results/frugal.md: from results of igsc22.yaml or
+from two files.
 
 `summary.csv` has the means of each algorithm by study and envelope, and over `all` envelopes; `instances.csv` has each
 run of the optimum, of the algorithms that the report highlights, and of those that `PAIRS` compares. Units are in the

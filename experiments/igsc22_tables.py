@@ -1,9 +1,9 @@
-"""Make the tables of docs/igsc22.md and docs/frugal.md from the results of igsc22.yaml.
+"""Make the tables of docs/results/igsc22.md and docs/results/frugal.md from the results of igsc22.yaml.
 
-    python experiments/igsc22_tables.py results/igsc22    writes docs/igsc22/summary.csv and instances.csv, then makes
-                                                          the tables of the pages again from these two files
-    python experiments/igsc22_tables.py --check           makes the tables from the two files, needs no results, and
-                                                          exits 1 if a page has another one
+    python experiments/igsc22_tables.py results/igsc22
+        writes summary.csv and instances.csv to docs/results/igsc22, then makes the tables of the pages from these two
+    python experiments/igsc22_tables.py --check
+        makes the tables from the two files, needs no results, and exits 1 if a page has another one
 
 On a page a table stands between `<!-- table NAME -->` and `<!-- end -->`, each on a line of its own; `TABLES` has the
 names. Every table must be on one of the pages. What else the pages say is left alone.
@@ -26,7 +26,7 @@ from batwatt.report.grid import NOTHING, GridColumn
 from batwatt.report.papers import igsc22
 from batwatt.report.table import COMPARED, KILLS, SLOWDOWN, VIOLATIONS, WORK, Measure, read_campaign
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "results"
 PAGES = ("igsc22.md", "frugal.md")
 FOLDER = "igsc22"
 LOWER_BOUND = Measure("lower_bound", "lower bound", "", "no schedule without kill and violation has less slowdown")

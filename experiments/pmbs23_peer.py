@@ -2,11 +2,12 @@
 
     python experiments/pmbs23_peer.py --traces 7D_864000.txt ... --walks walk-24-8-1200-0.txt ...
 
-runs ours, takes their figures from docs/pmbs23/peer.csv, keeps both there and the table of goodputs in
-docs/pmbs23/peer.md, and says in how many cases all figures are equal. Figures have 6 digits, as many as their program
-prints. `--program PROGRAM` runs that program anew (compiled from github.com/lucasperotin/variableResources),
-and `--tied PROGRAM` the same with the three changes of docs/pmbs23.md; `--shuffles N` prints how far PROGRAM's goodputs
-spread when the lines of the first trace are shuffled, which changes nothing but the order of jobs released at one time.
+runs ours, takes their figures from docs/results/pmbs23/peer.csv, keeps both there and the table of goodputs in
+docs/results/pmbs23/peer.md, and says in how many cases all figures are equal. Figures have 6 digits, as many as their
+program prints. `--program PROGRAM` runs that program anew (compiled from github.com/lucasperotin/variableResources),
+and `--tied PROGRAM` the same with the three changes of docs/results/pmbs23.md; `--shuffles N` prints how far PROGRAM's
+goodputs spread when the lines of the first trace are shuffled, which changes nothing but the order of jobs released at
+one time.
 
 Ours and the changed program get the lines of a trace by release, numbered: jobs released at one time come by line.
 """
@@ -43,7 +44,7 @@ NAMES = ("PackedTargetASAP", "TargetASAP", "TargetStretch", "FirstFitAware", "Fi
 RANDOM = "first-fit-unaware"
 """The program seeds it by the clock."""
 SLOTS, CORES, LENGTH_S = 152, 24, 604_800
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "pmbs23"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "results" / "pmbs23"
 RECORDED = DOCS / "peer.csv"
 CASE = ["trace", "walk", "strategy"]
 FIGURES = ("capacity_core_s", "useful_core_s", "aborted_core_s", "max_stretch", "mean_stretch")

@@ -1,10 +1,10 @@
-"""Make the tables of docs/pmbs23.md from the results of pmbs23-part.yaml and pmbs23-small.yaml.
+"""Make the tables of docs/results/pmbs23.md from the results of pmbs23-part.yaml and pmbs23-small.yaml.
 
 python experiments/pmbs23_tables.py results/pmbs23-part results/pmbs23-small
-    reports the first campaign, keeps its tables in docs/pmbs23, with the rows of the second, and puts the tables on
-    the page
+    reports the first campaign, keeps its tables in docs/results/pmbs23, with the rows of the second, and puts the
+    tables on the page
 python experiments/pmbs23_tables.py --check
-    needs no results, and exits 1 if the page has other tables than docs/pmbs23
+    needs no results, and exits 1 if the page has other tables than docs/results/pmbs23
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.report.page import write_report
 from batwatt.report.table import read_campaign
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "results"
 PAGES = ("pmbs23.md",)
 FOLDER = "pmbs23"
 TABLES = ("means-mean", "means-period", "means-range", "means-metrics", "means-cores", "means-jobs", "claims")
-"""The tables of the report that the page has; each is a file of docs/pmbs23, too."""
+"""The tables of the report that the page has; each is a file of docs/results/pmbs23, too."""
 PEER = "peer"
 """The table that pmbs23_peer.py makes."""
 NUMBERS = ("means.csv", "claims-numbers.csv")
@@ -41,7 +41,7 @@ def rows_of(results: Path) -> pd.DataFrame:
 
 
 def make(part: Path, small: Path, docs: Path) -> int:
-    """Write docs/pmbs23 and the tables of the page; says what changed."""
+    """Write docs/results/pmbs23 and the tables of the page; says what changed."""
     pages = doc_pages.read_pages(docs, PAGES, (*TABLES, PEER))
     folder = docs / FOLDER
     folder.mkdir(exist_ok=True)

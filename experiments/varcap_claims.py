@@ -1,7 +1,7 @@
-"""Make the tables of docs/varcap-results.md of what single numbers decide, from the results of varcap-claims.yaml.
+"""Make the tables of docs/results/varcap.md of what single numbers decide, from the results of varcap-claims.yaml.
 
 python experiments/varcap_claims.py results/varcap-claims
-    writes them to docs/varcap and puts all tables there on the page; `varcap_tables.py --check` checks them
+    writes them to docs/results/varcap and puts all tables there on the page; `varcap_tables.py --check` checks them
 Other campaigns with these studies, such as varcap.yaml, do as well.
 """
 
@@ -382,7 +382,7 @@ def capacity_of(text: str) -> tuple[Signal, Signal]:
 
 
 def make(results: Path, docs: Path) -> int:
-    """Write the tables, and all tables of docs/varcap to the page; says what changed."""
+    """Write the tables, and all tables of docs/results/varcap to the page; says what changed."""
     pages = doc_pages.read_pages(docs, PAGES, (*TABLES, *SINGLE))
     campaign = read_campaign(results)
     fair = fairness_of(campaign)

@@ -1,9 +1,9 @@
-"""Make the tables of docs/varcap-results.md from the results of varcap-part.yaml and varcap-small.yaml.
+"""Make the tables of docs/results/varcap.md from the results of varcap-part.yaml and varcap-small.yaml.
 
 python experiments/varcap_tables.py results/varcap-part results/varcap-small
-    reports the first campaign, writes docs/varcap, with the rows of the second, and puts its tables on the page
+    reports the first campaign, writes docs/results/varcap, with the rows of the second, and puts its tables on the page
 python experiments/varcap_tables.py --check
-    needs no results, and exits 1 if the page has other tables than docs/varcap
+    needs no results, and exits 1 if the page has other tables than docs/results/varcap
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from batwatt.model.workload import LONG_S
 from batwatt.report.page import write_report
 from batwatt.report.table import read_campaign
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = ("varcap-results.md",)
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "results"
+PAGES = ("varcap.md",)
 FOLDER = "varcap"
 DAY_S, HOUR_S = 86_400.0, 3600.0
 LOADS = "loads"
@@ -104,7 +104,7 @@ MEANS = (
     Means("errors", "errors", ("label",)),
 )
 TABLES = (LOADS, *(table.name for table in MEANS), *REPORTED)
-"""The tables of the page that are made here; each is a file of docs/varcap, too."""
+"""The tables of the page that are made here; each is a file of docs/results/varcap, too."""
 SINGLE = ("sentences", "fairness", "fairer", "carbon-variation")
 """Those that varcap_claims.py makes."""
 HEADINGS = {
@@ -258,7 +258,7 @@ def small_rows(results: Path) -> pd.DataFrame:
 
 
 def make(results: Path, small: Path, docs: Path) -> int:
-    """Write docs/varcap and the tables of the page; says what changed."""
+    """Write docs/results/varcap and the tables of the page; says what changed."""
     pages = doc_pages.read_pages(docs, PAGES, (*TABLES, *SINGLE))
     frame, cells = rows_of(results), campaign_of(results).cells
     folder = docs / FOLDER

@@ -1,4 +1,5 @@
-"""The table of docs/victims.md: three systems on shipped inputs, with each rule for what becomes of a victim.
+"""The table of docs/explanation/victims.md: three systems on shipped inputs, with each rule for what becomes of a
+victim.
 
 python experiments/victims.py [--check]
 """
@@ -68,7 +69,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="compare with the page instead of writing it")
     head = ("system", "victim", "runs lost", "jobs finished", "finished work (%)", "goodput (%)", "aborted (%)")
     tables = {"victims": markdown(head, rows(), texts=2)}
-    pages = [read_page(ROOT / "docs" / "victims.md", ["victims"])]
+    pages = [read_page(ROOT / "docs" / "explanation" / "victims.md", ["victims"])]
     if parser.parse_args(argv).check:
         return check(pages, tables)
     write(pages, tables)

@@ -1,4 +1,4 @@
-"""Checkpoint planning (Cendrier, Benoit, Vivien), as a Batsim scheduler (docs/checkpoint.md)."""
+"""Checkpoint planning (Cendrier, Benoit, Vivien), as a Batsim scheduler (docs/explanation/checkpoint.md)."""
 
 from batwatt.systems.checkpoint.scheduler import CheckpointScheduler
 

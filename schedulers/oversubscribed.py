@@ -1,4 +1,7 @@
-"""Oversubscription (varcap dissertation, section 5.1.4) as a Batsim scheduler (docs/oversubscription.md)."""
+"""Oversubscription (varcap dissertation, section 5.1.4) as a Batsim scheduler.
+
+The rules: docs/explanation/oversubscription.md.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from batwatt.units import EVEN_S
 
 
 class OversubscribedOptions(VaryingOptions):
-    """Options of the scheduler `oversubscribed` (docs/oversubscription.md)."""
+    """Options of the scheduler `oversubscribed` (docs/explanation/oversubscription.md)."""
 
     oversubscription: float = Field(
         1.25, ge=1.0, le=1000.0, description="cores of a machine for each that it really has"

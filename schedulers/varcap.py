@@ -1,4 +1,4 @@
-"""The schedulers of the varcap dissertation, chapters 5 to 7, as a Batsim scheduler (docs/varcap.md)."""
+"""The schedulers of the varcap dissertation, chapters 5 to 7, as a Batsim scheduler (docs/explanation/varcap.md)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from batwatt.units import HOUR_S
 
 
 class VarcapOptions(VaryingOptions):
-    """Options of the scheduler `varcap` (docs/varcap.md)."""
+    """Options of the scheduler `varcap` (docs/explanation/varcap.md)."""
 
     mapping: PartChoice = Field("base", description="which job goes where (section 7.2)")
     termination: PartChoice | None = Field(

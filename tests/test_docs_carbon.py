@@ -1,4 +1,4 @@
-"""The tables of docs/carbon.md are those of the committed files, and the small study run afresh gives its numbers."""
+"""The tables of docs/results/carbon.md are those of the committed files, and the small study gives its numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from batwatt.campaign.carbon.study import carry_out_studies, studies_in
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs" / "results"
 SMALL = ROOT / "experiments" / "carbon-small.yaml"
 
 sys.path.append(str(ROOT / "experiments"))

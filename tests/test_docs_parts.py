@@ -1,4 +1,4 @@
-"""docs/parts.md: each example is a file that works as printed."""
+"""docs/howto/parts.md: each example is a file that works as printed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cli_house import JOBS, ROOT, SMALL, House, house  # noqa: F401  (a fixture)
 
 from batwatt.testing import check_part
 
-PAGE = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "howto" / "parts.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.S))
 POWER = ("-p", SMALL, "-w", JOBS)
 RISK = ("-w", ROOT / "workloads/risk-small.txt", "--window", "86400:172800", "--machines", 152, "--cores", 8)

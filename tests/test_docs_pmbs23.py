@@ -1,4 +1,4 @@
-"""The tables of docs/pmbs23.md are those of the committed files; `campaign/test_campaign_pmbs23.py` checks the runs."""
+"""The tables of docs/results/pmbs23.md are the committed ones; `campaign/test_campaign_pmbs23.py` checks the runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs" / "results"
 
 sys.path.append(str(ROOT / "experiments"))
 import pmbs23_tables as tables  # noqa: E402 (scripts are found by their folder)

@@ -16,7 +16,7 @@ from batwatt.report.papers import igsc22
 from batwatt.report.table import read_campaign
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs" / "results"
 SMALL = ROOT / "experiments" / "igsc22-small.yaml"
 WHERE = ["study", "label", "workload", "envelope"]
 COUNTS = ["killed_power", "killed_walltime", "violations"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import email
 import json
 import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -166,7 +168,7 @@ def test_ci_runs_the_script_and_the_compose_file():
     runs = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
     assert runs["tests"] == [".ci/run", "make profiles"]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
-    assert jobs["tests"]["strategy"]["matrix"]["python"] == ["3.11", "3.12"]
+    assert jobs["tests"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
     up = [line for line in runs["real-batsim"] if " up " in line]
     words = "docker compose -f docker/compose.yaml up --abort-on-container-exit --exit-code-from"
     assert up[0] == f"{words} batsim"
@@ -191,6 +193,43 @@ def test_citation():
     (paper,) = data["references"]
     assert paper["doi"] == "10.1109/IGSC55832.2022.9969362"
     assert {"type", "title", "authors"} <= set(paper)
+
+
+@pytest.fixture(scope="module")
+def egg_info(tmp_path_factory):
+    """What setuptools writes about the sdist: its files, and the metadata."""
+    folder = tmp_path_factory.mktemp("egg")
+    command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", folder]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    return folder / "batwatt.egg-info"
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a clone: nothing says which files there are")
+def test_the_sdist_is_complete(egg_info):
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    tracked = {name for name in done.stdout.split() if (ROOT / name).exists() and not name.startswith(".git")}
+    packed = set((egg_info / "SOURCES.txt").read_text().splitlines())
+    assert len(tracked) > 500 and tracked <= packed, tracked - packed
+    assert not [name for name in packed if name.endswith((".so", ".pyc", ".nbi"))]
+
+
+def test_metadata_is_that_of_the_citation(egg_info):
+    data = email.message_from_string((egg_info / "PKG-INFO").read_text(encoding="utf-8"))
+    citation = load(ROOT / "CITATION.cff")
+    assert data["Author"] == ", ".join(author["name"] for author in citation["authors"])
+    urls = [line.partition(", ")[2] for line in data.get_all("Project-URL")]
+    assert urls == [f"https://doi.org/{paper['doi']}" for paper in citation["references"]]
+
+
+def test_the_page_of_an_index_has_no_link_into_the_repository(egg_info):
+    page = email.message_from_string((egg_info / "PKG-INFO").read_text(encoding="utf-8")).get_payload()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.findall(r"\]\(([^)]*)\)", page)
+    assert found and all(target.startswith("https://") for target in found), found
+    assert {target for target in re.findall(r"\]\(([^)]*)\)", readme) if target.startswith("https://")} == set(found)
+    # texts and commands stay
+    assert re.findall(r"^#+ .*$", page, re.MULTILINE) == re.findall(r"^#+ .*$", readme, re.MULTILINE)
+    assert page.count("```") == readme.count("```") > 10
 
 
 def test_licence_is_whole():

@@ -10,15 +10,26 @@ from pathlib import Path
 import pytest
 from cli_commands import COMMANDS
 
-from batwatt.results.columns import FILES
-from batwatt.results.metrics import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-FOLDERS = ("docs", "docker", "experiments", "platforms", "power_profiles", "workloads")
+FOLDERS = (
+    "docs",
+    "docs/tutorials",
+    "docs/howto",
+    "docs/reference",
+    "docs/explanation",
+    "docs/results",
+    "docker",
+    "experiments",
+    "platforms",
+    "power_profiles",
+    "workloads",
+)
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))])
+SHELL = ("&", "|", ">", ">>", "2>", "2>&1", "<")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -26,8 +37,8 @@ def check_command(line: str) -> None:
     """Assert that `batwatt ...` names an existing command, options of it, and arguments to its required ones."""
     words = shlex.split(line)
     assert words[0] == "batwatt", line
-    if "&" in words:
-        words = words[: words.index("&")]
+    # what follows is the shell's
+    words = words[: next((i for i, word in enumerate(words) if word in SHELL), len(words))]
     command = COMMANDS[""]
     index = 1
     while hasattr(command, "commands") and index < len(words) and not words[index].startswith("-"):
@@ -73,7 +84,8 @@ def commands(page: Path) -> list[str]:
 
 @pytest.fixture
 def mine(tmp_path):
-    (example,) = [block for block in blocks(README, "python") if block.startswith("# mine.py\n")]
+    page = ROOT / "docs" / "howto" / "own-scheduler.md"
+    (example,) = [block for block in blocks(page, "python") if block.startswith("# mine.py\n")]
     path = tmp_path / "mine.py"
     path.write_text(example, encoding="utf-8")
     return path
@@ -103,7 +115,7 @@ def test_the_example_runs_under_an_envelope(mine, tmp_path):
 
 
 def test_there_are_commands_to_check():
-    assert len(commands(README)) >= 6
+    assert len(commands(README)) >= 2 and sum(len(commands(page)) for page in PAGES) >= 80
 
 
 @pytest.mark.parametrize(("page", "line"), [(page.name, line) for page in PAGES for line in commands(page)])
@@ -131,16 +143,14 @@ def test_every_link_leads_somewhere(page):
         assert goal.exists(), f"{target} in {page.name}"
         if anchor and goal.suffix == ".md":
             text = FENCE.sub("", goal.read_text(encoding="utf-8"))
+            if "<!-- generated: " in text:
+                continue  # `make docs` knows its headings
             headings = [slug(line.lstrip("#").strip()) for line in text.splitlines() if line.startswith("#")]
             assert anchor in headings, f"{target} in {page.name}: {headings}"
 
 
-def test_formats_shows_every_column_and_figure():
-    text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
-    for stem, columns in FILES.items():
-        section = text.partition(f"### `PREFIX_{stem}.csv`\n")[2].partition("\n### ")[0]
-        wanted = [f"| `{column.name}` | {column.unit} | {column.meaning} |" for column in columns]
-        assert [line for line in section.splitlines() if line.startswith("| `")] == wanted, stem
-    section = text.partition("### `PREFIX_metrics.json`\n")[2].partition("\n### ")[0]
-    wanted = [f"| `{metric.name}` | {metric.unit} | {metric.meaning} | {metric.better} |" for metric in METRICS]
-    assert [line for line in section.splitlines() if line.startswith("| `")] == wanted
+def test_pages_that_the_code_names_exist():
+    for folder in ("src", "schedulers", "experiments", "tests", "bench"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for name in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
+                assert (ROOT / name).exists(), f"{path.relative_to(ROOT)} names {name}"

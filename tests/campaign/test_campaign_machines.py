@@ -373,7 +373,7 @@ def test_runs_of_a_kept_trace_do_not_change_it(risky):
 
 def test_the_campaigns_of_the_docs(risky):
     """Each example that is a whole campaign is read; the one of machines has the rows that it tells of."""
-    text = (ROOT / "docs" / "campaigns.md").read_text()
+    text = (ROOT / "docs" / "reference" / "campaigns.md").read_text()
     examples = [block.partition("```")[0] for block in text.split("```yaml\n")[1:] if "\nstudies:" in block[:2000]]
     campaigns = [block for block in examples if "\nsignal:" not in block]  # others are studies of plans
     read = {found.name: found for found in (parse_declared(block, "docs", Campaign) for block in campaigns)}

@@ -29,7 +29,7 @@ POINTS = {
 
 @pytest.mark.parametrize("only", ["mavg", pytest.param(None, marks=pytest.mark.deep)])
 def test_pmbs23_small(small, only):
-    """Every strategy on every point, with the numbers of docs/pmbs23; what the report of machines is tried with."""
+    """Every strategy on every point, with the numbers of docs/results/pmbs23; input of the report's tests."""
     path = EXPERIMENTS / "pmbs23-small.yaml"
     assert small.campaign("run", path, "-j", 2, *(("--only", only) if only else ())).code == 0
     small.out = small.results / "pmbs23-small"
@@ -44,7 +44,7 @@ def test_pmbs23_small(small, only):
     assert all(0.5 < row["goodput"] < 1 and row["goodput"] + row["aborted_volume"] <= 1 for row in rows)
     found = tables.rows_of(small.out)
     found = found[found["study"].isin(studies)]
-    expected = pd.read_csv(ROOT / "docs" / "pmbs23" / tables.SMALL, keep_default_na=False)
+    expected = pd.read_csv(ROOT / "docs" / "results" / "pmbs23" / tables.SMALL, keep_default_na=False)
     expected = expected[expected["study"].isin(studies)]
     assert found[tables.WHERE].values.tolist() == expected[tables.WHERE].values.tolist()
     for name in tables.FIGURES:

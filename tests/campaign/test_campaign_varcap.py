@@ -230,7 +230,7 @@ def test_a_signal_that_is_not_there_is_needed_by_its_study_only(varied):
 
 
 def test_the_example_of_the_docs(varied):
-    text = (ROOT / "docs" / "campaigns.md").read_text()
+    text = (ROOT / "docs" / "reference" / "campaigns.md").read_text()
     [block] = [block.partition("```")[0] for block in text.split("```yaml\n") if block.startswith("name: varied")]
     found = parse_declared(block, "docs", Campaign).effective()["ranges"]
     sources = Sources(varied.folder, varied.out)
@@ -289,7 +289,7 @@ def test_varcap_small_and_its_tables(varied, tables, studies):
 def _tables_made_and_checked(varied, tables):
     docs = varied.folder / "docs"
     docs.mkdir()
-    page = docs / "varcap-results.md"
+    page = docs / "varcap.md"
     names = (*tables.TABLES, *tables.SINGLE)
     page.write_text("".join(f"<!-- table {name} -->\n<!-- end -->\n" for name in names))
     (docs / tables.FOLDER).mkdir()

@@ -214,14 +214,14 @@ def test_a_pattern_is_high_then_low(declare):
 
 
 def test_the_example_of_the_docs():
-    text = (SMALL.parents[1] / "docs" / "campaigns.md").read_text(encoding="utf-8")
+    text = (SMALL.parents[1] / "docs" / "reference" / "campaigns.md").read_text(encoding="utf-8")
     example = text.partition("## Studies of plans")[2].partition("```yaml\n")[2].partition("```")[0]
     found = parse_declared(example, "docs", CarbonStudies)
     assert (found.name, list(found.studies)) == ("example", ["one"])
 
 
 def test_columns_are_in_the_docs():
-    text = (SMALL.parents[1] / "docs" / "campaigns.md").read_text(encoding="utf-8")
+    text = (SMALL.parents[1] / "docs" / "reference" / "campaigns.md").read_text(encoding="utf-8")
     names = [*FIGURES, *WHO, "length_s", "energy_j", "arrivals", "suspend_late_share"]
     assert [name for name in names if f"`{name}`" not in text] == []
 

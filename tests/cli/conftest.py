@@ -1,3 +1,3 @@
 """The folders in which the tests of the command line run."""
 
-from cli_house import endpoint, house  # noqa: F401 (fixtures)
+from cli_house import endpoint, house, terminal  # noqa: F401 (fixtures)

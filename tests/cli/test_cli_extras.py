@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-OPTIONAL = ("pyarrow", "plotly", "jinja2", "ortools", "pulp", "highspy", "distributed")
+OPTIONAL = ("pyarrow", "jinja2", "ortools", "pulp", "highspy", "distributed")
 SMALL = ("-p", "platforms/small.xml", "-w", "workloads/small.json")
 ENVELOPE = ("--envelope", "power_profiles/profile3.csv")
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from typer.main import get_command
-
-from batwatt.cli.main import application
+from batwatt.cli.main import application, commands_of
 
 
 def _walked(command: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -16,13 +14,21 @@ def _walked(command: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield from _walked(one, f"{path} {name}".strip())
 
 
-COMMANDS: dict[str, Any] = dict(_walked(get_command(application()), ""))
+COMMANDS: dict[str, Any] = dict(_walked(commands_of(application()), ""))
 """Commands and groups of commands by their words after `batwatt`."""
 GROUPS = [words for words, command in COMMANDS.items() if hasattr(command, "commands")]
 LEAVES = [words for words in COMMANDS if words not in GROUPS]
+TABULAR = [words for words in LEAVES if any(option.name == "as_json" for option in COMMANDS[words].params)]
+"""Commands that print a table, or JSON."""
 
 
 def examples(words: str) -> list[str]:
-    """The command lines of a command's example, each on one line."""
-    text = COMMANDS[words].help.partition("Example:[/]")[2].replace("\n  ", " ")
-    return [line.strip() for line in text.splitlines() if line.strip().startswith("batwatt ")]
+    """The command lines of batwatt in a command's example, each on one line."""
+    return [line for script in scripts(words) for line in script if line.startswith("batwatt ")]
+
+
+def scripts(words: str) -> list[list[str]]:
+    """The examples of a command as lines for a shell; those after an empty line are another script."""
+    text = COMMANDS[words].help.partition("Example:[/]")[2].replace("\\\n", " ")
+    found = [[line.strip() for line in part.splitlines() if line.strip()] for part in text.split("\n\n")]
+    return [lines for lines in found if any(line.startswith("batwatt ") for line in lines)]

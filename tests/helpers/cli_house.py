@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -135,6 +136,23 @@ def endpoint() -> str:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """What makes stdout a terminal of so many columns."""
+
+    def of(columns: int) -> None:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("TERM", "xterm-256color")
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    return of
+
+
+def unstyled(text: str) -> str:
+    """A text without what makes a terminal bold or colours it."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def wait_for(condition, within_s: float = 60.0) -> None:

@@ -1,4 +1,4 @@
-"""Checkpoint planning a second time, from docs/checkpoint.md alone: every plan of an instance, in exact numbers."""
+"""Checkpoint planning a second time, from docs/explanation/checkpoint.md alone: every plan, in exact numbers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The target strategies once more, plain and slow: no profiles and no heap, every time is looked for among all jobs.
 
-Written from docs/riskaware.md, to be compared with `batwatt.systems.riskaware.targets`. Where the text leaves room,
-this is how it is read here:
+Written from docs/explanation/riskaware.md, to be compared with `batwatt.systems.riskaware.targets`. Where the text
+leaves room, this is how it is read here:
 
 - what happens at one time is in the order of machines, then of jobs; M_use is updated after each start and each end;
 - the cores in use on a machine are looked at when a job starts or ends there, as they are planned from that time on: a

@@ -1,8 +1,9 @@
 """The scheduler varcap once more, plain and slow: an event loop of its own, without engine, tables or numpy.
 
-Written from docs/varcap.md, to be compared with `schedulers/varcap.py`. What happens at one time happens in the order
-ends, change of capacity, submissions, pass; jobs that were killed wait again after that pass, and get one of their own,
-as Batsim tells of them in another message. Instances to be compared have times at which nothing else coincides.
+Written from docs/explanation/varcap.md, to be compared with `schedulers/varcap.py`. What happens at one time happens in
+the order ends, change of capacity, submissions, pass; jobs that were killed wait again after that pass, and get one of
+their own, as Batsim tells of them in another message. Instances to be compared have times at which nothing else
+coincides.
 
 Where the text leaves room, this is how it is read here:
 

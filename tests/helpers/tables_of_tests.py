@@ -116,9 +116,36 @@ def plots_of(page: str) -> dict:
     return json.loads(re.search(r'<script type="application/json" id="plots">(.*?)</script>', page, re.DOTALL)[1])
 
 
+DRAWN = {"line": "xy", "area": "xy", "dots": "xy", "bars": "xy", "boxes": "x", "cells": "y"}
+"""Kind of a series -> what it must have."""
+
+
+def check_plots(plots: dict) -> None:
+    """What `plots.js` relies on: known kinds, as many values as places, finite ends, and a colour and a name each."""
+    assert plots
+    for name, plot in plots.items():
+        for axis in (plot["x"], plot["y"]):
+            low, high = axis.get("range", (0, 1))
+            assert low < high and all(isinstance(text, str) for _, text in axis.get("ticks", ())), name
+            assert not axis.get("log") or axis["ticks"]
+        for one in plot["series"]:
+            assert one["name"] and re.fullmatch(r"#[0-9a-f]{6}|var\(--ink\)", one["colour"]), name
+            assert all(key in one for key in DRAWN[one["draw"]]), name
+            count = len(one["x" if one["draw"] != "cells" else "y"]) - bool(one.get("step"))
+            for key in ("y", "tips", "error", "base", "texts"):
+                assert key not in one or one["draw"] == "boxes" or len(one[key]) == count, (name, key)
+            for values in one.get("quantiles", ()):
+                assert len(values) == count
+
+
 def visible(page: str) -> str:
     """The page without scripts and styles."""
     return re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+
+
+def words(page: str) -> str:
+    """The text of the page."""
+    return re.sub(r"<[^>]+>", "", visible(page))
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""Tiny instances, and their optimum by trying out everything: written against docs/optimum.md, not against the planner.
+"""Tiny instances, and their optimum by trying out everything: written against docs/explanation/optimum.md, not against
+the planner.
 
 Servers have names here, each has a state in each step, and a job tries every start of a grid on every set of servers.
 """

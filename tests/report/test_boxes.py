@@ -8,13 +8,12 @@ import re
 import shutil
 
 import pandas as pd
-import plotly.graph_objects as go
 import pytest
 from tables_of_goodput import NAMES, STRATEGIES, evaluation, run, swept
-from tables_of_tests import HOSTILE, plots_of, row, save, visible
+from tables_of_tests import HOSTILE, check_plots, plots_of, row, save, visible
 
 from batwatt.report.charts import TIMES, boxes, keys_of_labels
-from batwatt.report.interactive_charts import chart_plot
+from batwatt.report.interactive import chart_plot
 from batwatt.report.page import write_report
 from batwatt.report.papers import pmbs23
 from batwatt.report.papers.pmbs23 import GOODPUT, MAX_STRETCH, points, sweeps
@@ -209,7 +208,7 @@ def test_a_wide_span_is_logarithmic(tmp_path):
     wide, narrow = panel(2.0 * TIMES + 1.0), panel(2.0 * TIMES)
     for given, kind in ((wide, "log"), (narrow, "linear")):
         assert charts_figure([given], 1).axes[0].get_yscale() == kind
-        assert chart_plot(given)["layout"]["yaxis"]["type"] == kind
+        assert chart_plot(given)["y"].get("log", False) == (kind == "log")
     assert wide.decades == [2.0, 5.0, 10.0, 20.0, 50.0]
     with drawing():
         axes = charts_figure([wide], 1).axes[0]
@@ -219,11 +218,10 @@ def test_a_wide_span_is_logarithmic(tmp_path):
 
 
 def test_the_plot_has_the_numbers_of_the_picture(tmp_path):
-    box, star, *_ = chart_plot(boxed(eleven(tmp_path, (AWARE, ASAP)), MAX_STRETCH, [AWARE, ASAP]))["data"]
-    assert (box["lowerfence"], box["q1"], box["median"]) == ([1.0, 1.0], [2.5, 2.5], [5.0, 5.0])
-    assert (box["q3"], box["upperfence"], star["y"]) == ([7.5, 7.5], [9.0, 9.0], [5.0, 5.0])
-    assert box["x"] == star["x"] and box["meta"] == star["meta"] == {"label": AWARE}
-    assert star["customdata"][0] == [1.0, 2.5, 5.0, 7.5, 9.0, 11] and star["text"] == ["8", "16"]
+    box, star, *_ = chart_plot(boxed(eleven(tmp_path, (AWARE, ASAP)), MAX_STRETCH, [AWARE, ASAP]))["series"]
+    assert box["quantiles"] == [[1.0, 1.0], [2.5, 2.5], [5.0, 5.0], [7.5, 7.5], [9.0, 9.0]]
+    assert star["y"] == [5.0, 5.0] and box["x"] == star["x"] == [0, 1] and box["label"] == star["label"] == AWARE
+    assert star["tips"][1] == ("16\nmean 5.0, median 5.0\n25 to 75 %: 2.5 to 7.5\n10 to 90 %: 1.0 to 9.0\n11 instances")
 
 
 @pytest.mark.parametrize("labels", [list(NAMES), [PACKED], [f"{PACKED} with option {n}" for n in range(12)]])
@@ -273,9 +271,8 @@ def test_the_page(made):
     plots = plots_of(page)
     assert [name for name in plots if name.startswith("plot-figure1")] == ["plot-figure1-0", "plot-figure1-1"]
     assert sum(name.startswith("plot-figure4") for name in plots) == 4
-    for plot in plots.values():
-        go.Figure(plot)
-    assert [trace["meta"]["label"] for trace in plots["plot-figure3-0"]["data"][::2]] == list(NAMES)
+    check_plots(plots)
+    assert [one["label"] for one in plots["plot-figure3-0"]["series"][::2]] == list(NAMES)
     # what a claim says is no algorithm
     assert 'data-label="TargetASAP"' in html and 'data-label="TargetASAP and' not in html
     assert "<td>boom</td>" in html and "14D_518400 walk-24-8-1200-9" in html
@@ -284,8 +281,8 @@ def test_the_page(made):
 def test_files_agree_with_the_page(made):
     with (made[0] / "report" / "means-range.csv").open() as stream:
         lines = {line["label"]: line for line in csv.DictReader(stream)}
-    data = plots_of(made[1][0].read_text())["plot-figure3-1"]["data"]
-    drawn = {trace["meta"]["label"]: trace["y"] for trace in data if trace["type"] == "scatter"}
+    data = plots_of(made[1][0].read_text())["plot-figure3-1"]["series"]
+    drawn = {one["label"]: one["y"] for one in data if one["draw"] == "dots"}
     for label, (low, high) in drawn.items():
         assert float(lines[label]["goodput_percent uniform 4"]) == pytest.approx(low, abs=1e-4)
         assert float(lines[label]["goodput_percent uniform 8"]) == pytest.approx(high, abs=1e-4)
@@ -305,8 +302,9 @@ def test_a_campaign_without_a_sweep_has_one_figure(tmp_path):
     assert {name for name in names if name.endswith(".png")} == {"studies.png"}
     assert {"means-studies.csv", "means.csv"} <= names
     plots = plots_of((folder / "report" / "index.html").read_text())
-    assert len(plots) == 4
-    assert plots["plot-studies-0"]["layout"]["xaxis"]["ticktext"] == list(NAMES)
+    assert len(plots) == 4 + 3
+    assert [one["name"] for one in plots["plot-studies-0"]["series"] if one["draw"] == "boxes"] == list(NAMES)
+    assert plots["plot-studies-0"]["rows"]
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -316,8 +314,7 @@ def test_hostile_labels_and_runs_without_goodput(tmp_path):
     page = write_report(folder)[0].read_text()
     html = visible(page)
     assert "<img src=x" not in html and "<u>" not in html and "<b>b" not in html and "{{ 7 * 7 }}" in html
-    assert {trace["meta"]["label"] for trace in plots_of(page)["plot-figure3-0"]["data"]} == {HOSTILE, "<b>b"}
-    assert all("<" not in trace["name"] for trace in plots_of(page)["plot-figure3-0"]["data"])
+    assert {one["label"] for one in plots_of(page)["plot-figure3-0"]["series"]} == {HOSTILE, "<b>b"}
     assert "1 runs: in no figure" in html
 
 

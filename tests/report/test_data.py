@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from tables_of_tests import DROP_S, STEP_S, paper, row, save
 
+from batwatt.model.series import Series
 from batwatt.report import data
+from batwatt.report.interactive import power_series_of
 from batwatt.report.papers import igsc22
 from batwatt.report.report_plan import DRAWN, general_plan, places
 from batwatt.report.table import COMPARED, KILLS, SLOWDOWN, VIOLATIONS, Measure, instance_names, read_campaign
+from batwatt.results.power import PowerTrace
 from batwatt.results.style import PALETTE, Look
 
 A, B, C = "EBF Slow HFLD", "FF Asc IDFS", "EBF Slow IDSB"
@@ -134,3 +138,12 @@ def test_rows_of_a_figure_are_in_the_order_asked_for(tmp_path):
     campaign, plan = planned(tmp_path, paper(2))
     found = data.per_instance(campaign, plan.main, [B, A], COMPARED)
     assert found["label"].tolist() == [B, B, A, A] and found["instance"].tolist() == ["w0", "w1"] * 2
+
+
+def test_what_is_above_the_envelope_is_one_shape_per_time():
+    envelope = Series((0.0, 3600.0, 7200.0), (500.0, 1000.0, 1500.0), "power_w")
+    trace = PowerTrace(np.array([0.0, 1800.0, 7200.0, 9000.0]), np.array([400.0, 2000.0, 800.0, 1600.0]), 10800.0)
+    [red] = [one for one in power_series_of([("a", trace)], envelope, {"a": Look(0)}) if one["draw"] == "area"]
+    # from 0.5 h until 2 h at 2 kW, above 0.5 kW until 1 h and 1 kW from there on; from 2.5 h until 3 h
+    assert red["x"] == [0.5, 1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 0.5, None, 2.5, 3.0, 3.0, 2.5, None]
+    assert red["y"] == [2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 0.5, 0.5, None, 1.6, 1.6, 1.5, 1.5, None]

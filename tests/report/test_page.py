@@ -6,9 +6,8 @@ import re
 import shutil
 import time
 
-import plotly.graph_objects as go
 import pytest
-from tables_of_tests import HOSTILE, paper, plots_of, row, save, visible, whole
+from tables_of_tests import HOSTILE, check_plots, paper, plots_of, row, save, visible, whole, words
 
 from batwatt.errors import InputError
 from batwatt.report.page import write_report
@@ -55,12 +54,16 @@ def test_the_page_lists_what_failed(results):
     assert "<td>EBF Asc HFLD</td><td>w0 e</td><td>&lt;b&gt;it broke&lt;/b&gt;</td>" in html
 
 
-def test_plotly_accepts_the_plots(results):
-    plots = plots_of(results[1][0].read_text())
-    assert list(plots) == ["plot1", "plot2", "plot2table", "plot3", "plot40", "plot41", "plot50", "plot6"]
-    for plot in plots.values():
-        # raises where a property or a value does not exist
-        go.Figure(plot)
+def test_plots_are_whole_and_the_page_is_light(results):
+    page = results[1][0].read_text()
+    plots = plots_of(page)
+    assert list(plots) == ["plot-top-first", "plot-top-trade-off", "plot-top-power", "plot1", "plot2", "plot2table",
+                           "plot3", "plot40", "plot41", "plot50", "plot60", "plot61", "plot62"]  # fmt: skip
+    check_plots(plots)
+    assert len(page.encode()) < 1.5e6
+    # each has its place on the page, the three of the conclusion before all tables
+    places = [page.index(f'id="{name}"') for name in plots]
+    assert places == sorted(places) and places[2] < page.index('id="table2"') < places[3]
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -71,10 +74,7 @@ def test_hostile_labels_stay_labels(tmp_path):
     html = visible(page)
     assert "<img src=x" not in html and "<u>" not in html and "<b>b" not in html
     assert "{{ 7 * 7 }}" in html and "&lt;img src=x onerror=alert(1)&gt;" in html
-    names = {trace["meta"]["label"] for trace in plots_of(page)["plot40"]["data"]}
-    assert names == {HOSTILE, "<b>b", "c"}
-    shown = {trace["name"] for trace in plots_of(page)["plot40"]["data"]}
-    assert all("<" not in name for name in shown)
+    assert {one["label"] for one in plots_of(page)["plot40"]["series"]} == {HOSTILE, "<b>b", "c"}
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -82,7 +82,7 @@ def test_a_campaign_without_an_envelope_or_kept_runs(tmp_path):
     rows = [row(f"x{n}", w, envelope=None, violations=None, backfilling=None) for n in range(3) for w in "ab"]
     names = {path.name for path in write_report(save(tmp_path / "r", rows))}
     assert {"index.html", "table2.csv", "summary.csv", "figure4.png", "figure5.svg"} <= names
-    page = (tmp_path / "r" / "report" / "index.html").read_text()
+    page = words((tmp_path / "r" / "report" / "index.html").read_text())
     assert "No kept run tells of an envelope." in page and "No study has several envelopes." in page
 
 

@@ -195,14 +195,14 @@ def test_shares_of_the_classes_of_kept_runs(tmp_path):
     write_classes(tmp_path, rows[0]["key"], (1, 3))
     write_classes(tmp_path, rows[1]["key"], (0, 0))
     found = fair_of(tmp_path, rows)
-    traces = {trace["name"]: trace["y"] for trace in found.shown[0].plot["data"]}
+    traces = {one["name"]: one["y"] for one in found.shown[0].plot["series"]}
     # jobs, then Random; nothing of LWW was terminated
     assert traces == {"up to 1 h": [75.0, 25.0], "more than 1 h": [25.0, 75.0]}
 
 
 def test_shares_of_short_and_long_jobs_without_kept_runs(tmp_path):
     rows = [run("fig6-4-mira", walk=n, terminations_short=s, terminations_long=6 - s) for n, s in ((1, 3), (2, 0))]
-    traces = {trace["name"]: trace["y"] for trace in fair_of(tmp_path, rows).shown[0].plot["data"]}
+    traces = {one["name"]: one["y"] for one in fair_of(tmp_path, rows).shown[0].plot["series"]}
     # 50 % and none of them
     assert traces == {"short jobs": [25.0], "long jobs": [75.0]}
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 
-import plotly.graph_objects as go
 import pytest
-from tables_of_tests import pictures_undrawn, row, save
+from tables_of_tests import check_plots, pictures_undrawn, plots_of, row, save
 from varcap_points import HOSTILE, carbon, pointed, run
 
+from batwatt.report.claims import sure
 from batwatt.report.page import write_report
 from batwatt.report.papers import varcap
-from batwatt.report.papers.varcap_claims import CLAIMS, claims, claims_table, sure
+from batwatt.report.papers.varcap_claims import CLAIMS, claims, claims_table
 from batwatt.report.papers.varcap_plans import PLANS
 from batwatt.report.papers.varcap_tables import acceptable, tables
 
@@ -171,13 +170,12 @@ def test_the_page_of_charts(made):
     assert len(ids) == len(set(ids))
     links = re.findall(r'<a href="([^#"]+)"', html)
     assert len(links) > 30 and all((made[0] / "report" / link).is_file() for link in links)
-    plots = json.loads(re.search(r'<script type="application/json" id="plots">(.*?)</script>', page, re.DOTALL)[1])
-    for plot in plots.values():
-        go.Figure(plot)
+    plots = plots_of(page)
+    check_plots(plots)
     # the structure is no algorithm, so it does not follow their choice
-    assert [trace.get("meta") for trace in plots["plot-fig5-2-0"]["data"]] == [None]
-    assert [trace["meta"]["label"] for trace in plots["plot-fig6-4-0"]["data"]] == ["Random", "LWW"]
-    assert plots["plot-fig5-6-0"]["data"][-1]["name"] == "fixed capacity"
+    assert [one["label"] for one in plots["plot-fig5-2-0"]["series"]] == [None]
+    assert [one["label"] for one in plots["plot-fig6-4-0"]["series"]] == ["Random", "LWW"]
+    assert plots["plot-fig5-6-0"]["level"][1].startswith("fixed capacity: ")
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -15,7 +15,7 @@ from batwatt.model.workload import Workload
 from batwatt.results import read
 from batwatt.results.columns import JOBS
 from batwatt.results.metrics import METRICS, Metrics, measured, write_metrics
-from batwatt.results.summary import summary_table, summary_text
+from batwatt.results.summary import summary, summary_text
 
 HEADER = ",".join(column.name for column in JOBS) + "\n"
 REFERENCE = 1e9
@@ -250,6 +250,6 @@ def test_summary(run):
     assert " ".join(lines[-2].split()) == "easy [red] 1.50 2.50 3.75 1 0 0 + 0 0 100.0 2.000 0 0.083"
     assert " ".join(lines[-1].split()) == "none - 2.50 3.75 1 0 12 + 0 - 100.0 - 0 0.083"
     assert all(line == line.rstrip() for line in lines)
-    assert summary_table([]).row_count == 0
+    assert all(column.cells == [] for column in summary([]))
     # figures are never cut, however narrow the page
     assert "0.083" in summary_text([("a long label of a run", full)], width=20)

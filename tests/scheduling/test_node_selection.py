@@ -1,4 +1,4 @@
-"""Node selection (docs/node-selection.md), worked out by hand."""
+"""Node selection (docs/explanation/node-selection.md), worked out by hand."""
 
 from __future__ import annotations
 

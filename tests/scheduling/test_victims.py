@@ -1,4 +1,4 @@
-"""What becomes of a job that is killed (docs/victims.md), worked out by hand, in the three systems that know it."""
+"""What becomes of a job that is killed (docs/explanation/victims.md), by hand, in the three systems that know it."""
 
 from __future__ import annotations
 

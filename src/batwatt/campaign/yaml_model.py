@@ -15,7 +15,7 @@ from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.workloads.batsim_json import read_text
 
-HINT = "see docs/campaigns.md"
+HINT = "see docs/reference/campaigns.md"
 MAX_VALUES = 100_000
 """So many values may be in a file: a few aliases of aliases would fill the memory."""
 

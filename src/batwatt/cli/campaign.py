@@ -17,8 +17,8 @@ import typer
 from batwatt.campaign import WORKERLESS_S
 from batwatt.cli.models import options_of
 from batwatt.cli.options import Plugins
+from batwatt.cli.printing import below, counting_bar, note, show_table, tabular, tell
 from batwatt.cli.results import report
-from batwatt.cli.shared import counting_bar
 from batwatt.errors import InputError, message, printable
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ campaign = typer.Typer(
     no_args_is_help=True,
     help="""Run a declared grid of many runs, resume it, show its state.
 
-    [bold]Example:[/] batwatt campaign run experiments/igsc22-small.yaml
+    [bold]Example:[/] batwatt campaign run experiments/first.yaml
     """,
     rich_markup_mode="rich",
 )
-Declared = Annotated[Path, typer.Argument(metavar="YAML", help="The declared campaign; docs/campaigns.md.")]
+Declared = Annotated[Path, typer.Argument(metavar="YAML", help="The declared campaign; docs/reference/campaigns.md.")]
 Known = Annotated[Path, typer.Argument(metavar="FOLDER|YAML", help="Folder of its results, or the declared campaign.")]
 Only = Annotated[
     list[str] | None, typer.Option("--only", metavar="STUDY", help="Run just this one of its studies; repeatable.")
@@ -129,9 +129,9 @@ def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
             if not left or now - drawn >= DRAWN_EVERY_S:
                 drawn = now
                 bar.refresh()
-            if not bar.console.is_terminal and now - told >= TOLD_EVERY_S and left:
+            if bar.disable and now - told >= TOLD_EVERY_S and left:
                 told = now
-                print(f"{ended} of {total} {unit}, {failed} failed, {left}", file=sys.stderr)
+                note(f"{ended} of {total} {unit}, {failed} failed, {left}")
 
         yield report
 
@@ -144,7 +144,7 @@ def _carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str]) -> i
         states = carry_out(declared, way, only, report)
     _print_states(states)
     folder = declared.store.folder
-    print(f"table: {printable(folder / 'table.parquet')}")
+    below(f"table: {printable(folder / 'table.parquet')}")
     failed = sum(state.failed for state in states if not only or state.study in only)
     if failed:
         text = f"batwatt: {failed} runs failed: see the column `error` of the table, or {folder / 'campaign.log'}"
@@ -154,15 +154,15 @@ def _carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str]) -> i
 
 
 def _print_states(states: Sequence[StudyProgress]) -> None:
-    names = [printable(state.study) for state in states]
-    width = max(len("study"), *map(len, names))
-    print(f"{'study':<{width}}  {'done':>6}  {'failed':>6}  {'missing':>7}")
-    for name, state in zip(names, states, strict=True):
-        print(f"{name:<{width}}  {state.done:>6}  {state.failed:>6}  {state.missing:>7}")
+    from batwatt.results.tables import Column
+
+    keys = ("study", "done", "failed", "missing")
+    records = [{key: getattr(state, key) for key in keys} for state in states]
+    show_table([Column(key, key, [str(record[key]) for record in records]) for key in keys], records)
 
 
 @campaign.command("run")
-@options_of
+@tabular
 def run_command(
     declared: Declared,
     results: ResultsOptions,
@@ -172,7 +172,7 @@ def run_command(
 ) -> int:
     """Run what is not done yet of a declared campaign, and write its table; failed runs are tried again.
 
-    [bold]Example:[/] batwatt campaign run experiments/igsc22.yaml
+    [bold]Example:[/] batwatt campaign run experiments/first.yaml
     """
     from batwatt.campaign.campaign import campaign_in
 
@@ -180,7 +180,7 @@ def run_command(
 
 
 @campaign.command("resume")
-@options_of
+@tabular
 def resume_command(
     known: Known,
     results: ResultsOptions,
@@ -190,7 +190,9 @@ def resume_command(
 ) -> int:
     """Complete a campaign that was interrupted: a folder as it was declared then, a YAML file as it is now.
 
-    [bold]Example:[/] batwatt campaign resume results/igsc22
+    [bold]Example:[/]
+    batwatt campaign run experiments/first.yaml
+    batwatt campaign resume results/first
     """
     from batwatt.inputs.workloads.batsim_json import read_text
 
@@ -205,18 +207,20 @@ def resume_command(
 
 
 @campaign.command("status")
-@options_of
+@tabular
 def status_command(known: Known, results: ResultsOptions, plugin: Plugins = None) -> None:
     """Count the runs that are done, failed and missing.
 
-    [bold]Example:[/] batwatt campaign status results/igsc22
+    [bold]Example:[/]
+    batwatt campaign run experiments/first.yaml
+    batwatt campaign status results/first
     """
     found = results.campaign(known)
     _print_states(found.states())
     stale = len(found.stale())
     if stale:
         text = f"{stale} stale runs (no longer declared, or of other inputs or code): batwatt campaign clean {known}"
-        print(printable(text))
+        note(printable(text))
 
 
 @campaign.command("clean")
@@ -224,7 +228,9 @@ def status_command(known: Known, results: ResultsOptions, plugin: Plugins = None
 def clean_command(known: Known, results: ResultsOptions) -> None:
     """Remove the runs that are no longer declared, or are of other inputs or code.
 
-    [bold]Example:[/] batwatt campaign clean results/igsc22
+    [bold]Example:[/]
+    batwatt campaign run experiments/first.yaml
+    batwatt campaign clean results/first
     """
     found = results.campaign(known)
     if not found.store.folder.is_dir():
@@ -232,13 +238,15 @@ def clean_command(known: Known, results: ResultsOptions) -> None:
     with found.store.locked():
         stale = found.stale()
         found.store.remove(stale)
-    print(f"{len(stale)} stale runs removed")
+    tell(f"{len(stale)} stale runs removed")
 
 
 @campaign.command("report")
 def report_command(folder: Annotated[Path, typer.Argument(help="Folder of the campaign's results.")]) -> None:
     """Write the report of a campaign: the same as `batwatt report`.
 
-    [bold]Example:[/] batwatt campaign report results/igsc22
+    [bold]Example:[/]
+    batwatt campaign run experiments/first.yaml
+    batwatt campaign report results/first
     """
     report(folder)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from batwatt.checks import finite
-from batwatt.cli.shared import show_table
+from batwatt.cli.printing import show_table, tabular
 from batwatt.errors import InputError
 from batwatt.units import DAY_S
 
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 END_S = 30 * DAY_S
 """How long a capacity that varies by chance is, unless told."""
 
+KEYS = ("name", "value")
 CapacityEnd = Annotated[
     float, typer.Option("--end", help="How long a capacity without an end of its own is, s.", min=1.0)
 ]
 
 
+@tabular
 def characterise_capacity(
     capacity: Annotated[str, typer.Argument(help="CSV with dates or time_s, or a text as for run --capacity.")],
     machines: Annotated[
@@ -37,11 +39,13 @@ def characterise_capacity(
 ) -> None:
     """Show the range, structure, step and frequency of a capacity or a signal, and what it costs or emits.
 
-    [bold]Example:[/] batwatt characterise carbon:DE-2024-hourly.csv,budget=0.7
+    [bold]Example:[/]
+    batwatt characterise carbon:power_profiles/carbon/carbon-hourly.csv,budget=0.7
     """
     from batwatt.inputs.series.capacity_spec import parse_capacity
     from batwatt.inputs.series.characterise import characterise
     from batwatt.inputs.series.energy_budget import bill
+    from batwatt.results.tables import Column
 
     spec = parse_capacity(capacity)
     if spec is None:
@@ -50,10 +54,20 @@ def characterise_capacity(
         if column is not None:
             raise InputError("--column", "is for a file", f"write column={column} into the text")
         found, paid = spec.found(end, machines or 1), spec.signal(0.0)
-    rows = _rows(characterise(found), found)
+    character = characterise(found)
+    rows, content = _rows(character, found), _content(character, found)
     if paid is not None:
-        rows += _bill_rows(bill(found.series, paid, fixed), paid.series.name)
-    show_table((), rows)
+        cost = bill(found.series, paid, fixed)
+        rows += _bill_rows(cost, paid.series.name)
+        content |= {"signal": paid.series.name, "saved": cost.saved, "gained": cost.gained} | asdict(cost)
+    columns = [Column("", key, [row[key] for row in rows], key == "value") for key in KEYS]
+    show_table(columns, rows, content)
+
+
+def _content(character: Character, found: Signal) -> dict[str, Any]:
+    """The same numbers for programs."""
+    more = {"range": character.range, "frequency_per_h": character.frequency_per_h, "synthetic": character.spec}
+    return {"unit": found.series.name, "begin": found.begin, "end_s": found.end_s} | asdict(character) | more
 
 
 def _of_file(path: Path, column: str | None, machines: int | None) -> Signal:
@@ -88,7 +102,7 @@ def _is_text(path: Path) -> bool:
     return True
 
 
-def _rows(character: Character, found: Signal) -> list[tuple[str, str]]:
+def _rows(character: Character, found: Signal) -> list[dict[str, str]]:
     unit = found.series.name
     rows = [
         ("values", f"{unit}, {len(found.series)} rows over {found.end_s / DAY_S:.4g} days"),
@@ -102,12 +116,12 @@ def _rows(character: Character, found: Signal) -> list[tuple[str, str]]:
     ]
     if unit == "fraction" and character.spec is not None:
         rows.append(("synthetic", character.spec))
-    return rows
+    return [dict(zip(KEYS, row, strict=True)) for row in rows]
 
 
-def _bill_rows(paid: Bill, name: str) -> list[tuple[str, str]]:
+def _bill_rows(paid: Bill, name: str) -> list[dict[str, str]]:
     rows = [(f"sum of {name} x h", f"{paid.amount:.6g} for a full data centre of 1; fixed: {paid.amount_fixed:.6g}")]
     for label, share in (("saved", paid.saved), ("more capacity", paid.gained)):
         if share is not None:
             rows.append((label, f"{share:.1%} relative to a fixed {paid.mean_fixed:g}"))
-    return rows
+    return [dict(zip(KEYS, row, strict=True)) for row in rows]

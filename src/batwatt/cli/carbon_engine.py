@@ -10,6 +10,7 @@ import typer
 from batwatt.cli.carbon_options import JobsUnit, PriceOptions, SignalOptions, Watts, read_jobs
 from batwatt.cli.inputs import Output, Seed, write_output
 from batwatt.cli.models import options_of
+from batwatt.cli.printing import tell
 from batwatt.cli.shared import json_text
 from batwatt.files import whole_file, write_json
 
@@ -39,7 +40,7 @@ def workload_command(
         out.write(machines_xml(found, "batwatt carbon workload"))
         # if this fails, the platform does not appear either
         write_json(output, content)
-    print(f"{len(read)} jobs; {machines} machines of {found.cores} hosts of {found.core_w:g} W")
+    tell(f"{len(read)} jobs; {machines} machines of {found.cores} hosts of {found.core_w:g} W")
 
 
 @options_of
@@ -58,6 +59,10 @@ def account_command(
     """Work out what a run emitted from Batsim's files, and print it as JSON.
 
     [bold]Example:[/]
+    batwatt carbon workload workloads/carbon/jobs.csv --watts 60
+      --machines 20 -o out/w.json -p out/p.xml
+    batwatt run -p out/p.xml -w out/w.json -e out/x
+      -s powercap -o '{"response": "none"}'
     batwatt carbon account out/x -w out/w.json
       --signal power_profiles/carbon/carbon-hourly.csv
     """
@@ -81,11 +86,7 @@ def jobs_command(
 ) -> None:
     """Write the machine-learning jobs of Let's Wait Awhile, on workdays of 2020, as CSV for `carbon run`.
 
-    [bold]Example:[/]
-    batwatt carbon jobs -o out/ml.csv
-    batwatt carbon lwa --jobs out/ml.csv --signal FR-2020-30min.csv
-      --begin 2020-01-01 --policy interrupting
-      --constraint semi-weekly -e out/lwa
+    [bold]Example:[/] batwatt carbon jobs -o out/ml.csv
     """
     from batwatt.inputs.traces.jobs_csv import COLUMNS
     from batwatt.systems.carbon.simulators.lwa_jobs import ml_jobs

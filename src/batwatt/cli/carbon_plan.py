@@ -118,7 +118,9 @@ def fit_command(
 ) -> None:
     """Fit a model in phases to measurements; prints it, and what leaving out one run in turn tells of it, as JSON.
 
-    [bold]Example:[/] batwatt carbon fit power_profiles/measured/straight -o model.json --picture fit.png
+    [bold]Example:[/]
+    batwatt carbon fit power_profiles/measured/straight
+      -o model.json --picture fit.png
     """
     from batwatt.systems.carbon.figures.fit import plot_fit
     from batwatt.systems.carbon.fit import CHECKPOINTS, compared, fit_runs, model_json

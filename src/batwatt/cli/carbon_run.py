@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -11,9 +12,9 @@ import typer
 
 from batwatt.cli.carbon_modes import GaiaRequest, LwaRequest, OwnRequest, ShiftRequest, Simulator
 from batwatt.cli.inputs import write_output
-from batwatt.cli.models import options_of
 from batwatt.cli.options import PREFIX_HELP, Plugins
-from batwatt.cli.shared import drawing, given_of, show_table
+from batwatt.cli.printing import below, manners, show_described, show_table, tabular
+from batwatt.cli.shared import drawing, given_of
 from batwatt.errors import InputError, printable
 from batwatt.units import HOUR_S, J_PER_KWH
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 BASE = "immediate"
 """The policy that savings are measured against."""
 EXPORT = Path("out/carbon")
-HEAD = ("name", "what it does")
 PolicyNames = Annotated[str, typer.Option("--policy", help="A name of --list; or several to compare, with commas.")]
 Figures = Annotated[Path | None, typer.Option("-o", "--output", help="Write all figures as CSV, too.")]
 
@@ -35,8 +35,10 @@ def _listing(simulator: str) -> Any:
 
     def show(wanted: bool) -> None:
         if wanted:
+            # this is looked at before other options
+            manners.as_json = "--json" in manners.words
             rules = import_module(f"batwatt.systems.carbon.simulators.{simulator}")
-            show_table(HEAD, list(rules.POLICIES.items()))
+            _show_policies(rules.POLICIES.items())
             raise typer.Exit
 
     return typer.Option("--list", callback=show, is_eager=True, help="List the policies.")
@@ -76,7 +78,7 @@ class RunFiles:
         return printable(f"files: {metrics}, {segments}")
 
 
-@options_of
+@tabular
 def run_command(
     asked: OwnRequest,
     policy: Annotated[str, typer.Option("--policy", help="A name of `batwatt carbon policies`.")],
@@ -95,7 +97,7 @@ def run_command(
     _simulate(asked, [policy], files)
 
 
-@options_of
+@tabular
 def compare_command(
     asked: OwnRequest,
     policies: Annotated[str, typer.Option("--policies", help="Names of `batwatt carbon policies`, with commas.")],
@@ -112,7 +114,7 @@ def compare_command(
     _simulate(asked, _names("--policies", policies), None, output)
 
 
-@options_of
+@tabular
 def gaia_command(
     asked: GaiaRequest,
     policy: PolicyNames,
@@ -123,13 +125,14 @@ def gaia_command(
     """Run a policy by GAIA's rules and write the files of `carbon run`; or compare several.
 
     [bold]Example:[/]
-    batwatt carbon gaia --jobs pai_1k.csv --signal DE-2024-hourly.csv
+    batwatt carbon gaia --jobs experiments/small/jobs.csv --length-unit hours
+      --signal power_profiles/carbon/carbon-hourly.csv
       --policy suspend-resume --wait 6x24 -e out/gaia
     """
     _by_others(asked, policy, files, output)
 
 
-@options_of
+@tabular
 def lwa_command(
     asked: LwaRequest,
     policy: PolicyNames,
@@ -140,12 +143,14 @@ def lwa_command(
     """Run a policy by the rules of Let's Wait Awhile and write the files of `carbon run`; or compare several.
 
     [bold]Example:[/]
-    batwatt carbon lwa --jobs out/ml.csv --signal FR-2020-30min.csv
+    batwatt carbon lwa --jobs experiments/small/jobs.csv --length-unit hours
+      --signal power_profiles/carbon/carbon-hourly.csv
       --policy interrupting --constraint semi-weekly -e out/lwa
     """
     _by_others(asked, policy, files, output)
 
 
+@tabular
 def policies_command(plugin: Plugins = None) -> None:
     """List our policies; those of others: `carbon gaia --list`, `carbon lwa --list`.
 
@@ -153,7 +158,11 @@ def policies_command(plugin: Plugins = None) -> None:
     """
     from batwatt.systems.carbon.simulate import described
 
-    show_table(HEAD, list(described()))
+    _show_policies(described())
+
+
+def _show_policies(policies: Iterable[tuple[str, str]]) -> None:
+    show_described([{"name": name, "description": line} for name, line in policies])
 
 
 def _by_others(asked: ShiftRequest, policy: str, files: RunFiles, output: Path | None) -> None:
@@ -184,7 +193,7 @@ def _simulate(asked: ShiftRequest, names: list[str], files: RunFiles | None, out
         write_output(table.to_csv(index=False, lineterminator="\n"), output)
     _show(table)
     if written is not None:
-        print(written)
+        below(written)
 
 
 def _table(outcomes: list[Outcome], base: Outcome) -> pd.DataFrame:
@@ -199,21 +208,22 @@ def _table(outcomes: list[Outcome], base: Outcome) -> pd.DataFrame:
 
 
 def _show(table: pd.DataFrame) -> None:
-    head = ("policy", "carbon g", "saved", "energy kWh", "cost", "mean wait h", "segments", "late jobs")
-    rows = [
-        (
-            row["policy"],
-            f"{row['carbon_g']:.6f}",
-            f"{row['saved_share']:.2%}",
-            f"{row['energy_j'] / J_PER_KWH:.4f}",
-            f"{row['cost']:.4f}",
-            f"{row['mean_wait_s'] / HOUR_S:.3f}",
-            f"{row['segments']:g}",
-            f"{row['late_jobs']:g}",
-        )
-        for row in table.to_dict("records")
-    ]
-    show_table(head, rows)
+    from batwatt.results.tables import Column
+
+    records: list[dict[str, Any]] = table.astype(object).where(table.notna(), None).to_dict("records")  # type: ignore[assignment]
+    shown: tuple[tuple[str, str, float, str], ...] = (
+        ("carbon\ng", "carbon_g", 1.0, ".6f"),
+        ("saved", "saved_share", 1.0, ".2%"),
+        ("energy\nkWh", "energy_j", 1.0 / J_PER_KWH, ".4f"),
+        ("cost", "cost", 1.0, ".4f"),
+        ("mean\nwait\nh", "mean_wait_s", 1.0 / HOUR_S, ".3f"),
+        ("segments", "segments", 1.0, "g"),
+        ("late\njobs", "late_jobs", 1.0, "g"),
+    )
+    columns = [Column("policy", "policy", [record["policy"] for record in records])]
+    for head, key, factor, form in shown:
+        columns.append(Column(head, key, [f"{record[key] * factor:{form}}" for record in records]))
+    show_table(columns, records)
 
 
 def _deadlines(outcome: Outcome) -> dict[str, float]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from batwatt.cli.inputs import Output, write_output
-from batwatt.cli.shared import Picture, json_text, numbers_of, one_of, show_table
+from batwatt.cli.printing import show_table, tabular
+from batwatt.cli.shared import Picture, json_text, numbers_of, one_of
 from batwatt.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def prepare_command(
 ) -> None:
     """Choose the jobs to checkpoint before the number of processors changes by up to k, and print it as JSON.
 
-    [bold]Example:[/] batwatt checkpoint prepare experiments/periods/change.json --objective worst
+    [bold]Example:[/]
+    batwatt checkpoint prepare experiments/periods/change.json --objective worst
     """
     from batwatt.systems.checkpoint.files import read_running
     from batwatt.systems.checkpoint.plans import blaming
@@ -132,7 +134,9 @@ def follow_command(
 ) -> None:
     """Plan period after period, not knowing the next change; prints plans, goodput and yields as JSON.
 
-    [bold]Example:[/] batwatt checkpoint follow experiments/periods/figure1.json --picture figure1.png
+    [bold]Example:[/]
+    batwatt checkpoint follow experiments/periods/figure1.json
+      --picture figure1.png
     """
     from batwatt.systems.checkpoint.figures.charts import plot_followed
     from batwatt.systems.checkpoint.files import followed_json, read_sequence
@@ -152,6 +156,7 @@ def follow_command(
 
 
 @checkpoint.command("front")
+@tabular
 def front_command(
     sequence: Annotated[Path, typer.Argument(metavar="FILE", help="An instance or a capacity sequence (JSON).")],
     min_yields: Annotated[
@@ -164,7 +169,6 @@ def front_command(
     ] = None,
     prepare: Prepare = None,
     cover: Covers = "k",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     picture: Picture = None,
 ) -> None:
     """Show what fairness costs: goodput and least yield.
@@ -172,8 +176,11 @@ def front_command(
     Of a capacity sequence over all periods, for each yield that is asked for; of an instance plans of which none has
     more of both.
 
-    [bold]Example:[/] batwatt checkpoint front experiments/periods/starving.json --min-yields 0,0.25,0.5
+    [bold]Example:[/]
+    batwatt checkpoint front experiments/periods/starving.json
+      --min-yields 0,0.25,0.5
     """
+    from batwatt.results.tables import Column
     from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_front
     from batwatt.systems.checkpoint.files import is_course, read_sequence
     from batwatt.systems.checkpoint.plans import blaming
@@ -184,7 +191,7 @@ def front_command(
     if not is_course(sequence):
         if min_yields is not None or prepare is not None:
             raise InputError(sequence, "is one period: its whole front is shown", "leave --min-yields, --prepare out")
-        _show_front(sequence, as_json, picture)
+        _show_front(sequence, picture)
         return
     given = read_sequence(sequence)
     with blaming(sequence):
@@ -193,22 +200,20 @@ def front_command(
         ]
     if picture is not None:
         plot_front([ParetoMark(target, each.min_yield, each.goodput) for target, each in found], picture)
-    if as_json:
-        points = [
-            {"asked": target, "goodput": each.goodput, "min_yield": each.min_yield, "yields": each.yields}
-            for target, each in found
-        ]
-        write_output(json_text({"front": points}), None)
-    else:
-        rows = [
-            (f"{target:g}", *(f"{value:.4f}" for value in (each.goodput, each.min_yield, _mean(each.yields))))
-            for target, each in found
-        ]
-        show_table(("asked for", "goodput", "least yield", "mean yield"), rows)
+    points = [
+        {"asked": target, "goodput": each.goodput, "min_yield": each.min_yield, "yields": each.yields}
+        for target, each in found
+    ]
+    records = [{**point, "mean_yield": _mean(each.yields)} for point, (_, each) in zip(points, found, strict=True)]
+    columns = [Column("asked for", "asked", [f"{target:g}" for target, _ in found])]
+    for head, key in (("goodput", "goodput"), ("least\nyield", "min_yield"), ("mean\nyield", "mean_yield")):
+        columns.append(Column(head, key, [f"{record[key]:.4f}" for record in records]))
+    show_table(columns, records, {"front": points})
 
 
-def _show_front(instance: Path, as_json: bool, picture: Path | None) -> None:
+def _show_front(instance: Path, picture: Path | None) -> None:
     """The front of one period."""
+    from batwatt.results.tables import Column
     from batwatt.systems.checkpoint.fairness import pareto_front
     from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_front
     from batwatt.systems.checkpoint.files import front_json, read_instance
@@ -219,14 +224,20 @@ def _show_front(instance: Path, as_json: bool, picture: Path | None) -> None:
         points = pareto_front(given.instance, given.past)
     if picture is not None:
         plot_front([ParetoMark(point.min_yield, point.min_yield, point.goodput) for point in points], picture)
-    if as_json:
-        write_output(json_text(front_json(points, given.names)), None)
-        return
-    rows = [
-        (f"{point.min_yield:.4f}", f"{point.goodput:.4f}", " ".join(_working(point.plan, given.names)))
+    records: list[dict[str, Any]] = [
+        {
+            "min_yield": point.min_yield,
+            "goodput": point.goodput,
+            "work": " ".join(_working(point.plan, given.names)),
+        }
         for point in points
     ]
-    show_table(("least yield", "goodput", "work"), rows)
+    columns = [
+        Column(head, key, [f"{record[key]:.4f}" for record in records])
+        for head, key in (("least\nyield", "min_yield"), ("goodput", "goodput"))
+    ]
+    work = Column("work", "work", [record["work"] for record in records], is_text=True)
+    show_table([*columns, work], records, front_json(points, given.names))
 
 
 def _working(found: PeriodPlan, names: Mapping[str, JobName]) -> list[str]:

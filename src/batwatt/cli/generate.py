@@ -216,7 +216,9 @@ def generate_slice(
 ) -> None:
     """Write a slice of a job trace, pruned at random: lines of id, release, length (s) and cores.
 
-    [bold]Example:[/] batwatt generate slice borg.csv --begin 864000 --end 2073600 --machines 26 -o 14D_864000.txt
+    [bold]Example:[/]
+    batwatt generate slice workloads/risk-small.txt --begin 86400 --end 172800
+      --machines 10 --cores 8 -o slice.txt
     """
     from batwatt.inputs.traces.convert import read_trace
     from batwatt.inputs.traces.riskaware_text import to_riskaware
@@ -240,7 +242,8 @@ def generate_capacity(
 ) -> None:
     """Write the machines alive over time, or the fraction of them, that a text describes, as CSV.
 
-    [bold]Example:[/] batwatt generate capacity walk:range=0.6,seed=1 --machines 1000 -o walk.csv
+    [bold]Example:[/]
+    batwatt generate capacity walk:range=0.6,seed=1 --machines 1000 -o walk.csv
     """
     from batwatt.inputs.series.capacity import to_csv
     from batwatt.inputs.series.capacity_spec import parse_capacity

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from batwatt.cli.models import options_of
+from batwatt.cli.printing import note
 from batwatt.cli.shared import given_of
 from batwatt.errors import InputError, printable
 from batwatt.files import whole_file
@@ -117,8 +118,8 @@ def convert(
     """Turn a job trace into a Batsim workload; Azure's and Borg's into a CSV trace; a workload into the other Batsim's.
 
     [bold]Example:[/]
-    batwatt convert jobs.csv --cores-per-server 4 --profile flops
-      --reference-flops 18.4e9 -o workload.json
+    batwatt convert experiments/small/jobs.csv --unit h --cores-per-server 4
+      --profile flops --reference-flops 18.4e9 -o workload.json
     batwatt convert workload.json --to batsim5 -o workload5.json
     """
     from batwatt.inputs.traces.convert import SUFFIXES, convert_file
@@ -157,7 +158,7 @@ def convert(
     ):
         if count:
             notes.append(f"{count} {what}")
-    print("; ".join(notes), file=sys.stderr)
+    note("; ".join(notes))
 
 
 def _convert_table(path: Path, format: str, output: Path | None, table: TableOptions) -> None:
@@ -180,7 +181,7 @@ def _convert_table(path: Path, format: str, output: Path | None, table: TableOpt
     with nullcontext(sys.stdout) if output is None else whole_file(output) as out:
         count = write_chunks(parts, out)
     told = [f"{number} {what}" for what, number in notes.items() if number]
-    print("; ".join([f"{count} jobs", *told]), file=sys.stderr)
+    note("; ".join([f"{count} jobs", *told]))
 
 
 def events(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
+from copy import copy
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -12,6 +15,7 @@ import typer
 
 from batwatt import __version__
 from batwatt.cli.exits import Warnings, exit_code_of
+from batwatt.cli.printing import manners
 
 HELP = """Schedule parallel jobs on machines whose power varies: a Batsim-compatible scheduler with its own engine.
 
@@ -20,6 +24,7 @@ batwatt run -p platforms/small.xml -w workloads/small.json
   -o '{"response": "none"}' -e out/small
 """
 COMMANDS = {
+    "Begin": {"init": "init:init"},
     "Simulate": {
         "run": "simulate:run_command",
         "compare": "simulate:compare_command",
@@ -45,6 +50,10 @@ COMMANDS = {
 """Panel of the help -> command or group of commands -> the module of this package and the name that it has there."""
 ALL = frozenset(name for commands in COMMANDS.values() for name in commands)
 HELP_OPTIONS = ["-h", "--help"]
+COMPLETE = "_BATWATT_COMPLETE"
+"""By this variable a shell asks for completions."""
+ANYWHERE = ("verbose", "quiet")
+"""Options that may stand before and after the command."""
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -55,9 +64,10 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def _carry_out(words: Sequence[str]) -> Any:
     """Show the help, if only that is asked for: to parse options first takes as long as all of it. Else the command."""
+    manners.begin(words)
     app = application(_needed(words))
     if words and words[-1] in HELP_OPTIONS:
-        command: Any = typer.main.get_command(app)
+        command = commands_of(app)
         context = command.context_class(command, info_name="batwatt", **command.context_settings)
         for word in words[:-1]:
             command = getattr(command, "commands", {}).get(word)
@@ -66,11 +76,36 @@ def _carry_out(words: Sequence[str]) -> Any:
             context = command.context_class(command, context, word, **command.context_settings)
         else:
             return typer.echo(context.get_help())
-    return app(args=words, prog_name="batwatt", standalone_mode=False)
+    return commands_of(app)(args=words, prog_name="batwatt", standalone_mode=False)
+
+
+def commands_of(app: typer.Typer) -> Any:
+    """The commands as they parse; lines of examples that go on end as a shell wants it."""
+    root = typer.main.get_command(app)
+    anywhere = [copy(option) for option in root.params if option.name in ANYWHERE]
+    for option in anywhere:
+        option.hidden, option.expose_value = True, False  # type: ignore[attr-defined]
+    for command in walk(root):
+        if command is not root:
+            command.params = [*command.params, *anywhere]
+        command.help = re.sub(r"\n(?=  \S)", r" \\\n", command.help or "")
+    return root
+
+
+def walk(command: Any) -> Iterator[Any]:
+    """A command and all that are in it."""
+    yield command
+    for one in getattr(command, "commands", {}).values():
+        yield from walk(one)
 
 
 def _needed(words: Sequence[str]) -> Container[str]:
     """The commands to be built: the one that is named, none for the version, all for the help and for errors."""
+    if COMPLETE in os.environ:
+        # the line so far, as the shell gives it; the command may still be typed
+        line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+        _, *words = re.split(r"\s", line)
+        return (words[0],) if len(words) > 1 and words[0] in ALL else ALL
     first = next((word for word in words if not word.startswith("-")), None)
     if first is None:
         return () if "--version" in words else ALL
@@ -81,7 +116,7 @@ def application(needed: Container[str] = ALL) -> typer.Typer:
     """The commands that are needed: to import and build all of them takes a while."""
     app = typer.Typer(
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=needed is ALL or COMPLETE in os.environ,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
         context_settings={"help_option_names": HELP_OPTIONS},
@@ -107,16 +142,40 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _set_verbose(count: int) -> int:
+    """Of this place on the line; the messages of what has begun to log follow."""
+    manners.verbose += count
+    logging.getLogger().setLevel(manners.level)
+    return count
+
+
+def _set_quiet(wanted: bool) -> bool:
+    manners.quiet |= wanted
+    logging.getLogger().setLevel(manners.level)
+    return wanted
+
+
 def _common(
     verbose: Annotated[
-        int, typer.Option("-v", "--verbose", count=True, show_default=False, help="Tell more (twice: everything).")
+        int,
+        typer.Option(
+            "-v",
+            "--verbose",
+            count=True,
+            show_default=False,
+            callback=_set_verbose,
+            help="Tell more (twice: everything). Also after the command, as --quiet.",
+        ),
     ] = 0,
+    quiet: Annotated[
+        bool,
+        typer.Option("-q", "--quiet", callback=_set_quiet, help="Print results and errors only: no notes or bars."),
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     handler = Warnings()
     handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
-    logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.basicConfig(level=manners.level, handlers=[handler], force=True)
     logging.getLogger("matplotlib").setLevel(logging.WARNING)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from batwatt.cli.options import PlatformFile
+from batwatt.cli.printing import below, progress_bar, tabular
 from batwatt.cli.results import print_summary
 from batwatt.cli.shared import given_of
 from batwatt.errors import printable
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 PER_CENT = 100.0
 
 
+@tabular
 def optimum(
     platform: PlatformFile,
     workload: Annotated[Path, typer.Option("-w", "--workload", help="Batsim workload (JSON).")],
@@ -42,8 +44,8 @@ def optimum(
     The plan is replayed on the embedded engine. Interrupted, it goes on with the best plan so far.
 
     [bold]Example:[/]
-    batwatt optimum -p platforms/grid5000.xml -w workloads/google-288-00.json
-      --envelope power_profiles/profile3.csv --time-limit 60 -e out/opt
+    batwatt optimum -p platforms/small.xml -w workloads/small.json
+      --envelope power_profiles/small.csv --time-limit 60 -e out/opt
     """
     from batwatt.run.optimum import run_optimum
     from batwatt.run.spec import RunSpec
@@ -52,12 +54,19 @@ def optimum(
     spec = RunSpec(platform, workload, "optimum", options, export, envelope)
     with _shown() as report:
         result = run_optimum(spec, report)
-    print_summary([("optimum", result.metrics)])
-    print(_bound_line(result))
+    about = {
+        "prefix": str(result.prefix),
+        "lower_bound": result.lower_bound,
+        "gap": result.gap,
+        "proven_optimal": result.proven_optimal,
+        "unavoidable_violations": result.unavoidable,
+    }
+    print_summary([("optimum", result.metrics)], [about])
+    below(_bound_line(result))
     if result.unavoidable:
         many = "violations" if result.unavoidable > 1 else "violation"
-        print(f"{result.unavoidable} {many} that nobody can avoid: even if all fall asleep at 0 s the cap is too low")
-    print(f"files: {printable(result.prefix)}_plan.json, _*.csv, _metrics.json, _metadata.json")
+        below(f"{result.unavoidable} {many} that nobody can avoid: even if all fall asleep at 0 s the cap is too low")
+    below(f"files: {printable(result.prefix)}_plan.json, _*.csv, _metrics.json, _metadata.json")
 
 
 def _bound_line(result: OptimumResult) -> str:
@@ -67,13 +76,10 @@ def _bound_line(result: OptimumResult) -> str:
 
 @contextmanager
 def _shown() -> Iterator[Any]:
-    """A line on stderr with the best value, the bound and the time; silent where stderr is not a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    """A line on stderr with the best value, the bound and the time."""
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with progress_bar(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()) as bar:
         line = bar.add_task("reading", total=None)
 
         def report(stand: Stand) -> None:

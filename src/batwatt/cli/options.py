@@ -43,7 +43,7 @@ CapacityText = Annotated[
         "--capacity",
         help="Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or made, as in "
         "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
-        "(docs/capacity.md).",
+        "(docs/reference/capacity.md).",
     ),
 ]
 EnvelopeFile = Annotated[
@@ -74,7 +74,7 @@ Plugins = Annotated[
     typer.Option(
         "--plugin",
         callback=_load,
-        help="A .py file with parts of your own (docs/parts.md); repeatable.",
+        help="A .py file with parts of your own (docs/howto/parts.md); repeatable.",
     ),
 ]
 OptionsJson = Annotated[

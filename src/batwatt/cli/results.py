@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,11 +11,10 @@ import typer
 from batwatt.cli.batsim import FirstHosts, HostOptions
 from batwatt.cli.models import options_of
 from batwatt.cli.options import EnvelopeFile, Jobs, MachineChoice, OptionalPlatform, Plugins
+from batwatt.cli.printing import below, show_described, show_table, tabular, tell
 from batwatt.errors import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from batwatt.results.metrics import Metrics
 
 PLURALS = {
@@ -31,19 +28,18 @@ PLURALS = {
 """Headings of lists of parts."""
 
 
-def print_summary(rows: Sequence[tuple[str, Metrics]]) -> None:
-    """The table of runs (label, metrics), coloured where the output is a terminal."""
-    from rich.console import Console
+def print_summary(rows: Sequence[tuple[str, Metrics]], more: Sequence[Mapping[str, object]]) -> None:
+    """The table of runs (label, metrics); for programs with `more` of each run, as JSON with all metrics."""
+    from dataclasses import replace
 
-    from batwatt.results.summary import summary_table, summary_text
+    from batwatt.results.summary import summary
 
-    console = Console(highlight=False)
-    if console.is_terminal:
-        console.print(summary_table(rows))
-    else:
-        print(summary_text(rows))
+    records = [{"run": label, **about, **metrics.as_dict()} for (label, metrics), about in zip(rows, more, strict=True)]
+    label, *figures = summary(rows)
+    show_table([replace(label, keys=" ".join(["run", *more[0]])), *figures], records)
 
 
+@tabular
 def policies(
     scheduler: Annotated[
         str | None,
@@ -55,40 +51,33 @@ def policies(
 
     [bold]Example:[/] batwatt policies riskaware
     """
-    from rich.console import Console
-
     from batwatt.run.find_scheduler import describe_file, describe_options, describe_schedulers, is_file_name
     from batwatt.scheduling.registry import describe
 
-    console = Console(highlight=False)
-    width = console.width if console.is_terminal else sys.maxsize
     if scheduler is not None and is_file_name(scheduler):
-        _print_sections(console, width, describe_file(Path(scheduler)))
+        _show_sections(describe_file(Path(scheduler)))
         return
     if scheduler is not None:
-        _print_sections(console, width, {"option": list(describe_options(scheduler))})
+        _show_sections({"option": list(describe_options(scheduler))})
         return
     sections: dict[str, list[tuple[str, str]]] = {"scheduler": list(describe_schedulers())}
     for kind, name, aliases, line in describe():
         sections.setdefault(kind, []).append((name, f"{line} Also: {aliases}." if aliases else line))
-    _print_sections(console, width, sections)
-    console.print("choose with", style="bold")
-    print("""  -s NAME -o '{"order": "fcfs", "backfilling": "easy", "response": "hfld"}'""")
-    print("""  -s varcap -o '{"victim": {"name": "checkpoint", "recovery_s": 30}}' (a part with parameters)""")
-    print("  -s easyBackfill (or another of pybatsim's), -s path/to/your.py")
+    _show_sections(sections)
+    below("""choose with: -s NAME -o '{"order": "fcfs", "backfilling": "easy", "response": "hfld"}'""")
+    below("""  -s varcap -o '{"victim": {"name": "checkpoint", "recovery_s": 30}}' (a part with parameters)""")
+    below("  -s easyBackfill (or another of pybatsim's), -s path/to/your.py")
 
 
-def _print_sections(console: Console, width: int, sections: Mapping[str, Sequence[tuple[str, str]]]) -> None:
-    longest = max(len(name) for rows in sections.values() for name, _ in rows)
-    for kind, rows in sections.items():
-        console.print(PLURALS.get(kind, f"{kind}s"), style="bold")
-        for name, line in rows:
-            margin = " " * (longest + 4)
-            begin = f"  {name:<{longest}}  "
-            print(textwrap.fill(printable(line), width, initial_indent=begin, subsequent_indent=margin))
+def _show_sections(sections: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+    """Names of each kind, and what they are."""
+    records = [
+        {"kind": kind, "name": name, "description": line} for kind, rows in sections.items() for name, line in rows
+    ]
+    show_described(records, {kind: PLURALS.get(kind, f"{kind}s") for kind in sections})
 
 
-@options_of
+@tabular
 def metrics(
     *,
     prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left.")],
@@ -109,8 +98,9 @@ def metrics(
     """Work out the figures of files that a real Batsim wrote (a run of ours has them already), or with other classes.
 
     [bold]Example:[/]
-    batwatt metrics out/x -p platforms/grid5000.xml -w workloads/google-288-00.json
-      --envelope power_profiles/profile3.csv
+    batwatt run -p platforms/small.xml -w workloads/small.json -e out/x
+    batwatt metrics out/x -p platforms/small.xml -w workloads/small.json
+      --envelope power_profiles/small.csv
     """
     from batwatt.run.inputs import load_inputs
     from batwatt.run.run import write_results
@@ -118,7 +108,7 @@ def metrics(
     # a real Batsim runs profiles that ours does not
     spec = machines.spec(platform, workload, engine="batsim", delays_to_flops=slowed, hosts=hosts.choice)
     found = write_results(prefix, load_inputs(spec, envelope))
-    print_summary([(prefix.name, found)])
+    print_summary([(prefix.name, found)], [{"prefix": str(prefix)}])
 
 
 @options_of
@@ -134,7 +124,8 @@ def gantt(
     """Draw which server ran which job in which p-state, over the power drawn.
 
     [bold]Example:[/]
-    batwatt gantt out/x -p platforms/grid5000.xml --envelope power_profiles/profile3.csv -o out/x.svg
+    batwatt run -p platforms/small.xml -w workloads/small.json -e out/x
+    batwatt gantt out/x -p platforms/small.xml -o out/x.svg
     """
     from batwatt.inputs.platforms.host_choice import platform_of
     from batwatt.inputs.series.series_csv import read_series
@@ -142,7 +133,7 @@ def gantt(
 
     series = read_series(envelope) if envelope is not None else None
     chosen = platform_of(platform, hosts.choice)
-    print(printable(plot_gantt(prefix, chosen, series, output, title)))
+    tell(printable(plot_gantt(prefix, chosen, series, output, title)))
 
 
 def report(
@@ -150,10 +141,12 @@ def report(
 ) -> None:
     """Write tables, figures and one page about a campaign into results/NAME/report.
 
-    [bold]Example:[/] batwatt report results/igsc22
+    [bold]Example:[/]
+    batwatt campaign run experiments/first.yaml
+    batwatt report results/first
     """
-    # plotly takes as long to import as all the rest
+    # pandas and matplotlib take as long to import as all the rest
     from batwatt.report.page import write_report
 
     page, *others = write_report(results)
-    print(f"{printable(page)} and {len(others)} files next to it")
+    tell(f"{printable(page)} and {len(others)} files next to it")

@@ -26,6 +26,7 @@ from batwatt.cli.options import (
     at_most,
     patience_of,
 )
+from batwatt.cli.printing import note
 from batwatt.errors import InputError, printable
 from batwatt.files import living_file
 
@@ -67,9 +68,13 @@ def serve_command(
     Batsim 5 may bring options: the text after its endpoint is an object as for --options; "scheduler" in it is a name.
 
     [bold]Example:[/]
-    batwatt serve -p platform.xml --envelope envelope.csv &
-    batsim -p platform.xml -w workload.json -E -e out/x
-    batsim -p platform.xml -w workload5.json --energy-host -e out/x -s tcp://127.0.0.1:28000 '{"order": "slowdown"}'
+    batwatt serve -p platforms/small.xml --envelope power_profiles/small.csv &
+    batsim -p platforms/small.xml -w workloads/small.json -E -e out/x
+
+    batwatt convert workloads/small.json --to batsim5 -o small5.json
+    batwatt serve -p platforms/small.xml --envelope power_profiles/small.csv &
+    batsim -p platforms/small.xml -w small5.json --energy-host -e out/x5
+      -s tcp://127.0.0.1:28000 '{"order": "slowdown"}'
     """
     from batwatt.engine.bs import Bs
     from batwatt.engine.wire import SchedulerSocket
@@ -88,11 +93,7 @@ def serve_command(
     with nullcontext() if ready_file is None else living_file(ready_file, READY) as make:
 
         def ready(endpoint: str) -> None:
-            print(
-                f"listening on {endpoint}; waiting for Batsim to connect, {at_most(patience_s)}",
-                file=sys.stderr,
-                flush=True,
-            )
+            note(f"listening on {endpoint}; waiting for Batsim to connect, {at_most(patience_s)}")
             if make is not None:
                 make(endpoint)
 
@@ -154,7 +155,7 @@ def engine_command(
     waiting = f"asking the scheduler at {printable(socket)}; waiting for its answer {at_most(patience_s)}"
 
     def ready() -> None:
-        print(waiting, file=sys.stderr, flush=True)
+        note(waiting)
 
     workloads, files = tuple(workload or ()), tuple(events or ())
     if batsim5.protocol == 5:

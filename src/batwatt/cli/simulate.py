@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,6 @@ import typer
 
 from batwatt.cli.batsim import HostOptions, Switches
 from batwatt.cli.inputs import read_options
-from batwatt.cli.models import options_of
 from batwatt.cli.options import (
     ENGINE,
     EnvelopeFile,
@@ -28,8 +26,8 @@ from batwatt.cli.options import (
     Timeout,
     patience_of,
 )
+from batwatt.cli.printing import below, counting_bar, shows_progress, tabular
 from batwatt.cli.results import print_summary
-from batwatt.cli.shared import counting_bar
 from batwatt.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 @contextmanager
 def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
     """A bar per run on stderr. Yields `report(label) -> progress function`, None where stderr is not a terminal."""
-    if not sys.stderr.isatty():
+    if not shows_progress():
         yield lambda label: None
         return
     with counting_bar("jobs") as bar:
@@ -52,7 +50,7 @@ def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
         yield report
 
 
-@options_of
+@tabular
 def run_command(
     *,
     workload: Jobs,
@@ -87,12 +85,14 @@ def run_command(
 
     [bold]Example:[/]
     batwatt run -p platforms/grid5000.xml -w workloads/google-288-00.json
-      --envelope power_profiles/profile3.csv -o '{"response": "idfs"}' -e out/idfs
+      --envelope power_profiles/profile3.csv
+      -o '{"response": "idfs"}' -e out/idfs
     batwatt run -w workloads/risk-small.txt --window 86400:259200
       --machines 152 --cores 8 --capacity power_profiles/walk-small.csv
       -s riskaware -o '{"strategy": "target-asap"}' -e out/risk
-    batwatt run -w jobs.csv --length-unit hours --machines 1000 --cores 24
-      --capacity walk:range=0.6,mean=0.7,step=0.15,period=3600,seed=1
+    batwatt run -w experiments/small/jobs.csv --length-unit hours
+      --machines 15 --cores 16
+      --capacity walk:range=0.6,step=0.15,period=3600,seed=1
       -s varcap -o '{"termination": "lww"}' -e out/x
     """
     from batwatt.run.spec import EngineName
@@ -131,14 +131,15 @@ def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]
     """Run one after another with a bar each, then print the table."""
     from batwatt.run.run import run
 
-    jobs = _jobs_of(specs[0][1]) if sys.stderr.isatty() else 0
+    jobs = _jobs_of(specs[0][1]) if shows_progress() else 0
     results = []
     with _progress_bar([label for label, _ in specs], jobs) as report:
         for label, spec in specs:
             results.append((label, run(spec, report(label))))
-    print_summary([(label, result.metrics) for label, result in results])
+    rows = [(label, result.metrics) for label, result in results]
+    print_summary(rows, [{"prefix": str(result.prefix)} for _, result in results])
     for _, result in results:
-        print(f"files: {printable(result.prefix)}_*.csv, _metrics.json, _metadata.json")
+        below(f"files: {printable(result.prefix)}_*.csv, _metrics.json, _metadata.json")
     return results
 
 
@@ -155,7 +156,7 @@ def _jobs_of(spec: RunSpec) -> int:
     return len(cached_trace(spec.workloads[0], spec.window, len(platform), spec.length_unit).jobs)
 
 
-@options_of
+@tabular
 def compare_command(
     *,
     platform: PlatformFile,
@@ -219,4 +220,4 @@ def compare_command(
     ]
     if traces:
         plot_power(traces, series, picture)
-        print(f"picture: {printable(picture)}")
+        below(f"picture: {printable(picture)}")

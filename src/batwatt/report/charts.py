@@ -83,13 +83,22 @@ class Chart:
         """Where they are: the values of x at 0, 1, ..."""
         return self.places()[0] if self.unnamed else list(range(len(self.xs)))
 
+    @property
+    def room(self) -> tuple[float, float]:
+        """The share of a place that bars or boxes side by side take, and the share of that which is not between them.
+
+        The first is 0 where they are all in the middle, each alone at its place or one upon another.
+        """
+        if self.kind == "boxes":
+            return 0.86, 0.8
+        alone = sum(len(curve.points) for curve in self.curves) == len(self.xs)
+        return (0.0, 0.62) if self.kind == "stacks" or alone else (0.82, 0.9)
+
     def places(self) -> tuple[list[float], float]:
         """How far right of its value the middle of each curve's bar is, and the width of a bar; alone it is at it."""
-        count, boxes = len(self.curves), self.kind == "boxes"
-        if self.kind == "stacks" or (not boxes and sum(len(curve.points) for curve in self.curves) == len(self.xs)):
-            return [0.0] * count, 0.62
-        room, share = (0.86, 0.8) if boxes else (0.82, 0.9)
-        return [(n - (count - 1) / 2.0) * (room / count) for n in range(count)], share * (room / count)
+        count, (room, share) = len(self.curves), self.room
+        places = [(n - (count - 1) / 2.0) * (room / count) for n in range(count)]
+        return places, share * room / count if room else share
 
     @property
     def decades(self) -> list[float]:

@@ -14,6 +14,9 @@ from batwatt.report.grid import GridColumn, Table
 YES, NO, OPEN = "yes", "no", "open"
 SURE = 2.0
 """So many standard errors must lie between a number and the threshold of a claim to decide it."""
+QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13,
+             2.12, 2.11, 2.10, 2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05, 2.04)  # fmt: skip
+"""Student's t, two-sided at 95 %, of 1, 2, ... degrees of freedom; of more it is `SURE`."""
 Numbers = pd.Series | tuple[pd.Series, pd.Series]
 """Those of the instances, or of two samples of them."""
 
@@ -63,6 +66,11 @@ def mean_of(numbers: Numbers) -> tuple[float, float, int]:
     count = len(numbers)
     error = float(numbers.std()) / math.sqrt(count) if count > 1 else math.nan
     return float(numbers.mean()), error, count
+
+
+def sure(instances: int) -> float:
+    """The number of standard errors of a mean of some instances that holds what is true in 95 of 100 cases."""
+    return QUANTILES[instances - 2] if 2 <= instances < len(QUANTILES) + 2 else SURE
 
 
 def verdict_of(threshold: float | None, number: float, error: float, sure: float = SURE) -> str:

@@ -10,16 +10,16 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from batwatt.report import data, interactive, pictures
-from batwatt.report.charts import LEVEL, Chart, Key, keys_of
+from batwatt.report.charts import Chart
 from batwatt.report.grid import Table, sentence, slug
-from batwatt.report.interactive_charts import chart_plot
+from batwatt.report.interactive import chart_plot
 from batwatt.report.pictures_charts import charts_figure
 from batwatt.report.report_plan import ReportPlan, best_first
 from batwatt.report.saved_runs import envelope_of, platform_of
 from batwatt.report.table import COMPARED, INSTANCE, KILLS, SLOWDOWN, VIOLATIONS, WORK, Measure, SavedCampaign
 from batwatt.results.gantt import gantt_figure
 from batwatt.results.power import power_series
-from batwatt.results.style import CAP, HOUR_S, Look, save
+from batwatt.results.style import HOUR_S, Look, save
 from batwatt.results.timeline import read_timeline
 
 GANTTS = 2
@@ -28,29 +28,35 @@ GANTTS = 2
 
 @dataclass(frozen=True)
 class Report:
-    """What is written of a campaign: tables, further frames by file name, and figures as they are drawn."""
+    """What is written of a campaign: tables, further frames by file name, and figures as they are drawn.
+
+    The conclusion is about `points`, rows with `study`, `label`, the instance and `measures`, the first most of all.
+    """
 
     campaign: SavedCampaign
     plan: ReportPlan
     tables: Sequence[Table]
     frames: Mapping[str, pd.DataFrame]
     figures: Iterable[ReportFigure]
+    points: pd.DataFrame
+    measures: Sequence[Measure]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure of the page: its id, what it is for those who cannot see it, and what plotly.js draws."""
+    """A plot of the page: its id, what it is for those who cannot see it, what is drawn, and its title."""
 
     id: str
     alt: str
     plot: interactive.Plot
+    title: str = ""
 
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure: `pictures` by file stem, `shown` on the page; without either, `caption` says why.
+    """A figure: `pictures` by file stem, `shown` on the page, side by side where there is room, below one legend.
 
-    With a `legend` what is shown stands side by side, where there is room, below one legend for all.
+    Without either, `caption` says why.
     """
 
     id: str
@@ -60,8 +66,6 @@ class ReportFigure:
     shown: tuple[Shown, ...] = ()
     kinds: tuple[str, ...] = ("png", "svg")
     """The formats of the pictures."""
-    legend: tuple[Key, ...] = ()
-    """Its lines; one without a label, of no algorithm, is always there."""
 
 
 def figures(campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
@@ -163,12 +167,15 @@ def _bars(campaign: SavedCampaign, plan: ReportPlan, looks: Mapping[str, Look]) 
     if drawn.empty:
         return ReportFigure("figure6", title, "No run has these figures.")
     caption = (
-        f"Means of study “{plan.variants}” by envelope. A bar far longer than the others is cut; it tells its value."
+        f"Means of study “{plan.variants}” by envelope. A bar far longer than the others is cut; it shows its value."
     )
-    plot = interactive.bars_plot(every, measures, looks, plan.shown)
-    shown = Shown("plot6", "Bars of slowdown, kills and violations by envelope and algorithm", plot)
+    shown = tuple(
+        Shown(f"plot6{n}", f"Bars of {measure.title} by envelope and algorithm",
+              interactive.bars_plot(every, measure, looks, plan.shown))
+        for n, measure in enumerate(measures)
+    )  # fmt: skip
     picture = pictures.envelopes_bars_figure(drawn, measures, looks)
-    return ReportFigure("figure6", title, caption, {"figure6": picture}, (shown,))
+    return ReportFigure("figure6", title, caption, {"figure6": picture}, shown)
 
 
 def _known(every: pd.DataFrame, measures: Sequence[Measure], plan: ReportPlan) -> tuple[list[Measure], pd.DataFrame]:
@@ -212,12 +219,10 @@ def _gantts(campaign: SavedCampaign, plan: ReportPlan, zoom: data.Zoom | None) -
 
 def chart_figure(name: str, title: str, caption: str, panels: Sequence[Chart], across: int) -> ReportFigure:
     """Panels as a figure of the report."""
-    shown = tuple(Shown(f"plot-{name}-{n}", panel.alt, chart_plot(panel)) for n, panel in enumerate(panels))
-    legend = keys_of(panels)
-    if any(panel.level is not None for panel in panels):
-        legend += (Key(LEVEL, CAP),)
-    kinds = ("png", "svg", "pdf")
-    return ReportFigure(name, title, caption, {name: charts_figure(panels, across)}, shown, kinds, legend)
+    shown = tuple(
+        Shown(f"plot-{name}-{n}", panel.alt, chart_plot(panel), panel.title) for n, panel in enumerate(panels)
+    )
+    return ReportFigure(name, title, caption, {name: charts_figure(panels, across)}, shown, ("png", "svg", "pdf"))
 
 
 def write_pictures(figure: ReportFigure, folder: Path) -> Iterator[Path]:

@@ -1,56 +1,66 @@
-"""The figures of the page, as plain objects that plotly.js draws; the trace of an algorithm names it in `meta`."""
+"""The figures of the page as plain objects, which `plots.js` draws; the series of an algorithm names it in `label`.
+
+A plot has axes `x` and `y`, of values, and `series`; with `rows` each series has a row of its own, and `y` lies below.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from batwatt.model.series import Series
+from batwatt.report.charts import LEVEL, QUANTILES, Chart, Curve, Key, errors_of
 from batwatt.report.data import Scores, Zoom, readable_top
+from batwatt.report.grid import written
 from batwatt.report.table import Measure
-from batwatt.results.plots import envelope_stairs, stairs
 from batwatt.results.power import Floats, PowerTrace, compare
-from batwatt.results.style import BEST, CAP, FRAME, GRID, HOUR_S, INK, KW, VIOLATION, WORST, Look
+from batwatt.results.style import CAP, HOUR_S, INK, KW, MARKERS, VIOLATION, Look, Turned
 
 Plot = dict[str, Any]
-ROW_PX = 34
-"""Height of an algorithm's row; the page multiplies it by the number of those that are chosen."""
-HEAT_PX = 22
-_AXIS: dict[str, Any] = {
-    "gridcolor": GRID, "linecolor": FRAME, "zeroline": False, "automargin": True, "ticks": "outside", "ticklen": 3,
-    "tickcolor": FRAME,
-}  # fmt: skip
+STAR = MARKERS[-1][1]
+"""Marks a mean in a box."""
+SPREAD = (0.0, -0.2, 0.2, -0.1, 0.1, -0.3, 0.3)
+"""How far the points of a row lie apart, so that they do not hide one another."""
 
 
-def plot_of(traces: list[dict[str, Any]], height: int, meta: dict[str, Any] | None = None, **layout: Any) -> Plot:
-    """A figure; `meta` says to the page's script how the height follows the choice of algorithms."""
-    base: dict[str, Any] = {
-        "height": height,
-        "autosize": True,
-        "margin": {"l": 8, "r": 8, "t": 30, "b": 8, "pad": 2},
-        "font": {"family": "system-ui, sans-serif", "size": 12.5, "color": INK},
-        "paper_bgcolor": "white",
-        "plot_bgcolor": "white",
-        "hoverlabel": {"font": {"size": 12.5}, "namelength": -1},
-        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "left", "x": 0.0},
-        "dragmode": False,
-        "meta": meta or {},
-    }
-    return {"data": traces, "layout": base | layout}
+def plot_of(series: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any], **settings: Any) -> Plot:
+    """A figure."""
+    return {"series": series, "x": x, "y": y, "height": 320} | settings
 
 
-def axis_of(title: str, **settings: Any) -> dict[str, Any]:
-    """An axis like all others."""
-    return {**_AXIS, "title": {"text": escape(title), "standoff": 6}, **settings}
+def axis_of(title: str, meaning: str = "", **settings: Any) -> dict[str, Any]:
+    """An axis; `ticks` are pairs of a value and its text, `zero` says that it reaches 0."""
+    return {"title": title, "meaning": meaning} | settings
 
 
-def marked(label: str) -> dict[str, Any]:
-    """What marks a trace as an algorithm's."""
-    return {"name": escape(label), "meta": {"label": label}}
+def axis_of_measure(measure: Measure, **settings: Any) -> dict[str, Any]:
+    """The axis of a measure."""
+    return axis_of(measure.axis, measure.meaning, **settings)
+
+
+def series_of(draw: str, name: str, colour: str, label: str | None = None, **data: Any) -> dict[str, Any]:
+    """A series, drawn as `line`, `area`, `dots`, `bars`, `boxes` or `cells`; what has no value is left out."""
+    ours = {"draw": draw, "name": name, "label": label, "colour": on_page(colour)}
+    return ours | {key: value for key, value in data.items() if value not in (None, "")}
+
+
+def on_page(colour: str) -> str:
+    """A colour as the page has it: what is as dark as text is light in dark mode."""
+    return "var(--ink)" if colour in ("#000000", CAP, INK) else colour
+
+
+def of_label(draw: str, label: str, look: Look, **data: Any) -> dict[str, Any]:
+    """The series of an algorithm."""
+    return series_of(draw, label, look.colour, label, **data)
+
+
+def lined(look: Turned) -> dict[str, Any]:
+    """Dashes and shape of the points of a series."""
+    return {"dash": look.dash[1], "marker": look.marker[1]}
 
 
 def rounded(values: Floats | pd.Series) -> list[float | None]:
@@ -58,167 +68,214 @@ def rounded(values: Floats | pd.Series) -> list[float | None]:
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in np.asarray(values, dtype=float)]
 
 
+def steps(edges_s: Floats, power_w: Floats) -> dict[str, Any]:
+    """A power that holds between consecutive edges, in kW over h."""
+    return {"x": rounded(edges_s / HOUR_S), "y": rounded(power_w / KW), "step": True}
+
+
+def envelope_steps(series: Series) -> dict[str, Any]:
+    """An envelope over its rows."""
+    return steps(np.append(series.times_s, series.times_s[-1] + series.last_step_s), np.asarray(series.values))
+
+
+def power_plot(series: list[dict[str, Any]], title: str, end_s: float | None = None, **settings: Any) -> Plot:
+    """Powers over time, until `end_s` if that is given, which are read off at the pointer."""
+    axis = axis_of("time (h)") if end_s is None else axis_of("time (h)", range=[0, end_s / HOUR_S])
+    return plot_of(series, axis, axis_of(title, zero=True), reading=[2, "kW"], **settings)
+
+
 def envelopes_plot(envelopes: Sequence[tuple[str, Series]]) -> Plot:
     """Figure 1."""
-    traces = []
-    for number, (name, series) in enumerate(envelopes):
-        hours, power = map(rounded, envelope_stairs(series))
-        look = Look(number)
-        traces.append(
-            {"type": "scatter", "mode": "lines", "x": hours, "y": power, "name": escape(name),
-             "line": {"color": look.colour, "width": 1.6, "dash": look.dash[1]},
-             "hovertemplate": "%{y:.2f} kW"}
-        )  # fmt: skip
-    return plot_of(traces, 380, xaxis=axis_of("time (h)"), yaxis=axis_of("power available (kW)", rangemode="tozero"),
-                 hovermode="x unified")  # fmt: skip
+    series = [
+        series_of("line", name, Look(number).colour, dash=Look(number).dash[1], **envelope_steps(envelope))
+        for number, (name, envelope) in enumerate(envelopes)
+    ]
+    return power_plot(series, "power available (kW)")
 
 
-def radar_plot(scores: Scores, looks: Mapping[str, Look]) -> Plot:
-    """Figure 2: a triangle per algorithm; further out is better."""
-    angles = []
-    for measure in scores.measures:
-        best, worst = scores.range_of(measure)
-        angles.append(f"{measure.title}<br>{worst:.{measure.decimals}f} → {best:.{measure.decimals}f}")
-    traces = []
-    for label in scores.scores.index:
-        values = rounded(scores.scores.loc[label])
-        means = [f"{scores.means.loc[label, m.name]:.{m.decimals}f} {m.unit}".strip() for m in scores.measures]
-        look = looks[label]
-        traces.append(
-            {"type": "scatterpolar", "mode": "lines+markers", **marked(label), "theta": [*angles, angles[0]],
-             "r": [*values, values[0]], "text": [*means, means[0]],
-             "line": {"color": look.colour, "width": 1.8, "dash": look.dash[1]},
-             "marker": {"symbol": look.marker[1], "size": 8}, "fill": "toself",
-             "fillcolor": look.colour + "12",
-             "hovertemplate": "%{fullData.name}<br>%{text} (score %{r:.2f})<extra></extra>"}
-        )  # fmt: skip
-    radial = {"range": [-0.15, 1.02], "tickvals": [0, 0.5, 1], "showticklabels": False, "ticks": "", "gridcolor": GRID,
-              "linecolor": GRID, "angle": 90}  # fmt: skip
-    polar = {"gridshape": "linear", "radialaxis": radial, "bgcolor": "white",
-             "angularaxis": {"rotation": 90, "direction": "clockwise", "gridcolor": GRID,
-                             "linecolor": FRAME}}  # fmt: skip
-    return plot_of(traces, 460, polar=polar, margin={"l": 70, "r": 70, "t": 50, "b": 20},
-                 legend={"orientation": "h", "yanchor": "top", "y": -0.05, "xanchor": "center", "x": 0.5})  # fmt: skip
-
-
-def heat_plot(scores: Scores) -> Plot:
-    """Figure 2 as a table of colours; the page's script leaves the rows of those that are chosen."""
-    labels = scores.scores.index.tolist()
-    texts = [
-        [f"{scores.means.loc[label, m.name]:.{m.decimals}f}" for m in scores.measures] for label in labels
-    ]  # fmt: skip
-    trace = {
-        "type": "heatmap", "x": [escape(m.title) for m in scores.measures], "y": [escape(label) for label in labels],
-        "z": [rounded(scores.scores.loc[label]) for label in labels], "text": texts, "texttemplate": "%{text}",
-        "meta": {"rows": labels}, "zmin": 0, "zmax": 1, "colorscale": [[0, WORST], [1, BEST]],
-        "textfont": {"color": CAP}, "showscale": False,
-        "xgap": 1, "ygap": 1, "hovertemplate": "%{y}<br>%{x}: %{text}<br>score %{z:.2f}<extra></extra>",
-    }  # fmt: skip
-    return plot_of([trace], 60 + HEAT_PX * len(labels), {"row_px": HEAT_PX, "fixed_px": 60},
-                 xaxis={**_AXIS, "side": "top", "ticks": "", "tickangle": 0, "fixedrange": True},
-                 yaxis={**_AXIS, "autorange": "reversed", "ticks": "", "fixedrange": True})  # fmt: skip
+def power_series_of(runs: Sequence[tuple[str, PowerTrace]], envelope: Series, looks: Mapping[str, Look],
+                    ) -> list[dict[str, Any]]:  # fmt: skip
+    """The envelope, and the power of each run with what is above it in red."""
+    found = [series_of("line", "envelope", CAP, **envelope_steps(envelope))]
+    for label, trace in runs:
+        power = steps(np.append(trace.times_s, trace.end_s), trace.power_w)
+        found += _excess(label, trace, envelope)
+        found.append(of_label("line", label, looks[label], dash=looks[label].dash[1], **power))
+    return found
 
 
 def zoom_plot(zoom: Zoom, looks: Mapping[str, Look]) -> Plot:
     """Figure 3: the powers over one another; what is above the envelope is red."""
-    hours, caps = map(rounded, envelope_stairs(zoom.envelope))
-    traces: list[dict[str, Any]] = [
-        {"type": "scatter", "mode": "lines", "x": hours, "y": caps, "name": "envelope",
-         "line": {"color": CAP, "width": 2.2}, "hovertemplate": "%{y:.2f} kW"}
-    ]  # fmt: skip
-    for label, trace in zoom.runs:
-        traces += _excess(label, trace, zoom.envelope)
-        hours_, power = stairs(np.append(trace.times_s, trace.end_s), trace.power_w)
-        look = looks[label]
-        traces.append(
-            {"type": "scatter", "mode": "lines", **marked(label), "x": rounded(hours_), "y": rounded(power),
-             "line": {"color": look.colour, "width": 1.6, "dash": look.dash[1]}, "hovertemplate": "%{y:.2f} kW"}
-        )  # fmt: skip
-    shade = {"type": "rect", "xref": "x", "yref": "paper", "x0": zoom.step_s[0] / HOUR_S, "x1": zoom.step_s[1] / HOUR_S,
-             "y0": 0, "y1": 1, "fillcolor": VIOLATION, "opacity": 0.08, "line": {"width": 0}}  # fmt: skip
-    spans = [zoom.close_s, (zoom.begin_s, zoom.end_s)]
-    buttons = [
-        {"label": text, "method": "relayout", "args": [{"xaxis.range": [begin / HOUR_S, end / HOUR_S]}]}
-        for text, (begin, end) in zip(("the excess", "around it"), spans, strict=True)
-    ]
-    buttons.append({"label": "the whole run", "method": "relayout", "args": [{"xaxis.autorange": True}]})
-    menu = {"type": "buttons", "direction": "right", "buttons": buttons, "active": 1, "x": 0, "xanchor": "left",
-            "y": 1.02, "yanchor": "bottom", "pad": {"t": 0, "b": 0}, "font": {"size": 11.5}}  # fmt: skip
-    return plot_of(traces, 460, xaxis=axis_of("time (h)", range=[zoom.begin_s / HOUR_S, zoom.end_s / HOUR_S]),
-                 yaxis=axis_of("power (kW)", rangemode="tozero", fixedrange=True), hovermode="x unified",
-                 shapes=[shade], updatemenus=[menu], dragmode="zoom", margin={"l": 8, "r": 8, "t": 48, "b": 8},
-                 legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0})  # fmt: skip
+    spans = {"the excess": zoom.close_s, "around it": (zoom.begin_s, zoom.end_s), "the whole run": None}
+    ranges = [[text, span and [time / HOUR_S for time in span]] for text, span in spans.items()]
+    shade = [time / HOUR_S for time in zoom.step_s]
+    series = power_series_of(zoom.runs, zoom.envelope, looks)
+    return power_plot(series, "power (kW)", height=400, ranges=ranges, range=1, shade=shade)
 
 
 def _excess(label: str, trace: PowerTrace, envelope: Series) -> list[dict[str, Any]]:
-    """What is above the cap as one filled shape per piece, in one trace."""
+    """What is above the cap as one filled shape per uninterrupted time, in one series."""
     pieces = compare(trace, envelope)
+    start, end, cap, drawn = (values[pieces.over] for values in (
+        pieces.start_s, pieces.end_s, pieces.cap_w, pieces.power_w))  # fmt: skip
+    if not len(start):
+        return []
     hours: list[float | None] = []
     power: list[float | None] = []
-    for start, end, cap, drawn in zip(*(values[pieces.over].tolist() for values in (
-            pieces.start_s, pieces.end_s, pieces.cap_w, pieces.power_w)), strict=True):  # fmt: skip
-        hours += [round(time / HOUR_S, 7) for time in (start, start, end, end, start)] + [None]
-        power += [round(value / KW, 6) for value in (cap, drawn, drawn, cap, cap)] + [None]
-    if not hours:
-        return []
-    return [
-        {"type": "scatter", "mode": "lines", "x": hours, "y": power, "fill": "toself", "fillcolor": VIOLATION,
-         "line": {"color": VIOLATION, "width": 1}, "hoverinfo": "skip", "showlegend": False, **marked(label)}
-    ]  # fmt: skip
+    for one in np.split(np.arange(len(start)), np.flatnonzero(start[1:] != end[:-1]) + 1):
+        # along the power, and back along the cap
+        there = np.column_stack((start[one], end[one])).ravel()
+        above, below = np.repeat(drawn[one], 2), np.repeat(cap[one], 2)
+        hours += [*(np.append(there, there[::-1]) / HOUR_S).round(7).tolist(), None]
+        power += [*rounded(np.append(above, below[::-1]) / KW), None]
+    return [series_of("area", label, VIOLATION, label, x=hours, y=power)]
+
+
+def radar_plot(scores: Scores, looks: Mapping[str, Look]) -> Plot:
+    """Figure 2: a triangle per algorithm; further out is better."""
+    count = len(scores.measures)
+    around = [(math.sin(2.0 * math.pi * n / count), math.cos(2.0 * math.pi * n / count)) for n in range(count)]
+
+    def ring(radii: Sequence[float]) -> list[list[float]]:
+        # a score of 0 is not in the middle, where all would be one point
+        corners = [[round((0.15 + 0.85 * radius) * part, 4) for part in way]
+                   for radius, way in zip(radii, around, strict=True)]  # fmt: skip
+        return [*corners, corners[0]]
+
+    ends = [(measure, *scores.range_of(measure)) for measure in scores.measures]
+    notes = [[1.2 * x, 1.2 * y, f"{m.title} {worst:.{m.decimals}f} → {best:.{m.decimals}f}"]
+             for (x, y), (m, best, worst) in zip(around, ends, strict=True)]  # fmt: skip
+    series = []
+    for label in scores.scores.index:
+        values = scores.scores.loc[label].tolist()
+        xs, ys = zip(*ring(values), strict=True)
+        tips = [f"{m.title} {scores.means.loc[label, m.name]:.{m.decimals}f} {m.unit}".strip() + f" (score {value:.2f})"
+                for m, value in zip(scores.measures, values, strict=True)]  # fmt: skip
+        series.append(of_label("line", label, looks[label], **lined(looks[label]), fill=True, x=xs, y=ys,
+                               tips=[*tips, tips[0]]))  # fmt: skip
+    grid = [ring([radius] * count) for radius in (0.0, 0.5, 1.0)] + [[[0, 0], list(way)] for way in around]
+    return plot_of(series, axis_of("", range=[-1.4, 1.4]), axis_of("", range=[-0.75, 1.3]), bare=True, grid=grid,
+                   notes=notes)  # fmt: skip
+
+
+def heat_plot(scores: Scores) -> Plot:
+    """Figure 2 as a table of colours."""
+    series = []
+    for label in scores.scores.index:
+        texts = [f"{scores.means.loc[label, m.name]:.{m.decimals}f}" for m in scores.measures]
+        values = rounded(scores.scores.loc[label])
+        tips = [f"{m.axis}: {text}\nscore {value}" for m, text, value in zip(scores.measures, texts, values,
+                                                                              strict=True)]  # fmt: skip
+        series.append(series_of("cells", label, CAP, label, y=values, texts=texts, tips=tips))
+    axis = axis_of("", range=[-0.5, len(scores.measures) - 0.5],
+                   ticks=[[n, measure.title] for n, measure in enumerate(scores.measures)])  # fmt: skip
+    return plot_of(series, axis_of(""), axis, rows=24)
 
 
 def box_plot(frame: pd.DataFrame, measure: Measure, looks: Mapping[str, Look]) -> Plot:
     """Figures 4 and 5: a box and its points per algorithm, each point an instance."""
-    traces = []
-    labels = list(dict.fromkeys(frame["label"].tolist()))
-    for label in labels:
-        rows = frame[frame["label"] == label]
-        look = looks[label]
-        traces.append(
-            {"type": "box", "orientation": "h", **marked(label), "x": rounded(rows[measure.name]),
-             "y": [escape(label)] * len(rows), "text": [escape(name) for name in rows["instance"]],
-             "boxpoints": "all", "jitter": 0.6, "pointpos": 0, "marker": {"color": look.colour, "size": 5,
-             "symbol": look.marker[1]}, "line": {"color": look.colour, "width": 1.4},
-             "fillcolor": look.colour + "30", "hovertemplate": "%{text}: %{x}<extra>%{y}</extra>"}
-        )  # fmt: skip
-    return plot_of(traces, 70 + ROW_PX * len(labels), {"row_px": ROW_PX, "fixed_px": 70}, showlegend=False,
-                 xaxis=axis_of(measure.axis, rangemode="tozero" if measure.better == "lower" else "normal"),
-                 yaxis={**_AXIS, "autorange": "reversed", "fixedrange": True}, boxgap=0.25,
-                 margin={"l": 8, "r": 8, "t": 8, "b": 8})  # fmt: skip
+    series = []
+    for label in dict.fromkeys(frame["label"].tolist()):
+        rows = frame[(frame["label"] == label) & frame[measure.name].notna()]
+        values = rows[measure.name].to_numpy(dtype=float)
+        if not len(values):
+            continue
+        q1, median, q3 = (float(value) for value in np.quantile(values, (0.25, 0.5, 0.75)))
+        within = values[(values >= q1 - 1.5 * (q3 - q1)) & (values <= q3 + 1.5 * (q3 - q1))]
+        ends = [within.min(), q1, median, q3, within.max()]
+        quantiles = [[value] for value in rounded(np.array(ends))]
+        series.append(of_label("boxes", label, looks[label], x=[0], quantiles=quantiles))
+        spread = [SPREAD[n % len(SPREAD)] for n in range(len(rows))]
+        tips = [f"{name}: {value:.{measure.decimals}f} {measure.unit}".strip()
+                for name, value in zip(rows["instance"], values, strict=True)]  # fmt: skip
+        series.append(of_label("dots", label, looks[label], marker=looks[label].marker[1], small=True, x=spread,
+                               y=rounded(values), tips=tips))  # fmt: skip
+    return plot_of(series, axis_of(""), axis_of_measure(measure, zero=measure.better == "lower"), rows=34)
 
 
-def bars_plot(
-    frame: pd.DataFrame, measures: Sequence[Measure], looks: Mapping[str, Look], shown: Sequence[str]
-) -> Plot:
-    """Figure 6: a panel per measure, a group of bars per envelope; axes end where the `shown` can be read."""
+def bars_plot(frame: pd.DataFrame, measure: Measure, looks: Mapping[str, Look], shown: Sequence[str]) -> Plot:
+    """A panel of Figure 6: a group of bars per envelope; the axis ends where the `shown` can be read."""
     envelopes = sorted(set(frame["envelope"].tolist()))
-    traces: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {}
-    step = 1.0 / len(measures)
-    for number, measure in enumerate(measures):
-        suffix = "" if number == 0 else str(number + 1)
-        top = 1.0 - number * step
-        layout[f"xaxis{suffix}"] = {**_AXIS, "anchor": f"y{suffix}", "fixedrange": True}
-        end = 1.13 * readable_top(frame, measure, shown)  # room for what is written above the bars
-        domain = [top - step + 0.06, top]
-        layout[f"yaxis{suffix}"] = axis_of(measure.axis, domain=domain, range=[0, end], fixedrange=True)
-        for label in dict.fromkeys(frame["label"].tolist()):
-            values = frame[frame["label"] == label].set_index("envelope")[measure.name].reindex(envelopes)
-            look = looks[label]
-            cut = values > end
-            traces.append(
-                {"type": "bar", **marked(label), "legendgroup": label, "showlegend": number == 0,
-                 "offsetgroup": label, "alignmentgroup": str(number),
-                 "x": [escape(name) for name in envelopes],
-                 "y": rounded(values.clip(upper=end)), "customdata": rounded(values),
-                 "xaxis": f"x{suffix}",
-                 "yaxis": f"y{suffix}", "texttemplate": "%{customdata:.3~g}", "textangle": -90,
-                 "textposition": ["inside" if inside else "outside" for inside in cut], "cliponaxis": False,
-                 "insidetextfont": {"color": "white", "size": 11}, "outsidetextfont": {"color": INK, "size": 10.5},
-                 "insidetextanchor": "end", "constraintext": "none",
-                 "marker": {"color": look.colour, "line": {"color": look.colour, "width": 1},
-                            "pattern": {"shape": look.hatch[1], "fillmode": "overlay", "fgcolor": "white",
-                                        "fgopacity": 0.6, "size": 7}},
-                 "hovertemplate": f"%{{customdata:.{measure.decimals}f}} {measure.unit}"}
-            )  # fmt: skip
-    return plot_of(traces, 250 * len(measures) + 60, barmode="group", hovermode="x unified", bargap=0.16, **layout)
+    end = readable_top(frame, measure, shown)
+    series = []
+    for label in dict.fromkeys(frame["label"].tolist()):
+        values = frame[frame["label"] == label].set_index("envelope")[measure.name].reindex(envelopes)
+        numbers = [f"{value:.{measure.decimals}f} {measure.unit}".strip() for value in values]
+        texts = [f"{number} ↑" if value > end else "" for number, value in zip(numbers, values, strict=True)]
+        tips = [f"{envelope}: {number}" for envelope, number in zip(envelopes, numbers, strict=True)]
+        series.append(of_label("bars", label, looks[label], hatch=looks[label].hatch[1], x=list(range(len(envelopes))),
+                               y=rounded(values), texts=texts if any(texts) else None, tips=tips))  # fmt: skip
+    return plot_of(series, _places(envelopes), axis_of_measure(measure, range=[0, end]), dividers=len(envelopes),
+                   room=[0.84, 0.92])  # fmt: skip
+
+
+def _places(names: Sequence[str], title: str = "") -> dict[str, Any]:
+    return axis_of(title, range=[-0.5, len(names) - 0.5], ticks=[[n, name] for n, name in enumerate(names)])
+
+
+def chart_plot(panel: Chart) -> Plot:
+    """A panel of a chart."""
+    xs = list(panel.xs)
+    series = [part for n, curve in enumerate(panel.curves)
+              for part in _curve(panel, curve, panel.curves[:n])]  # fmt: skip
+    x_axis, y_axis = _places(panel.ticks, panel.x_axis), axis_of_measure(panel.measure, zero=panel.kind != "boxes")
+    settings: dict[str, Any] = {"dividers": len(xs), "room": list(panel.room)}
+    if panel.unnamed:
+        x_axis, settings = axis_of(panel.x_axis), {"rows": 34}
+    elif panel.kind == "lines":
+        x_axis, settings = axis_of(panel.x_axis, log=panel.logarithmic), {}
+        if panel.logarithmic or len(xs) <= 8:
+            x_axis["ticks"] = list(map(list, zip(xs, panel.ticks, strict=True)))
+    if panel.decades:
+        y_axis |= {"log": True, "ticks": [[value, written(value)] for value in panel.decades]}
+    if panel.level is not None:
+        level = f"{panel.level:.{panel.measure.decimals}f} {panel.measure.unit}"
+        settings["level"] = [panel.level, f"{LEVEL}: {level}".strip()]
+    return plot_of(series, x_axis, y_axis, **settings)
+
+
+def _curve(panel: Chart, curve: Curve, before: Sequence[Curve]) -> list[dict[str, Any]]:
+    """A curve: marks with their errors; boxes whose quantiles are known, and a star at each mean."""
+    points = curve.points
+    if points.empty:
+        return []
+    at = rounded(points["x"]) if panel.kind == "lines" else [panel.xs.index(x) for x in points["x"]]
+    shared: dict[str, Any] = {"x": [0] if panel.unnamed else at}
+    values: dict[str, Any] = {**shared, "y": rounded(points["mean"]), "tips": [_tip(panel, row) for _, row in
+                                                                               points.iterrows()]}  # fmt: skip
+    if panel.kind == "boxes":
+        quantiles = [rounded(points[name]) for name in QUANTILES]
+        return [_of_key("boxes", curve.key, **shared, quantiles=quantiles, tips=values["tips"]),
+                _of_key("dots", curve.key, **values, marker=STAR, mean=True)]  # fmt: skip
+    if panel.kind == "stacks":
+        below = sum((part.points.set_index("x")["mean"].reindex(points["x"]).fillna(0.0) for part in before),
+                    start=pd.Series(0.0, points["x"]))  # fmt: skip
+        return [_of_key("bars", curve.key, **values, base=rounded(below))]
+    errors = rounded(errors_of(curve))
+    if panel.kind == "bars":
+        return [_of_key("bars", curve.key, **values, error=errors, hatch=curve.key.hatch[1])]
+    return [_of_key("line", curve.key, **values, error=errors, **lined(curve.key))]
+
+
+def _of_key(draw: str, key: Key, **data: Any) -> dict[str, Any]:
+    """A series whose algorithm, if it is one's, may be left out by the reader."""
+    return series_of(draw, key.name, key.colour, key.label, **data)
+
+
+def _tip(panel: Chart, row: pd.Series) -> str:
+    """What is shown at a mark."""
+    measure, where = panel.measure, written(row["x"])
+    head = " ".join(filter(None, (panel.x_axis, where))) if panel.kind == "lines" else where
+
+    def number(value: float) -> str:
+        return f"{value:.{measure.decimals}f}"
+
+    mean = f"mean {number(row['mean'])} {measure.unit}".strip()
+    if panel.kind == "boxes":
+        more = [f"{mean}, median {number(row['median'])}", f"25 to 75 %: {number(row['q1'])} to {number(row['q3'])}",
+                f"10 to 90 %: {number(row['low'])} to {number(row['high'])}"]  # fmt: skip
+    else:
+        error = f" ± {number(row['error'])}" if math.isfinite(row["error"]) else ""
+        more = [f"mean {number(row['mean'])}{error} {measure.unit}".strip()]
+    count = int(row["count"])
+    return "\n".join(filter(None, (head, *more, f"{count} instance{'s' * (count != 1)}")))

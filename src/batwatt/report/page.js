@@ -2,56 +2,113 @@
   "use strict";
   const plots = JSON.parse(document.getElementById("plots").textContent);
   const boxes = [...document.querySelectorAll('input[name="label"]')];
-  const config = {
-    responsive: true,
-    displaylogo: false,
-    // on a phone they would lie over the legend
-    displayModeBar: matchMedia("(max-width: 40rem)").matches ? false : "hover",
-    toImageButtonOptions: { format: "svg" },
+  const figures = [...document.querySelectorAll("figure")];
+  const bubble = document.getElementById("tip");
+  const NAMED = 16;
+
+  /** Show a text near a point, or hide it. */
+  function tip(text, x = 0, y = 0) {
+    bubble.hidden = !text;
+    if (!text) return;
+    bubble.textContent = text;
+    const { width, height } = bubble.getBoundingClientRect();
+    bubble.style.left = `${Math.max(4, Math.min(x + 12, innerWidth - width - 4))}px`;
+    bubble.style.top = `${y + 16 + height > innerHeight ? Math.max(4, y - height - 12) : y + 16}px`;
+  }
+
+  const marked = (event) => event.target.closest && event.target.closest("[data-tip]");
+  const below = (node) => {
+    const { left, bottom } = node.getBoundingClientRect();
+    tip(node.dataset.tip, left - 12, bottom - 10);
   };
+  document.addEventListener("pointerover", (event) => {
+    const node = marked(event);
+    if (node) tip(node.dataset.tip, event.clientX, event.clientY);
+  });
+  document.addEventListener("pointerout", (event) => {
+    // a finger that leaves the screen is no pointer that goes away
+    if (event.pointerType === "mouse" && marked(event)) tip("");
+  });
+  document.addEventListener("click", (event) => {
+    const node = marked(event);
+    if (node) tip(node.dataset.tip, event.clientX, event.clientY);
+    else if (!event.target.closest(".pane")) tip("");
+  });
+  document.addEventListener("focusin", (event) => {
+    const node = marked(event);
+    if (!node) return;
+    node.setAttribute("aria-describedby", "tip");
+    if (node.matches(":focus-visible")) below(node);
+    else bubble.textContent = node.dataset.tip;
+  });
+  document.addEventListener("focusout", (event) => {
+    const node = marked(event);
+    if (!node) return;
+    node.removeAttribute("aria-describedby");
+    tip("");
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") tip("");
+  });
+  document.addEventListener("scroll", () => tip(""), { passive: true });
 
   const chosen = () => new Set(boxes.filter((box) => box.checked).map((box) => box.value));
+  /** Names of the series that the reader has switched off, by figure. */
+  const off = new Map(figures.map((figure) => [figure, new Set()]));
 
-  /** The heat map with the rows of the chosen algorithms only. */
-  function rowsOf(trace, labels) {
-    const kept = trace.meta.rows.map((label, row) => (labels.has(label) ? row : -1)).filter((row) => row >= 0);
-    const of = (values) => kept.map((row) => values[row]);
-    return { ...trace, y: of(trace.y), z: of(trace.z), text: of(trace.text) };
+  /** The legend of a figure: a button for each series that is not named on an axis. */
+  function legend(figure, series) {
+    const list = figure.querySelector(".legend");
+    if (!list) return;
+    const entries = new Map(series.filter((one) => one.draw !== "area").map((one) => [one.name, one]).reverse());
+    const shown = entries.size > NAMED ? [] : [...entries.values()].reverse();
+    list.replaceChildren(...shown.map((one) => {
+      const entry = document.createElement("li");
+      const button = document.createElement("button");
+      button.type = "button";
+      button.dataset.name = one.name;
+      button.setAttribute("aria-pressed", String(!off.get(figure).has(one.name)));
+      button.append(Plots.sample(one), one.name);
+      button.addEventListener("click", () => {
+        const names = off.get(figure);
+        if (!names.delete(one.name)) names.add(one.name);
+        drawFigure(figure, chosen());
+        figure.querySelector(`.legend [data-name="${CSS.escape(one.name)}"]`).focus();
+      });
+      entry.append(button);
+      return entry;
+    }));
   }
 
-  /** The traces of the chosen algorithms, and how many rows they take. */
-  function reduced(data, labels) {
-    const [first] = data;
-    if (first && first.meta && first.meta.rows) {
-      const trace = rowsOf(first, labels);
-      return { traces: trace.y.length ? [trace] : [], rows: trace.y.length };
-    }
-    const traces = data.filter(({ meta }) => !meta || labels.has(meta.label));
-    return { traces, rows: traces.length };
-  }
-
-  function drawPlot(div, { data, layout }, labels) {
-    const { traces, rows } = reduced(data, labels);
-    if (!traces.length) {
-      Plotly.purge(div);
-      div.textContent = "No algorithm of this figure is chosen.";
+  function drawPlot(div, plot, series) {
+    div.querySelector(".nothing")?.remove();
+    if (series.length) {
+      Plots.draw(div, plot, series, tip);
       return;
     }
-    if (!div.data) div.textContent = "";
-    const { row_px: each, fixed_px: fixed } = layout.meta;
-    const height = each === undefined ? layout.height : fixed + each * rows;
-    const modeBarButtons = [layout.dragmode === "zoom" ? ["toImage", "zoom2d", "pan2d", "resetScale2d"] : ["toImage"]];
-    // more names than can be told apart are told by hovering
-    const named = new Set(traces.map((trace) => trace.name)).size <= 16;
-    const showlegend = named && layout.showlegend !== false;
-    Plotly.react(div, traces, { ...layout, height, showlegend }, { ...config, modeBarButtons });
+    div.querySelector("svg")?.remove();
+    const text = document.createElement("p");
+    text.className = "nothing";
+    text.textContent = "No algorithm of this figure is chosen.";
+    div.append(text);
+  }
+
+  function drawFigure(figure, labels) {
+    const named = [];
+    for (const div of figure.querySelectorAll(".plot")) {
+      const plot = plots[div.id];
+      const there = plot.series.filter((one) => one.label === null || labels.has(one.label));
+      if (!plot.rows) named.push(...there);
+      drawPlot(div, plot, there.filter((one) => plot.rows || !off.get(figure).has(one.name)));
+    }
+    legend(figure, named);
   }
 
   function draw() {
     const labels = chosen();
     document.getElementById("count").textContent = labels.size;
-    for (const row of document.querySelectorAll("[data-label]")) row.hidden = !labels.has(row.dataset.label);
-    for (const [id, plot] of Object.entries(plots)) drawPlot(document.getElementById(id), plot, labels);
+    for (const row of document.querySelectorAll("[data-label]:not(.series)")) row.hidden = !labels.has(row.dataset.label);
+    for (const figure of figures) drawFigure(figure, labels);
   }
 
   let waiting = 0;
@@ -60,6 +117,21 @@
     waiting = requestAnimationFrame(draw);
   }
 
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    // a phone's bars come and go: that is no other width
+    if (innerWidth !== width) later();
+    width = innerWidth;
+  });
+  addEventListener("beforeprint", draw);
+  for (const select of document.querySelectorAll("[data-range]")) {
+    select.addEventListener("click", () => {
+      const div = document.getElementById(select.dataset.plot);
+      div.dataset.range = select.dataset.range;
+      for (const other of div.querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === select));
+      drawFigure(div.closest("figure"), chosen());
+    });
+  }
   for (const box of boxes) box.addEventListener("change", later);
   const choices = { first: (box) => "first" in box.dataset, all: () => true, none: () => false };
   for (const button of document.querySelectorAll("[data-choose]")) {

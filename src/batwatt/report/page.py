@@ -12,18 +12,20 @@ from typing import Any
 from batwatt import __version__
 from batwatt.errors import extra
 from batwatt.files import whole_file, whole_set
+from batwatt.report.conclusion import Conclusion, conclusion
 from batwatt.report.figures import Report, ReportFigure, figures, write_pictures
+from batwatt.report.glossary import Glossary
 from batwatt.report.grid import write_csv
+from batwatt.report.interactive import on_page
 from batwatt.report.papers import checkpoint_charts, igsc22, pmbs23_tables, varcap_figures
 from batwatt.report.report_plan import ReportPlan, general_plan
-from batwatt.report.table import INSTANCE, SavedCampaign, read_campaign
+from batwatt.report.table import COMPARED, INSTANCE, SavedCampaign, read_campaign
 from batwatt.report.tables import SUMMARY, study_tables, summary, table2, table3
 from batwatt.results.metrics import METRICS
 from batwatt.results.style import drawing
 
 with extra("report"):
     from jinja2 import Environment, StrictUndefined
-    from plotly.offline import get_plotlyjs
 
 REPORT, PAGE = "report", "index.html"
 """Folder of the report, within the campaign's."""
@@ -53,7 +55,9 @@ def report_of(campaign: SavedCampaign) -> Report:
     plan = plan or general_plan(campaign)
     first = [table for table in (table2(campaign, plan), table3(campaign, plan)) if table is not None]
     frames = {SUMMARY: summary(campaign, plan)}
-    return Report(campaign, plan, first + study_tables(campaign, plan), frames, figures(campaign, plan))
+    points = campaign.per_instance(plan.main).assign(study=plan.main)
+    tables = first + study_tables(campaign, plan)
+    return Report(campaign, plan, tables, frames, figures(campaign, plan), points, COMPARED)
 
 
 def _write(report: Report) -> list[Path]:
@@ -72,20 +76,22 @@ def _write(report: Report) -> list[Path]:
                 pngs = {path.stem: path.read_bytes() for path in paths if path.suffix == ".png"}
                 images |= {stem: base64.b64encode(png).decode("ascii") for stem, png in pngs.items()}
         with whole_file(part / PAGE) as out:
-            out.write(_html(report, shown, images))
+            out.write(_html(report, conclusion(report), shown, images))
     return [folder / PAGE, *(folder / path.name for path in written)]
 
 
-def _html(report: Report, shown: Sequence[ReportFigure], images: Mapping[str, str]) -> str:
+def _html(report: Report, top: Conclusion, shown: Sequence[ReportFigure], images: Mapping[str, str]) -> str:
     campaign, plan = report.campaign, report.plan
     home = files("batwatt.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["terms"] = Glossary(report.measures).marked
     template = environment.from_string((home / "page.html.j2").read_text(encoding="utf-8"))
     groups: dict[str, list[str]] = {}
     for label in plan.ordered(campaign.labels):
         groups.setdefault(plan.groups[label], []).append(label)
     return template.render(
         plan=plan,
+        conclusion=top,
         facts=_facts(campaign),
         studies=_studies(campaign),
         failed=_failed(campaign),
@@ -94,15 +100,14 @@ def _html(report: Report, shown: Sequence[ReportFigure], images: Mapping[str, st
         figures=shown,
         images=images,
         groups=groups,
-        colours={label: look.colour for label, look in plan.looks(campaign.labels).items()},
+        colours={label: on_page(look.colour) for label, look in plan.looks(campaign.labels).items()},
         chosen=(*plan.shown, *_table_only(campaign, plan)),
         total=len(campaign.labels),
         metrics=METRICS,
         version=__version__,
         style=(home / "page.css").read_text(encoding="utf-8"),
-        script=(home / "page.js").read_text(encoding="utf-8"),
-        plotly=get_plotlyjs(),
-        plots=_json({part.id: part.plot for figure in shown for part in figure.shown}),
+        scripts=[(home / name).read_text(encoding="utf-8") for name in ("plots.js", "page.js")],
+        plots=_json({part.id: part.plot for figure in (*top.figures, *shown) for part in figure.shown}),
     )
 
 

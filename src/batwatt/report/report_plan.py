@@ -11,6 +11,8 @@ import pandas as pd
 from batwatt.report.table import COMPARED, INSTANCE, Measure, SavedCampaign
 from batwatt.results.style import PALETTE, Look
 
+UNRESPONSIVE = "none"
+"""The response of algorithms that do nothing about the envelope."""
 DRAWN = 8
 """So many algorithms can be distinguished at a glance in one picture."""
 
@@ -42,6 +44,8 @@ class ReportPlan:
     """The study with several envelopes."""
     unresponsive: frozenset[str] = frozenset()
     """Algorithms that do nothing about the envelope: no ranges are stretched to hold them."""
+    baselines: tuple[str, ...] = ()
+    """What the others are compared with: the first of these that a study has, else its first algorithm."""
     zoomed: str | None = None
     """The algorithm whose violation is looked at closely."""
     companions: tuple[str, ...] = ()
@@ -121,7 +125,7 @@ def families(campaign: SavedCampaign) -> tuple[dict[str, str], dict[str, str]]:
 
 def plan_of_all(
     campaign: SavedCampaign, title: str, rank: Callable[[str], int], groups: Callable[[str], str],
-    fixed: Mapping[str, int] = types.MappingProxyType({}),
+    fixed: Mapping[str, int] = types.MappingProxyType({}), baselines: Sequence[str] = (),
 ) -> ReportPlan:  # fmt: skip
     """The plan of a report in which all algorithms are drawn, in the order of a rank."""
     labels = tuple(sorted(campaign.labels, key=rank))
@@ -132,6 +136,7 @@ def plan_of_all(
         drawn=labels,
         groups={label: groups(label) for label in labels},
         fixed=fixed,
+        baselines=tuple(baselines),
     )
 
 
@@ -143,8 +148,10 @@ def general_plan(campaign: SavedCampaign) -> ReportPlan:
     drawn = tuple(label for label in labels if label in best)
     several = [name for name in campaign.studies if campaign.study(name)["envelope"].nunique() > 1]
     groups, members = families(campaign)
+    rows = campaign.frame
     return ReportPlan(
         title=f"Campaign {campaign.name}",
+        baselines=tuple(rows.loc[rows["response"] == UNRESPONSIVE, "label"].unique().tolist()),
         main=main,
         highlighted=drawn,
         drawn=drawn,

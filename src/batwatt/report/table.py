@@ -62,7 +62,8 @@ class Measure:
 
 SLOWDOWN = Measure("mean_slowdown", "slowdown", "", MEANINGS["mean_slowdown"])
 RUN_TIME = Measure("mean_run_time_stretch", "run time / at full speed", "", MEANINGS["mean_run_time_stretch"])
-FULL_SPEED = Measure("mean_slowdown_full_speed", "slowdown of full speed", "", MEANINGS["mean_slowdown_full_speed"])
+FULL_SPEED = Measure("mean_slowdown_full_speed", "slowdown of full speed", "",
+                     MEANINGS["mean_slowdown_full_speed"].replace("over them", "over the successful jobs"))  # fmt: skip
 KILLED_POWER = Measure("killed_power", "kills for power", "jobs", MEANINGS["killed_power"], decimals=1)
 KILLED_WALLTIME = Measure("killed_walltime", "kills at the walltime", "jobs", MEANINGS["killed_walltime"], decimals=1)
 KILLS = Measure("kills", "kills", "jobs", "kills for power + kills at the walltime", decimals=1)

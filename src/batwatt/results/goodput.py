@@ -23,7 +23,7 @@ or reached its walltime is neither useful nor aborted: no machine was taken from
     goodput_short       useful_core_s of short jobs / capacity_core_s; the two parts add up to goodput (Fig. 5.9a)
 
 A migrated run is none that was killed: with what follows it, it is one run (see `parts`). Nor is one whose work a
-checkpoint saved: that is useful, whatever becomes of the job. For docs/checkpoint.md:
+checkpoint saved: that is useful, whatever becomes of the job. For docs/explanation/checkpoint.md:
 
     checkpoint_volume   core seconds of checkpoints in the window / capacity_core_s; they are no useful work
     checkpoints         checkpoints that ended in the window, in whatever way

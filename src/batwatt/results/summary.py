@@ -6,20 +6,13 @@ import io
 import math
 from collections.abc import Sequence
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from batwatt.errors import printable
 from batwatt.results.metrics import Metrics
+from batwatt.results.tables import Column, tables
 from batwatt.units import HOUR_S, J_PER_KWH
 
 NOTHING = "-"
 DIGITS = 4
 """Significant digits of the largest energy in a column; all of the column has as many decimals."""
-LOTS = 1000
-"""More characters than any table of figures takes."""
 
 Rows = Sequence[tuple[str, Metrics]]
 _Columns = tuple[tuple[str, str, float, int], ...]
@@ -78,8 +71,8 @@ def runs_at_other_speeds(stretch: float | None) -> bool:
     return stretch is not None and abs(stretch - 1.0) >= 0.005
 
 
-def summary_table(rows: Rows) -> Table:
-    """A table with one line per run (label, metrics); `-` where a figure has no meaning.
+def summary(rows: Rows) -> list[Column]:
+    """The columns of a table with one line per run (label, metrics); `-` where a figure has no meaning.
 
     If jobs did not run at full speed, how much longer they took stands next to the slowdown. If a run had a capacity in
     machines, goodput, failures and stretches stand in place of what is about power; what checkpoints cost is shown if
@@ -90,22 +83,18 @@ def summary_table(rows: Rows) -> Table:
         shown = (shown[0], *_AT_OTHER_SPEEDS, *shown[1:])
     if any(metrics.checkpoints or metrics.recoveries for _, metrics in rows):
         shown += _OF_CHECKPOINTS
-    table = Table(box=box.SIMPLE_HEAD, padding=0)
-    table.add_column("run", overflow="fold", min_width=8)
-    columns: list[list[str]] = []
-    for header, names, factor, decimals in shown:
-        table.add_column(Text(header, justify="right"), justify="right", no_wrap=True)
-        columns.append(_cells([metrics for _, metrics in rows], names, factor, decimals))
-    for index, (label, _) in enumerate(rows):
-        table.add_row(Text(printable(label)), *(column[index] for column in columns))
-    return table
+    runs = [metrics for _, metrics in rows]
+    return [
+        Column("run", "run", [label for label, _ in rows]),
+        *(Column(head, names, _cells(runs, names, factor, decimals)) for head, names, factor, decimals in shown),
+    ]
 
 
 def summary_text(rows: Rows, width: int = 120) -> str:
-    """The same table as plain text, `width` characters wide or as wide as its figures, without trailing blanks."""
+    """The same table as plain text, at most `width` characters wide, without trailing blanks."""
+    from rich.console import Console
+
     out = io.StringIO()
     console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False)
-    table = summary_table(rows)
-    console.width = max(width, console.measure(table, options=console.options.update_width(LOTS)).minimum)
-    console.print(table)
+    console.print(*tables(summary(rows), width), sep="")
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n") + "\n"

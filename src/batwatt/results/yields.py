@@ -6,7 +6,7 @@ Useful is what counts in goodput, in the window: what a kill lost is none, whoev
 or the begin of the window, `until` the completion or the end of the window, whichever is nearer to the middle. A job
 that is there and never runs has a yield of 0, one that never waits, is never killed and never checkpointed has 1. Left
 out are jobs that were submitted less than `LEAST_S` before the end or completed before the begin, and those that were
-refused or failed, as these are nobody's choice. It is the yield of docs/checkpoint.md if a job always fits.
+refused or failed, as these are nobody's choice. It is the yield of docs/explanation/checkpoint.md if a job always fits.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ def describe_file(path: Path) -> dict[str, list[tuple[str, str]]]:
             if isinstance(thing, type) and issubclass(thing, Scheduler):
                 found.setdefault("option", []).extend(_options_of(thing))
     if not found:
-        raise InputError(path, "defines no scheduler, order, backfilling or response", "see docs/batsim.md")
+        raise InputError(path, "defines no scheduler, order, backfilling or response", "see docs/howto/batsim.md")
     return found
 
 

@@ -1,4 +1,7 @@
-"""A run without an engine: the planner of `riskaware`, driven over submissions and steps (docs/riskaware.md)."""
+"""A run without an engine: the planner of `riskaware`, driven over submissions and steps.
+
+The rules: docs/explanation/riskaware.md.
+"""
 
 from __future__ import annotations
 

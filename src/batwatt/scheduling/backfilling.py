@@ -1,4 +1,5 @@
-"""Backfillings: which waiting jobs start now when some do not fit (powercap paper, section V-B; docs/varcap.md).
+"""Backfillings: which waiting jobs start now when some do not fit (powercap paper, section V-B;
+docs/explanation/varcap.md).
 
 The rule is `blocked`: what a job that does not fit does to those behind it. Where a job runs is the business of node
 selection. A backfilling that places jobs itself, on a cluster of servers that jobs do not share, sees the cluster and

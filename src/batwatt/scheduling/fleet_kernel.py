@@ -1,4 +1,4 @@
-"""Finding room on machines, compiled: first fit, and what foresight lets start (docs/varcap.md).
+"""Finding room on machines, compiled: first fit, and what foresight lets start (docs/explanation/varcap.md).
 
 Arrays over machines: `free` cores, free `memory`, `until_s` (the latest assumed end of the jobs there, -1 without any),
 `usable`, `whole` (usable, and all cores free). What is known of the future: `times` of change, the `limits` from then

@@ -1,4 +1,4 @@
-"""Node selection: on which of the free nodes a job runs, whichever job that is (docs/node-selection.md).
+"""Node selection: on which of the free nodes a job runs, whichever job that is (docs/explanation/node-selection.md).
 
 A selection is a filter and a weight, as in OpenDC: `suits` says on which nodes a job may run at all, and of those the
 nodes of least `weight` are taken; ties go to the node that the system takes first, the lowest id unless it says

@@ -18,8 +18,8 @@ from batwatt.scheduling.registry import KINDS
 from batwatt.units import number_text
 
 PartChoice = str | dict[str, Any]
-NODES = "which of the free nodes a job gets (docs/node-selection.md)"
-VICTIM = "what becomes of a job that is killed: lose, resubmit, checkpoint or migrate (docs/victims.md)"
+NODES = "which of the free nodes a job gets (docs/explanation/node-selection.md)"
+VICTIM = "what becomes of a job that is killed: lose, resubmit, checkpoint or migrate (docs/explanation/victims.md)"
 
 
 class SchedulerOptions(BaseModel):
@@ -90,11 +90,11 @@ def _wanted(model: type[SchedulerOptions], name: str) -> str:
             return f"one of {', '.join(json.dumps(value) for value in get_args(kind))}"
     for number, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number")):
         if number in kinds:
-            return f"{words}{_bounds(field)} ({field.description})"
+            return f"{words}{bounds_of(field)} ({field.description})"
     return f"the name of a file ({field.description})"
 
 
-def _bounds(field: FieldInfo) -> str:
+def bounds_of(field: FieldInfo) -> str:
     """The bounds of a number, as in ` >= 0 and <= 8760`."""
     signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
     bounds = [

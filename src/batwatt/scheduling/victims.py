@@ -1,4 +1,6 @@
-"""What becomes of a job that is killed for power or for its machine: parts of the kind `victim` (docs/victims.md).
+"""What becomes of a job that is killed for power or for its machine: parts of the kind `victim`.
+
+The rules: docs/explanation/victims.md.
 
 A run that is killed has lasted `ran_s` s, the first `recovery_s` of them to recover what was saved before. A rule says
 how much useful work is saved by then; the next run recovers for R s if anything is, and does the rest:

@@ -98,7 +98,10 @@ class TestEverySchedule:
     @examples(100, derandomize=True)
     @given(cases(longest=7))
     def test_finer_slots_are_not_better(self, case):
-        """Where all changes at ends of slots, an optimum has its dates there, too (docs/carbon-model.md)."""
+        """Where all changes at ends of slots, an optimum has its dates there, too.
+
+        The rules: docs/explanation/carbon-model.md.
+        """
         signal, startup, work = case
         args = (model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S)
         assert plan(*args, slot_s=SLOT_S / 3).carbon == pytest.approx(plan(*args, slot_s=SLOT_S).carbon, rel=1e-11)

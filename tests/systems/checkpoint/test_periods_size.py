@@ -1,4 +1,4 @@
-"""That plans cost what docs/checkpoint.md says: tables of (P - U + 1) x (P + 1) cells, one for each checkpoint time."""
+"""Plans cost what docs/explanation/checkpoint.md says: (P - U + 1) x (P + 1) cells, one per checkpoint time."""
 
 from __future__ import annotations
 

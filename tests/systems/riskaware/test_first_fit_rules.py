@@ -1,4 +1,4 @@
-"""First fit on machines that come and go, rule by rule, worked out by hand (docs/riskaware.md)."""
+"""First fit on machines that come and go, rule by rule, worked out by hand (docs/explanation/riskaware.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What varcap knows of run times and of the future (docs/varcap.md), worked out by hand (see test_varcap_rules)."""
+"""What varcap knows of run times and of the future (docs/explanation/varcap.md), by hand (see test_varcap_rules)."""
 
 from __future__ import annotations
 

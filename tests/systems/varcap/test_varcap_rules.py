@@ -1,4 +1,5 @@
-"""The rules of docs/varcap.md, one by one, on examples worked out by hand: for the scheduler and for its plain twin.
+"""The rules of docs/explanation/varcap.md, one by one, on examples worked out by hand: for the scheduler and for its
+plain twin.
 
 Here: machines, victims and queues. A job is `name submission length cpus [field=..]`; what became of it is
 `start-end@machines`, with x if it was killed and > if it was moved.

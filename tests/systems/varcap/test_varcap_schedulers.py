@@ -1,4 +1,4 @@
-"""The schedulers of docs/varcap.md by hand: groups, modes, migration; and dependencies (see test_varcap_rules)."""
+"""The schedulers of docs/explanation/varcap.md by hand: groups, modes, migration (see test_varcap_rules)."""
 
 from __future__ import annotations
 

@@ -96,7 +96,9 @@ class MachineSpec(Parameters, where=_WHERE):
 
 @dataclass(frozen=True)
 class SpeedMachineSpec(MachineSpec):
-    """Machines whose cores can go at other speeds, relative to the nominal one of p-state 0 (docs/oversubscription.md).
+    """Machines whose cores can go at other speeds, relative to the nominal one of p-state 0.
+
+    The rules: docs/explanation/oversubscription.md.
 
     They are the p-states 1, 2, ... in this order; off and the virtual ones follow. A core draws `core_w` at any speed.
     """

@@ -161,7 +161,7 @@ def is_spec(text: str) -> bool:
 
 
 def parse_capacity(text: str, base: Path | None = None) -> CapacitySpec | None:
-    """The capacity that `text` describes, None if it is the name of a file instead; see docs/capacity.md.
+    """The capacity that `text` describes, None if it is the name of a file instead; see docs/reference/capacity.md.
 
     Files are looked for in the folder `base` (None: the current one). Raises InputError.
     """
@@ -203,7 +203,7 @@ class _Words:
         names = [key for keys in (*known, _WHOLE) for key in keys]
         for key in self.given:
             if key not in names:
-                raise UnknownNameError(self.where, "key", key, names, "See docs/capacity.md.")
+                raise UnknownNameError(self.where, "key", key, names, "See docs/reference/capacity.md.")
 
     def signal_file(self, wanted: Wanted | None = None) -> SignalFile:
         """The file, with what is wanted of it. Raises InputError."""

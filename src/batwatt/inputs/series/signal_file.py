@@ -32,8 +32,8 @@ class SignalFile(Parameters, where=_WHERE):
 
     `begin` (a date; or s in a file of `time_s`) is 0 s of the signal, None: the first row, or 0 in a file of `time_s`,
     whose first value holds before its row as well; `end` is where it ends, or `days` its length. `period_s` averages
-    it. `gaps` says what missing values become, see docs/capacity.md. `wanted`: a column is refused whose name says that
-    it is of something else. Raises InputError.
+    it. `gaps` says what missing values become, see docs/reference/capacity.md. `wanted`: a column is refused whose name
+    says that it is of something else. Raises InputError.
     """
 
     path: Path

@@ -25,7 +25,7 @@ MOST_PHASES = 100_000
 """More phases than this in one job are refused."""
 LENGTH_SHARE = 0.005
 """A job whose phases last this share longer or shorter than its length is reported."""
-HINT = "see docs/formats.md"
+HINT = "see docs/reference/formats.md"
 TYPE, ARGS = "name", "args"
 """The columns of a trace that name the type of a job's model, and give what that needs."""
 

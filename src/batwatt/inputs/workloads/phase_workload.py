@@ -3,7 +3,7 @@
 A cpu is a machine of a few hosts of one core that draw nothing when they are idle and `core_w` W at full rate, in
 proportion below it. A phase of P W for d s is one parallel task: floor(P / core_w) executors have d s of work, one has
 the fraction of it that is missing, the others none. One is at full rate, so that the task lasts d s. This takes a
-`core_w` of at most the least power above 0 W. See docs/carbon-engine.md.
+`core_w` of at most the least power above 0 W. See docs/explanation/carbon-engine.md.
 """
 
 from __future__ import annotations

@@ -31,7 +31,14 @@ DIMENSIONS = (*varcap.DIMENSIONS, *COSTS)
 """Two points are of the same instance if they agree in all of these but what is compared."""
 
 MIN_YIELD = Measure("min_yield_percent", "least yield", "%", MEANINGS["min_yield"], "higher", 1)
-MEAN_YIELD = Measure("mean_yield_percent", "mean yield", "%", MEANINGS["mean_yield"], "higher", 1)
+MEAN_YIELD = Measure(
+    "mean_yield_percent",
+    "mean yield",
+    "%",
+    f"mean over the jobs of {MEANINGS['min_yield'].removeprefix('least ')}",
+    "higher",
+    1,
+)
 OVERHEAD = Measure("overhead_percent", "checkpoints and recoveries", "%",
                    "core seconds of checkpoints and recoveries / available ones of the window")  # fmt: skip
 MEASURES = (GOODPUT, ABORTED, OVERHEAD, MIN_YIELD, MEAN_YIELD)
@@ -60,6 +67,7 @@ def plan_of(campaign: SavedCampaign) -> ReportPlan:
         lambda label: order.index(label) if label in LOOKS else len(order),
         lambda label: "killing" if label in (*KILLING, "foresight 6 h") else "checkpoints",
         LOOKS,
+        KILLING,
     )
 
 

@@ -57,7 +57,8 @@ def report(declared: SavedCampaign) -> Report | None:
     points = checkpoint.points(campaign, declared)
     found = claims(points)
     tables = [*claims_table(found, CLAIMS, "what is said (section of the paper)"), *break_even_grid(points)]
-    return charts_report(declared, campaign, plan, points, drawn_of(points, plan.looks(campaign.labels)), found, tables)
+    drawn = drawn_of(points, plan.looks(campaign.labels))
+    return charts_report(declared, campaign, plan, points, drawn, found, tables, checkpoint.MEASURES)
 
 
 def drawn_of(frame: pd.DataFrame, looks: Mapping[str, Look]) -> Drawn:

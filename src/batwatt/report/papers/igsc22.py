@@ -6,7 +6,7 @@ A. Fontana de Nardin, P. Stolf, S. Caux, Evaluation of heuristics to manage a da
 
 from __future__ import annotations
 
-from batwatt.report.report_plan import Printed, ReportPlan, best_first, families
+from batwatt.report.report_plan import UNRESPONSIVE, Printed, ReportPlan, best_first, families
 from batwatt.report.table import SavedCampaign
 
 SOURCE = "the powercap paper (Fontana de Nardin, Stolf, Caux, IGSC 2022)"
@@ -16,10 +16,10 @@ WORKLOADS, PROFILES = "workloads", "profiles"
 BACKFILLINGS = {"first-fit": "FF", "easy": "EBF"}
 ORDERS = {"fcfs": "FCFS", "asc": "Asc", "desc": "Desc", "slowdown": "Slow"}
 RESPONSES = {"none": "no config.", "idfs": "IDFS", "iafs": "IAFS", "idsb": "IDSB", "iasb": "IASB", "hfld": "HFLD"}
-UNRESPONSIVE = "none"
 
+BASELINE = "EBF Slow no config."
 DISTANCES = {
-    "EBF Slow no config.": (0.43, 0.0, 184.0),
+    BASELINE: (0.43, 0.0, 184.0),
     "EBF Slow HFLD": (2.90, 19.0, 3.0),
     "FF Asc IDFS": (2.91, 28.0, 3.0),
     "FF Slow HFLD": (4.48, 14.0, 3.0),
@@ -61,6 +61,7 @@ def plan_of(campaign: SavedCampaign) -> ReportPlan | None:
         groups[str(label)] = RESPONSES.get(row["response"], groups[str(label)])
         if row["backfilling"] in BACKFILLINGS and row["order"] in ORDERS:
             members[str(label)] = f"{BACKFILLINGS[row['backfilling']]} {ORDERS[row['order']]}"
+    unresponsive = [str(label) for label in rows.index[rows["response"] == UNRESPONSIVE]]
     return ReportPlan(
         title=f"Campaign {campaign.name}: the evaluation of {SOURCE}",
         main=WORKLOADS,
@@ -68,7 +69,8 @@ def plan_of(campaign: SavedCampaign) -> ReportPlan | None:
         drawn=(*here, *best),
         reference=campaign.reference,
         variants=PROFILES if PROFILES in campaign.studies else None,
-        unresponsive=frozenset(rows.index[rows["response"] == UNRESPONSIVE]),
+        unresponsive=frozenset(unresponsive),
+        baselines=(BASELINE, *unresponsive),
         zoomed=ZOOMED if ZOOMED in here else None,
         companions=tuple(best),
         groups=groups,

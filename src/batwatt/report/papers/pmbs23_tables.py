@@ -25,12 +25,13 @@ def report(declared: SavedCampaign) -> Report | None:
         return None
     campaign = pmbs23.named(declared)
     plan = pmbs23.plan_of(campaign)
-    swept = pmbs23.sweeps(pmbs23.points(campaign))
+    points = pmbs23.points(campaign)
+    swept = pmbs23.sweeps(points)
     found = claims(swept)
     tables = [*mean_tables(swept, plan.drawn), *claims_table(found)]
     frames = numbers(all_means(swept, plan.drawn), found) | {SUMMARY: summary(campaign, plan)}
     drawn = box_figures(swept, keys_of_labels(plan.drawn, plan.looks(plan.drawn)))
-    return Report(campaign, plan, tables, frames, drawn)
+    return Report(campaign, plan, tables, frames, drawn, points, pmbs23.MEASURES)
 
 
 def box_figures(swept: Sequence[Sweep], keys: Sequence[Key]) -> Iterator[ReportFigure]:

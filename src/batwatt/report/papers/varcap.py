@@ -107,7 +107,8 @@ def plan_of(campaign: SavedCampaign) -> ReportPlan:
         return list(LOOKS).index(word) if word in LOOKS else len(LOOKS)
 
     title = f"jobs on a capacity that varies, after {SOURCE}"
-    return plan_of_all(campaign, title, rank, lambda _: "schedulers and terminations", numbers_of(campaign.labels))
+    return plan_of_all(campaign, title, rank, lambda _: "schedulers and terminations", numbers_of(campaign.labels),
+                       CONVENTIONAL)  # fmt: skip
 
 
 def numbers_of(labels: tuple[str, ...]) -> dict[str, int]:
@@ -131,7 +132,13 @@ def points(campaign: SavedCampaign, declared: SavedCampaign) -> pd.DataFrame:
     rows = campaign.with_goodput.assign(case=declared.with_goodput["label"])
     columns = rows.select_dtypes("number").columns.difference(["seed"]).tolist()
     frame = rows.groupby(_SAME, sort=False).agg(
-        {**dict.fromkeys(columns, "mean"), "cap_structure": "first", "scheduler": "first", "key": "min"}
+        {
+            **dict.fromkeys(columns, "mean"),
+            "cap_structure": "first",
+            "scheduler": "first",
+            "envelope": "first",
+            "key": "min",
+        }
     )
     frame = frame.reset_index()
     given = [read_options(text) for text in frame["options"]]

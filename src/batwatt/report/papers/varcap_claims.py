@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from batwatt.report.claims import NO, OPEN, YES, How, PaperClaim, claims_tables, mean_of, verdict_of
+from batwatt.report.claims import NO, OPEN, YES, How, PaperClaim, claims_tables, mean_of, sure, verdict_of
 from batwatt.report.grid import Table, written
 from batwatt.report.papers.pmbs23 import GOODPUT
 from batwatt.report.papers.varcap import CAPACITY, DIMENSIONS, FAILURES, FIXED, NONE, WAIT, WORK
 
-QUANTILES = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)
-"""Student's t, two-sided at 95 %, of 1, 2, ... degrees of freedom; of more it is `FROM_THEN`."""
-FROM_THEN = 2.0
 COLUMNS = ("claim", "study", "point", "measure", "first", "second", "number", "standard_error", "instances", "unit",
            "verdict")  # fmt: skip
 INSTANCE = ("trace", "walk")
@@ -151,11 +148,6 @@ def claims(frame: pd.DataFrame, said: Sequence[Claim] = CLAIMS, dimensions: Sequ
                 found.append((claim.name, study, point, claim.measure, *sides, number, error, count, claim.unit,
                               verdict))  # fmt: skip
     return pd.DataFrame(found, columns=list(COLUMNS))
-
-
-def sure(instances: int) -> float:
-    """The number of standard errors of a mean of some instances that holds what is true in 95 of 100 cases."""
-    return QUANTILES[instances - 2] if 2 <= instances < len(QUANTILES) + 2 else FROM_THEN
 
 
 def _numbers(rows: pd.DataFrame, claim: Claim, dimensions: Sequence[str]) -> Iterator[tuple[str, pd.Series]]:

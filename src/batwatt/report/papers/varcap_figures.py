@@ -49,11 +49,11 @@ def report(declared: SavedCampaign) -> Report | None:
 
 def charts_report(
     declared: SavedCampaign, campaign: SavedCampaign, plan: ReportPlan, points: pd.DataFrame, drawn: Drawn,
-    found: pd.DataFrame, tables: Sequence[Table],
+    found: pd.DataFrame, tables: Sequence[Table], measures: Sequence[Measure] = varcap.MEASURES,
 ) -> Report:  # fmt: skip
     """The report of what was `drawn` and `found` of the points of a campaign; the summary has its `declared` labels."""
     frames = numbers(all_means(drawn), found) | {SUMMARY: summary(declared, general_plan(declared))}
-    return Report(campaign, plan, tables, frames, chart_exhibits(drawn, points, campaign))
+    return Report(campaign, plan, tables, frames, chart_exhibits(drawn, points, campaign), points, measures)
 
 
 def drawn_of(frame: pd.DataFrame, looks: Mapping[str, Look]) -> Drawn:

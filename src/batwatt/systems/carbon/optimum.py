@@ -1,4 +1,7 @@
-"""The exact optimum of phase-aware suspend/resume, by dynamic programming (docs/carbon-model.md, "The optimum")."""
+"""The exact optimum of phase-aware suspend/resume, by dynamic programming.
+
+The rules: docs/explanation/carbon-model.md, "The optimum".
+"""
 
 from __future__ import annotations
 

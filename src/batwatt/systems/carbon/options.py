@@ -1,4 +1,4 @@
-"""The options of the scheduler `carbon` (docs/carbon-engine.md)."""
+"""The options of the scheduler `carbon` (docs/explanation/carbon-engine.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from batwatt.scheduling.options import SchedulerOptions
 
 
 class CarbonOptions(SchedulerOptions):
-    """Options of the scheduler `carbon` (docs/carbon-engine.md)."""
+    """Options of the scheduler `carbon` (docs/explanation/carbon-engine.md)."""
 
     signal: str | Path | SignalIntegral | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
     price: str | Path | SignalIntegral | None = Field(None, description="CSV file of the price of a kWh")

@@ -1,4 +1,7 @@
-"""What of a cluster is still free, slot by slot, when jobs are planned one after another (docs/carbon-engine.md)."""
+"""What of a cluster is still free, slot by slot, when jobs are planned one after another.
+
+The rules: docs/explanation/carbon-engine.md.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A job that runs in one piece runs as it was submitted. One that is suspended is killed when its first segment ends, and
 what follows is submitted piece by piece, one for each step of its power, as ID#1, ID#2, ...: Batsim 4.2 cannot run a
-composed profile that a scheduler registers. docs/carbon-engine.md has the rules.
+composed profile that a scheduler registers. docs/explanation/carbon-engine.md has the rules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Jobs that are shifted on one finite cluster: each is planned when it arrives, around those planned before it.
 
-Neither GAIA nor the thesis has this. docs/carbon-engine.md has the rules.
+Neither GAIA nor the thesis has this. docs/explanation/carbon-engine.md has the rules.
 """
 
 from __future__ import annotations

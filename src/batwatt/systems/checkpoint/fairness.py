@@ -1,4 +1,7 @@
-"""That no job starves: yields, and plans that look at them (docs/checkpoint.md; the conclusion of the paper)."""
+"""That no job starves: yields, and plans that look at them.
+
+The rules: docs/explanation/checkpoint.md; the conclusion of the paper.
+"""
 
 from __future__ import annotations
 

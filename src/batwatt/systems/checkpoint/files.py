@@ -1,4 +1,7 @@
-"""Instances and capacity sequences as JSON: read strictly, and plans as JSON (docs/formats.md has the keys)."""
+"""Instances and capacity sequences as JSON: read strictly, and plans as JSON.
+
+docs/reference/formats.md has the keys.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ MOST_S = 1e12
 """Longer times (more than 30,000 years) are refused: a mistake, and sums of them would lose the seconds."""
 NEW: Final = "new"
 """State of a job of a capacity sequence that has never run."""
-HINT = "see docs/formats.md"
+HINT = "see docs/reference/formats.md"
 JobName = str | int
 """The id of a job as the file has it."""
 
@@ -251,7 +254,7 @@ def _error_of(path: Path | str, model: type[_JobRow], data: dict[str, Any], erro
         fields = (_Job if model is _InstanceFile else _JobOfSequence).model_fields
     elif rest and isinstance(rest[0], int):
         place = f"{path}: {key}: number {rest[0] + 1}"
-    hint = "See docs/formats.md." if error["type"] == "extra_forbidden" else HINT
+    hint = "See docs/reference/formats.md." if error["type"] == "extra_forbidden" else HINT
     return field_error(place, key, fields, error, hint)
 
 

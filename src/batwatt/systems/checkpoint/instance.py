@@ -1,6 +1,7 @@
 """What is planned: jobs that can be checkpointed, and a period between two changes of the number of processors.
 
-Durations and times are in s; times count from the beginning of the period. docs/checkpoint.md has the rules.
+Durations and times are in s; times count from the beginning of the period. docs/explanation/checkpoint.md has the
+rules.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 State = Literal["checkpointed", "running", "stopped"]
-"""What a job is just before the period: see the table in docs/checkpoint.md."""
+"""What a job is just before the period: see the table in docs/explanation/checkpoint.md."""
 Decision = Literal["run", "stop", "recover-later", "checkpoint", "wait", "recover", "end", "checkpoint-again", "fill"]
 """What becomes of it. The last two exist with `refill` only."""
 Kind = Literal["recovery", "work", "checkpoint"]

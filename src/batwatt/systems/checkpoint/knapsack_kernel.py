@@ -2,7 +2,7 @@
 
 `table[a, b]` is the most useful work when at most `a` processors are held in the first phase and at most `b` in the
 second. A job of `width` processors is worth `none`, `both`, `first` or `second`, by the phases in which it holds them;
--inf is what it cannot do. docs/checkpoint.md has the recurrence. O(jobs x rows x columns).
+-inf is what it cannot do. docs/explanation/checkpoint.md has the recurrence. O(jobs x rows x columns).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of the scheduler `checkpoint` (docs/checkpoint.md)."""
+"""The options of the scheduler `checkpoint` (docs/explanation/checkpoint.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batwatt.systems.checkpoint.sequence import Method
 
 
 class CheckpointOptions(MachineOptions):
-    """Options of the scheduler `checkpoint` (docs/checkpoint.md)."""
+    """Options of the scheduler `checkpoint` (docs/explanation/checkpoint.md)."""
 
     method: Method = Field("dp", description="how a period is planned (section 2)")
     prepare: Objective | None = Field(

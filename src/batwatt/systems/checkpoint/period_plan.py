@@ -1,4 +1,7 @@
-"""Plans of a period: the dynamic programme of the checkpoint paper, and its subset sum (docs/checkpoint.md)."""
+"""Plans of a period: the dynamic programme of the checkpoint paper, and its subset sum.
+
+The rules: docs/explanation/checkpoint.md.
+"""
 
 from __future__ import annotations
 
@@ -124,10 +127,10 @@ def plan(
 ) -> PeriodPlan:
     """The plan with the most useful work, checkpoints after T_n ending together. Section 2 of the paper.
 
-    `least`: what jobs must work, by their ids. `refill`: jobs may also work between checkpoints (docs/checkpoint.md).
-    O(J P^2) for each of the times of `checkpoint_ends`.
-    Raises NoPlanError if nothing gives the least work; TooLargeError if tables would be too large, or too many, unless
-    `skip_large`: then what takes too much memory is left out, and the plan may not be the best.
+    `least`: what jobs must work, by their ids. `refill`: jobs may also work between checkpoints
+    (docs/explanation/checkpoint.md). O(J P^2) for each of the times of `checkpoint_ends`. Raises NoPlanError if nothing
+    gives the least work; TooLargeError if tables would be too large, or too many, unless `skip_large`: then what takes
+    too much memory is left out, and the plan may not be the best.
     """
     least = {} if least is None else least
     if not skip_large:

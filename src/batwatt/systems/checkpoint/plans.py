@@ -44,6 +44,6 @@ def blaming(where: object, method: Method = "dp") -> Iterator[None]:
         hint = "the method dp may have one" if method == "subset-sum" else "ask for a smaller yield"
         raise InputError(where, str(error), hint) from None
     except TooLargeError as error:
-        raise InputError(where, str(error), "see docs/formats.md") from None
+        raise InputError(where, str(error), "see docs/reference/formats.md") from None
     except ValueError as error:
         raise InputError(where, str(error), "correct the file") from None

@@ -1,4 +1,7 @@
-"""Which jobs are checkpointed before the number of processors changes (docs/checkpoint.md; open in the paper)."""
+"""Which jobs are checkpointed before the number of processors changes.
+
+The rules: docs/explanation/checkpoint.md; open in the paper.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scheduler of the checkpoint paper on the engines (docs/checkpoint.md, "The scheduler").
+"""The scheduler of the checkpoint paper on the engines (docs/explanation/checkpoint.md, "The scheduler").
 
 What is planned here are machines: a processor of the paper is a machine that a job has to itself.
 """

@@ -1,4 +1,6 @@
-"""Jobs that are checkpointed and recover, on an engine that knows neither (docs/checkpoint.md, "The scheduler").
+"""Jobs that are checkpointed and recover, on an engine that knows neither.
+
+The rules: docs/explanation/checkpoint.md, "The scheduler".
 
 Each stretch of work, each checkpoint and each recovery of a job is a job of its own for Batsim: a *segment*.
 """

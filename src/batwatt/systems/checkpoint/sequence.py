@@ -1,4 +1,7 @@
-"""One period after another: plan, prepare the next change, see what became of every job (docs/checkpoint.md)."""
+"""One period after another: plan, prepare the next change, see what became of every job.
+
+The rules: docs/explanation/checkpoint.md.
+"""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
         if self._delays:
             text = (
                 "the response %r met %d delays (first: %s): speeds do not slow them, they draw what idle servers do; "
-                "give them as parallel_homogeneous flops (docs/powercap.md)"
+                "give them as parallel_homogeneous flops (docs/explanation/powercap.md)"
             )
             self.logger.warning(text, self.the_response.name, self._delays, self._first_delay)
 
@@ -321,7 +321,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
         return bool(starts)
 
     def _work_flops(self, run: Running) -> float:
-        """Fl_j per server, as `work_estimate` has it; see docs/powercap.md."""
+        """Fl_j per server, as `work_estimate` has it; see docs/explanation/powercap.md."""
         assert self.platform is not None
         if self._estimate == "learned" and self.cluster.needed_share is not None and run.walltime_s < math.inf:
             return self.cluster.needed_share * run.walltime_s * self._fastest_flops

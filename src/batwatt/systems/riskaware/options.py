@@ -1,4 +1,4 @@
-"""The options of the scheduler `riskaware` (docs/riskaware.md)."""
+"""The options of the scheduler `riskaware` (docs/explanation/riskaware.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MANY = 1_000_000
 
 
 class RiskawareOptions(MachineOptions):
-    """Options of the scheduler `riskaware`; the defaults are those of the authors' experiments (docs/riskaware.md)."""
+    """Options of the scheduler `riskaware`; the defaults are those of the authors' experiments.
+
+    The rules: docs/explanation/riskaware.md.
+    """
 
     strategy: str = Field("packed-target-asap", description="where jobs go, and which machines are switched off first")
     victim: PartChoice = Field("resubmit", description=VICTIM)

@@ -1,4 +1,4 @@
-"""What the target strategies of the riskaware paper do, compiled; docs/riskaware.md has the rules.
+"""What the target strategies of the riskaware paper do, compiled; docs/explanation/riskaware.md has the rules.
 
 At one time starts come first, then ends, then a change of the number of machines, then arrivals. Sections 4.3 to 4.5.
 """

@@ -27,7 +27,7 @@ class TargetSettings:
     above which M_use shrinks and grows; `usable`: M_use at first (None: half way from `always` to those alive);
     `take_empty`: a probed machine on which nothing runs or is planned is taken whatever the stretch; `drop`: a job from
     before the window that cannot start when it arrives never does; `paper`: the rules of the text where the authors'
-    program has others (docs/riskaware.md), and then `usable` is M- by default.
+    program has others (docs/explanation/riskaware.md), and then `usable` is M- by default.
     """
 
     always: int
@@ -43,7 +43,7 @@ class TargetSettings:
 
 
 class Targets(MachinePlanner):
-    """Local queues with exact planned starts; docs/riskaware.md has the rules, `target_kernel` carries them out."""
+    """Local queues with planned starts; docs/explanation/riskaware.md has the rules, `target_kernel` applies them."""
 
     def __init__(self, machines: int, cores: int, settings: TargetSettings, categories: Categories) -> None:
         self.settings = settings

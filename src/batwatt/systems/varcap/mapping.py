@@ -1,4 +1,4 @@
-"""Which waiting job goes to which machine: section 7.2 of the varcap dissertation (docs/varcap.md)."""
+"""Which waiting job goes to which machine: section 7.2 of the varcap dissertation (docs/explanation/varcap.md)."""
 
 from __future__ import annotations
 

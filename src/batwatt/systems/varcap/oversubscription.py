@@ -1,4 +1,7 @@
-"""Cores that are promised to more jobs than can use them at once: who runs how fast (docs/oversubscription.md)."""
+"""Cores that are promised to more jobs than can use them at once: who runs how fast.
+
+The rules: docs/explanation/oversubscription.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that wait for machines, and which of them start when there is room (docs/varcap.md).
+"""Jobs that wait for machines, and which of them start when there is room (docs/explanation/varcap.md).
 
 A *range* is the machines low .. high - 1, looked at upwards or from the end. What a pass needs from outside is how to
 start a task: `start(task, places)`.

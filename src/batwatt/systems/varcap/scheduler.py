@@ -1,4 +1,6 @@
-"""Schedulers that react to a capacity in machines: what the varcap dissertation's have in common (docs/varcap.md).
+"""Schedulers that react to a capacity in machines: what the varcap dissertation's have in common.
+
+The rules: docs/explanation/varcap.md.
 
 Unlike the schedulers of planners they go by what Batsim tells: ends, kills and switches are known when they are
 announced, so run times may be unknown. Nothing starts while something that was killed has not ended.

@@ -1,4 +1,4 @@
-"""Who is terminated when machines must leave the service (varcap dissertation, section 6.1; docs/varcap.md)."""
+"""Who is terminated when machines leave the service (varcap dissertation, section 6.1; docs/explanation/varcap.md)."""
 
 from __future__ import annotations
 

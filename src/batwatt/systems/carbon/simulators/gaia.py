@@ -1,4 +1,7 @@
-"""The simulation of GAIA, tick by tick in its results but not in its work (docs/carbon-peers.md has its rules)."""
+"""The simulation of GAIA, tick by tick in its results but not in its work.
+
+The rules: docs/explanation/carbon-simulators.md.
+"""
 
 from __future__ import annotations
 

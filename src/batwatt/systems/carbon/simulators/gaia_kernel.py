@@ -2,7 +2,8 @@
 
 GAIA takes all that waits out of a binary heap and puts what stays into a new one, every tick. Those who arrived in the
 same tick are equal to the heap, so each pass permutes them. As long as nothing arrives or leaves, it is the same
-permutation P of positions: k passes are P^k, and that takes one walk along each of its cycles. docs/carbon-peers.md.
+permutation P of positions: k passes are P^k, and that takes one walk along each of its cycles.
+docs/explanation/carbon-simulators.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When GAIA starts a job, or the pieces of one: its rules in ticks of 5 s (docs/carbon-peers.md)."""
+"""When GAIA starts a job, or the pieces of one: its rules in ticks of 5 s (docs/explanation/carbon-simulators.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Let's Wait Awhile's simulation of jobs in steps of 30 minutes (docs/carbon-peers.md has its rules)."""
+"""Let's Wait Awhile's simulation of jobs in steps of 30 minutes.
+
+The rules: docs/explanation/carbon-simulators.md.
+"""
 
 from __future__ import annotations
 

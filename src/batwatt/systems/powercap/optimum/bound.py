@@ -1,4 +1,7 @@
-"""A lower bound of the mean slowdown by Lagrangian relaxation, and prices of watts and servers (docs/optimum.md)."""
+"""A lower bound of the mean slowdown by Lagrangian relaxation, and prices of watts and servers.
+
+The rules: docs/explanation/optimum.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The whole model for CP-SAT: optional intervals for the jobs' modes, counts of servers per step (docs/optimum.md)."""
+"""The whole model for CP-SAT: optional intervals for the jobs' modes, counts of servers per step.
+
+The rules: docs/explanation/optimum.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`PREFIX_plan.json`: which server is in which state when, and which job starts when and where (docs/optimum.md)."""
+"""`PREFIX_plan.json`: which server is in which state when, and which job starts when and where.
+
+The rules: docs/explanation/optimum.md.
+"""
 
 from __future__ import annotations
 

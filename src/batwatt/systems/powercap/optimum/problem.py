@@ -1,4 +1,7 @@
-"""What is to be planned, as numbers: kinds of servers, modes of jobs, steps and caps (docs/optimum.md, "The model")."""
+"""What is to be planned, as numbers: kinds of servers, modes of jobs, steps and caps.
+
+The rules: docs/explanation/optimum.md, "The model".
+"""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _check_room(problem: Problem, kind: Kind, counts: KindCounts, state: int, ru
 
 
 def name_servers(problem: Problem, schedule: Schedule) -> SchedulePlan:
-    """Which server does what: the construction of docs/optimum.md, "Identical servers"."""
+    """Which server does what: the construction of docs/explanation/optimum.md, "Identical servers"."""
     used: dict[int, list[tuple[str, int]]] = {job: [] for job in schedule.starts}
     states: list[PlannedState] = []
     for k in range(len(problem.kinds)):

@@ -1,0 +1,265 @@
+"""What MkDocs asks this project while it builds the site: generated reference pages, pages from other folders, links.
+
+A page says where a generated part goes: `<!-- generated: NAME ARGUMENTS -->`; NAME is a function of `GENERATED` below.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from typer.main import get_command
+
+from batwatt.cli.main import application
+from batwatt.results.columns import FILES
+from batwatt.results.metrics import METRICS
+from batwatt.run.find_scheduler import our_schedulers
+from batwatt.scheduling.options import bounds_of
+from batwatt.scheduling.registry import KINDS, describe, first_line
+
+ROOT = Path(__file__).resolve().parents[1]
+OUTSIDE = {
+    "platforms/README.md": "data/platforms.md",
+    "workloads/README.md": "data/workloads.md",
+    "workloads/borg/README.md": "data/borg.md",
+    "workloads/carbon/README.md": "data/jobs-in-phases.md",
+    "workloads/pai/README.md": "data/pai.md",
+    "power_profiles/README.md": "data/power-profiles.md",
+    "power_profiles/carbon/README.md": "data/carbon.md",
+    "power_profiles/measured/README.md": "data/measured.md",
+    "experiments/README.md": "data/experiments.md",
+    "experiments/periods/README.md": "data/periods.md",
+    "tests/data/README.md": "data/recordings.md",
+    "docker/README.md": "howto/containers.md",
+    "CONTRIBUTING.md": "about/contributing.md",
+    "CHANGELOG.md": "about/changelog.md",
+    "README.md": "index.md",
+}
+"""Files of the repository that are pages of the site, too: its path -> that of the page."""
+NOTEBOOKS = "*.ipynb"
+PLURALS = {"policy": "carbon policies", "strategy": "riskaware strategies", "victim": "victim rules"}
+FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+MARK = re.compile(r"^<!-- generated: (\w+)(.*?) -->$", re.MULTILINE)
+
+
+# pages
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that lie in other folders of the repository, and those that notebooks are turned into."""
+    for path, uri in OUTSIDE.items():
+        if (ROOT / path).exists() and files.get_file_from_path(uri) is None:
+            files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
+    for notebook in sorted((ROOT / "docs").rglob(NOTEBOOKS)):
+        uri = notebook.relative_to(ROOT / "docs").with_suffix(".md").as_posix()
+        files.append(File.generated(config, uri, content=notebook_text(notebook)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Fill in what is generated, and turn links between files of the repository into links between pages."""
+    text = filled(markdown)
+    back = {uri: path for path, uri in OUTSIDE.items() if uri != "index.md"}
+    uri = page.file.src_uri
+    return relinked(text, PurePosixPath(back.get(uri, f"docs/{uri}")), PurePosixPath(uri))
+
+
+def relinked(text: str, path: PurePosixPath, uri: PurePosixPath) -> str:
+    """The text of a file of the repository as the page `uri`: a link to what is no page becomes its words."""
+
+    def link(found: re.Match[str]) -> str:
+        image, words, target = found.groups()
+        name, _, anchor = target.partition("#")
+        if not name or "://" in target or target.startswith("mailto:"):
+            return found[0]
+        goal = os.path.normpath(path.parent / name)
+        if goal.startswith("docs/"):
+            page = goal.removeprefix("docs/")
+        else:
+            page = OUTSIDE.get(goal) or OUTSIDE.get(f"{goal}/README.md", "")
+        if not page:
+            return words
+        page = re.sub(r"\.ipynb$", ".md", page)
+        relative = os.path.relpath(page, uri.parent)
+        return f"{image}[{words}]({relative}{'#' if anchor else ''}{anchor})"
+
+    def outside_fences() -> Iterator[str]:
+        end = 0
+        for fence in FENCE.finditer(text):
+            yield LINK.sub(link, text[end : fence.start()])
+            yield fence[0]
+            end = fence.end()
+        yield LINK.sub(link, text[end:])
+
+    return "".join(outside_fences())
+
+
+def filled(text: str) -> str:
+    """The text with its generated parts."""
+    return MARK.sub(lambda found: GENERATED[found[1]](*found[2].split()), text)
+
+
+def notebook_text(path: Path) -> str:
+    """A notebook as Markdown: its cells, and what they printed."""
+    parts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+        else:
+            parts.append(f"```python\n{source}\n```")
+            parts += [shown for output in cell["outputs"] if (shown := _output_text(output))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _output_text(output: dict[str, Any]) -> str:
+    data = output.get("data", {})
+    if "image/png" in data:
+        return f"![picture](data:image/png;base64,{''.join(data['image/png'].split())})"
+    text = "".join(output.get("text", data.get("text/plain", "")))
+    return f"```text\n{text.rstrip()}\n```" if text.strip() else ""
+
+
+# what is generated
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A table in Markdown."""
+    lines = [head, tuple("---" for _ in head), *(tuple(_cell(cell) for cell in row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _plain(text: str) -> str:
+    """Words that are shown as they are: no tags, no emphasis."""
+    escaped = text.replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([*_\[\]])", lambda found: f"\\{found[1]}", escaped)
+
+
+def cli() -> str:
+    """Every command with its arguments, options and examples."""
+    parts = [part for words, command in _commands(get_command(application()), "") for part in _command(words, command)]
+    return "\n\n".join(parts)
+
+
+def _commands(group: Any, words: str) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        yield f"{words} {name}".strip(), command
+        if hasattr(command, "commands"):
+            yield from _commands(command, f"{words} {name}".strip())
+
+
+def _command(words: str, command: Any) -> Iterator[str]:
+    yield f"{'#' * (2 + words.count(' '))} batwatt {words}"
+    text, _, example = (command.help or "").partition("[bold]Example:[/]")
+    yield _plain(" ".join(re.sub(r"\[/?[a-z]*\]", "", text).split()))
+    arguments = [param for param in command.params if param.param_type_name == "argument"]
+    options = [param for param in command.params if param not in arguments and not getattr(param, "hidden", False)]
+    if hasattr(command, "commands"):
+        return
+    names = "".join(f" {_argument(param)}" for param in arguments)
+    yield f"```text\nbatwatt {words}{names}{' [OPTIONS]' if options else ''}\n```"
+    if example.strip():
+        yield f"```bash\n{_example(example)}\n```"
+    if arguments:
+        rows = [(f"`{_argument(param)}`", _plain(param.help or "")) for param in arguments]
+        yield table(("argument", "meaning"), rows)
+    if options:
+        yield table(("option", "meaning", "default"), [_option(param) for param in options])
+
+
+def _argument(param: Any) -> str:
+    name = (param.metavar or param.name).upper()
+    return name if param.required else f"[{name}]"
+
+
+def _example(text: str) -> str:
+    """The lines of an example; one that goes on ends in a backslash, as a shell reads it."""
+    return re.sub(r"\n(?=[ \t])", r" \\\n", text.strip())
+
+
+def _option(param: Any) -> tuple[str, str, str]:
+    names = ", ".join(f"`{name}`" for name in (*param.opts, *param.secondary_opts))
+    return names, _plain(param.help or ""), "needed" if param.required else _default(param)
+
+
+def _default(param: Any) -> str:
+    shown = getattr(param, "show_default", None)
+    if isinstance(shown, str):
+        return _plain(shown)
+    if param.default is None or isinstance(param.default, bool) or callable(param.default) or param.default == ():
+        return ""
+    return f"`{param.default}`"
+
+
+def schedulers() -> str:
+    """Every option of every scheduler of ours, from the models that read them."""
+    parts = []
+    for name, scheduler in our_schedulers():
+        fields = scheduler.Options.model_fields
+        rows = [(f"`{option}`", _values(option, field), _plain(field.description or ""), _json(field.default))
+                for option, field in fields.items()]  # fmt: skip
+        parts += [f"## {name}", _plain(first_line(scheduler)), table(("option", "value", "meaning", "default"), rows)]
+    return "\n\n".join(parts)
+
+
+def _values(option: str, field: Any) -> str:
+    """What an option may be, as its model has it."""
+    if option in KINDS:
+        return f"[{option.replace('_', ' ')}](parts.md#{_plural(option).replace(' ', '-')})"
+    union = get_origin(field.annotation) in (Union, UnionType)
+    kinds = get_args(field.annotation) if union else (field.annotation,)
+    for kind in kinds:
+        if get_origin(kind) is Literal:
+            return ", ".join(f"`{value}`" for value in get_args(kind))
+    for kind, words in ((bool, "true or false"), (int, "whole number"), (float, "number"), (Path, "file")):
+        if kind in kinds:
+            return _plain(f"{words}{bounds_of(field)}")
+    return "list" if get_origin(field.annotation) in (list, tuple) else "text"
+
+
+def _json(value: Any) -> str:
+    return "" if value is None else f"`{json.dumps(value, default=str)}`"
+
+
+def parts() -> str:
+    """Every registered part by its kind."""
+    rows: dict[str, list[tuple[str, ...]]] = {kind: [] for kind in KINDS}
+    for kind, name, aliases, line in describe():
+        others = ", ".join(f"`{alias}`" for alias in aliases.split(", ") if alias)
+        rows[kind].append((f"`{name}`", _plain(line), others))
+    head = ("name", "rule", "other names")
+    return "\n\n".join(f"## {_plural(kind).capitalize()}\n\n{table(head, found)}" for kind, found in rows.items())
+
+
+def _plural(kind: str) -> str:
+    return PLURALS.get(kind, f"{kind.replace('_', ' ')}s")
+
+
+def columns(stem: str) -> str:
+    """The columns of a file of a run."""
+    rows = [(f"`{column.name}`", column.unit, _plain(column.meaning)) for column in FILES[stem]]
+    return table(("column", "unit", "meaning"), rows)
+
+
+def metrics() -> str:
+    """Every metric of a run."""
+    rows = [(f"`{metric.name}`", metric.unit, _plain(metric.meaning), metric.better) for metric in METRICS]
+    return table(("metric", "unit", "meaning", "better"), rows)
+
+
+GENERATED: dict[str, Callable[..., str]] = {
+    function.__name__: function for function in (cli, schedulers, parts, columns, metrics)
+}

@@ -1,0 +1,34 @@
+"""The command `init`: a folder to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batwatt.cli.printing import tell
+from batwatt.errors import InputError, printable
+
+SET = "start"
+"""The set of files that appears in the folder, whole or not at all."""
+
+
+def init(folder: Annotated[Path, typer.Argument(help="A new folder, or an empty one.")]) -> None:
+    """Write a start: platforms, workloads, signals, a campaign, a policy of your own, and a README with commands.
+
+    [bold]Example:[/] batwatt init first
+    """
+    from batwatt.cli.start import SOURCES, write_start
+    from batwatt.files import whole_set
+
+    try:
+        # what a killed process left is completed or removed
+        others = [path for path in folder.iterdir() if not path.name.startswith(f".{SET}.")]
+    except OSError:
+        others = []  # it is not there, or cannot be written, which is said then
+    if others:
+        raise InputError(folder, f"is not empty: {others[0].name} is there", "give a new or an empty folder")
+    with whole_set(folder, SET, last=["README.md"], shown=folder) as part:
+        write_start(part)
+    tell(f"{len(SOURCES)} files in {printable(folder)}; {printable(folder / 'README.md')} has commands to begin with")

@@ -1,0 +1,185 @@
+"""What a command prints: its result on stdout as a table, lines with tabs or JSON; notes and progress on stderr."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import wraps
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from batwatt.cli.models import options_of
+from batwatt.cli.shared import json_text
+from batwatt.errors import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn
+
+    from batwatt.results.tables import Column
+
+LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+
+
+@dataclass
+class Manners:
+    """How much the command of this process prints, and its tables how."""
+
+    verbose: int = 0
+    quiet: bool = False
+    as_json: bool = False
+    words: Sequence[str] = ()
+
+    def begin(self, words: Sequence[str]) -> None:
+        """A command with these words: as they are if nothing is given."""
+        self.verbose, self.quiet, self.as_json, self.words = 0, False, False, words
+
+    @property
+    def level(self) -> int:
+        """Of the messages that are logged."""
+        return logging.ERROR if self.quiet else LEVELS[min(self.verbose, 2)]
+
+
+manners = Manners()
+"""Of this process, which carries out one command."""
+
+
+def tabular(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`options_of` a command that prints a table, with one option more: --json."""
+    ready = options_of(command)
+    signature = inspect.signature(ready)
+    option = inspect.Parameter(
+        "as_json",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")],
+    )
+
+    @wraps(ready)
+    def called(*, as_json: bool = False, **given: Any) -> Any:
+        manners.as_json = as_json
+        return ready(**given)
+
+    # typer reads both
+    called.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
+    called.__annotations__ = ready.__annotations__ | {option.name: option.annotation}
+    return called
+
+
+def show_table(
+    columns: Sequence[Column],
+    records: Sequence[Mapping[str, Any]],
+    content: Any = None,
+    headings: Mapping[str, str] | None = None,
+) -> None:
+    """Print a table: on a terminal as wide as that, else lines with tabs; with --json the records, or the `content`.
+
+    Lines with tabs have the keys of the columns as their head, and the values as they are: SI units, nothing rounded,
+    nothing where there is no value. With `headings` records have a `kind`: on a terminal each has a heading.
+    """
+    if manners.as_json:
+        sys.stdout.write(json_text(list(records) if content is None else content))
+    elif sys.stdout.isatty():
+        _on_terminal(columns, None if headings is None else [headings[record["kind"]] for record in records])
+    else:
+        keys = [key for column in columns for key in column.keys.split()]
+        if headings is not None:
+            keys.insert(0, "kind")
+        rows: list[list[Any]] = [keys, *([record.get(key) for key in keys] for record in records)]
+        sys.stdout.write("".join("\t".join(map(_plain, row)) + "\n" for row in rows))
+
+
+def _plain(value: object) -> str:
+    """A value between tabs."""
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value).lower()
+    return printable(value)
+
+
+def show_described(records: Sequence[Mapping[str, str]], headings: Mapping[str, str] | None = None) -> None:
+    """Print names and what they are: records of `name` and `description`."""
+    from batwatt.results.tables import Column
+
+    names, lines = ([record[key] for record in records] for key in ("name", "description"))
+    show_table([Column("", "name", names), Column("", "description", lines, is_text=True)], records, headings=headings)
+
+
+def _on_terminal(columns: Sequence[Column], headings: Sequence[str] | None) -> None:
+    from rich.text import Text
+
+    from batwatt.results.tables import tables
+
+    console = _console(sys.stdout)
+    if headings is None:
+        console.print(*tables(columns, console.width), sep="")
+        return
+    begin = 0
+    for heading, part in groupby(headings):
+        end = begin + len(list(part))
+        console.print(Text(printable(heading), style="bold"))
+        some = [replace(column, cells=column.cells[begin:end]) for column in columns]
+        console.print(*tables(some, console.width), sep="")
+        begin = end
+
+
+def _console(stream: Any) -> Console:
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False)
+
+
+def below(text: str) -> None:
+    """A line below a table for people, such as where files are; programs find that in the records."""
+    if sys.stdout.isatty() and not (manners.quiet or manners.as_json):
+        print(text)
+
+
+def note(text: str) -> None:
+    """A line on stderr about what is going on."""
+    if not manners.quiet:
+        print(text, file=sys.stderr, flush=True)
+
+
+def tell(text: str) -> None:
+    """The line of a command that prints nothing else."""
+    if not manners.quiet:
+        print(text)
+
+
+def shows_progress() -> bool:
+    """Whether somebody sees bars on stderr."""
+    return sys.stderr.isatty() and not manners.quiet
+
+
+@contextmanager
+def progress_bar(*columns: ProgressColumn, alone: bool = True) -> Iterator[Progress]:
+    """Progress on stderr; silent where that is not a terminal.
+
+    One that is not to be drawn `alone`, by a thread, is drawn by `refresh`.
+    """
+    from rich.progress import Progress
+
+    with Progress(*columns, console=_console(sys.stderr), auto_refresh=alone, disable=not shows_progress()) as bar:
+        yield bar
+
+
+@contextmanager
+def counting_bar(unit: str, *more: ProgressColumn, alone: bool = True) -> Iterator[Progress]:
+    """A bar on stderr that counts, for instance runs, with more columns."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+    )
+    with progress_bar(*columns, *more, alone=alone) as bar:
+        yield bar

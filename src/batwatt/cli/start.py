@@ -1,0 +1,51 @@
+"""The files that `batwatt init` writes: of the repository, or what its build has put into the package."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+_SAME = """
+platforms/small.toml platforms/small.xml platforms/grid5000.toml platforms/grid5000.xml
+workloads/small.json workloads/google-288-00.json workloads/risk-small.txt
+workloads/carbon/job.json workloads/carbon/jobs.csv workloads/carbon/ml.json
+power_profiles/small.csv power_profiles/profile3.csv power_profiles/walk-small.csv
+power_profiles/carbon/carbon-hourly.csv power_profiles/carbon/price-hourly.csv
+power_profiles/measured/straight/01.csv power_profiles/measured/straight/01-events.csv
+power_profiles/measured/straight/02.csv power_profiles/measured/straight/02-events.csv
+power_profiles/measured/straight/03.csv power_profiles/measured/straight/03-events.csv
+experiments/first.yaml experiments/carbon-small.yaml experiments/small/jobs.csv
+experiments/periods/period.json experiments/periods/change.json experiments/periods/figure1.json
+experiments/periods/starving.json
+"""
+SOURCES = {
+    "README.md": "experiments/start/README.md",
+    "my_policy.py": "experiments/start/my_policy.py",
+    **{name: name for name in _SAME.split()},
+}
+"""File of a start -> the file of the repository that it is."""
+PACKED = "start"
+"""Where a wheel has them, in the package."""
+
+
+def copy_start(repository: Path, folder: Path) -> None:
+    """Copy the files of the repository into a folder, which `setup.py` does for a wheel."""
+    for name, source in SOURCES.items():
+        _copy(repository / source, folder / name)
+
+
+def write_start(folder: Path) -> None:
+    """Copy them into a folder, from where this installation has them."""
+    package = Path(__file__).parents[1]
+    packed = package / PACKED
+    if not packed.is_dir():
+        # an editable installation: src/batwatt is in the repository
+        copy_start(package.parents[1], folder)
+        return
+    for name in SOURCES:
+        _copy(packed / name, folder / name)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)

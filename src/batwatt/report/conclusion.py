@@ -1,0 +1,305 @@
+"""The conclusion of a report: which algorithm is best by each measure, by how much, and the figures that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from batwatt.report.charts import Key
+from batwatt.report.claims import mean_of, sure
+from batwatt.report.figures import Report, ReportFigure, Shown
+from batwatt.report.grid import sentence
+from batwatt.report.interactive import (
+    axis_of,
+    axis_of_measure,
+    plot_of,
+    power_plot,
+    power_series_of,
+    rounded,
+    series_of,
+)
+from batwatt.report.report_plan import ReportPlan
+from batwatt.report.saved_runs import envelope_of
+from batwatt.report.table import INSTANCE, Measure, SavedCampaign
+from batwatt.results.power import power_series
+
+SHOWN = 3
+"""So many measures at most are compared."""
+METHOD = (
+    "± is the standard error of the mean of paired differences: the same instance with both algorithms. A difference "
+    "counts only if 0 lies outside its 95 % interval (Student's t); differences between algorithms that are not named "
+    "are not tested, and nothing corrects for the number of comparisons."
+)
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """Sentences, how they were found, and figures that show it."""
+
+    sentences: tuple[str, ...]
+    method: str = ""
+    figures: tuple[ReportFigure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The mean of paired differences of a measure: first - second; its standard error, NaN of one instance."""
+
+    mean: float
+    error: float
+    instances: int
+
+    @property
+    def counts(self) -> bool:
+        """Whether 0 lies outside the 95 % interval; not known of one instance."""
+        return self.instances > 1 and abs(self.mean) > sure(self.instances) * self.error
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The algorithms of a study, on the instances that the baseline has; `rows` with `label`, instance and measures."""
+
+    study: str
+    rows: pd.DataFrame
+    measures: tuple[Measure, ...]
+    baseline: str
+    reference: str | None
+    unresponsive: frozenset[str]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Every algorithm, in the order of the table."""
+        return [str(label) for label in self.rows["label"].unique()]
+
+    def values(self, measure: Measure) -> pd.DataFrame:
+        """The values, a row per instance of the baseline and a column per algorithm that has all of them."""
+        table = self.rows.pivot_table(index=list(INSTANCE), columns="label", values=measure.name, aggfunc="mean")
+        table = table.reindex(columns=[label for label in self.labels if label in table.columns])
+        if self.baseline not in table:
+            return table.iloc[:0, :0]
+        return table[table[self.baseline].notna()].dropna(axis=1)
+
+    def ranked(self, measure: Measure) -> list[str]:
+        """The algorithms that have all instances, but the reference, the best mean first."""
+        means = self.values(measure).mean()
+        means = means if measure.better == "lower" else -means
+        return [str(label) for label in means.sort_values(kind="stable").index if label != self.reference]
+
+    def difference(self, measure: Measure, first: str, second: str) -> Difference:
+        """By how much the first is more than the second."""
+        values = self.values(measure)
+        return Difference(*mean_of(values[first] - values[second]))
+
+
+def conclusion(report: Report) -> Conclusion:
+    """The conclusion of a report, about its study with the most instances of those with several algorithms."""
+    compared = _compared(report)
+    if compared is None:
+        return Conclusion(("No study has results of two algorithms on the same instances.",))
+    found = tuple(text for measure in compared.measures for text in _sentences(compared, measure))
+    instances = len(compared.values(compared.measures[0]))
+    left = [label for label in compared.labels if label not in compared.values(compared.measures[0])]
+    method = (
+        f"The baseline of study “{compared.study}” is {compared.baseline}; the others are compared with it on its "
+        f"{instances} instance{'s' * (instances != 1)}. "
+    )
+    method += METHOD if instances > 1 else "One instance has no standard error: what holds there may be chance."
+    if left:
+        method += f" Left out, as they lack results on some of the instances: {_stop(_listed(left))}"
+    return Conclusion(found, method, tuple(_figures(compared, report.campaign, report.plan)))
+
+
+def _compared(report: Report) -> Compared | None:
+    plan = report.plan
+    found: list[tuple[int, Compared]] = []
+    for study, rows in report.points.groupby("study", sort=False):
+        measures = tuple(measure for measure in report.measures if rows[measure.name].notna().any())[:SHOWN]
+        if "case" in rows and rows.duplicated(["label", *INSTANCE]).any():
+            # the options differ within an algorithm: each case is compared
+            rows = rows.assign(label=rows["case"])
+        labels = [str(label) for label in rows["label"].unique() if label != plan.reference]
+        if len(labels) < 2 or not measures:
+            continue
+        baseline = next((label for label in plan.baselines if label in labels), labels[0])
+        one = Compared(str(study), rows, measures, baseline, plan.reference, plan.unresponsive)
+        values = one.values(measures[0])
+        if len(one.ranked(measures[0])) > 1:
+            found.append((len(values), one))
+    return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _sentences(compared: Compared, measure: Measure) -> Iterator[str]:
+    """What is to be said of a measure."""
+    values, ranked = compared.values(measure), compared.ranked(measure)
+    baseline = compared.baseline
+    responsive = [label for label in ranked if label not in compared.unresponsive]
+    rated, whose = (responsive, " of those that respond to the envelope") if 0 < len(responsive) < len(ranked) else (
+        ranked, "")  # fmt: skip
+    if len(ranked) < 2:
+        return
+    title, extreme = sentence(measure.title), "lowest" if measure.better == "lower" else "highest"
+    if np.allclose(values[ranked].sub(values[ranked[0]], axis=0), 0.0, atol=1e-9):
+        yield f"{title}: no difference, {_number(measure, values[ranked[0]].mean())} with all {len(ranked)} algorithms."
+        return
+    best = rated[0]
+    same = [label for label in rated if np.allclose(values[label], values[best], rtol=0.0, atol=1e-9)]
+    mean = _number(measure, float(values[best].mean()))
+    who = best if len(same) == 1 else f"{_listed(same)} alike"
+    text = f"{title}: the {extreme} mean{whose} is {mean}, {_stop(f'with {who}')}"
+    if baseline in same:
+        others = [label for label in rated if label not in same]
+        text += " This includes the baseline." if len(same) > 1 else " It is the baseline."
+        if others:
+            text += f" Next is {others[0]}: {_against(compared, measure, others[0], baseline)}."
+    else:
+        of = _number(measure, float(values[baseline].mean()))
+        text += f" Compared with the baseline {baseline} ({of}): {_against(compared, measure, best, baseline)}."
+    near = [label for label in rated if label not in same and label != baseline
+            and not compared.difference(measure, label, best).counts]  # fmt: skip
+    if near and len(values) > 1:
+        text += f" {_stop(f'Not distinguishable from the best: {_listed(near)}')}"
+    if compared.reference in values:
+        text += f" {compared.reference} has {_number(measure, float(values[compared.reference].mean()))}."
+    yield text
+
+
+def _against(compared: Compared, measure: Measure, first: str, second: str) -> str:
+    """By how much the first differs from the second, and whether that counts."""
+    found = compared.difference(measure, first, second)
+    unit = " % points" if measure.unit == "%" else _unit(measure)
+    if found.instances < 2:
+        return f"{_signed(measure, found)}{unit}, on one instance"
+    shown = f"{_signed(measure, found)}{unit}"
+    if not found.counts:
+        return f"{shown}; its 95 % interval contains 0, so no difference is claimed"
+    better = (found.mean < 0.0) == (measure.better == "lower")
+    base = float(compared.values(measure)[second].mean())
+    percent = f" ({100.0 * found.mean / base:+.0f} % relative)".replace("-", "−") if base > 0.0 else ""
+    return f"{shown}{percent}, {'better' if better else 'worse'}; its 95 % interval excludes 0"
+
+
+def _digits(measure: Measure, value: float) -> str:
+    return f"{value:.{max(2, measure.decimals)}f}" if 0.0 < value < 1.0 else f"{value:.{measure.decimals}f}"
+
+
+def _unit(measure: Measure) -> str:
+    return f" {measure.unit}" if measure.unit else ""
+
+
+def _number(measure: Measure, value: float) -> str:
+    return f"{_digits(measure, value)}{_unit(measure)}"
+
+
+def _signed(measure: Measure, found: Difference) -> str:
+    """A difference, with its error if that is known, both with as many decimals."""
+    decimals = max(2, measure.decimals) if min(abs(found.mean), found.error) < 1.0 else measure.decimals
+    error = f" ± {found.error:.{decimals}f}" if found.instances > 1 else ""
+    return f"{found.mean:+.{decimals}f}{error}".replace("-", "−")
+
+
+def _stop(text: str) -> str:
+    """A text that ends with a full stop; a name may have one."""
+    return text if text.endswith(".") else f"{text}."
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    """Names as a text; of many the first, and how many more."""
+    if len(names) > most:
+        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _figures(compared: Compared, campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
+    """The first measure by algorithm, two measures compared, and the power of the best, or else the second measure."""
+    looks = plan.looks([*campaign.labels, *(label for label in compared.labels if label not in campaign.labels)])
+    keys = {label: Key(label, look.colour, look.turn, label if label in campaign.labels else None)
+            for label, look in looks.items()}  # fmt: skip
+    first, *others = compared.measures
+    yield _ranking("top-first", compared, first, keys)
+    if others:
+        yield _trade_off(compared, first, others[0], keys)
+    power = _power(compared, campaign, plan)
+    if power is not None:
+        yield power
+    elif others:
+        yield _ranking("top-second", compared, others[0], keys)
+
+
+def _series(key: Key, **data: object) -> dict[str, object]:
+    return series_of("dots", key.name, key.colour, key.label, marker=key.marker[1], **data)
+
+
+def _ranking(name: str, compared: Compared, measure: Measure, keys: dict[str, Key]) -> ReportFigure:
+    values = compared.values(measure)
+    order = [*(str(label) for label in [compared.reference] if label in values), *compared.ranked(measure)]
+    series = []
+    for label in order:
+        difference, tip = compared.difference(measure, label, compared.baseline), ""
+        if label != compared.baseline:
+            tip = f"\ncompared with the baseline: {_signed(measure, difference)}"
+        mean = float(values[label].mean())
+        y, errors = rounded(np.array([mean])), rounded(np.array([difference.error]))
+        series.append(_series(keys[label], x=[0], y=y, error=errors, tips=[f"mean {_number(measure, mean)}{tip}"]))
+    plot = plot_of(series, axis_of(""), axis_of_measure(measure), rows=34)
+    caption = f"Means over the instances of study “{compared.study}”."
+    if len(values) > 1:
+        caption += " Bars: one standard error of the difference from the baseline."
+    shown = Shown(f"plot-{name}", f"Mean {measure.title} by algorithm", plot)
+    return ReportFigure(name, f"{sentence(measure.title)} by algorithm", caption, {}, (shown,))
+
+
+def _trade_off(compared: Compared, first: Measure, second: Measure, keys: dict[str, Key]) -> ReportFigure:
+    up, right = compared.values(first).mean(), compared.values(second).mean()
+    labels = [label for label in up.index if label in right.index]
+    series = [
+        _series(keys[label], x=rounded(right[[label]]), y=rounded(up[[label]]),
+                tips=[f"{first.title} {_number(first, up[label])}\n{second.title} {_number(second, right[label])}"])
+        for label in labels
+    ]  # fmt: skip
+    signs = [1.0 if measure.better == "lower" else -1.0 for measure in (second, first)]
+    costs = sorted((signs[0] * right[label], signs[1] * up[label]) for label in labels)
+    front: list[tuple[float, float]] = []
+    for x, y in costs:
+        if not front or y < front[-1][1]:
+            front.append((x, y))
+    if len(front) > 1:
+        xs, ys = (rounded(sign * np.array(side)) for sign, side in zip(signs, zip(*front, strict=True), strict=True))
+        series.insert(0, series_of("line", "not dominated", "#8c8c8c", None, dash="2 3", x=xs, y=ys))
+    plot = plot_of(series, axis_of(second.axis, second.meaning), axis_of_measure(first))
+    better = ("lower" if first.better == "lower" else "upper") + " " + ("left" if second.better == "lower" else "right")
+    caption = f"Means of the same instances; the {better} corner is best."
+    if len(front) > 1:
+        caption += " On the dotted line no other algorithm is better in both."
+    shown = Shown("plot-top-trade-off", f"Mean {first.title} over mean {second.title}, a point per algorithm", plot)
+    return ReportFigure("top-trade-off", f"{sentence(first.title)} and {second.title}", caption, {}, (shown,))
+
+
+def _power(compared: Compared, campaign: SavedCampaign, plan: ReportPlan) -> ReportFigure | None:
+    """The power of the best by the first measure and of the baseline on an instance of which both runs were saved."""
+    saved = campaign.saved[campaign.saved["envelope"] != ""]
+    ranked = [label for label in compared.ranked(compared.measures[0]) if label not in plan.unresponsive]
+    base = saved[saved["label"] == compared.baseline]
+    for best in (label for label in ranked if label != compared.baseline):
+        pairs = saved[saved["label"] == best].merge(base, on=list(INSTANCE), suffixes=("", "_base"))
+        if pairs.empty:
+            continue
+        usual = pairs["envelope"].isin(compared.rows["envelope"])
+        row = pairs.iloc[int(usual.to_numpy().argmax())]
+        envelope = envelope_of(campaign.prefix(row["key"]))
+        if envelope is None:
+            return None
+        runs = [
+            (str(row[f"label{end}"]), power_series(campaign.prefix(row[f"key{end}"]), float(row[f"makespan_s{end}"])))
+            for end in ("_base", "")
+        ]
+        end_s = max(trace.end_s for _, trace in runs)
+        title = f"Power of {best} and of the baseline"
+        where = " ".join(filter(None, row[["workload", "envelope"]]))
+        plot = power_plot(power_series_of(runs, envelope, plan.looks(campaign.labels)), "power (kW)", end_s=end_s)
+        shown = Shown("plot-top-power", f"Power over time of {best} and {compared.baseline} with the envelope", plot)
+        return ReportFigure("top-power", title, f"On {where}; red: above the envelope.", {}, (shown,))
+    return None

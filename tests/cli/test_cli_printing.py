@@ -1,0 +1,231 @@
+"""Where a command prints what, how much, and for whom: terminals, programs, nobody."""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+from cli_commands import TABULAR
+from cli_house import JOBS, SMALL, unstyled
+
+from batwatt.cli.printing import manners
+from batwatt.results.metrics import METRICS
+
+CARBON = "--jobs workloads/carbon/jobs.csv --signal power_profiles/carbon/carbon-hourly.csv"
+QUICK = {
+    "policies": "policies",
+    "options": "policies varcap",
+    "carbon policies": "carbon policies",
+    "gaia list": "carbon gaia --list",
+    "carbon": f"carbon compare {CARBON} --policies oracle,phase-aware --deadline 24",
+    "front": "checkpoint front experiments/periods/starving.json --min-yields 0,0.25",
+    "front of one": "checkpoint front experiments/periods/period.json",
+    "capacity": "characterise walk:range=0.6,seed=1",
+}
+
+
+def compare(house, *words):
+    cases = ["-c", 'a label of more than twenty characters={"response": "hfld"}', "-c", 'b={"response": "none"}']
+    return house.batwatt(
+        "compare", "-p", SMALL, "-w", JOBS, "--envelope", house.envelope, "-e", house.out / "c", *cases, *words
+    )
+
+
+def test_every_table_can_be_json():
+    assert set(TABULAR) == {
+        "run", "compare", "optimum", "campaign run", "campaign resume", "campaign status", "checkpoint front",
+        "carbon run", "carbon compare", "carbon gaia", "carbon lwa", "carbon policies", "carbon study",
+        "characterise", "policies", "metrics",
+    }  # fmt: skip
+
+
+# tables --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160, 200])
+def test_a_run_on_a_terminal_of_any_width(house, terminal, width):
+    terminal(width)
+    done = compare(house)
+    lines = unstyled(done.out).splitlines()
+    table = [line for line in lines if not line.startswith(("files: ", "picture: "))]
+    assert done.code == 0 and len(lines) == len(table) + 3 and max(map(len, table)) <= width
+    text = "\n".join(table)
+    blocks = text.count("─ \n")
+    assert (blocks == 1) == (width >= 120) and text.count("\n b ") == blocks
+    assert sum(line.split()[0] == "run" for line in table if line.strip()) == blocks
+    for word in ("slowdown", "violations", "energy", "unused"):
+        assert word in text
+
+
+@pytest.mark.parametrize("words", QUICK.values(), ids=QUICK.keys())
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_other_tables_fit_a_terminal(house, terminal, width, words):
+    plain = house.batwatt(*words.split())
+    terminal(width)
+    done = house.batwatt(*words.split())
+    lines = unstyled(done.out.partition("choose with")[0]).splitlines()
+    assert done.code == 0 and lines and max(map(len, lines)) <= width
+    text = "".join(done.out.split())
+    at = 1 if plain.out.startswith("kind\t") else 0
+    for row in plain.out.splitlines()[1:]:
+        assert row.split("\t")[at][:8] in unstyled(text) or row[0].isdigit()
+
+
+@pytest.mark.parametrize("words", QUICK.values(), ids=QUICK.keys())
+def test_programs_get_lines_with_tabs_or_json(house, words):
+    done = house.batwatt(*words.split())
+    rows = [line.split("\t") for line in done.out.splitlines()]
+    assert done.code == 0 and len(rows) >= 2 and {len(row) for row in rows} == {len(rows[0])}
+    assert "─" not in done.out and "\x1b" not in done.out
+    found = json.loads(house.batwatt(*words.split(), "--json").out)
+    if isinstance(found, list):
+        assert len(found) == len(rows) - 1 and set(rows[0]) <= found[0].keys()
+        for row, record in zip(rows[1:], found, strict=True):
+            assert row == ["" if record[key] is None else str(record[key]) for key in rows[0]]
+
+
+def test_programs_get_the_names_and_values_of_the_metrics(house):
+    done = compare(house)
+    rows = list(csv.DictReader(done.out.splitlines(), delimiter="\t"))
+    found = json.loads(compare(house, "--json").out)
+    assert [row["run"] for row in rows] == ["a label of more than twenty characters", "b"]
+    assert rows[1].keys() - {"run", "prefix"} <= {metric.name for metric in METRICS}
+    for row, record, name in zip(rows, found, ("a-label-of-more-than-twenty-characters", "b"), strict=True):
+        metrics = json.loads(house.file(f"c-{name}_metrics.json"))
+        assert record == {"run": row["run"], "prefix": str(house.out / f"c-{name}"), **metrics}
+        for key in row.keys() - {"run", "prefix"}:
+            assert row[key] == ("" if metrics[key] is None else str(metrics[key])), key
+    assert (house.out / "c_power.png").exists()
+
+
+def test_json_of_a_capacity_has_numbers(house):
+    found = json.loads(house.batwatt("characterise", "constant:mean=0.7", "--json").out)
+    assert (found["unit"], found["low"], found["high"], found["range"]) == ("fraction", 0.7, 0.7, 0.0)
+
+
+# more, less ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "level"),
+    [
+        ("policies", logging.WARNING),
+        ("-v policies", logging.INFO),
+        ("policies -v", logging.INFO),
+        ("policies -v varcap", logging.INFO),
+        ("-v policies -v", logging.DEBUG),
+        ("-vv policies", logging.DEBUG),
+        ("carbon -v policies", logging.INFO),
+        ("-v carbon policies --verbose", logging.DEBUG),
+        ("policies -q", logging.ERROR),
+        ("--quiet policies -v", logging.ERROR),
+    ],
+)
+def test_verbose_and_quiet_stand_anywhere(house, words, level):
+    done = house.batwatt(*words.split())
+    assert done.code == 0 and done.out.startswith(("kind\t", "name\t"))
+    assert logging.getLogger().level == manners.level == level
+
+
+def test_a_value_is_no_option(house):
+    done = house.run(
+        "--engine", "batsim", "--batsim", house.folder / "none", "--batsim-arg", "-v", "--batsim-arg", "-q"
+    )
+    assert done.code != 0 and (manners.verbose, manners.quiet) == (0, False)
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_a_traceback_after_the_command(house, place):
+    words = ["run", "-p", house.folder / "none.xml", "-w", JOBS, "-e", house.out / "x"]
+    done = house.batwatt(*(["-v", *words] if place == "before" else [*words, "-v"]))
+    assert done.code == 2 and "Traceback" in done.err
+
+
+def test_quiet_prints_results_and_errors_only(house, terminal):
+    assert "met 2 delays" in house.run("--envelope", house.envelope).err
+    done = house.run("--envelope", house.envelope, "-q")
+    assert (done.code, done.err) == (0, "") and "powercap\t" in done.out
+    terminal(120)
+    assert "files:" in house.run("--envelope", house.envelope).out
+    assert "files:" not in house.run("--envelope", house.envelope, "-q").out
+    done = house.batwatt("gantt", house.out / "x", "-p", SMALL, "-o", house.out / "x.svg", "-q")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert house.batwatt("-q", "run", "-p", "none.xml", "-w", JOBS).line
+    done = house.batwatt("convert", house.write("j.csv", "arrival_time,length,cpus\n0,5,1\n"), "-q")
+    assert done.err == "" and json.loads(done.out)["nb_res"] == 1
+
+
+def on_terminals(words: list[object], **environment: str) -> tuple[str, str]:
+    """What a process prints on a terminal as its stdout, and on another as its stderr."""
+    (out, out_end), (err, err_end) = pty.openpty(), pty.openpty()
+    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "batwatt", *map(str, words)],
+        stdin=subprocess.DEVNULL, stdout=out_end, stderr=err_end, env=known | {"TERM": "xterm-256color"} | environment,
+    )  # fmt: skip
+    os.close(out_end)
+    os.close(err_end)
+    found = ["", ""]
+    for number, handle in enumerate((out, err)):
+        while True:
+            try:
+                part = os.read(handle, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            found[number] += part.decode()
+        os.close(handle)
+    assert process.wait(60) == 0, found
+    return found[0], found[1]
+
+
+def test_progress_is_on_stderr(house):
+    words = ["run", "-p", SMALL, "-w", JOBS, "-o", '{"response": "none"}', "-e", house.out / "x"]
+    out, err = on_terminals(words)
+    assert "━" in err and "8/8" in err and "━" not in out and "finished" in out and "files:" in out
+    out, err = on_terminals([*words, "--quiet"])
+    assert err == "" and "finished" in out and "files:" not in out
+
+
+COLOURS = re.compile(r"\x1b\[([0-9;]*;)?(3[0-8]|4[0-8]|9[0-7])(;[0-9;]*)?m")
+
+
+def test_no_colour_where_none_is_wanted(house):
+    for words in (["run", "--help"], ["policies"]):
+        assert not COLOURS.search("".join(on_terminals(words, NO_COLOR="1")))
+    assert COLOURS.search(on_terminals(["run", "--help"])[0])
+
+
+# completion ----------------------------------------------------------------------------------------------------------
+
+
+def completions(line: str) -> set[str]:
+    """What bash is offered."""
+    words = line.split(" ")
+    asked = {"_BATWATT_COMPLETE": "complete_bash", "COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+    done = subprocess.run([sys.executable, "-m", "batwatt"], env=os.environ | asked, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    return set(done.stdout.split())
+
+
+def test_completion():
+    assert completions("batwatt c") == {"compare", "campaign", "checkpoint", "carbon", "convert", "characterise"}
+    assert completions("batwatt run --env") == {"--envelope"}
+    assert completions("batwatt carbon l") == {"lwa"}
+    assert "--json" in completions("batwatt run --")
+
+
+def test_completion_is_installed_by_an_option(house):
+    shown = house.batwatt("--help").out
+    assert "--install-completion" in shown and "--show-completion" in shown
+    script = f"{sys.executable} -m batwatt --show-completion; exit $?"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0 and "_BATWATT_COMPLETE=complete_bash" in done.stdout

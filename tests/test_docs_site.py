@@ -1,0 +1,123 @@
+"""The site: what docs/hooks.py generates is complete, links between files become links between pages."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path, PurePosixPath
+
+import pytest
+import yaml
+from cli_commands import COMMANDS, LEAVES
+
+from batwatt.results.columns import FILES
+from batwatt.results.metrics import METRICS
+from batwatt.run.find_scheduler import our_schedulers
+from batwatt.scheduling.registry import describe
+
+pytest.importorskip("mkdocs", reason="no MkDocs: pip install 'batwatt[docs]'")
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+
+
+@pytest.fixture(scope="module")
+def hooks():
+    spec = importlib.util.spec_from_file_location("hooks_of_docs", DOCS / "hooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def page(hooks, name: str) -> str:
+    return hooks.filled((DOCS / name).read_text(encoding="utf-8"))
+
+
+def section(text: str, title: str) -> str:
+    """What stands under a heading, until the next of any level."""
+    return re.split(r"^##* ", text.partition(f" {title}\n")[2], maxsplit=1, flags=re.M)[0]
+
+
+@pytest.mark.parametrize("stem", FILES)
+def test_every_column_of_a_file_is_shown(hooks, stem):
+    rows = [
+        line.split(" | ") for line in section(page(hooks, "reference/outputs.md"), f"`PREFIX_{stem}.csv`").splitlines()
+    ]
+    found = [row[0] for row in rows if row[0].startswith("| `")]
+    assert found == [f"| `{column.name}`" for column in FILES[stem]]
+
+
+def test_every_metric_is_shown(hooks):
+    rows = section(page(hooks, "reference/outputs.md"), "`PREFIX_metrics.json`").splitlines()
+    assert [row.split("`")[1] for row in rows if row.startswith("| `")] == [metric.name for metric in METRICS]
+
+
+def test_every_option_of_every_scheduler_is_shown(hooks):
+    text = page(hooks, "reference/schedulers.md")
+    for name, scheduler in our_schedulers():
+        rows = section(text, name).splitlines()
+        found = [row.split("`")[1] for row in rows if row.startswith("| `")]
+        assert found == list(scheduler.Options.model_fields), name
+        assert all(row.count("|") - row.count("\\|") == 5 for row in rows if row.startswith("|")), name
+
+
+def test_bounds_and_choices_are_those_of_the_models(hooks):
+    rows = section(page(hooks, "reference/schedulers.md"), "powercap").splitlines()
+    (error,) = [row for row in rows if "`forecast_error`" in row]
+    assert error.startswith("| `forecast_error` | number &gt;= 0 and &lt;= 10 |")
+    (estimate,) = [row for row in rows if "`work_estimate`" in row]
+    assert "| `walltime`, `learned`, `exact` |" in estimate
+
+
+def test_every_part_is_shown(hooks):
+    text = page(hooks, "reference/parts.md")
+    for _, name, _, _ in describe():
+        assert f"\n| `{name}` |" in text, name
+
+
+def test_every_command_and_option_is_shown(hooks):
+    text = page(hooks, "reference/cli.md")
+    for words in LEAVES:
+        found = section(text, f"batwatt {words}")
+        for param in COMMANDS[words].params:
+            if param.param_type_name == "option":
+                assert f"`{param.opts[0]}`" in found, (words, param.opts)
+
+
+def test_links_between_files_become_links_between_pages(hooks):
+    text = (
+        "[a](../howto/batsim.md#one-command) [b](../../platforms/README.md) [c](../../experiments/) [d](../../src/x.py)"
+    )
+    expected = "[a](../howto/batsim.md#one-command) [b](../data/platforms.md) [c](../data/experiments.md) d"
+    here = PurePosixPath("docs/reference/formats.md"), PurePosixPath("reference/formats.md")
+    assert hooks.relinked(text, *here) == expected
+    fenced = "```text\n[d](../../src/x.py)\n```\n"
+    assert hooks.relinked(fenced, *here) == fenced
+    back = hooks.relinked("[x](../docs/howto/parts.md)", PurePosixPath("docker/README.md"), PurePosixPath("howto/c.md"))
+    assert back == "[x](parts.md)"
+
+
+def test_a_notebook_becomes_a_page(hooks, tmp_path):
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n", "text"]},
+        {"cell_type": "code", "source": ["1 + 1"], "outputs": [{"data": {"text/plain": ["2"]}}, {"data": {}}]},
+        {"cell_type": "code", "source": ["print()"], "outputs": [{"text": ["\n"]}]},
+    ]
+    path = tmp_path / "x.ipynb"
+    path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    expected = "# Title\ntext\n\n```python\n1 + 1\n```\n\n```text\n2\n```\n\n```python\nprint()\n```\n"
+    assert hooks.notebook_text(path) == expected
+
+
+def test_every_page_is_in_the_navigation(hooks):
+    """MkDocs warns of pages outside of it; here without a build."""
+
+    class Loader(yaml.SafeLoader):
+        """Reads the tags of MkDocs as nothing."""
+
+    Loader.add_multi_constructor("", lambda *_: None)
+    nav = json.dumps(yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)["nav"])
+    pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
+    pages = [name for name in pages if name.count("/") < 2]
+    assert [name for name in pages if f'"{name}"' not in nav] == []
