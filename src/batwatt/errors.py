@@ -52,6 +52,17 @@ class BatwattError(Exception):
     def __init__(self, text: object) -> None:
         super().__init__(message(text))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors go from one process to another, whatever they are built of."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[BatwattError], args: tuple[object, ...], state: dict[str, object]) -> BatwattError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
 
 class InputError(BatwattError):
     """A file, an option or a message is malformed."""

@@ -18,7 +18,8 @@ the states of `batwatt.results.outcomes`:
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Mapping, Sequence
+import signal
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,6 +134,7 @@ def compare_systems(
     price: SignalIntegral | None = None,
     seeds: Sequence[int] = (0,),
     workers: int = 1,
+    lenient: Collection[str] | None = None,
     each: Callable[[str, int, Result], None] | None = None,
 ) -> Comparison:
     """Run cases on the same jobs under the same power, and measure them alike.
@@ -146,33 +148,38 @@ def compare_systems(
         price: Price per kWh, likewise.
         seeds: Of schedulers that have an option `seed`; others run once, and their figures count for all.
         workers: Processes.
+        lenient: Labels of cases that are left out if they cannot run, and named in `errors`. Default: all of a preset.
         each: Called in the process of a case with its label, seed and result, for instance to save it.
 
     Returns:
         A `Comparison`.
 
     Raises:
-        batwatt.errors.InputError: Bad input; of a preset, a case that cannot run is left out and named in `errors`.
+        batwatt.errors.InputError: Bad input.
     """
-    preset = isinstance(cases, str)
     if isinstance(cases, str):
         if cases not in PRESETS:
             raise InputError("preset", f"{cases!r} is not known", f"use {', '.join(PRESETS)}")
         cases = PRESETS[cases]
+        lenient = cases if lenient is None else lenient
     given, hosts = platform_and_spec(platform)
     if not isinstance(workload, workloads.Workload):
         workload = Workload.read(workload)
     cap = envelope if isinstance(envelope, Series) else read_series(envelope)
     power = MachinePower.of(hosts)
     tasks = [(label, seed) for label, case in cases.items() for seed in _seeds_of(case, seeds)]
-    work = _Work(given, workload, cap, power, cases, preset, each)
+    work = _Work(given, workload, cap, power, cases, each)
     if workers > 1 and len(tasks) > 1:
         # children have what was read: nothing but figures goes from one process to another
         with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _adopt, (work,)) as pool:
             found = list(pool.map(_measured, tasks))
     else:
         found = [work.measured(*task) for task in tasks]
-    errors = {label: one for (label, _), one in zip(tasks, found, strict=True) if isinstance(one, str)}
+    failed = {label: one for (label, _), one in zip(tasks, found, strict=True) if isinstance(one, BatwattError)}
+    for label, error in failed.items():
+        if label not in (lenient or ()):
+            raise error
+    errors = {label: str(error) for label, error in failed.items()}
     done = {task: one for task, one in zip(tasks, found, strict=True) if isinstance(one, Measured)}
     if not done:
         raise InputError("comparison", "no case could run", "; ".join(f"{name}: {why}" for name, why in errors.items()))
@@ -205,14 +212,13 @@ class _Work:
         cap: Series,
         power: MachinePower,
         cases: Mapping[str, Case],
-        preset: bool,
         each: Callable[[str, int, Result], None] | None,
     ) -> None:
         self._platform, self._workload, self._cap, self._power = platform, workload, cap, power
-        self._cases, self._preset, self._each = cases, preset, each
+        self._cases, self._each = cases, each
 
-    def measured(self, label: str, seed: int) -> Measured | str:
-        """Run a case; why it cannot run, if it is of a preset and cannot."""
+    def measured(self, label: str, seed: int) -> Measured | BatwattError:
+        """Run a case, or why it cannot run."""
         case = self._cases[label]
         options = dict(case.options)
         if _has_seed(case):
@@ -227,9 +233,7 @@ class _Work:
                 self._platform, self._workload, case.scheduler, options=options, envelope=followed, progress=False
             )
         except BatwattError as error:
-            if self._preset:
-                return str(error)
-            raise
+            return error
         if self._each is not None:
             self._each(label, seed, result)
         figures = result.figures
@@ -241,10 +245,12 @@ _work: list[_Work] = []
 
 
 def _adopt(work: _Work) -> None:
+    # who ends the parent ends these with it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _work[:] = [work]
 
 
-def _measured(task: tuple[str, int]) -> Measured | str:
+def _measured(task: tuple[str, int]) -> Measured | BatwattError:
     return _work[0].measured(*task)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from batwatt.cli.batsim import HostOptions, Switches
+from batwatt.cli.comparison import SystemsOptions, compare_systems_of
 from batwatt.cli.inputs import read_options
 from batwatt.cli.options import (
     ENGINE,
@@ -19,7 +20,6 @@ from batwatt.cli.options import (
     MachineChoice,
     OptionalPlatform,
     OptionsJson,
-    PlatformFile,
     Plugins,
     Prefix,
     SchedulerName,
@@ -159,24 +159,32 @@ def _jobs_of(spec: RunSpec) -> int:
 @tabular
 def compare_command(
     *,
-    platform: PlatformFile,
     workload: Jobs,
     envelope: Annotated[Path, typer.Option("--envelope", help="Power envelope (CSV time_s,power_w).")],
+    platform: OptionalPlatform = None,
     case: Annotated[
-        list[str], typer.Option("-c", "--case", help="LABEL=OPTIONS (JSON): one run of the comparison; repeatable.")
-    ],
+        list[str] | None,
+        typer.Option(
+            "-c", "--case", help="LABEL=OPTIONS (JSON), or LABEL=SCHEDULER OPTIONS: one run of it; repeatable."
+        ),
+    ] = None,
     scheduler: SchedulerName = "powercap",
     plugin: Plugins = None,
     export: Prefix = Path("out/compare"),
     hosts: HostOptions,
+    systems: SystemsOptions,
 ) -> None:
-    """Run several settings of a scheduler side by side: one table, and a picture of power against the envelope.
+    """Run several settings of a scheduler side by side, or several systems: one table, measured alike.
+
+    Of settings all files of each run are written, and a picture of power against the envelope. Of systems
+    (--preset systems, or cases that name a scheduler) EXPORT_comparison.csv and EXPORT_jobs.csv.
 
     [bold]Example:[/]
     batwatt compare -p platforms/grid5000.xml -w workloads/google-288-00.json
       --envelope power_profiles/profile3.csv
       -c 'HFLD={"response": "hfld"}' -c 'no configuration={"response": "none"}'
     """
+    from batwatt.inputs.platforms.host_choice import HostChoice
     from batwatt.inputs.series.series_csv import read_series
     from batwatt.results.plots import plot_power
     from batwatt.results.power import power_series
@@ -184,6 +192,17 @@ def compare_command(
     from batwatt.run.find_scheduler import make_scheduler
     from batwatt.run.spec import RunSpec
 
+    case = case or []
+    if systems.wanted(case):
+        if hosts.choice != HostChoice():
+            raise InputError("--mmax, --master-host", "are not for a comparison of systems", "leave them out")
+        compare_systems_of(systems, platform, workload, envelope, case, export)
+        return
+    systems.refuse()
+    if platform is None:
+        raise InputError("--platform", "is missing", "give a platform file with -p")
+    if not case:
+        raise InputError("--case", "is missing", "give one with -c, or --preset systems")
     specs: list[tuple[str, RunSpec]] = []
     for text in case:
         label, sign, options = text.partition("=")
