@@ -1,4 +1,4 @@
-"""docs/gym.md has the columns as they are declared, and its example runs."""
+"""docs/reference/gym.md has the columns as they are declared, and its example runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytest.importorskip("gymnasium")
 from batwatt.gym import OBSERVATIONS, REWARDS
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = (ROOT / "docs" / "gym.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "reference" / "gym.md").read_text(encoding="utf-8")
 
 
 def test_all_columns_are_in_the_tables_as_declared():

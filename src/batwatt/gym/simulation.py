@@ -1,7 +1,7 @@
 """One episode on the engine: what an agent may decide, carried out as a scheduler's answers to the engine's messages.
 
-It is on the seam between engine and scheduler (docs/architecture.md), in the place of `Bs`. The decisions of one moment
-are one answer. Nothing here knows gymnasium.
+It is on the seam between engine and scheduler (docs/explanation/architecture.md), in the place of `Bs`. The decisions
+of one moment are one answer. Nothing here knows gymnasium.
 """
 
 from __future__ import annotations
