@@ -100,8 +100,10 @@ class Result(Shown):
         known = {name: f"{value:.6g}" for name, value in self.metrics.items() if isinstance(value, int | float)}
         return {"scheduler": self.scheduler, **known}
 
-    def _warn(self) -> None:
-        warn_if_none_finished(self._outcome.figures.metrics, self._inputs)
+    def warn(self) -> None:
+        """Log why no job has finished, if none has."""
+        if not any(self._outcome.record.jobs.columns()["success"]):
+            warn_if_none_finished(self._outcome.figures.metrics, self._inputs)
 
 
 def _frame(stem: str, rows: Rows) -> pd.DataFrame:

@@ -50,10 +50,8 @@ def resolve(spec: RunSpec) -> ResolvedRun:
         options.setdefault("long_s", spec.long_s)
     if isinstance(spec.scheduler, str | type):
         scheduler = make_scheduler(spec.scheduler, options, found)
-    elif spec.options or getattr(spec.scheduler, "bs", None) is not None:
-        problem = "has run already" if not spec.options else f"has its options, got {', '.join(spec.options)}, too"
-        raise InputError(f"scheduler {spec.scheduler_name}", problem, "give the class, or a new instance")
     else:
+        _check_instance(spec, found)
         scheduler = spec.scheduler
     config = _config_for(spec, scheduler, platform)
     events: Sequence[Any] = ()
@@ -64,6 +62,17 @@ def resolve(spec: RunSpec) -> ResolvedRun:
             raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
         inputs = replace(inputs, envelope=inputs.envelope or told)
     return ResolvedRun(spec, inputs, scheduler, config, events)
+
+
+def _check_instance(spec: RunSpec, scheduler: type[Any]) -> None:
+    """InputError for an instance that has run, or is given what it cannot take any more."""
+    follows = _options_of(scheduler)
+    given = [*spec.options, *(name for name in ("envelope", "capacity") if name in follows and getattr(spec, name))]
+    settings = getattr(spec.scheduler, "settings", None)
+    given = [name for name in given if name in spec.options or getattr(settings, name, None) != getattr(spec, name)]
+    if given or getattr(spec.scheduler, "bs", None) is not None:
+        problem = "has run already" if not given else f"has its options, got {', '.join(given)}, too"
+        raise InputError(f"scheduler {spec.scheduler_name}", problem, "give the class, or a new instance")
 
 
 def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
