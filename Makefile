@@ -16,12 +16,12 @@ help:  ## what can be made
 $(BIN)/batwatt: setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed: make PYTHON=python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV) || { echo "the venv module is missing: apt install python3-venv"; exit 2; }
-	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(BIN)/pip install --quiet --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/pip install --quiet --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@
 
 $(VENV)/dev: $(BIN)/batwatt
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD beside no configuration
