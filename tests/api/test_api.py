@@ -296,6 +296,7 @@ def test_figures_and_notebooks(house, tmp_path):
     result = bw.simulate(SMALL, GOOGLE, envelope=house.envelope)
     for name, figure in (("power", result.plot_power()), ("gantt", result.gantt("mine"))):
         figure.savefig(tmp_path / f"{name}.png")
+        assert figure._repr_png_()[:4] == b"\x89PNG"
         assert (tmp_path / f"{name}.png").stat().st_size > 5000
     for thing in (result, bw.Platform.read(SMALL), bw.Workload.synthetic(seed=1), bw.Series((0.0, 1.0), (2.0, 3.0))):
         html = thing._repr_html_()

@@ -26,7 +26,7 @@ def plan_checkpoints(
     """Plan one period before the number of processors changes: who runs, stops, checkpoints and recovers, and when.
 
     Args:
-        instance: A JSON file, or the same as a dict: `period_s`, `processors`, `jobs`; docs: formats.
+        instance: A JSON file, or the same as a dict: `period_s`, `processors`, `jobs`.
         method: `dp`: the most goodput; `subset-sum`: the most processors, whatever it costs.
         min_yield: Least yield of every job at the end of the period, 0 to 1.
         refill: Jobs may work until others are checkpointed, and again.
@@ -61,7 +61,7 @@ def plan_carbon(
     """Plan when one job runs and is suspended so that it emits least, each start-up paid.
 
     Args:
-        job: Its start-up and its work in phases: a JSON file, the same as a dict, or a `PhaseModel`; docs: formats.
+        job: Its start-up and its work in phases: a JSON file, the same as a dict, or a `PhaseModel`.
         signal: Carbon intensity in g/kWh: a CSV file, or what `read_signal` returns. Times are s from its first row.
         deadline_s: When it must have finished.
         start_s: When it may start.

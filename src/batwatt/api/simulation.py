@@ -183,7 +183,7 @@ def sweep(
     """Run what is not done yet of a declared campaign (YAML, or the folder of its results); its table, a row a run.
 
     Args:
-        declared: The campaign; docs: campaigns.
+        declared: The campaign.
         results: Where the folders of results are.
         only: Studies to run. Default: all.
         workers: Processes on this machine. Default: all cores.
