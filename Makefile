@@ -16,12 +16,12 @@ help:  ## what can be made
 $(BIN)/batwatt: setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed: make PYTHON=python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV) || { echo "the venv module is missing: apt install python3-venv"; exit 2; }
-	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(BIN)/pip install --quiet --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/pip install --quiet --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@
 
 $(VENV)/dev: $(BIN)/batwatt
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD beside no configuration
@@ -57,10 +57,10 @@ compiled: wheel  ## the tests of the engine and the laws, on that wheel's compil
 	cd build && clean/bin/python -c 'from batwatt.engine import core; assert not core.__file__.endswith(".py"), core.__file__'
 	build/clean/bin/python -m pytest -q -n 2 -p no:cacheprovider tests/engine $(LAWS)
 
-bench: $(VENV)/dev  ## speed and memory, compiled: the embedded engine, whole commands, riskaware, varcap, checkpoint and carbon plans, campaigns
+bench: $(VENV)/dev  ## speed and memory, compiled: the embedded engine, the environment, whole commands, riskaware, varcap, checkpoint and carbon plans, campaigns
 	$(MAKE) --no-print-directory wheel
 	build/clean/bin/pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[all]"
-	$(BIN)/python bench/engine.py --compiled build/clean/bin/python; code=$$?; for name in api whole riskaware varcap checkpoint carbon campaign; do build/clean/bin/python bench/$$name.py || code=1; done; exit $$code
+	$(BIN)/python bench/engine.py --compiled build/clean/bin/python; code=$$?; for name in api gym whole riskaware varcap checkpoint carbon campaign; do build/clean/bin/python bench/$$name.py || code=1; done; exit $$code
 
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'

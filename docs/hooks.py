@@ -5,6 +5,7 @@ A page says where a generated part goes: `<!-- generated: NAME ARGUMENTS -->`; N
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -44,7 +45,6 @@ OUTSIDE = {
     "README.md": "index.md",
 }
 """Files of the repository that are pages of the site, too: its path -> that of the page."""
-NOTEBOOKS = "*.ipynb"
 PLURALS = {"policy": "carbon policies", "strategy": "riskaware strategies", "victim": "victim rules"}
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
@@ -59,9 +59,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, uri in OUTSIDE.items():
         if (ROOT / path).exists() and files.get_file_from_path(uri) is None:
             files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
-    for notebook in sorted((ROOT / "docs").rglob(NOTEBOOKS)):
-        uri = notebook.relative_to(ROOT / "docs").with_suffix(".md").as_posix()
-        files.append(File.generated(config, uri, content=notebook_text(notebook)))
+    for notebook in sorted((ROOT / "docs").rglob("*.ipynb")):
+        text, pictures = notebook_page(notebook)
+        uri = PurePosixPath(notebook.relative_to(ROOT / "docs").with_suffix(".md").as_posix())
+        files.append(File.generated(config, str(uri), content=text))
+        for name, content in pictures.items():
+            files.append(File.generated(config, str(uri.with_name(name)), content=content))
     return files
 
 
@@ -108,25 +111,25 @@ def filled(text: str) -> str:
     return MARK.sub(lambda found: GENERATED[found[1]](*found[2].split()), text)
 
 
-def notebook_text(path: Path) -> str:
-    """A notebook as Markdown: its cells, and what they printed."""
-    parts = []
+def notebook_page(path: Path) -> tuple[str, dict[str, bytes]]:
+    """A notebook as Markdown, with what its cells printed, and the pictures that they drew by name of file."""
+    parts, pictures = [], {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             parts.append(source)
-        else:
-            parts.append(f"```python\n{source}\n```")
-            parts += [shown for output in cell["outputs"] if (shown := _output_text(output))]
-    return "\n\n".join(parts) + "\n"
-
-
-def _output_text(output: dict[str, Any]) -> str:
-    data = output.get("data", {})
-    if "image/png" in data:
-        return f"![picture](data:image/png;base64,{''.join(data['image/png'].split())})"
-    text = "".join(output.get("text", data.get("text/plain", "")))
-    return f"```text\n{text.rstrip()}\n```" if text.strip() else ""
+            continue
+        parts.append(f"```python\n{source}\n```")
+        for output in cell["outputs"]:
+            data = output.get("data", {})
+            text = "".join(output.get("text", data.get("text/plain", ""))).rstrip()
+            if "image/png" in data:
+                name = f"{path.stem}-{len(pictures) + 1}.png"
+                pictures[name] = base64.b64decode("".join(data["image/png"]))
+                parts.append(f"![What the cell draws]({name})")
+            elif text:
+                parts.append(f"```text\n{text}\n```")
+    return "\n\n".join(parts) + "\n", pictures
 
 
 # what is generated

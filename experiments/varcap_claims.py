@@ -26,9 +26,8 @@ from batwatt.inputs.series.characterise import characterise
 from batwatt.inputs.series.energy_budget import bill, held
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.signal import Signal
-from batwatt.report.claims import NO, OPEN, mean_of, verdict_of
+from batwatt.report.claims import NO, OPEN, mean_of, sure, verdict_of
 from batwatt.report.papers.varcap import FIXED, points
-from batwatt.report.papers.varcap_claims import sure
 from batwatt.report.table import SavedCampaign, read_campaign
 from batwatt.results import read
 from batwatt.results.columns import KILLED

@@ -81,7 +81,7 @@ def test_every_command_and_option_is_shown(hooks):
     for words in LEAVES:
         found = section(text, f"batwatt {words}")
         for param in COMMANDS[words].params:
-            if param.param_type_name == "option":
+            if param.param_type_name == "option" and not param.hidden:
                 assert f"`{param.opts[0]}`" in found, (words, param.opts)
 
 
@@ -103,11 +103,13 @@ def test_a_notebook_becomes_a_page(hooks, tmp_path):
         {"cell_type": "markdown", "source": ["# Title\n", "text"]},
         {"cell_type": "code", "source": ["1 + 1"], "outputs": [{"data": {"text/plain": ["2"]}}, {"data": {}}]},
         {"cell_type": "code", "source": ["print()"], "outputs": [{"text": ["\n"]}]},
+        {"cell_type": "code", "source": ["draw"], "outputs": [{"data": {"image/png": "YWI=\n", "text/plain": ["x"]}}]},
     ]
     path = tmp_path / "x.ipynb"
     path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
     expected = "# Title\ntext\n\n```python\n1 + 1\n```\n\n```text\n2\n```\n\n```python\nprint()\n```\n"
-    assert hooks.notebook_text(path) == expected
+    expected += "\n```python\ndraw\n```\n\n![What the cell draws](x-1.png)\n"
+    assert hooks.notebook_page(path) == (expected, {"x-1.png": b"ab"})
 
 
 def test_every_page_is_in_the_navigation(hooks):

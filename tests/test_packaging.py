@@ -198,6 +198,7 @@ def test_citation():
 @pytest.fixture(scope="module")
 def egg_info(tmp_path_factory):
     """What setuptools writes about the sdist: its files, and the metadata."""
+    pytest.importorskip("setuptools")
     folder = tmp_path_factory.mktemp("egg")
     command = [sys.executable, "setup.py", "-q", "egg_info", "--egg-base", folder]
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)

@@ -9,11 +9,13 @@ from batwatt._version import __version__
 
 if TYPE_CHECKING:
     from batwatt.api import (
+        Case,
         Platform,
         Result,
         Series,
         Workload,
         compare,
+        compare_systems,
         optimum,
         plan_carbon,
         plan_checkpoints,
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Case",
     "Platform",
     "Result",
     "Series",
     "Workload",
     "__version__",
     "compare",
+    "compare_systems",
     "optimum",
     "plan_carbon",
     "plan_checkpoints",

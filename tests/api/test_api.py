@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -217,7 +218,7 @@ def test_bad_cells(column, value, message):
         ({"signal": "x.csv"}, "signal: the scheduler Powercap has no such option"),
         ({"engine": "wire"}, "engine: 'wire' does not run in this process"),
         ({"engine": "nominal"}, "runs the scheduler riskaware only"),
-        ({"window": (5, 1)}, "window: end_s must be >= begin_s"),
+        ({"window": (5, 1)}, r"window: is not \(begin, end\) in s \(end_s must be >= begin_s"),
         ({"capacity": bw.Series((0,), (2.5,))}, "the scheduler 'powercap' follows no capacity"),
         (
             {"scheduler": "riskaware", "capacity": bw.Series((0,), (2.5,))},
@@ -295,6 +296,7 @@ def test_figures_and_notebooks(house, tmp_path):
     result = bw.simulate(SMALL, GOOGLE, envelope=house.envelope)
     for name, figure in (("power", result.plot_power()), ("gantt", result.gantt("mine"))):
         figure.savefig(tmp_path / f"{name}.png")
+        assert figure._repr_png_()[:4] == b"\x89PNG"
         assert (tmp_path / f"{name}.png").stat().st_size > 5000
     for thing in (result, bw.Platform.read(SMALL), bw.Workload.synthetic(seed=1), bw.Series((0.0, 1.0), (2.0, 3.0))):
         html = thing._repr_html_()
@@ -319,3 +321,84 @@ def test_nothing_is_loaded_before_it_is_used():
     assert set(bw.__all__) <= set(dir(bw))
     with pytest.raises(AttributeError, match="no attribute 'simulat'"):
         _ = bw.simulat
+
+
+def test_the_optimum_of_a_trace():
+    """Its lengths are work in the plan as in the replay, though servers are slower than the fastest."""
+    frame = pd.DataFrame(
+        {"submission_time_s": [0, 10, 20, 30], "length_s": [400, 700, 300, 500], "hosts": [1, 2, 1, 3]}
+    )
+    found = bw.optimum(SMALL, bw.Workload.from_frame(frame), bw.Series((0.0,), (2000.0,)), effort=1)
+    assert found.metrics["jobs_finished"] == 4 and found.metrics["violations"] == 0
+
+
+def test_an_instance_takes_no_envelope_and_no_capacity_more():
+    platform, cap = bw.Platform.machines(4), bw.Series((0,), (40.0,))
+    with pytest.raises(InputError, match="Powercap: has its options, got envelope, too"):
+        bw.simulate(platform, GOOGLE, Powercap({"platform": platform}), envelope=cap)
+    own = Powercap({"platform": platform, "envelope": cap, "response": "none"})
+    assert bw.simulate(platform, GOOGLE, own, envelope=cap).metrics["violations"] is not None
+
+
+def test_machines_that_were_changed_are_what_they_show():
+    part = replace(bw.Platform.machines(4), hosts=bw.Platform.machines(2).hosts)
+    load = bw.Workload.from_frame(pd.DataFrame({"submission_time_s": [0], "length_s": [5], "hosts": [2]}))
+    machines = bw.simulate(part, load, Fcfs).machines
+    assert machines[["nb_idle", "nb_computing"]].sum(axis=1).tolist() == [2] * len(machines) and len(part) == 2
+
+
+def test_objects_in_options_are_named_in_the_metadata(house):
+    options = {"x": {"a": bw.Series((0,), (1,))}, "y": [ROOT], "k": {(1, 2): 3}}
+    bw.simulate(bw.Platform.read(GRID), GOOGLE, Fcfs, options=options).save(house.out / "x")
+    assert json.loads(house.file("x_metadata.json"))["options"] == {
+        "x": {"a": "<memory>"}, "y": [str(ROOT)], "k": {"(1, 2)": 3},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: bw.Platform.machines("4"), "count: it must be a whole number >= 1, got '4'"),
+        (lambda: bw.Platform.machines(4, watts="5"), "watts: must be a number, got '5'"),
+        (lambda: bw.Series((), ()), "Series: a series needs at least one row"),
+        (lambda: bw.Series(0, 1), "Series: "),
+        (lambda: bw.Workload.read(GOOGLE, unit="min"), "unit: 'min' is not known"),
+        (lambda: bw.Workload.from_frame(None), "a table: is no DataFrame"),
+        (lambda: bw.simulate(bw.Platform.machines(4), None), "workload: must be a path or Workload"),
+        (
+            lambda: bw.simulate(bw.Platform.machines(4), GOOGLE, envelope=500),
+            "envelope: must be a path or Series, got 500",
+        ),
+        (lambda: bw.simulate(bw.Platform.machines(4), GOOGLE, options="order=asc"), "options: must be a dict"),
+        (lambda: bw.simulate(bw.Platform.machines(4), GOOGLE, long_s=0), "long_s: must be > 0, got 0"),
+        (lambda: bw.compare({"a": {"nope": 1}}, platform=GRID, workload=GOOGLE), "case 'a': no argument 'nope'"),
+        (lambda: bw.compare({"a": {}}, platform=GRID), "case 'a': has no workload"),
+        (lambda: bw.plan_carbon(ROOT / "x.json", SIGNAL, deadline_s=9.0, price_weight=1.0), "without a price"),
+        (lambda: bw.sweep("x.yaml", workers=0), "x.yaml|workers"),
+    ],
+)
+def test_arguments_of_a_wrong_kind(ask, message):
+    with pytest.raises(InputError, match=message):
+        ask()
+
+
+@pytest.mark.parametrize("given", [np.int64(4), np.float64(4.0)])
+def test_numbers_of_numpy(given):
+    if isinstance(given, np.integer):
+        assert len(bw.Platform.machines(given, np.int64(2))) == 8
+    assert bw.Platform.machines(2, watts=given).hosts[0].pstates[0].idle_w == 4.0
+    assert bw.Series(np.array([0.0, 1.0]), np.array([2.0, 3.0])).values == (2.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"id": ["x,a", "b"]}, "row 1: id must be a text without quotes, commas"),
+        ({"id": ["a", None]}, "row 2: id must be a text"),
+        ({"id": ["1", "2"], "depends_on": [None, "1"]}, "row 2: depends_on must be a list of ids, got '1'"),
+    ],
+)
+def test_ids_of_a_table(columns, message):
+    frame = pd.DataFrame({"submission_time_s": [0, 10], "length_s": [100, 200], "hosts": [1, 2]})
+    with pytest.raises(InputError, match=message):
+        bw.Workload.from_frame(frame.assign(**columns))

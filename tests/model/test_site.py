@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from builders import machine
-from hypothesis import given
+from examples import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
@@ -37,6 +38,7 @@ def test_a_platform_of_servers():
 counts_of = st.lists(st.integers(0, 200), min_size=1, max_size=9)
 
 
+@examples(200, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 200), st.floats(1.0, 1e4), st.floats(0.0, 0.99), counts_of)
 def test_there_and_back(machines, full_w, share, counts):
     site = MachinePower(machines, full_w, full_w * share)

@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from batwatt.api.inputs import PathLike, Workload
+from batwatt.api.arguments import path_or, whole
+from batwatt.api.inputs import PathLike, Workload, read_signal
 from batwatt.api.result import Result
 from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_and_spec, simulate
 from batwatt.errors import BatwattError, InputError
@@ -41,12 +42,15 @@ from batwatt.results.outcomes import JobOutcomes, job_outcomes
 from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
 from batwatt.run.find_scheduler import scheduler_class
+from batwatt.run.run import checked_prefix
 from batwatt.scheduling.base import Scheduler
+from batwatt.units import J_PER_KWH
 
 if TYPE_CHECKING:
     import pandas as pd
 
-J_PER_KWH = 3.6e6
+LIMITS = ("envelope", "none", "mean")
+"""What of an envelope a case may follow."""
 LABELS = ("user", "group", "queue")
 """Fields of a job by which outcomes can be grouped."""
 
@@ -96,7 +100,7 @@ class Comparison:
 
     def save(self, prefix: PathLike) -> Path:
         """Write PREFIX_comparison.csv and PREFIX_jobs.csv, both or none. Raises InputError."""
-        prefix = Path(prefix)
+        prefix = checked_prefix(path_or("prefix", prefix))
         names = [f"{prefix.name}_{stem}.csv" for stem in ("comparison", "jobs")]
         with whole_set(prefix.parent, prefix.name, old=names) as part:
             for name, table in zip(names, (self.table, self.jobs), strict=True):
@@ -130,8 +134,8 @@ def compare_systems(
     envelope: SeriesLike,
     cases: Mapping[str, Case] | str = "systems",
     *,
-    carbon: SignalIntegral | None = None,
-    price: SignalIntegral | None = None,
+    carbon: PathLike | SignalIntegral | None = None,
+    price: PathLike | SignalIntegral | None = None,
     seeds: Sequence[int] = (0,),
     workers: int = 1,
     lenient: Collection[str] | None = None,
@@ -144,7 +148,7 @@ def compare_systems(
         workload: As for `simulate`. A trace of jobs suits all systems: `checkpoint` cannot run jobs in flops.
         envelope: Power in W over time.
         cases: Label -> `Case`, or the name of a preset.
-        carbon: Carbon intensity in g/kWh, from 0 s of the run.
+        carbon: Carbon intensity in g/kWh, from 0 s of the run: a CSV file, or what `read_signal` returns.
         price: Price per kWh, likewise.
         seeds: Of schedulers that have an option `seed`; others run once, and their figures count for all.
         workers: Processes.
@@ -165,7 +169,14 @@ def compare_systems(
     given, hosts = platform_and_spec(platform)
     if not isinstance(workload, workloads.Workload):
         workload = Workload.read(workload)
-    cap = envelope if isinstance(envelope, Series) else read_series(envelope)
+    found_cap = path_or("envelope", envelope, Series)
+    cap = found_cap if isinstance(found_cap, Series) else read_series(found_cap)
+    signals = {"carbon_g": _signal("carbon", carbon), "cost": _signal("price", price)}
+    for label, case in cases.items():
+        _check_case(label, case)
+    seeds = [whole("seeds", seed, 0) for seed in seeds]
+    if not cases or not seeds:
+        raise InputError("compare", "has no cases" if not cases else "has no seeds", "give at least one")
     power = MachinePower.of(hosts)
     tasks = [(label, seed) for label, case in cases.items() for seed in _seeds_of(case, seeds)]
     work = _Work(given, workload, cap, power, cases, each)
@@ -186,11 +197,10 @@ def compare_systems(
     until_s = max(one.makespan_s for one in done.values())
     fed = power.fed_by(cap)
     available = sum(n * (end - begin) for begin, end, n in fed.steps(0.0, until_s)) * len(hosts) / power.machines
-    signals = {"carbon_g": carbon, "cost": price}
     rows = []
     for label, case in cases.items():
         for seed in seeds:
-            one = done.get((label, seed)) or done.get((label, seeds[0]))
+            one = done.get((label, seed if _has_seed(case) else seeds[0]))
             if one is not None:
                 scheduler = case.scheduler if isinstance(case.scheduler, str) else case.scheduler.__name__
                 rows.append(
@@ -239,6 +249,23 @@ class _Work:
         figures = result.figures
         outcomes = job_outcomes(figures.data, self._workload, result.platform.fastest_flops)
         return Measured(outcomes, figures.power, figures.metrics.makespan_s)
+
+
+def _check_case(label: str, case: Any) -> None:
+    """InputError for what is no case; an instance of a scheduler cannot run several times."""
+    where = f"case {label!r}"
+    if not isinstance(case, Case):
+        raise InputError(where, f"must be a Case, got {type(case).__name__}", 'write Case("varcap", {...})')
+    if not isinstance(case.scheduler, str | type):
+        raise InputError(where, "its scheduler is an instance", "give its name or its class")
+    if case.limit not in LIMITS:
+        raise InputError(where, f"limit {case.limit!r} is not known", f"use {', '.join(LIMITS)}")
+
+
+def _signal(name: str, given: Any) -> SignalIntegral | None:
+    if given is None or isinstance(given, SignalIntegral):
+        return given
+    return read_signal(path_or(name, given), wanted=name)
 
 
 _work: list[_Work] = []

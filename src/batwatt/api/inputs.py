@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from batwatt.api.arguments import path_or, plain, real, whole, window_of
 from batwatt.api.shown import Shown
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
@@ -21,7 +23,6 @@ from batwatt.inputs.workloads.batsim_json import parse_workload, read_workload
 from batwatt.model import platform as platforms
 from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
-from batwatt.model.window import Window
 from batwatt.model.workload import DEPENDS, ESTIMATE
 from batwatt.run.inputs import is_trace, windowed
 from batwatt.units import REFERENCE_SPEED
@@ -34,16 +35,9 @@ if TYPE_CHECKING:
 PathLike = str | Path
 WindowLike = tuple[float, float]
 """Begin and end in s."""
+_NOT_PLAIN = re.compile('[,"\r\n\0]')
 JOB_COLUMNS = ("submission_time_s", "length_s", "hosts")
 """Columns that `Workload.from_frame` needs."""
-
-
-def window_of(window: WindowLike | None) -> Window | None:
-    """A window of (begin, end) in s. Raises InputError."""
-    try:
-        return None if window is None else Window(*map(float, window))
-    except (TypeError, ValueError) as error:
-        raise InputError("window", str(error), "give (begin, end) in s") from None
 
 
 def _of(kind: type[Any], found: Any) -> Any:
@@ -61,7 +55,8 @@ class Platform(Shown, platforms.Platform):
     @classmethod
     def read(cls, path: PathLike, *, master: str = MASTER_HOST, mmax: int = 0) -> Self:
         """Read a SimGrid platform file (XML); `mmax` > 0: the first hosts only. Raises InputError."""
-        found: Self = _of(cls, platform_of(Path(path), HostChoice(master, mmax)))
+        choice = HostChoice(master, whole("mmax", mmax, 0))
+        found: Self = _of(cls, platform_of(path_or("path", path), choice))
         return found
 
     @classmethod
@@ -73,7 +68,10 @@ class Platform(Shown, platforms.Platform):
         Off they draw nothing; switching takes 1 µs (docs: `MachineSpec`). Default of `watts`: 10 W a core. `speed` of a
         core: flop/s, or as SimGrid writes it. Raises InputError.
         """
-        own = {} if watts is None else {"core_w": watts / max(1, cores)}
+        count, cores = whole("count", count, 1), whole("cores", cores, 1)
+        own = {} if watts is None else {"core_w": real("watts", watts) / cores}
+        if not isinstance(speed, str):
+            speed = real("speed", speed, above=True)
         spec = MachineSpec(count, cores, core_flops=speed, **own)
         found = platform_of(spec, HostChoice())
         return cls(found.hosts, found.source, found.not_simulated, spec)
@@ -99,15 +97,18 @@ class Workload(Shown, workloads.Workload):
         Of a trace: the `unit` of its times, the part of it submitted in `window` (s), and how many `hosts` there are
         (default: as many as its widest job needs). Raises InputError.
         """
-        path = Path(path)
-        if is_trace(path):
-            found = windowed(path, window_of(window), hosts or 1, unit)
+        file: Path = path_or("path", path)
+        if unit not in SECONDS:
+            raise InputError("unit", f"{unit!r} is not known", f"use {', '.join(SECONDS)}")
+        hosts = None if hosts is None else whole("hosts", hosts, 1)
+        if is_trace(file):
+            found = windowed(file, window_of(window), hosts or 1, unit)
             widest = max(job.hosts for job in found.jobs)
             found = found if hosts else workloads.Workload(**{**vars(found), "nb_res": widest})
         elif window is not None or SECONDS[unit] != 1.0:
-            raise InputError(path, "is a Batsim workload, in s", "leave out window and unit")
+            raise InputError(file, "is a Batsim workload, in s", "leave out window and unit")
         else:
-            found = read_workload(path)
+            found = read_workload(file)
         read: Self = _of(cls, found)
         return read
 
@@ -121,12 +122,18 @@ class Workload(Shown, workloads.Workload):
         (what its user asked for), `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (a list of ids); others
         are left out. Missing values are NaN. `window` and `hosts` as for `read`. Raises InputError with the row.
         """
+        if not hasattr(frame, "columns"):
+            raise InputError(source, f"is no DataFrame, got {type(frame).__name__}", "give a table of pandas")
+        if not frame.columns.is_unique:
+            raise InputError(source, "has two columns of one name", "rename one")
         missing = [name for name in JOB_COLUMNS if name not in frame.columns]
         if missing:
             raise InputError(source, f"no column {missing[0]!r}", f"the columns are {', '.join(JOB_COLUMNS)}")
         if not len(frame):
             raise InputError(source, "has no rows", "give a row for each job")
-        begin_s, end_s = (None, None) if window is None else window
+        cut = window_of(window)
+        begin_s, end_s = (None, None) if cut is None else (cut.begin_s, cut.end_s)
+        hosts = None if hosts is None else whole("hosts", hosts, 1)
         rows = list(_rows_of(frame, source))
         widest = max(job.cpus for job in rows)
         found: Self = _of(cls, window_workload(rows, begin_s, end_s, hosts or widest, source=source))
@@ -145,7 +152,8 @@ class Workload(Shown, workloads.Workload):
         for name in parameters:
             if name not in known:
                 raise InputError("Workload.synthetic", f"no parameter {name!r}", f"known: {', '.join(known)}")
-        data = google_like(GoogleLike(**parameters), seed)
+        given = {name: plain(value) for name, value in parameters.items()}
+        data = google_like(GoogleLike(**given), whole("seed", seed, 0))
         found: Self = _of(cls, parse_workload(data, "w0", f"synthetic workload, seed {seed}"))
         return found
 
@@ -187,10 +195,14 @@ def _rows_of(frame: pd.DataFrame, source: str) -> Iterator[TraceJob]:
             need: value for need in needs if (value := _number(where, need, values[need], may_lack=True)) is not None
         }
         depends = values.get(DEPENDS)
-        if isinstance(depends, Iterable) and not isinstance(depends, str):
+        if isinstance(depends, list | tuple):
             extra[DEPENDS] = [str(one) for one in depends]
+        elif not (depends is None or depends != depends):
+            raise InputError(where, f"{DEPENDS} must be a list of ids, got {depends!r}", 'write for instance ["17"]')
+        if name is None or name != name or _NOT_PLAIN.search(str(name)):
+            raise InputError(where, f"id must be a text without quotes, commas and lines, got {name!r}", "rename it")
         estimate_s = _number(where, ESTIMATE, values.get(ESTIMATE), may_lack=True)
-        yield TraceJob(str(name), round(submit_s, 6), round(length_s, 6), int(hosts), estimate_s, extra)
+        yield TraceJob(str(plain(name)), round(submit_s, 6), round(length_s, 6), int(hosts), estimate_s, extra)
 
 
 def _number(where: str, column: str, value: Any, *, may_lack: bool = False) -> Any:
@@ -208,7 +220,18 @@ def _number(where: str, column: str, value: Any, *, may_lack: bool = False) -> A
 
 @dataclass(frozen=True, repr=False)
 class Series(Shown, model_series.Series):
-    """Values that hold from their time (s) until the next: `Series((0, 3600), (500, 200))` is an envelope in W."""
+    """Values that hold from their time (s) until the next: `Series((0, 3600), (500, 200))` is an envelope in W.
+
+    Times and values are any sequences of numbers. Raises InputError.
+    """
+
+    def __post_init__(self) -> None:
+        try:
+            for name in ("times_s", "values"):
+                object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+            super().__post_init__()
+        except (TypeError, ValueError) as error:
+            raise InputError("Series", str(error), "give times in s and as many values") from None
 
     def facts(self) -> Mapping[str, object]:
         """See `Shown`."""
@@ -224,7 +247,7 @@ class Series(Shown, model_series.Series):
 
 def read_series(path: PathLike) -> Series:
     """Read an envelope or a capacity: CSV with `time_s` and one more column. Raises InputError with the line."""
-    found: Series = _of(Series, read_series_csv(Path(path)))
+    found: Series = _of(Series, read_series_csv(path_or("path", path)))
     return found
 
 
@@ -242,4 +265,4 @@ def read_signal(path: PathLike, **options: Any) -> SignalIntegral:
     for name in options:
         if name not in known:
             raise InputError("read_signal", f"no option {name!r}", f"known: {', '.join(known)}")
-    return SignalIntegral.of(read(SignalFile(Path(path), **options)))
+    return SignalIntegral.of(read(SignalFile(path_or("path", path), **options)))

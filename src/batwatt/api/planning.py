@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from batwatt.api.arguments import path_or, real, whole
 from batwatt.api.inputs import PathLike
 from batwatt.api.result import Result
 from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, _platform
+from batwatt.errors import InputError
 from batwatt.model import workload as workloads
 from batwatt.model.series import Series
 from batwatt.run.spec import RunSpec
@@ -25,7 +26,7 @@ def plan_checkpoints(
     """Plan one period before the number of processors changes: who runs, stops, checkpoints and recovers, and when.
 
     Args:
-        instance: A JSON file, or the same as a dict: `period_s`, `processors`, `jobs`; docs: formats.
+        instance: A JSON file, or the same as a dict: `period_s`, `processors`, `jobs`.
         method: `dp`: the most goodput; `subset-sum`: the most processors, whatever it costs.
         min_yield: Least yield of every job at the end of the period, 0 to 1.
         refill: Jobs may work until others are checkpointed, and again.
@@ -36,8 +37,9 @@ def plan_checkpoints(
     from batwatt.systems.checkpoint.files import instance_of, plan_json, read_instance
     from batwatt.systems.checkpoint.plans import plan_instance
 
-    where = "instance" if isinstance(instance, Mapping) else Path(instance)
-    given = instance_of(dict(instance), where) if isinstance(instance, Mapping) else read_instance(Path(instance))
+    where = "instance" if isinstance(instance, Mapping) else path_or("instance", instance, dict)
+    given = instance_of(dict(instance), where) if isinstance(instance, Mapping) else read_instance(where)
+    min_yield = real("min_yield", min_yield)
     return plan_json(plan_instance(given, where, method, min_yield, refill=refill), given.names)
 
 
@@ -59,7 +61,7 @@ def plan_carbon(
     """Plan when one job runs and is suspended so that it emits least, each start-up paid.
 
     Args:
-        job: Its start-up and its work in phases: a JSON file, the same as a dict, or a `PhaseModel`; docs: formats.
+        job: Its start-up and its work in phases: a JSON file, the same as a dict, or a `PhaseModel`.
         signal: Carbon intensity in g/kWh: a CSV file, or what `read_signal` returns. Times are s from its first row.
         deadline_s: When it must have finished.
         start_s: When it may start.
@@ -79,16 +81,27 @@ def plan_carbon(
     from batwatt.model.phases import PhaseModel
     from batwatt.systems.carbon.job_plan import JobPlanning, plan_job
 
+    for label, value in (("start_s", start_s), ("deadline_s", deadline_s)):
+        real(label, value)
+    slot_s = None if slot_s is None else real("slot_s", slot_s, above=True)
+    max_starts = None if max_starts is None else whole("max_starts", max_starts, 1)
+    weights = real("carbon_weight", carbon_weight), real("price_weight", price_weight)
+    if not sum(weights) > 0.0 or (price is None and price_weight > 0.0):
+        problem = "are both 0" if not sum(weights) > 0.0 else "give money a weight without a price"
+        raise InputError(
+            "carbon_weight, price_weight", problem, "let one of them be > 0, and give a price for the other"
+        )
     name = "job"
     if isinstance(job, Mapping):
         model = model_of(dict(job), "job")
     elif isinstance(job, PhaseModel):
         model = job
     else:
-        model, name = read_model(Path(job)), Path(job).stem
+        path = path_or("job", job, PhaseModel)
+        model, name = read_model(path), path.stem
     carbon, cost = _integral(signal), None if price is None else _integral(price)
-    asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, method, cpus)
-    return plan_job(name, model, carbon, cost, (carbon_weight, price_weight), asked).content
+    asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, method, whole("cpus", cpus, 1))
+    return plan_job(name, model, carbon, cost, weights, asked).content
 
 
 def optimum(
@@ -121,10 +134,10 @@ def optimum(
     given = {"time_limit_s": time_limit_s, "effort": effort}
     spec = RunSpec(
         _platform(platform),
-        workload if isinstance(workload, workloads.Workload) else Path(workload),
+        path_or("workload", workload, workloads.Workload),
         "optimum",
         {name: value for name, value in given.items() if value is not None} | {"seed": seed},
-        envelope=envelope if isinstance(envelope, Series) else Path(envelope),
+        envelope=path_or("envelope", envelope, Series),
     )
     found = plan_and_replay(spec, progress or (lambda state: None))
     result = Result(found)

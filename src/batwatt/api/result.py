@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -95,7 +96,7 @@ class Result(Shown):
         if trace is None:
             raise InputError("plot_power", "the power is not known", "give the platform's hosts watts")
         with style.drawing():
-            return power_figure([(title or self.scheduler, trace)], self._inputs.envelope, trace.end_s)
+            return _displayed(power_figure([(title or self.scheduler, trace)], self._inputs.envelope, trace.end_s))
 
     def gantt(self, title: str | None = None) -> Figure:
         """Which host ran which job in which p-state, over the power (matplotlib). Raises InputError."""
@@ -104,15 +105,29 @@ class Result(Shown):
         with TemporaryDirectory(prefix="batwatt-") as folder:
             prefix = Path(folder) / "x"
             write_record(self._outcome.record, prefix)
-            return run_figure(prefix, self._inputs.platform, self._inputs.envelope, title or self.scheduler)
+            return _displayed(run_figure(prefix, self._inputs.platform, self._inputs.envelope, title or self.scheduler))
 
     def facts(self) -> Mapping[str, object]:
         """The metrics that are known."""
         known = {name: f"{value:.6g}" for name, value in self.metrics.items() if isinstance(value, int | float)}
         return {"scheduler": self.scheduler, **known}
 
-    def _warn(self) -> None:
-        warn_if_none_finished(self._outcome.figures.metrics, self._inputs)
+    def warn(self) -> None:
+        """Log why no job has finished, if none has."""
+        if not any(self._outcome.record.jobs.columns()["success"]):
+            warn_if_none_finished(self._outcome.figures.metrics, self._inputs)
+
+
+def _displayed(figure: Figure) -> Figure:
+    """The figure, which a notebook shows without a setting of its own."""
+
+    def png() -> bytes:
+        out = io.BytesIO()
+        figure.savefig(out, format="png", dpi=120)
+        return out.getvalue()
+
+    vars(figure)["_repr_png_"] = png
+    return figure
 
 
 def _frame(stem: str, rows: Rows) -> pd.DataFrame:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from batwatt.api.inputs import PathLike, Platform, WindowLike, window_of
+from batwatt.api.arguments import options_of, path_or, plain, real, whole, window_of
+from batwatt.api.inputs import PathLike, Platform, WindowLike
 from batwatt.api.result import Result
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
-from batwatt.inputs.platforms.machines import MachineSpec
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.series.capacity_spec import CapacitySpec
-from batwatt.inputs.traces.jobs_csv import TimeUnit
+from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.model import platform as platforms
 from batwatt.model import workload as workloads
 from batwatt.model.series import Series
@@ -87,35 +89,51 @@ def simulate(
     if engine not in IN_PROCESS:
         problem = f"{engine!r} does not run in this process"
         raise InputError("engine", problem, f"use {' or '.join(IN_PROCESS)}, or `batwatt run --engine {engine}`")
-    chosen = dict(options or {})
+    scheduler = str(scheduler) if isinstance(scheduler, Path) else scheduler
+    chosen = options_of("options", options)
+    if unit not in SECONDS:
+        raise InputError("unit", f"{unit!r} is not known", f"use {', '.join(SECONDS)}")
+    if not isinstance(energy, bool | None):
+        raise InputError("energy", f"must be True, False or None, got {energy!r}", "correct it")
+    if isinstance(plugins, str | Path):
+        plugins = [plugins]
     for name, value in (("signal", signal), ("seed", seed)):
         if value is None:
             continue
         kind = scheduler_class(scheduler)
         if issubclass(kind, Scheduler) and name not in kind.Options.model_fields:
             raise InputError(name, f"the scheduler {kind.__name__} has no such option", "leave it out")
-        chosen.setdefault(name, str(value) if isinstance(value, Path) else value)
+        chosen.setdefault(name, str(value) if isinstance(value, Path) else plain(value))
+    load = path_or("workload", workload, workloads.Workload)
+    cut = window_of(window)
+    if cut is not None and isinstance(load, workloads.Workload) and load.recorded:
+        early = [job for job in load.jobs if job.submit_time_s > cut.end_s]
+        if early:
+            problem = f"is not cut to the window: job {early[0].name!r} is submitted at {early[0].submit_time_s:g} s"
+            raise InputError("workload", problem, "give the window to Workload.read or from_frame, too")
     spec = RunSpec(
         _platform(platform),
-        workload if isinstance(workload, workloads.Workload) else Path(workload),
-        str(scheduler) if isinstance(scheduler, Path) else scheduler,
+        load,
+        scheduler,
         chosen,
-        envelope=envelope if isinstance(envelope, Series | None) else Path(envelope),
-        events=None if events is None else Path(events),
+        envelope=None if envelope is None else path_or("envelope", envelope, Series),
+        events=None if events is None else path_or("events", events),
         engine=engine,  # type: ignore[arg-type]  # checked above
         config=EngineConfig(energy=energy),
         capacity=_capacity(capacity),
-        window=window_of(window),
+        window=cut,
         length_unit=unit,
-        long_s=long_s,
+        long_s=real("long_s", long_s, above=True),
         hosts=HostChoice(),
-        plugins=tuple(map(Path, plugins)),
+        plugins=tuple(path_or("plugins", path) for path in plugins),
     )
     with _reported(progress, "simulation") as report:
         outcome = perform(resolved_run(spec), report)
     if outcome.deadlock is not None:
         raise outcome.deadlock
-    return Result(outcome)
+    result = Result(outcome)
+    result.warn()
+    return result
 
 
 def compare(
@@ -134,9 +152,18 @@ def compare(
     import pandas as pd
 
     rows: dict[str, dict[str, Any]] = {}
+    known = [name for name in inspect.signature(simulate).parameters if name != "progress"]
     for label, case in cases.items():
         if not isinstance(case, Result):
-            own = dict(case)
+            own = options_of(f"case {label!r}", case)
+            unknown = next((name for name in (*shared, *own) if name not in known), None)
+            if unknown is not None:
+                raise InputError(
+                    f"case {label!r}", f"no argument {unknown!r}", f"those of simulate are {', '.join(known)}"
+                )
+            lacking = next((name for name in ("platform", "workload") if name not in {**shared, **own}), None)
+            if lacking is not None:
+                raise InputError(f"case {label!r}", f"has no {lacking}", "give it to the case or to all")
             own["options"] = {**(shared.get("options") or {}), **(own.get("options") or {})}
             case = simulate(**{**shared, **own}, progress=progress)
         rows[label] = case.metrics
@@ -156,7 +183,7 @@ def sweep(
     """Run what is not done yet of a declared campaign (YAML, or the folder of its results); its table, a row a run.
 
     Args:
-        declared: The campaign; docs: campaigns.
+        declared: The campaign.
         results: Where the folders of results are.
         only: Studies to run. Default: all.
         workers: Processes on this machine. Default: all cores.
@@ -170,11 +197,11 @@ def sweep(
 
     from batwatt.campaign.campaign import Backend, campaign_in, campaign_of, carry_out
 
-    path = Path(declared)
+    path = path_or("declared", declared)
     campaign = campaign_of(path) if path.is_dir() else campaign_in(path, Path(results), None)
     if workers is not None and dask is not None:
         raise InputError("workers", "is for processes on this machine", "leave it out: the Dask cluster has its own")
-    backend = Backend(workers or Backend.jobs, dask)
+    backend = Backend(Backend.jobs if workers is None else whole("workers", workers, 1), dask)
     carry_out(campaign, backend, only, progress or (lambda ended, failed, total, left: None))
     return pd.read_parquet(campaign.store.folder / "table.parquet")
 
@@ -187,13 +214,15 @@ def platform_and_spec(given: PlatformLike) -> tuple[Any, platforms.Platform]:
 
 
 def _platform(given: PlatformLike) -> Path | MachineSpec | platforms.Platform:
-    if isinstance(given, Platform) and given.spec is not None:
+    if isinstance(given, Platform) and given.spec is not None and given.hosts == machines_platform(given.spec).hosts:
         return given.spec
-    return given if isinstance(given, MachineSpec | platforms.Platform) else Path(given)
+    return path_or("platform", given, MachineSpec, platforms.Platform)
 
 
 def _capacity(given: SeriesLike | None) -> Path | CapacitySpec | Series | None:
-    return given if isinstance(given, Series | None) else capacity_named(given)
+    if isinstance(given, str):
+        return capacity_named(given)
+    return None if given is None else path_or("capacity", given, Series)
 
 
 @contextmanager

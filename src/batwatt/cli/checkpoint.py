@@ -269,5 +269,5 @@ def _method(name: str, min_yield: float, refill: bool) -> Method:
     from batwatt.systems.checkpoint.sequence import METHODS
 
     method = one_of("--method", "method", name, METHODS)
-    check_method(method, min_yield, refill)
+    check_method(method, min_yield, refill, ("--min-yield", "--refill"))
     return method

@@ -100,17 +100,13 @@ def compare_systems_of(
     import os
 
     from batwatt.api.comparison import compare_systems
-    from batwatt.api.inputs import Workload, read_series, read_signal
+    from batwatt.api.inputs import Workload, read_series
 
     if len(workload) > 1:
         raise InputError("--workload", "a comparison of systems has one workload", "give one")
     cases = cases_of(texts, options.preset)
     spec = options.machines.spec(platform, workload)
     window = None if spec.window is None else (spec.window.begin_s, spec.window.end_s)
-    signals: dict[str, Any] = {}
-    for name in ("carbon", "price"):
-        path = getattr(options, name)
-        signals[name] = None if path is None else read_signal(path, wanted=name)
     load = Workload.read(workload[0], unit=spec.length_unit, window=window)
     found = compare_systems(
         spec.platform,
@@ -120,7 +116,8 @@ def compare_systems_of(
         seeds=range(options.seeds),
         workers=options.jobs or len(os.sched_getaffinity(0)),
         lenient=set() if options.preset is None else cases.keys() - {text.partition("=")[0].strip() for text in texts},
-        **signals,
+        carbon=options.carbon,
+        price=options.price,
     )
     found.save(export)
     _show(found.summary.reset_index().to_dict("records"))

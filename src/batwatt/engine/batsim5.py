@@ -30,7 +30,7 @@ from batwatt.engine import events as ev
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.protocol5.events import CODES, NOTICES, Features
 from batwatt.engine.requests import Requests
-from batwatt.errors import ProtocolError
+from batwatt.errors import IllegalDecisionError, ProtocolError
 from batwatt.inputs.workloads.batprotocol import merged_extra, profile_of, split_profile
 from batwatt.inputs.workloads.batsim5 import full_profile_id, job_table
 from batwatt.model import hostset
@@ -240,7 +240,11 @@ class Dialect:
             case ev.Notify():
                 pass  # jobs can be registered as long as the simulation lives
             case ev.SetJobMetadata():
-                self.metadata[decision.job_id] = str(decision.metadata)
+                text = str(decision.metadata)
+                if '"' in text or "\n" in text:
+                    problem = "metadata may hold neither double quotes nor new lines"
+                    raise IllegalDecisionError(f"SET_JOB_METADATA {decision.job_id}", problem)
+                self.metadata[decision.job_id] = text
             case _:
                 raise ProtocolError(
                     f"Batsim 5 has nothing for {type(decision).__name__}, which the scheduler asked for"

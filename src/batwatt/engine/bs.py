@@ -26,8 +26,7 @@ class Bs(BsCore, Batsim):
         super().__init__(scheduler, link)
         self.logger = logging.getLogger(__name__)
         scheduler.bs = self
-        self.do_next_event()
-        scheduler.onAfterBatsimInit()
+        self.begin()
 
     def notify_resources_added(self, resources: Any) -> None:
         """Refused: Batsim 4 does not know it. Raises ProtocolError."""

@@ -201,9 +201,19 @@ class BsCore:
         while self.do_next_event():
             pass
 
+    def begin(self) -> None:
+        """Receive the first message. The scheduler is initialised before anything else than the begin reaches it."""
+        message: ev.Message = self.link.message()
+        alone = len(message.events) == 1
+        self._handle(message, not alone)
+        if alone:
+            self.scheduler.onAfterBatsimInit()
+
     def do_next_event(self) -> bool:
         """Receive a message, let the scheduler decide, and reply; False if it was the last."""
-        message: ev.Message = self.link.message()
+        return self._handle(self.link.message(), False)
+
+    def _handle(self, message: ev.Message, initialise: bool) -> bool:
         self._current_time = message.now
         decisions: list[ev.Decision] = []
         self._decisions = decisions
@@ -213,6 +223,10 @@ class BsCore:
         self._ended = False
         for event in message.events:
             _take(self, event)
+            if initialise:
+                # Batsim 5 may send jobs with the begin of the simulation
+                scheduler.onAfterBatsimInit()
+                initialise = False
         scheduler.onNoMoreEvents()
         if self._late:
             # only a scheduler that consumes time can have decisions out of order

@@ -23,6 +23,7 @@ GRACE_S = 5.0
 """How long an ended process may take to go before it is killed."""
 VERSION_S = 5.0
 """How long Batsim may take to print its version; one that takes longer is taken for a Batsim 4."""
+_VERSION = re.compile(r"v?(\d+)\.\d[\w.+-]*")
 CLOSING_S = 60.0
 """How long Batsim may take to write its files after the end of the simulation."""
 KEPT_BYTES = 1 << 16
@@ -181,10 +182,10 @@ def drive(
 
 
 def batsim_version(batsim: str) -> tuple[str, int]:
-    """What `batsim --version` prints, and the number before the first point: 4 if it prints no version."""
+    """The last line of `batsim --version` that is a version, and the number before its first point: 4 without one."""
     with _child((batsim, "--version"), "Batsim") as child:
-        text = child.output(VERSION_S)
-    found = re.search(r"v?(\d+)\.\d[\w.+-]*", text)
+        lines = [line.strip() for line in child.output(VERSION_S).splitlines()]
+    found = next((match for line in reversed(lines) if (match := _VERSION.fullmatch(line))), None)
     return (found[0], int(found[1])) if found else ("", 4)
 
 

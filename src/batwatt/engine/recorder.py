@@ -65,6 +65,12 @@ class Recorder:
             self.energy_j += (now - self._updated_s) * (self._machines.base_w + self.extra_w)
             self._updated_s = now
 
+    def energy_at(self, now: float) -> float:
+        """Energy in J until `now` if nothing has changed since the last update; changes nothing either."""
+        if self.meter is not None or now < self._updated_s:
+            return self.energy_j
+        return self.energy_j + (now - self._updated_s) * (self._machines.base_w + self.extra_w)
+
     def first_submission(self, now: float) -> None:
         """Note the energy at the first submission of a workload's job."""
         self.update(now)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 MACHINE = "machine"
 """Name of the host property that says which machine a core belongs to."""
@@ -93,6 +94,11 @@ class Host:
             raise ValueError(f"host {self.name!r}: sleep_pstates names a p-state outside 0..{count - 1}")
         if len({sleep.sleep for sleep in self.sleeps}) != len(self.sleeps):
             raise ValueError(f"host {self.name!r}: a p-state is a sleep p-state twice")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle takes: it knows no read-only dictionaries."""
+        properties = {name: dict(getattr(self, name)) for name in ("properties", "zone_properties")}
+        return self.__dict__ | properties
 
     @cached_property
     def sleep_of(self) -> Mapping[int, Sleep]:

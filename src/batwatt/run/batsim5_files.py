@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -36,6 +37,7 @@ _ON, _OFF = -1, -2
 """P-states of requests in `pstate_changes.csv`."""
 _END, _ARRIVAL, _SWITCH, _START, _NULL_END = range(5)
 """What happens first at one time; a job may end as it starts."""
+_NAN = re.compile(r"-?\bnan\b")
 _TABLES = ("jobs", "consumed_energy", "pstate_changes")
 
 _Happening = tuple[float, int, int, int]
@@ -83,13 +85,15 @@ def _named(path: Path) -> Iterator[dict[str, str]]:
     if path.exists():
         rows = _rows(path)
         names = next(rows)
-        for row in rows:
+        for number, row in enumerate(rows, 1):
+            if len(row) != len(names):
+                raise PeerError(f"Batsim's {path.name}: row {number} has {len(row)} fields, its header {len(names)}")
             yield dict(zip(names, row, strict=True))
 
 
 def _json(path: Path) -> dict[str, float | int | str]:
     try:
-        found: dict[str, float | int | str] = json.loads(path.read_text(encoding="utf-8").replace("-nan", "NaN"))
+        found: dict[str, float | int | str] = json.loads(_NAN.sub("NaN", path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         raise PeerError(f"Batsim ended well but its {path.name} cannot be read") from None
     return found

@@ -190,7 +190,7 @@ def reference_flops(spec: RunSpec, platform: Platform) -> float | None:
     if spec.delays_to_flops:
         host = platform.hosts[0]
         return host.pstates[host.initial_pstate].speed_flops
-    under_power = spec.envelope or spec.options.get("envelope")
+    under_power = spec.envelope or spec.options.get("envelope") or spec.under_power
     if spec.delays_to_flops is None and is_trace(spec.workload) and (under_power or not platform.one_speed):
         return platform.fastest_flops
     return None

@@ -78,7 +78,11 @@ def write_metadata(
 
 def _option(value: Any) -> Any:
     """A value of an option as JSON; of an object what it is."""
-    return value if isinstance(value, str | int | float | list | tuple | dict | None) else _named(value)
+    if isinstance(value, dict):
+        return {str(key): _option(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_option(one) for one in value]
+    return value if isinstance(value, str | int | float | None) else _named(value)
 
 
 def _named(given: Any) -> str:

@@ -19,6 +19,7 @@ from batwatt.errors import InputError
 from batwatt.files import write_json
 from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.traces.delays_to_flops import workload_with_flops
 from batwatt.inputs.workloads.batsim_json import read_workload
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
@@ -102,6 +103,10 @@ def plan_and_replay(spec: RunSpec, report: Report = lambda _: None) -> PlannedOu
     budget, envelope = check_optimum(spec)
     platform = platform_of(spec.platform, spec.hosts)
     workload = spec.workload if isinstance(spec.workload, Workload) else read_workload(spec.workload)
+    if workload.recorded:
+        # planned and replayed as it runs under an envelope: its lengths are work
+        workload = replace(workload_with_flops(workload, platform.fastest_flops), recorded=False)
+        spec = replace(spec, workload=workload)
     problem = make_problem(platform, workload, envelope)
     orders = _orders(problem, platform, workload, envelope)
     solution = optimise(problem, budget, orders, report)

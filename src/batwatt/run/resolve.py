@@ -41,6 +41,9 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     load_plugins(spec.plugins)
     found = scheduler_class(spec.scheduler)
     spec = _with_speeds(_with_one_capacity(_with_one_length(spec, found), found), found)
+    follows = _options_of(found)
+    if spec.capacity is not None and "envelope" in follows and "capacity" not in follows:
+        spec = replace(spec, under_power=True)
     given = spec.envelope or spec.options.get("envelope")
     inputs = load_inputs(spec, given if isinstance(given, str | Path | Series) and given not in ("", EVENTS) else None)
     platform = inputs.platform
@@ -52,10 +55,8 @@ def resolve(spec: RunSpec) -> ResolvedRun:
         options.setdefault("long_s", spec.long_s)
     if isinstance(spec.scheduler, str | type):
         scheduler = make_scheduler(spec.scheduler, options, found)
-    elif spec.options or getattr(spec.scheduler, "bs", None) is not None:
-        problem = "has run already" if not spec.options else f"has its options, got {', '.join(spec.options)}, too"
-        raise InputError(f"scheduler {spec.scheduler_name}", problem, "give the class, or a new instance")
     else:
+        _check_instance(spec, found)
         scheduler = spec.scheduler
     config = _config_for(spec, scheduler, platform)
     events: Sequence[Any] = ()
@@ -76,6 +77,11 @@ def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options:
     follows = _options_of(scheduler)
     envelope, capacity = inputs.envelope, inputs.capacity
     if "capacity" in follows and "envelope" not in follows and envelope is not None:
+        if scheduler.needs_speeds or (spec.options.get("switch") is False and spec.config.energy is not False):
+            problem = f"the scheduler {spec.scheduler_name!r} leaves machines on, which draw power then"
+            raise InputError("envelope", problem, "give a capacity in machines, or let it switch them off")
+        if spec.config.energy is False:
+            options.setdefault("switch", False)
         fed = MachinePower.of(inputs.platform).fed_by(envelope)
         capacity = fed if capacity is None else least_of(capacity, fed)
         options["capacity"] = capacity
@@ -85,10 +91,21 @@ def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options:
         drawn = MachinePower.of(inputs.platform).drawn_by(capacity)
         envelope = drawn if envelope is None else least_of(envelope, drawn)
         options["envelope"] = envelope
-    for name in ("envelope", "capacity", "until_s") if follows else ():
+    for name in ("envelope", "capacity", "until_s", "switch") if follows else ():
         if name not in follows and name not in spec.options:
             options.pop(name, None)
     return replace(inputs, envelope=envelope, capacity=capacity)
+
+
+def _check_instance(spec: RunSpec, scheduler: type[Any]) -> None:
+    """InputError for an instance that has run, or is given what it cannot take any more."""
+    follows = _options_of(scheduler)
+    given = [*spec.options, *(name for name in ("envelope", "capacity") if name in follows and getattr(spec, name))]
+    settings = getattr(spec.scheduler, "settings", None)
+    given = [name for name in given if name in spec.options or getattr(settings, name, None) != getattr(spec, name)]
+    if given or getattr(spec.scheduler, "bs", None) is not None:
+        problem = "has run already" if not given else f"has its options, got {', '.join(given)}, too"
+        raise InputError(f"scheduler {spec.scheduler_name}", problem, "give the class, or a new instance")
 
 
 def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:

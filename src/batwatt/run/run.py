@@ -203,6 +203,14 @@ def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda:
         write_record(serve(engine, endpoint, spec.patience_s), inner)
 
 
+def checked_prefix(prefix: Path) -> Path:
+    """The prefix of files, if it is no folder; else InputError."""
+    if prefix.name in ("", "..") or prefix.is_dir():
+        hint = f"give a prefix of files such as {prefix / 'run'}"
+        raise InputError("--export", f"{str(prefix)!r} is a folder", hint)
+    return prefix
+
+
 @contextmanager
 def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
     """A prefix in a hidden folder; what was written there appears under `prefix`, as a set, if the block ends well.
@@ -212,9 +220,7 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
     """
     shown = f"--export {prefix}"
     try:
-        if prefix.name in ("", "..") or prefix.is_dir():
-            hint = f"give a prefix of files such as {prefix / 'run'}"
-            raise InputError("--export", f"{str(prefix)!r} is a folder", hint)
+        checked_prefix(prefix)
         names = [file_of(prefix, stem, suffix).name for stem, suffix in OUTPUTS]
         last = [file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")]
         with whole_set(prefix.parent, prefix.name, last=last, old=names, durable=durable, shown=shown) as part:

@@ -59,6 +59,8 @@ class RunSpec:
     more_workloads: tuple[Path, ...] = ()
     hosts: HostChoice = field(default_factory=HostChoice)
     plugins: tuple[Path, ...] = ()
+    under_power: bool = False
+    """A capacity stands for the power of its machines, as the scheduler follows power."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.long_s < math.inf:

@@ -24,15 +24,19 @@ def plan_instance(
         return plan_with_yield(given.instance, given.past, min_yield, refill=refill)
 
 
-def check_method(method: str, min_yield: float, refill: bool) -> None:
-    """Raises InputError if the method does not know the other two."""
+def check_method(method: str, min_yield: float, refill: bool, names: tuple[str, str] = ("min_yield", "refill")) -> None:
+    """Raises InputError, with the `names` of the other two, if the method does not know them."""
     if method not in METHODS:
         raise InputError("method", f"{method!r} is not known", f"use {' or '.join(METHODS)}")
     if not 0.0 <= min_yield <= 1.0:
-        raise InputError("min-yield", f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
-    for option, given in (("refill", refill), ("min-yield", min_yield > 0.0)):
+        raise InputError(names[0], f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
+    for option, given in zip(names, (min_yield > 0.0, refill), strict=True):
         if given and method == "subset-sum":
-            raise InputError(option, "is for the dynamic programme", "leave the method subset-sum out")
+            raise InputError(
+                option,
+                "is for the dynamic programme",
+                "leave --method subset-sum out" if option[:2] == "--" else "use the method dp",
+            )
 
 
 @contextmanager
@@ -41,7 +45,7 @@ def blaming(where: object, method: Method = "dp") -> Iterator[None]:
     try:
         yield
     except NoPeriodPlanError as error:
-        hint = "the method dp may have one" if method == "subset-sum" else "ask for a smaller yield"
+        hint = "--method dp may have one" if method == "subset-sum" else "ask for a smaller yield"
         raise InputError(where, str(error), hint) from None
     except TooLargeError as error:
         raise InputError(where, str(error), "see docs/reference/formats.md") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from batwatt.errors import BatwattError
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W
 from batwatt.systems.powercap.optimum.plan_file import PlannedJob, PlannedState, SchedulePlan
@@ -31,7 +32,7 @@ class Schedule:
     kinds: tuple[KindCounts, ...]
 
 
-class BrokenScheduleError(Exception):
+class BrokenScheduleError(BatwattError):
     """A schedule does not keep the rules of the model: an error of the planner."""
 
 

@@ -1,0 +1,49 @@
+"""A Gymnasium environment in which an agent schedules jobs on the embedded engine, one decision at a time.
+
+    import gymnasium, batwatt.gym
+    env = gymnasium.make("batwatt/Schedule-v0", platform="platforms/small.xml", workload="workloads/small.json")
+
+1. *Decision.* A step is one decision at one moment of simulated time. The first `queue` waiting jobs, in order of
+   submission, are visible. Action i < `queue` starts visible job i on the free hosts of lowest ids; action `queue`
+   waits for the next event. After a start the moment goes on as long as another visible job can start.
+2. *Moments.* Events are submissions, ends of jobs and changes of the limit; those of one time are one. Moments at which
+   no visible job can start are passed over, unless the environment is made with `every_event=True`.
+3. *Mask.* A job can start if as many hosts are free as it asks for, and the limit allows it. Waiting is possible while
+   a job runs, a job of the workload is to be submitted, or the limit is to change. `action_masks()` (bool) and
+   `info["action_mask"]` (int8) say what is possible.
+4. *Illegal actions* raise nothing: a job that cannot start, or is not there, is waiting; waiting where nothing is to
+   come is starting the first visible job that can. `info["action"]` is what was done.
+5. *Limit.* An `envelope` in W bounds the sum over hosts of full power with a job and idle power without, in the p-state
+   in which they begin; a `capacity` bounds the number of hosts with a job. A limit changes at its own times. When what
+   runs is above a new limit, jobs are killed, the one that started last first, until it is not (or none runs). The
+   part `victim` says what becomes of them: `resubmit` puts them at the end of the queue, from zero, `lose` does not.
+6. *Jobs that can never run*, as they ask for more hosts than the limit will ever allow at a time, are rejected.
+7. *Observation.* A vector of float32 in [0, 1]: the columns chosen of `OBSERVATIONS`, in that order, each with one
+   entry or, if it is about jobs, one for each visible place (0 where no job is). A value v with the scale s is v / s,
+   at most 1, if the column is bounded, v / (v + s) if not.
+8. *Reward.* The change of a potential of `REWARDS` since the step before, or a weighted sum of such. The potential is 0
+   at the beginning and the figure of the run, with its sign, at the end: so the return is the figure that
+   `batwatt.results.metrics` gives for the files of the run (0 for one without a meaning).
+9. *End.* An episode ends when all jobs have completed or were rejected or lost. Then `info["metrics"]` has the figures
+   of the run, `result()` is its `batwatt.Result`, and `save(prefix)` writes its files.
+10. *Equal runs.* The same workload and the same actions give the same trajectory. Of several workloads, or of a
+    function of a random generator, the seed of `reset` decides which comes; `reset(options={"workload": index})` names
+    one.
+"""
+
+from __future__ import annotations
+
+from batwatt.errors import extra
+
+with extra("gym"):
+    import gymnasium
+
+from batwatt.gym.columns import OBSERVATIONS, REWARDS
+from batwatt.gym.env import BatwattEnv
+
+__all__ = ["ENVIRONMENT", "OBSERVATIONS", "REWARDS", "BatwattEnv"]
+
+ENVIRONMENT = "batwatt/Schedule-v0"
+"""The name for `gymnasium.make`."""
+
+gymnasium.register(id=ENVIRONMENT, entry_point="batwatt.gym.env:BatwattEnv")

@@ -1,0 +1,182 @@
+"""What an agent can see, and what it can be rewarded for: each column is declared once, here.
+
+`OBSERVATIONS` say how a value is scaled to [0, 1], by a number or by what the environment has: `hosts` of the platform,
+`places` for visible jobs, `watts` of all hosts at full power. `REWARDS` name the figure of `Metrics` that they add up
+to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.gym.queue import BOUND_S, NEVER_S
+from batwatt.gym.simulation import Simulation
+from batwatt.model.window import Window
+from batwatt.results.goodput import capacity_core_s
+from batwatt.units import DAY_S, HOUR_S
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A column: a value v in `unit` is v / scale (at most 1) if it is `bounded`, else v / (v + scale).
+
+    `of_jobs`: it has an entry for each visible place. `limit`: it needs an `envelope` or a `capacity`.
+    """
+
+    name: str
+    unit: str
+    meaning: str
+    scale: float | str
+    bounded: bool
+    value: Callable[[Simulation], float | Floats | Flags]
+    of_jobs: bool = False
+    limit: str = ""
+
+    @property
+    def normalised(self) -> str:
+        """The formula of the entry."""
+        scale = self.scale if isinstance(self.scale, str) else f"{self.scale:g}"
+        return f"v / {scale}" if self.bounded else f"v / (v + {scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """A potential in `unit`, whose change is the reward: `sign` x what `value` says of the run so far.
+
+    At the end of an episode `value` is the figure `metric` of `batwatt.results.metrics`, if there is one of this name.
+    """
+
+    name: str
+    unit: str
+    meaning: str
+    sign: float
+    value: Callable[[Simulation], float]
+    metric: str = ""
+    watts: bool = False
+
+    def potential(self, simulation: Simulation) -> float:
+        """The potential now."""
+        return self.sign * self.value(simulation)
+
+
+# observations ---------------------------------------------------------------------------------------------------------
+
+
+def _to_next_end_s(simulation: Simulation) -> float:
+    rows = simulation.ends.rows
+    return max(0.0, min(NEVER_S, rows[0][0] - simulation.now_s)) if rows else NEVER_S
+
+
+def _waits_s(simulation: Simulation) -> Floats:
+    queue = simulation.queue
+    waits_s = simulation.now_s - queue.submit_s
+    waits_s *= queue.present
+    return waits_s
+
+
+def _oldest_wait_s(simulation: Simulation) -> float:
+    rows = simulation.queue.rows
+    return simulation.now_s - rows[0].submit_s if rows else 0.0
+
+
+def _slowdowns(simulation: Simulation) -> Floats:
+    queue = simulation.queue
+    slowdowns = _waits_s(simulation)
+    slowdowns /= queue.lasting_s
+    slowdowns += queue.present
+    return slowdowns
+
+
+_COLUMNS = (
+    Observation("time_of_day_s", "s", "time since midnight, if 0 s is midnight", DAY_S, True,
+                lambda s: s.now_s % DAY_S),
+    Observation("free_hosts", "hosts", "hosts without a job", "hosts", True, lambda s: float(s.free.bit_count())),
+    Observation("room_hosts", "hosts", "hosts that can be given to jobs now, under the limit", "hosts", True,
+                lambda s: float(s.room)),
+    Observation("running_jobs", "jobs", "jobs that run", "hosts", True, lambda s: float(len(s.running))),
+    Observation("queue_length", "jobs", "jobs that wait, visible or not", "places", False,
+                lambda s: float(len(s.queue))),
+    Observation("queue_hosts", "hosts", "hosts that they ask for", "hosts", False, lambda s: float(s.waiting_hosts)),
+    Observation("oldest_wait_s", "s", "how long the first of them has waited", HOUR_S, False, _oldest_wait_s),
+    Observation("next_end_s", "s", "until the first running job reaches its walltime", HOUR_S, False, _to_next_end_s),
+    Observation("head_shadow_s", "s", "until walltimes end that leave enough hosts for the first waiting job", HOUR_S,
+                False, lambda s: s.head_shadow_s()),
+    Observation("power_w", "W", "power as the envelope bounds it: full with a job, idle without", "watts", True,
+                lambda s: s.limits.power_w(s.everyone ^ s.free)),
+    Observation("cap_w", "W", "the envelope now", "watts", True, lambda s: s.limits.cap_w, limit="envelope"),
+    Observation("next_cap_w", "W", "the envelope after the next change", "watts", True,
+                lambda s: s.limits.next_cap_w, limit="envelope"),
+    Observation("capacity", "hosts", "the capacity now", "hosts", True, lambda s: s.limits.capacity, limit="capacity"),
+    Observation("next_capacity", "hosts", "the capacity after the next change", "hosts", True,
+                lambda s: s.limits.next_capacity, limit="capacity"),
+    Observation("next_change_s", "s", "until the next change of a limit", HOUR_S, False,
+                lambda s: min(NEVER_S, s.limits.next_s - s.now_s)),
+    Observation("job_hosts", "hosts", "hosts that a job asks for", "hosts", True, lambda s: s.queue.hosts, True),
+    Observation("job_walltime_s", "s", "its walltime", HOUR_S, False, lambda s: s.queue.walltime_s, True),
+    Observation("job_wait_s", "s", "how long it has waited since its first submission", HOUR_S, False, _waits_s, True),
+    Observation("job_slowdown", "", f"(wait + t) / t, t its walltime, at least {BOUND_S:g} s", 10.0, False, _slowdowns,
+                True),
+    Observation("job_fits", "", "1 if it can start now", 1.0, True, lambda s: s.fits, True),
+)  # fmt: skip
+OBSERVATIONS = {column.name: column for column in _COLUMNS}
+"""Every column of an observation by its name."""
+DEFAULT = (
+    "time_of_day_s", "room_hosts", "running_jobs", "queue_length", "queue_hosts", "next_end_s",
+    "job_hosts", "job_walltime_s", "job_wait_s", "job_slowdown", "job_fits",
+)  # fmt: skip
+"""The columns of an environment that names none."""
+
+
+# rewards --------------------------------------------------------------------------------------------------------------
+
+
+def _jobs(simulation: Simulation) -> int:
+    """What means are over: all jobs, at the end those that completed."""
+    return simulation.completed if simulation.over else simulation.total
+
+
+def _mean(simulation: Simulation, total: float) -> float:
+    jobs = _jobs(simulation)
+    return total / jobs if jobs else 0.0
+
+
+def _mean_wait_s(simulation: Simulation) -> float:
+    if simulation.over:
+        return _mean(simulation, simulation.completed_wait_s)
+    waiting_s = len(simulation.queue) * simulation.now_s - simulation.waiting_since_s
+    return _mean(simulation, simulation.waited_s + waiting_s)
+
+
+def _goodput(simulation: Simulation) -> float:
+    inputs = simulation.inputs
+    if not (simulation.now_s > 0.0 and inputs.capacity is not None):
+        return 0.0
+    alive = capacity_core_s(inputs.capacity, inputs.cores, Window(0.0, simulation.now_s))
+    return simulation.useful_core_s / alive if alive > 0.0 else 0.0
+
+
+def _work(simulation: Simulation) -> float:
+    return simulation.done_flops / simulation.all_flops if simulation.all_flops > 0.0 else 0.0
+
+
+_REWARDS = (
+    Reward("mean_slowdown", "", "minus the mean of (wait + run) / run, as jobs complete", -1.0,
+           lambda s: _mean(s, s.slowdowns), "mean_slowdown"),
+    Reward("mean_bounded_slowdown", "", f"minus the mean of max(1, (wait + run) / max(run, {BOUND_S:g} s)), as jobs "
+           "complete", -1.0, lambda s: _mean(s, s.bounded_slowdowns)),
+    Reward("mean_wait_s", "s", "minus the mean wait, as time passes", -1.0, _mean_wait_s, "mean_wait_s"),
+    Reward("makespan_s", "s", "minus the end of the last job, as time passes", -1.0, lambda s: s.now_s, "makespan_s"),
+    Reward("energy_j", "J", "minus the energy of all hosts, as it is drawn", -1.0, lambda s: s.energy_j(), "energy_j",
+           True),
+    Reward("work", "", "the share of the flops of all jobs, as jobs complete", 1.0, _work, "finished_work_fraction"),
+    Reward("goodput", "", "useful / available core seconds so far", 1.0, _goodput, "goodput"),
+)  # fmt: skip
+REWARDS = {reward.name: reward for reward in _REWARDS}
+"""Every reward by its name."""

@@ -1,0 +1,271 @@
+"""The environment: actions, masks, observations and rewards of a `Simulation`, as Gymnasium has them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.api.result import Result
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, Observation, Reward
+from batwatt.gym.inputs import (
+    CapacityLike,
+    PlatformLike,
+    SeriesLike,
+    WorkloadLike,
+    check_watts,
+    inputs_of,
+    platform_of,
+    spec_of,
+)
+from batwatt.gym.limits import Limits
+from batwatt.gym.simulation import Simulation
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.model.record import Record
+from batwatt.model.series import Series
+from batwatt.run.inputs import RunInputs
+from batwatt.run.resolve import ResolvedRun
+from batwatt.run.run import Outcome
+from batwatt.run.spec import RunSpec
+from batwatt.scheduling.registry import make
+from batwatt.scheduling.victims import VictimRule
+
+Workloads = WorkloadLike | Sequence[WorkloadLike] | Callable[[np.random.Generator], WorkloadLike]
+Info = dict[str, Any]
+Episode = tuple[RunSpec, RunInputs, Limits]
+
+
+class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
+    """Schedule the jobs of a workload on a platform; the rules are those of `batwatt.gym`.
+
+    `observation` names columns of `OBSERVATIONS`, `reward` one of `REWARDS` (or a weight for each of several); `queue`
+    is the number of visible jobs. `envelope` (W over time) and `capacity` (hosts over time) are files or series, the
+    capacity also a text such as `walk:range=0.6,seed=1`. Raises InputError.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012  (as Gymnasium has it)
+
+    def __init__(
+        self,
+        platform: PlatformLike,
+        workload: Workloads,
+        *,
+        observation: Iterable[str] = DEFAULT,
+        reward: str | Mapping[str, float] = "mean_slowdown",
+        queue: int = 16,
+        envelope: SeriesLike | None = None,
+        capacity: CapacityLike | None = None,
+        victim: str = "resubmit",
+        every_event: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode is not None:
+            raise InputError("render_mode", f"{render_mode!r} is not None", "draw a saved run: batwatt gantt")
+        if isinstance(queue, bool) or not isinstance(queue, int) or not 1 <= queue <= MOST_PLACES:
+            raise InputError("queue", f"must be from 1 to {MOST_PLACES} visible jobs, got {queue!r}")
+        self.render_mode = None
+        self._given = platform
+        self.platform = platform_of(platform)
+        self._envelope, self._capacity = envelope, capacity
+        if envelope is not None:
+            check_watts(self.platform, "an envelope")
+            if not isinstance(envelope, Series):
+                # a wrong one is reported now
+                read_series(envelope)
+        self._workloads = workload
+        self._places = queue
+        self._every_event = every_event
+        self._rule: VictimRule = make("victim", victim)
+        if self._rule.needs_lengths:
+            problem = f"{victim!r} saves work, which this environment does not"
+            raise InputError("victim", problem, "choose resubmit or lose")
+        self._columns = self._observations(observation)
+        self._rewards = self._chosen_rewards(reward)
+        self._known: dict[int, Episode] = {}
+        self._settings = {
+            "observation": [column.name for column in self._columns],
+            "reward": {chosen.name: weight for chosen, weight in self._rewards},
+            "queue": queue,
+            "victim": victim,
+            "every_event": every_event,
+        }
+        self._lay_out()
+        self.action_space = gymnasium.spaces.Discrete(queue + 1)
+        self._simulation: Simulation | None = None
+        self._potential = 0.0
+        self._reported = True
+        self._outcome: Outcome | None = None
+
+    # what is chosen -------------------------------------------------------------------------------------------------
+
+    def _observations(self, names: Iterable[str]) -> list[Observation]:
+        given = {"envelope": self._envelope, "capacity": self._capacity}
+        columns = [_named(OBSERVATIONS, "observation", name) for name in ([names] if isinstance(names, str) else names)]
+        if not columns:
+            raise InputError("observation", "names no column", f"choose some of {', '.join(OBSERVATIONS)}")
+        for column in columns:
+            if column.limit and given[column.limit] is None:
+                raise InputError(f"observation {column.name!r}", f"needs the argument {column.limit!r}", "give it")
+            if column.unit == "W":
+                check_watts(self.platform, f"observation {column.name!r}")
+        return columns
+
+    def _chosen_rewards(self, given: str | Mapping[str, float]) -> list[tuple[Reward, float]]:
+        weights = {given: 1.0} if isinstance(given, str) else dict(given)
+        if not weights:
+            raise InputError("reward", "names no figure", f"choose some of {', '.join(REWARDS)}")
+        chosen = [(_named(REWARDS, "reward", name), float(weight)) for name, weight in weights.items()]
+        for reward, weight in chosen:
+            if not np.isfinite(weight):
+                raise InputError(f"reward {reward.name!r}", f"its weight is {weight!r}", "give a finite number")
+            if reward.watts:
+                check_watts(self.platform, f"reward {reward.name!r}")
+        return chosen
+
+    def _lay_out(self) -> None:
+        """Where the entries of each column are, and their scales."""
+        limits = Limits(self.platform, None, None)
+        scales = {"hosts": float(len(self.platform)), "places": float(self._places), "watts": limits.most_w}
+        self.layout: dict[str, slice] = {}
+        """Column -> its entries of an observation."""
+        begin = 0
+        for column in self._columns:
+            self.layout[column.name] = slice(begin, begin + (self._places if column.of_jobs else 1))
+            begin = self.layout[column.name].stop
+        self._values = np.zeros(begin)
+        self._scale, self._open = np.ones(begin), np.zeros(begin)
+        self._divisor = np.zeros(begin)
+        self._fill = []
+        for column in self._columns:
+            entries = self.layout[column.name]
+            scale = scales[column.scale] if isinstance(column.scale, str) else column.scale
+            self._scale[entries] = scale or 1.0
+            self._open[entries] = 0.0 if column.bounded else 1.0
+            self._fill.append((entries if column.of_jobs else entries.start, column.value))
+        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (begin,), np.float32)
+
+    # Gymnasium ------------------------------------------------------------------------------------------------------
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], Info]:
+        """Begin an episode; `options={"workload": index}` chooses among several workloads. Raises InputError."""
+        super().reset(seed=seed)
+        self._began_s = time.perf_counter()
+        self._spec, inputs, limits = self._chosen((options or {}).get("workload"))
+        work = any(reward.name == "work" for reward, _ in self._rewards)
+        self._simulation = Simulation(inputs, limits, self._places, self._rule, self._every_event, work)
+        self._potential = 0.0
+        self._reported = False
+        self._outcome = None
+        return self._observed(), self._info()
+
+    def step(self, action: np.int64 | int) -> tuple[NDArray[np.float32], float, bool, bool, Info]:
+        """Carry out one decision. Raises InputError if no episode has begun, or the last one is over."""
+        simulation = self._simulation
+        if simulation is None or self._reported:
+            raise InputError("step", "no episode has begun, or it is over", "call reset first")
+        done = simulation.act(int(action))
+        potential = 0.0
+        for reward, weight in self._rewards:
+            potential += weight * reward.potential(simulation)
+        gained, self._potential = potential - self._potential, potential
+        info = self._info()
+        info["action"] = done
+        if simulation.over:
+            self._reported = True
+            info["metrics"] = self.outcome().figures.metrics.as_dict()
+        return self._observed(), gained, simulation.over, False, info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Which actions are possible, (queue + 1,), as sb3-contrib's MaskablePPO asks."""
+        if self._simulation is None:
+            raise InputError("action_masks", "no episode has begun", "call reset first")
+        return self._simulation.mask().astype(np.bool_)
+
+    def _info(self) -> Info:
+        assert self._simulation is not None
+        return {"action_mask": self._simulation.mask(), "time_s": self._simulation.now_s}
+
+    def _observed(self) -> NDArray[np.float32]:
+        simulation, values = self._simulation, self._values
+        assert simulation is not None
+        for entries, value in self._fill:
+            values[entries] = value(simulation)
+        divisor = np.multiply(values, self._open, out=self._divisor)
+        divisor += self._scale
+        np.divide(values, divisor, out=divisor)
+        return np.minimum(divisor, 1.0, out=divisor).astype(np.float32)
+
+    def values(self) -> dict[str, Any]:
+        """The present observation in the units of its columns, before it is scaled."""
+        if self._simulation is None:
+            raise InputError("values", "no episode has begun", "call reset first")
+        values = {column.name: column.value(self._simulation) for column in self._columns}
+        return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+    # workloads ------------------------------------------------------------------------------------------------------
+
+    def _chosen(self, index: object) -> Episode:
+        given = self._workloads
+        if callable(given):
+            return self._made_of(given(self.np_random))
+        several = [given] if not isinstance(given, Sequence) or isinstance(given, str) else given
+        if not several:
+            raise InputError("workload", "is an empty list", "give one or more")
+        if index is None:
+            index = int(self.np_random.integers(len(several))) if len(several) > 1 else 0
+        if not isinstance(index, int) or not 0 <= index < len(several):
+            bound = f"must be from 0 to {len(several) - 1}, got {index!r}"
+            raise InputError("options['workload']", bound, "name one of the workloads")
+        if index not in self._known:
+            self._known[index] = self._made_of(several[index])
+        return self._known[index]
+
+    def _made_of(self, workload: WorkloadLike) -> Episode:
+        spec = spec_of(self._given, workload, self._envelope, self._capacity, self._settings)
+        inputs = inputs_of(spec)
+        limited = inputs.capacity if spec.capacity is not None else None
+        return spec, inputs, Limits(inputs.platform, inputs.envelope, limited)
+
+    # results --------------------------------------------------------------------------------------------------------
+
+    @property
+    def record(self) -> Record:
+        """What the episode wrote down. Raises InputError if it is not over."""
+        if self._simulation is None or not self._simulation.over:
+            raise InputError("episode", "is not over: a run has figures and files when its jobs are done", "go on")
+        return self._simulation.record
+
+    def outcome(self) -> Outcome:
+        """The episode as a run that was carried out. Raises InputError if it is not over."""
+        record, simulation = self.record, self._simulation
+        assert simulation is not None
+        if self._outcome is None:
+            resolved = ResolvedRun(self._spec, simulation.inputs, None, simulation.config, ())
+            self._outcome = Outcome(resolved, record, None, time.perf_counter() - self._began_s)
+        return self._outcome
+
+    def result(self) -> Result:
+        """The metrics, tables and figures of the episode. Raises InputError if it is not over."""
+        return Result(self.outcome())
+
+    def save(self, prefix: str | Path) -> Path:
+        """Write the files of `batwatt run` under a prefix, all or none; returns it. Raises InputError."""
+        return self.result().save(prefix)
+
+
+MOST_PLACES = 100_000
+"""More visible jobs than this are taken for a typing error."""
+
+
+def _named(table: Mapping[str, Any], kind: str, name: object) -> Any:
+    if not isinstance(name, str) or name not in table:
+        raise UnknownNameError("batwatt.gym", kind, name, table, "See batwatt.gym.OBSERVATIONS and REWARDS.")
+    return table[name]

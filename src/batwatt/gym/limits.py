@@ -1,0 +1,93 @@
+"""What may run at a time: an envelope in W, a capacity in hosts, both or none."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.model import hostset
+from batwatt.model.platform import NOISE_W, Platform
+from batwatt.model.series import Series
+
+Integers = NDArray[np.int64]
+
+
+class Limits:
+    """The limits of a run, followed in time: `cap_w` and `capacity` hold now, infinite without such a limit.
+
+    `changes` are the times in s > 0 of changes, `next_s` is the next one (infinite: none), `most` how many hosts can
+    have jobs at a time now or later. `idle_w` is the power of all hosts without a job, `most_w` with one each.
+    """
+
+    def __init__(self, platform: Platform, envelope: Series | None, capacity: Series | None) -> None:
+        count = len(platform)
+        states = [host.pstates[host.initial_pstate] for host in platform.hosts]
+        self.idle_w = sum(state.idle_w for state in states)
+        extra_w = [max(0.0, state.full_w - state.idle_w) for state in states]
+        self.most_w = self.idle_w + sum(extra_w)
+        self.active = envelope is not None or capacity is not None
+        self._extra_w = np.array(extra_w)
+        self._alike = extra_w[0] if len(set(extra_w)) == 1 else None
+        masks: dict[float, list[int]] = {}
+        for host, watts in enumerate(extra_w):
+            masks.setdefault(watts, []).append(host)
+        self._groups = [(watts, hostset.of_ids(hosts)) for watts, hosts in masks.items()]
+        times = {time for series in (envelope, capacity) if series for time in series.times_s if time > 0.0}
+        rows = [(time, *self._at(envelope, capacity, time)) for time in (0.0, *sorted(times))]
+        # where nothing changes there is no step
+        rows = [row for index, row in enumerate(rows) if not index or row[1:] != rows[index - 1][1:]]
+        self.changes = [time for time, _, _ in rows[1:]]
+        self._caps_w, self._capacities = [cap for _, cap, _ in rows], [hosts for _, _, hosts in rows]
+        slack_w = np.array(self._caps_w) - self.idle_w + NOISE_W
+        alone = np.minimum(np.searchsorted(np.cumsum(self._extra_w), slack_w, side="right"), self._capacities)
+        self._most = np.maximum.accumulate(np.minimum(alone, count)[::-1])[::-1].astype(int).tolist()
+        self._index = 0
+        self._take(0)
+
+    @staticmethod
+    def _at(envelope: Series | None, capacity: Series | None, time_s: float) -> tuple[float, float]:
+        return math.inf if envelope is None else envelope.at(time_s), math.inf if capacity is None else capacity.at(
+            time_s
+        )
+
+    def _take(self, index: int) -> None:
+        self._index = index
+        self.cap_w, self.capacity, self.most = self._caps_w[index], self._capacities[index], self._most[index]
+        last = index == len(self.changes)
+        self.next_s = math.inf if last else self.changes[index]
+        self.next_cap_w = self.cap_w if last else self._caps_w[index + 1]
+        self.next_capacity = self.capacity if last else self._capacities[index + 1]
+
+    def begin(self) -> None:
+        """Go back to 0 s."""
+        self._take(0)
+
+    def step(self) -> None:
+        """Go on to the next change."""
+        self._take(self._index + 1)
+
+    def power_w(self, busy: int) -> float:
+        """Power in W with jobs on the hosts of a mask, as the envelope bounds it."""
+        if self._alike is not None:
+            return self.idle_w + busy.bit_count() * self._alike
+        return self.idle_w + sum(watts * (hosts & busy).bit_count() for watts, hosts in self._groups)
+
+    def exceeded(self, busy: int) -> bool:
+        """Whether jobs on the hosts of a mask are more than what may run now."""
+        return busy.bit_count() > self.capacity or self.power_w(busy) > self.cap_w + NOISE_W
+
+    def room(self, free: int, busy: int) -> int:
+        """How many of the free hosts can be given to jobs now, the lowest ids first."""
+        room = min(free.bit_count(), self.capacity - busy.bit_count())
+        if self.cap_w < math.inf and room > 0:
+            slack_w = self.cap_w - self.power_w(busy) + NOISE_W
+            if self._alike is None:
+                needed_w = np.cumsum(self._extra_w[hostset.ids(free)])
+                room = min(room, int(np.searchsorted(needed_w, slack_w, side="right")))
+            elif self._alike > 0.0:
+                room = min(room, math.floor(slack_w / self._alike))
+            elif slack_w < 0.0:
+                room = 0
+        return max(0, int(room))

@@ -1,0 +1,272 @@
+"""Laws of `batwatt.gym` on random workloads, limits and policies, and Gymnasium's own checks."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from builders import envelope, job, machine, workload_of
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("gymnasium")
+
+import gymnasium
+from gymnasium.utils.env_checker import check_env
+
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.gym import ENVIRONMENT, OBSERVATIONS, REWARDS, BatwattEnv
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.model.hostset import from_text
+from batwatt.model.platform import Host, Platform, PState
+from batwatt.model.series import Series
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+
+FAST, SLOW = 3, 2
+HOSTS = FAST + SLOW
+UNLIKE = Platform(
+    tuple(
+        Host(i, f"h{i}", (PState(10.0, 20.0, 25.0, watts),), has_power=True)
+        for i, watts in enumerate((100.0, 100.0, 60.0, 60.0, 80.0))
+    )
+)
+LOWEST_W = HOSTS * 20.0
+
+jobs_of = st.lists(
+    st.tuples(
+        st.floats(0, 400).map(lambda x: round(x, 3)),  # submission
+        st.integers(1, HOSTS + 1),  # hosts, now and then too many
+        st.one_of(st.floats(1, 150).map(lambda x: round(x, 3)), st.sampled_from([10.0, 100.0])),  # run time
+        st.one_of(st.none(), st.floats(0.5, 4.0)),  # walltime / run time
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=14,
+)
+caps_of = st.lists(st.floats(LOWEST_W, 420).map(lambda x: round(x, 1)), min_size=1, max_size=6)
+capacities_of = st.lists(st.integers(0, HOSTS), max_size=6)
+
+
+def load_of(rows):
+    return workload_of(
+        *(
+            job(i, at, hosts, time, None if factor is None else round(time * factor, 3), flops)
+            for i, (at, hosts, time, factor, flops) in enumerate(rows)
+        ),
+        nb_res=HOSTS,
+    )
+
+
+def first_possible(mask, rng):
+    return int(mask.argmax())
+
+
+def any_possible(mask, rng):
+    return int(rng.choice(np.flatnonzero(mask)))
+
+
+def anything(mask, rng):
+    return int(rng.integers(len(mask)))
+
+
+def play(env, policy, seed=0):
+    """The trajectory of an episode: observations, rewards, times and actions that were done."""
+    rng = np.random.default_rng(seed)
+    seen, info = env.reset(seed=seed)
+    steps, over = [(seen.tolist(), 0.0, info["time_s"], -1)], False
+    while not over:
+        assert np.array_equal(env.action_masks(), info["action_mask"])
+        action = policy(info["action_mask"], rng)
+        possible = 0 <= action < len(info["action_mask"]) and info["action_mask"][action]
+        before = info["time_s"]
+        seen, gain, over, _, info = env.step(action)
+        assert seen in env.observation_space
+        # the end of an episode is that of the last job, which may be before jobs are rejected
+        assert info["action"] == action if possible else True
+        assert over or (info["time_s"] >= before and info["action_mask"].any())
+        steps.append((seen.tolist(), gain, info["time_s"], info["action"]))
+    return steps
+
+
+@examples(200)
+@given(rows=jobs_of, places=st.sampled_from([14, 20]))
+def test_the_first_possible_job_is_first_fit(rows, places):
+    """All jobs visible, always the first that can start: `powercap` with first come first served and First-Fit."""
+    check_against(rows, places, "first-fit")
+
+
+@examples(200)
+@given(rows=jobs_of)
+def test_one_visible_job_is_no_backfilling(rows):
+    check_against(rows, 1, "none")
+
+
+def check_against(rows, places, backfilling):
+    load, platform = load_of(rows), machine(FAST, SLOW)
+    env = BatwattEnv(platform, load, queue=places)
+    play(env, first_possible)
+    scheduler = EnvelopeScheduler({"order": "fcfs", "backfilling": backfilling, "response": "none"})
+    record = simulate(Engine(platform, [load]), scheduler)
+    assert sorted(env.record.jobs) == sorted(record.jobs)
+    ran = {row[0]: (row[8], row[10], row[14]) for row in record.jobs}
+    assert ran == {row[0]: (row[8], row[10], row[14]) for row in env.record.jobs}
+    assert env.record.consumed_energy == record.consumed_energy
+    assert env.record.machine_states == record.machine_states
+
+
+def limits_of(caps, capacities):
+    given = {"envelope": envelope(*caps, step=60.0)} if caps else {}
+    if capacities:
+        values = [float(value) for value in capacities]
+        given["capacity"] = Series(tuple(45.0 * i for i in range(len(values))), tuple(values), "machines")
+    return given
+
+
+@pytest.mark.parametrize("policy", [first_possible, any_possible, anything])
+@examples(60)
+@given(
+    rows=jobs_of,
+    caps=st.one_of(st.just([]), caps_of),
+    capacities=capacities_of,
+    victim=st.sampled_from(["resubmit", "lose"]),
+    places=st.sampled_from([1, 3, 20]),
+    every_event=st.booleans(),
+)
+def test_laws(policy, rows, caps, capacities, victim, places, every_event):
+    load = load_of(rows)
+    limits = limits_of(caps, capacities)
+    columns = [name for name, column in OBSERVATIONS.items() if not column.limit or column.limit in limits]
+    env = BatwattEnv(UNLIKE, load, observation=columns, queue=places, victim=victim, every_event=every_event, **limits)
+    steps = play(env, policy)
+    check_jobs(env.record.jobs, rows, victim)
+    check_limits(env, limits)
+    again = BatwattEnv(
+        UNLIKE, load, observation=columns, queue=places, victim=victim, every_event=every_event, **limits
+    )
+    assert play(again, policy) == steps == play(env, policy)
+    assert again.record == env.record
+
+
+def check_jobs(rows, given, victim):
+    """Every job has one last row and as many hosts as it asks for, never before its submission, none shared."""
+    rows = list(rows)
+    assert len({row[0] for row in rows}) == len(rows)
+    last = {}
+    for row in rows:
+        name, _, number = row[0].partition("#")
+        last[name] = max(last.get(name, (-1, "")), (int(number or 0), row[7]))
+    assert sorted(map(int, last)) == list(range(len(given)))
+    assert victim == "lose" or all(state != "COMPLETED_KILLED" for _, state in last.values())
+    ran = [row for row in rows if row[8] is not None]
+    for row in ran:
+        at, hosts, *_ = given[int(row[0].partition("#")[0])]
+        assert from_text(row[14]).bit_count() == hosts
+        assert row[8] >= at - 1e-6
+    for one, other in itertools.combinations(ran, 2):
+        if from_text(one[14]) & from_text(other[14]):
+            assert one[10] <= other[8] + 1e-4 or other[10] <= one[8] + 1e-4
+
+
+def check_limits(env, limits):
+    """Neither the power nor the number of hosts with jobs is above the limit, but for the moment of a change."""
+    if "envelope" in limits:
+        assert env.outcome().figures.metrics.violations == 0
+    if "capacity" in limits:
+        states = env.record.machine_states.columns()
+        times, computing = states["time"], states["nb_computing"]
+        for time, end, count in zip(times, np.append(times[1:], math.inf), computing, strict=False):
+            if end - time > 1e-4:
+                middle = [t for t in limits["capacity"].times_s if time + 1e-4 < t < end - 1e-4]
+                assert all(count <= limits["capacity"].at(t) for t in [time + 1e-5, *middle])
+
+
+@pytest.mark.parametrize("name", [name for name, reward in REWARDS.items()])
+@examples(60)
+@given(
+    rows=jobs_of,
+    caps=st.one_of(st.just([]), caps_of),
+    capacities=capacities_of,
+    victim=st.sampled_from(["resubmit", "lose"]),
+    policy=st.sampled_from([first_possible, any_possible]),
+)
+def test_the_return_is_the_figure_of_the_run(name, rows, caps, capacities, victim, policy):
+    env = BatwattEnv(UNLIKE, load_of(rows), reward=name, queue=4, victim=victim, **limits_of(caps, capacities))
+    reward = REWARDS[name]
+    returned = math.fsum(gain for _, gain, _, _ in play(env, policy))
+    figure = getattr(env.outcome().figures.metrics, reward.metric) if reward.metric else bounded_slowdown(env, rows)
+    # energies are printed to 1e-6 J, and these are hundreds
+    assert returned == pytest.approx(reward.sign * (figure or 0.0), rel=1e-9, abs=1e-6 if name == "energy_j" else 1e-12)
+
+
+def bounded_slowdown(env, rows):
+    """By its definition, from the rows of `_jobs.csv`."""
+    found = []
+    for row in env.record.jobs:
+        if row[7] == "COMPLETED_SUCCESSFULLY":
+            wait_s = round(row[8], 6) - rows[int(row[0].partition("#")[0])][0]
+            run_s = round(row[9], 6)
+            found.append(max((wait_s + run_s) / max(run_s, 10.0), 1.0))
+    return sum(found) / len(found) if found else 0.0
+
+
+# Gymnasium ------------------------------------------------------------------------------------------------------------
+
+SOME = load_of([(5.0 * i, 1 + i % 4, 20.0 + 7 * i, 2.0, i % 2 == 0) for i in range(30)])
+LIMITED = limits_of([400.0, 250.0, 180.0, 300.0], [5, 3, 2, 5])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"queue": 1, "every_event": True},
+        {"observation": list(OBSERVATIONS), "reward": "energy_j", **LIMITED},
+        {"workload": [SOME, load_of([(0.0, 1, 5.0, None, False)] * 3)]},
+        {"workload": lambda rng: load_of([(float(rng.integers(9)), 1, 5.0, None, False)] * 3)},
+    ],
+    ids=["usual", "every event", "all columns, limits", "two workloads", "a generator"],
+)
+def test_check_env_has_nothing_to_say(given):
+    given = {"platform": UNLIKE, "workload": SOME, **given}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make(ENVIRONMENT, **given)
+        check_env(env.unwrapped)
+        # with the checks that Gymnasium makes at each step
+        _, info = env.reset(seed=1)
+        over = False
+        while not over:
+            _, _, over, _, info = env.step(env.action_space.sample(info["action_mask"]))
+        env.close()
+
+
+def test_environments_side_by_side():
+    envs = gymnasium.make_vec(ENVIRONMENT, 2, "sync", platform=UNLIKE, workload=SOME, queue=4)
+    _, first = envs.reset(seed=1)
+    seen, gains, *_ = envs.step(np.array([0, 4]))
+    assert seen.shape == (2, *envs.single_observation_space.shape) and gains.shape == (2,)
+    assert first["action_mask"].shape == (2, 5)
+
+
+def test_what_an_environment_is_made_of_can_go_to_another_process():
+    platform, load = pickle.loads(pickle.dumps((read_platform("platforms/small.xml"), SOME)))
+    assert platform == read_platform("platforms/small.xml") and load == SOME
+    assert copy.deepcopy(platform) == platform and copy.deepcopy(load) == load
+
+
+def test_files_of_the_project(tmp_path):
+    env = gymnasium.make(ENVIRONMENT, platform="platforms/small.xml", workload="workloads/small.json")
+    _, info = env.reset()
+    over = False
+    while not over:
+        _, _, over, _, info = env.step(info["action_mask"].argmax())
+    assert info["metrics"]["jobs_finished"] == info["metrics"]["jobs_total"] > 0
+    env.unwrapped.save(tmp_path / "run")
+    assert (tmp_path / "run_jobs.csv").stat().st_size > 0
