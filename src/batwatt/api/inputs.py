@@ -23,9 +23,9 @@ from batwatt.inputs.workloads.batsim_json import parse_workload, read_workload
 from batwatt.model import platform as platforms
 from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
-from batwatt.model.workload import DEPENDS, ESTIMATE
+from batwatt.model.workload import DEPENDS, ESTIMATE, LABELS, POWER_W, START_S
 from batwatt.run.inputs import is_trace, windowed
-from batwatt.units import REFERENCE_SPEED
+from batwatt.units import REFERENCE_SPEED, number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,8 +119,9 @@ class Workload(Shown, workloads.Workload):
         """Build a workload of a pandas DataFrame, a row a job.
 
         Columns: `submission_time_s`, `length_s` (run time at full speed), `hosts`; if there are any `id`, `estimate_s`
-        (what its user asked for), `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (a list of ids); others
-        are left out. Missing values are NaN. `window` and `hosts` as for `read`. Raises InputError with the row.
+        (what its user asked for), `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (a list of ids), and of
+        a job log `user`, `group`, `queue` (texts), `power_w` (mean while it ran), `start_s` (recorded); others are left
+        out. Missing values are NaN. `window` and `hosts` as for `read`. Raises InputError with the row.
         """
         if not hasattr(frame, "columns"):
             raise InputError(source, f"is no DataFrame, got {type(frame).__name__}", "give a table of pandas")
@@ -158,7 +159,10 @@ class Workload(Shown, workloads.Workload):
         return found
 
     def frame(self) -> pd.DataFrame:
-        """The jobs as a table: id, submission_time_s, hosts, walltime_s (NaN without), profile."""
+        """The jobs as a table: id, submission_time_s, hosts, walltime_s (NaN without), profile.
+
+        And user, group, queue ("" without), power_w, start_s (NaN without) if any job has them.
+        """
         import pandas as pd
 
         columns = {
@@ -168,6 +172,10 @@ class Workload(Shown, workloads.Workload):
             "walltime_s": [float("nan") if job.walltime_s is None else job.walltime_s for job in self.jobs],
             "profile": [job.profile for job in self.jobs],
         }
+        unknown = {**dict.fromkeys(LABELS, ""), POWER_W: float("nan"), START_S: float("nan")}
+        for name, value in unknown.items():
+            if any(name in job.raw for job in self.jobs):
+                columns[name] = [job.raw.get(name, value) for job in self.jobs]
         return pd.DataFrame(columns)
 
     def facts(self) -> Mapping[str, object]:
@@ -194,6 +202,11 @@ def _rows_of(frame: pd.DataFrame, source: str) -> Iterator[TraceJob]:
         extra: dict[str, object] = {
             need: value for need in needs if (value := _number(where, need, values[need], may_lack=True)) is not None
         }
+        for field in LABELS:
+            label = values.get(field)
+            # a missing text is NaN or None; numbers become floats where one is missing
+            if label is not None and label == label:
+                extra[field] = number_text(label) if isinstance(label, float) else str(label)
         depends = values.get(DEPENDS)
         if isinstance(depends, list | tuple):
             extra[DEPENDS] = [str(one) for one in depends]

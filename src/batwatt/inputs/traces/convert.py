@@ -16,7 +16,7 @@ from batwatt.inputs.traces.riskaware_text import read_riskaware, read_table
 from batwatt.inputs.traces.swf import swf_trace_jobs
 from batwatt.inputs.traces.trace import TraceJob, no_milliseconds
 from batwatt.inputs.traces.trace_table import TraceTable
-from batwatt.model.workload import JOB_FIELDS
+from batwatt.model.workload import JOB_FIELDS, START_S
 
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
 
@@ -96,7 +96,11 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
         if walltime_s is not None:
             row["walltime"] = _plain(place, "walltime", walltime_s)
         row["profile"] = self.profile(run_s, profiles, place)
-        return row | dict(job.extra)
+        extra = dict(job.extra)
+        start_s = extra.get(START_S)
+        if isinstance(start_s, int | float):
+            extra[START_S] = _plain(place, START_S, start_s - begin_s)
+        return row | extra
 
     def walltime_s(self, job: TraceJob) -> float | None:
         """Walltime in s: what was requested, else a multiple of the run time in whole seconds, else none."""
