@@ -93,7 +93,7 @@ def is_job_table(path: Path | str) -> bool:
 
 def read_job_table(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
     """The jobs of a table (parquet, else CSV, `.gz` too) that ran, in its order. Raises InputError."""
-    parts = [_columns(part, layout, options) for part, layout in _parts(path)]
+    parts = [_columns(part, layout, options) for part, layout in _parts(path) if len(part)]
     if not parts:
         raise InputError(path, "has no rows", "give a table with jobs")
     return jobs_of(LogColumns.joined(parts), Counter(), options, path)
