@@ -123,6 +123,9 @@ def test_submitted_before_the_beginning(caplog):
         ({"tz": "Europe/Atlantis"}, "tz 'Europe/Atlantis' is no known time zone"),
         ({"tz": "Europe/Atlantis", "begin": "2024-01-01"}, "tz 'Europe/Atlantis' is no known time zone"),
         ({"begin": "tomorrow"}, "begin 'tomorrow' is not a date"),
+        ({"begin": 5}, "begin '5' is not a date"),
+        ({"tz": 5}, "tz '5' is no known time zone"),
+        ({"fields": 5}, "fields must be names, got 5"),
         ({"width": "gpus"}, "no value of width 'gpus'"),
     ],
 )
@@ -145,6 +148,12 @@ def test_joined_dumps(tmp_path: Path):
     taken = LINE.replace("7|", "7-2|", 1)
     path = written(tmp_path, "\n".join([HEAD, LINE, HEAD, other, LINE, again, taken, ""]))
     assert [job.id for job in read_sacct(path)] == ["7", "8", "7-3", "7-2"]
+
+
+def test_converted_from_its_beginning(tmp_path: Path):
+    path = written(tmp_path, f"{HEAD}\n{LINE}\n")
+    [job] = convert_file(path, log=LogOptions(begin="2024-07-01")).workload["jobs"]
+    assert (job["subtime"], job["start_s"]) == (43200, 43800)
 
 
 def test_found_by_its_header(tmp_path: Path):
@@ -223,6 +232,10 @@ def test_parts_make_no_difference(monkeypatch):
 
 
 def test_read_by_the_api():
+    with pytest.raises(InputError, match="no option 'zone'; known: width, fields, tz, begin"):
+        bw.Workload.read(ODDITIES, zone="UTC")
+    early = bw.Workload.read(ODDITIES, begin="2024-03-01", width="nodes")
+    assert (early.jobs[0].submit_time_s, early.nb_res) == (35990, 2)
     workload = bw.Workload.read(ODDITIES)
     assert (len(workload.jobs), workload.nb_res) == (8, 8)
     power_w = workload.frame().groupby("user")["power_w"].mean().to_dict()

@@ -15,6 +15,7 @@ from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.series_csv import read_series as read_series_csv
+from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import NEEDS
@@ -90,23 +91,34 @@ class Workload(Shown, workloads.Workload):
 
     @classmethod
     def read(
-        cls, path: PathLike, *, unit: TimeUnit = "s", window: WindowLike | None = None, hosts: int | None = None
+        cls,
+        path: PathLike,
+        *,
+        unit: TimeUnit = "s",
+        window: WindowLike | None = None,
+        hosts: int | None = None,
+        **log: Any,
     ) -> Self:
-        """Read a Batsim workload (.json), or a trace of jobs (.swf, .csv, .txt; .gz, too), by the name of the file.
+        """Read a Batsim workload (.json), or a trace (.swf, .sacct, .csv, .txt, .parquet; .gz, too), by its name.
 
         Of a trace: the `unit` of its times, the part of it submitted in `window` (s), and how many `hosts` there are
-        (default: as many as its widest job needs). Raises InputError.
+        (default: as many as its widest job needs). Of sacct, PM100 and F-DATA also width, fields, tz, begin, as in
+        `batwatt.inputs.traces.job_log.LogOptions`. Raises InputError.
         """
         file: Path = path_or("path", path)
         if unit not in SECONDS:
             raise InputError("unit", f"{unit!r} is not known", f"use {', '.join(SECONDS)}")
+        known = [field.name for field in fields(LogOptions)]
+        for name in log:
+            if name not in known:
+                raise InputError("Workload.read", f"no option {name!r}", f"known: {', '.join(known)}")
         hosts = None if hosts is None else whole("hosts", hosts, 1)
         if is_trace(file):
-            found = windowed(file, window_of(window), hosts or 1, unit)
+            found = windowed(file, window_of(window), hosts or 1, unit, LogOptions(**log))
             widest = max(job.hosts for job in found.jobs)
             found = found if hosts else workloads.Workload(**{**vars(found), "nb_res": widest})
-        elif window is not None or SECONDS[unit] != 1.0:
-            raise InputError(file, "is a Batsim workload, in s", "leave out window and unit")
+        elif window is not None or SECONDS[unit] != 1.0 or log:
+            raise InputError(file, "is a Batsim workload, in s", f"leave out {', '.join(['window', 'unit', *log])}")
         else:
             found = read_workload(file)
         read: Self = _of(cls, found)

@@ -28,6 +28,8 @@ Format = Literal["swf", "csv", "txt", "sacct", "table"]
 
 SUFFIXES: dict[str, Format] = {".swf": "swf", ".csv": "csv", ".txt": "txt", ".sacct": "sacct", ".parquet": "table"}
 """Formats by suffix; `.csv` and `.txt` may be sacct's by their first line, and `.csv` a table of PM100 or F-DATA."""
+LOGS: tuple[Format, ...] = ("sacct", "table")
+"""Formats of batch systems' logs, for which LogOptions are."""
 
 _log = logging.getLogger(__name__)
 _MAX_NUMBER = 1e22  # Batsim cannot echo a number of more than 30 characters
@@ -131,11 +133,13 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
         return name
 
 
-def to_batsim(jobs: Iterable[TraceJob], *, where: object = "job trace", **options: Any) -> Conversion:
-    """A Batsim workload of the trace's jobs, in their order, with equal profiles shared; the first begins at 0 s.
+def to_batsim(
+    jobs: Iterable[TraceJob], *, where: object = "job trace", begin_s: float | None = None, **options: Any
+) -> Conversion:
+    """A Batsim workload of the trace's jobs, in their order, with equal profiles shared.
 
-    `options` are those of `WorkloadOptions`. Extra fields of a trace job become fields of the Batsim job. Raises
-    InputError; `where` names the trace in its messages.
+    Its 0 s is `begin_s` of the trace, by default the first submission. `options` are those of `WorkloadOptions`. Extra
+    fields of a trace job become fields of the Batsim job. Raises InputError; `where` names the trace in its messages.
     """
     chosen = WorkloadOptions(**options)
     known, skipped_run_time, skipped_cpus = [], 0, 0
@@ -150,7 +154,8 @@ def to_batsim(jobs: Iterable[TraceJob], *, where: object = "job trace", **option
         hint = "every job lacks its run time or its processors" if skipped_run_time + skipped_cpus else "it is empty"
         raise InputError(where, "no job to convert", hint)
     no_milliseconds(max(job.submit_s for job in known), where)
-    begin_s = min(job.submit_s for job in known)
+    if begin_s is None:
+        begin_s = min(job.submit_s for job in known)
     seen: set[str] = set()
     profiles: dict[str, dict[str, Any]] = {}
     rows = []
@@ -199,7 +204,10 @@ def convert_file(
     `log` is for sacct and tables of jobs, `options` are those of `WorkloadOptions`. Raises InputError with the file and
     the line.
     """
-    return to_batsim(_jobs_of(path, format or _format(path, log), unit, log), where=path, **options)
+    format = format or _format(path, log)
+    jobs = _jobs_of(path, format, unit, log)
+    # a log has its own 0 s, which may be earlier than the first submission
+    return to_batsim(jobs, where=path, begin_s=0.0 if format in LOGS else None, **options)
 
 
 def read_trace(path: Path | str, unit: TimeUnit = "s", log: LogOptions = USUAL) -> TraceTable:
@@ -233,7 +241,7 @@ def _jobs_of(
         raise UnknownNameError(path, "trace format", format, SUFFIXES.values(), "Leave it out to go by the file name.")
     if format != "csv" and factor_of(unit, path) != 1.0:
         raise InputError(path, f"its times are in seconds, got the unit {unit!r}", "leave the unit out")
-    if format in ("sacct", "table"):
+    if format in LOGS:
         return (read_sacct if format == "sacct" else read_job_table)(path, log)
     if log != USUAL:
         hint = "leave out the options of job logs"

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.checks import Parameters
+from batwatt.checks import Parameters, shown
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable
 from batwatt.model.workload import POWER_W, START_S
@@ -36,17 +36,26 @@ class LogOptions(Parameters, where="job log"):
     """How a log of a batch system is read (sacct, PM100, F-DATA).
 
     A host of the platform is a CPU of a job or, with `width` "nodes", one of its nodes. `fields` are the names of the
-    columns of a sacct dump without a header. Dates without an offset are in the time zone `tz`. The date `begin` is 0 s
-    (None: the first submission); jobs submitted before it are left out. Raises InputError.
+    columns of a sacct dump without a header, also as a text with commas. Dates without an offset are in the time zone
+    `tz`. The date `begin` is 0 s (None: the first submission); jobs submitted before it are left out.
+
+    Raises InputError.
     """
 
     width: Width = "cpus"
-    fields: tuple[str, ...] = ()
+    fields: str | Sequence[str] = ()
     tz: str = "UTC"
     begin: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        names = self.fields.split(",") if isinstance(self.fields, str) else self.fields
+        if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+            raise InputError(self.WHERE, f"fields must be names, got {shown(names)}", "write JobID,User,...")
+        object.__setattr__(self, "fields", tuple(name.strip() for name in names))
+        # a date or a time zone of Python's has the form of a text
+        object.__setattr__(self, "tz", str(self.tz))
+        object.__setattr__(self, "begin", None if self.begin is None else str(self.begin))
         zone = self.zone
         if self.begin is not None and not math.isfinite(date_s(self.begin, zone)):
             raise InputError(self.WHERE, f"begin {self.begin!r} is not a date", "write 2024-07-01T13:00 or ...T13:00Z")
