@@ -105,7 +105,7 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
         extra = dict(job.extra)
         start_s = extra.get(START_S)
         if isinstance(start_s, int | float):
-            extra[START_S] = _plain(place, START_S, start_s - begin_s)
+            extra[START_S] = _plain(place, START_S, max(start_s - begin_s, 0.0))
         return row | extra
 
     def walltime_s(self, job: TraceJob) -> float | None:

@@ -108,7 +108,7 @@ def _checked_layout(names: Sequence[str], path: Path | str) -> _Layout:
     layout = _layout_of(names)
     if layout is None:
         problem = f"has neither the columns of PM100 nor of F-DATA, but {', '.join(names[:8])}"
-        raise InputError(path, problem, "they are listed in docs/job-logs.md")
+        raise InputError(path, problem, "they are listed in docs/howto/job-logs.md")
     return layout
 
 
