@@ -44,6 +44,13 @@ def machines(house, name, cores=2, options=()):
     return (bw.Platform.machines(4, cores), trace, name), {"capacity": capacity}, words
 
 
+def replayed(house):
+    lines = "".join(f"{37 * i},{300 + 90 * (i % 5)},{1 + i % 3},{40 * i},u{i % 3}\n" for i in range(20))
+    trace = house.write("log.csv", f"arrival_time,length,cpus,start,user\n{lines}")
+    words = ("-w", trace, "--machines", 4, "--cores", 2, "-s", "replay")
+    return (bw.Platform.machines(4, 2), trace, "replay"), {}, words
+
+
 def planned(house):
     found = bw.optimum(SMALL, ROOT / "workloads" / "small.json", house.envelope, effort=1)
     found.save(house.out / "opt")
@@ -70,6 +77,7 @@ CASES = {
     "checkpoint": lambda house: machines(house, "checkpoint", cores=1),
     "oversubscribed": lambda house: machines(house, "oversubscribed", cores=10),
     "planned": planned,
+    "replay": replayed,
     "carbon": carbon,
 }
 

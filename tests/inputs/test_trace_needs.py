@@ -39,11 +39,11 @@ def test_csv_with_needs(tmp_path: Path):
     assert list(iter_jobs_csv(path, "hours")) == [
         TraceJob("1", 0.0, 1800.0, 4, 3600.0, {"memory": 12.5, "use": 0.25, "queue": "long"}),
         TraceJob("2", 900.0, 3600.0, 2, None, {"depends_on": ["1"], "queue": "short"}),
-        TraceJob("3", 1800.0, 7200.0, 1, None, {"memory": 3.0, "depends_on": ["1", "2", "9"], "use": 1.0, "queue": ""}),
+        TraceJob("3", 1800.0, 7200.0, 1, None, {"memory": 3.0, "depends_on": ["1", "2", "9"], "use": 1.0}),
     ]
     jobs = read_trace(path, "h")
     assert isinstance(jobs, TraceTable) and len(jobs) == 3
-    assert jobs[1] == TraceJob("2", 900.0, 3600.0, 2, None, {"depends_on": ["1"]})
+    assert jobs[1] == TraceJob("2", 900.0, 3600.0, 2, None, {"depends_on": ["1"], "queue": "short"})
     assert jobs[-1:] == [TraceJob("3", 1800, 7200, 1, None, {"memory": 3.0, "use": 1.0, "depends_on": ["1", "2", "9"]})]
 
 
@@ -60,6 +60,7 @@ def test_needs_in_the_workload(tmp_path: Path):
             "memory": 12.5,
             "estimate_s": 3600,
             "use": 0.25,
+            "queue": "long",
         }
         assert (second.raw["depends_on"], third.raw["depends_on"]) == (["1"], ["1", "2"])
         assert "memory" not in second.raw and "estimate_s" not in third.raw and first.walltime_s is None
@@ -76,8 +77,8 @@ def test_swf_needs(tmp_path: Path):
     path = written(tmp_path, lines, "a.swf")
     # 2 GB a processor requested, on 4; half a GB a processor used, on 8
     assert list(read_trace(path)) == [
-        TraceJob("1", 0, 100, 4, 300, {"memory": 8.0}),
-        TraceJob("2", 9, 100, 8, None, {"memory": 4.0}),
+        TraceJob("1", 0, 100, 4, 300, {"memory": 8.0, "start_s": 5, "user": "3", "group": "1", "queue": "2"}),
+        TraceJob("2", 9, 100, 8, None, {"memory": 4.0, "start_s": 14, "user": "3", "group": "1", "queue": "2"}),
     ]
     job = window_json(read_trace(path, "seconds"), None, None, 8)["jobs"][0]
     assert (job["memory"], job["estimate_s"]) == (8, 300) and "user_id" not in job
@@ -163,12 +164,13 @@ def test_circles():
 NUMBERS = st.sampled_from(["0", "1", "2.5", "3.1415926535", "1e3", " 4", "0.1", "+7", "100000.0000004", '"5"'])
 ODD = st.sampled_from(["-1", "", "nan", "1_0", "inf", "x", "1e300", "1,1"])
 CELLS = st.one_of(*[NUMBERS] * 12, ODD)
+LABELS = st.sampled_from(["ann", " ann ", "", '"a,b"', "7"])
 
 
 @examples(300)
 @given(
-    rows=st.lists(st.tuples(CELLS, CELLS, CELLS, CELLS, st.sampled_from(["", "1", "1 2", "2;x"])), max_size=6),
-    needs=st.permutations(["memory", "depends_on"]),
+    rows=st.lists(st.tuples(*[CELLS] * 5, st.sampled_from(["", "1", "1 2", "2;x"]), LABELS), max_size=6),
+    needs=st.permutations(["memory", "start", "depends_on", "user"]),
     end=st.sampled_from(["\n", "\r\n"]),
     unit=st.sampled_from(["s", "h"]),
 )
@@ -176,8 +178,8 @@ def test_fast_and_slow_reading_are_one(tmp_path_factory, rows, needs, end, unit)
     path = tmp_path_factory.getbasetemp() / "either.csv"
     header = ["arrival_time", "length", "cpus", *needs]
     lines = [",".join(header)]
-    for *numbers, depends in rows:
-        cells = {"memory": numbers[3], "depends_on": depends}
+    for *numbers, depends, user in rows:
+        cells = {"memory": numbers[3], "start": numbers[4], "depends_on": depends, "user": user}
         lines.append(",".join([*numbers[:3], *(cells[name] for name in needs)]))
     path.write_bytes((end.join(lines) + end).encode())
     fast = read_jobs_table(path, unit)
@@ -212,8 +214,9 @@ ROWS = st.tuples(TIMES, TIMES.filter(lambda x: x > 1e-5), st.integers(1, 9), st.
     depends=st.dictionaries(st.integers(0, 29), st.lists(st.integers(1, 31).map(str), max_size=3), max_size=5),
     begin_s=st.none() | st.integers(0, 400),
     unknown=st.integers(0, 29),
+    users=st.lists(st.sampled_from(["", "ann", "bob"]), min_size=30, max_size=30),
 )
-def test_windows_of_tables_and_of_jobs_are_one(rows, depends, begin_s, unknown):
+def test_windows_of_tables_and_of_jobs_are_one(rows, depends, begin_s, unknown, users):
     submit, run, cpus, memory = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     memory[unknown % len(rows)] = np.nan
     table = TraceTable(
@@ -223,6 +226,7 @@ def test_windows_of_tables_and_of_jobs_are_one(rows, depends, begin_s, unknown):
         cpus=cpus,
         needs={"memory": memory, "estimate_s": np.array([round(value * 100 + 1, 6) for value in memory.tolist()])},
         depends={str(row + 1): names for row, names in depends.items() if row < len(rows)},
+        labels={"user": np.array(users[: len(rows)], dtype=object)},
     )
     end_s = None if begin_s is None else begin_s + 200.0
     answers = []

@@ -22,7 +22,7 @@ TRACE = [
     TraceJob("over", 0.0, 100.0, 1),
     TraceJob("before", 50.0, 60.0, 4),
     TraceJob("9", 100.0, 10.0, 99),
-    TraceJob("10", 100.0, 10.0, 1, requested_s=50.0, extra={"user": 1}),
+    TraceJob("10", 100.0, 10.0, 1, requested_s=50.0, extra={"status": 1}),
     TraceJob("bit", 99.75, 1.0, 1),
 ]
 
@@ -53,7 +53,7 @@ def test_its_workload():
     assert (before.id, before.submit_time_s, before.hosts, before.walltime_s) == ("w1!before", 100.0, 4, None)
     assert workload.profiles[before.profile] == Delay(10.0)
     assert (before.raw["release_s"], before.raw["length_s"]) == (50, 60)
-    assert "release_s" not in workload.jobs[0].raw and "user" not in workload.jobs[0].raw
+    assert "release_s" not in workload.jobs[0].raw and "status" not in workload.jobs[0].raw
     assert (workload.nb_res, workload.source, workload.name) == (8, "borg", "w1")
 
 

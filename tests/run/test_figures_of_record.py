@@ -45,6 +45,7 @@ CHOICES = {
     ],
     "checkpoint": [{"k": 3}, {"prepare": "all"}, {"cover": "needed"}],
     "oversubscribed": [{"oversubscription": 1.5, "use": 0.7}],
+    "replay": [{}, {"hosts": "packed"}],
 }
 FROM_FILES = ("carbon", "planned")
 """Schedulers with inputs of their own: see the last tests."""
@@ -82,6 +83,7 @@ def test_every_scheduler_is_here():
 def test_random_runs(scheduler, rows, seed, cut, data):
     options = data.draw(st.sampled_from(CHOICES[scheduler]))
     power = scheduler == "powercap"
+    follows = scheduler not in ("powercap", "replay")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         # one is in the window
@@ -100,7 +102,7 @@ def test_random_runs(scheduler, rows, seed, cut, data):
             options,
             folder / "x",
             envelope=folder / "envelope.csv" if power else None,
-            capacity=None if power else capacity,
+            capacity=capacity if follows else None,
             window=Window(150.0, 1700.0) if cut and not power else None,
         )
         agree(spec)

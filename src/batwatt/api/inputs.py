@@ -15,6 +15,7 @@ from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.series_csv import read_series as read_series_csv
+from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import NEEDS
@@ -23,9 +24,9 @@ from batwatt.inputs.workloads.batsim_json import parse_workload, read_workload
 from batwatt.model import platform as platforms
 from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
-from batwatt.model.workload import DEPENDS, ESTIMATE
+from batwatt.model.workload import DEPENDS, ESTIMATE, LABELS, POWER_W, START_S
 from batwatt.run.inputs import is_trace, windowed
-from batwatt.units import REFERENCE_SPEED
+from batwatt.units import REFERENCE_SPEED, number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,23 +91,34 @@ class Workload(Shown, workloads.Workload):
 
     @classmethod
     def read(
-        cls, path: PathLike, *, unit: TimeUnit = "s", window: WindowLike | None = None, hosts: int | None = None
+        cls,
+        path: PathLike,
+        *,
+        unit: TimeUnit = "s",
+        window: WindowLike | None = None,
+        hosts: int | None = None,
+        **log: Any,
     ) -> Self:
-        """Read a Batsim workload (.json), or a trace of jobs (.swf, .csv, .txt; .gz, too), by the name of the file.
+        """Read a Batsim workload (.json), or a trace (.swf, .sacct, .csv, .txt, .parquet; .gz, too), by its name.
 
         Of a trace: the `unit` of its times, the part of it submitted in `window` (s), and how many `hosts` there are
-        (default: as many as its widest job needs). Raises InputError.
+        (default: as many as its widest job needs). Of sacct, PM100 and F-DATA also width, fields, tz, begin, as in
+        `batwatt.inputs.traces.job_log.LogOptions`. Raises InputError.
         """
         file: Path = path_or("path", path)
         if unit not in SECONDS:
             raise InputError("unit", f"{unit!r} is not known", f"use {', '.join(SECONDS)}")
+        known = [field.name for field in fields(LogOptions)]
+        for name in log:
+            if name not in known:
+                raise InputError("Workload.read", f"no option {name!r}", f"known: {', '.join(known)}")
         hosts = None if hosts is None else whole("hosts", hosts, 1)
         if is_trace(file):
-            found = windowed(file, window_of(window), hosts or 1, unit)
+            found = windowed(file, window_of(window), hosts or 1, unit, LogOptions(**log))
             widest = max(job.hosts for job in found.jobs)
             found = found if hosts else workloads.Workload(**{**vars(found), "nb_res": widest})
-        elif window is not None or SECONDS[unit] != 1.0:
-            raise InputError(file, "is a Batsim workload, in s", "leave out window and unit")
+        elif window is not None or SECONDS[unit] != 1.0 or log:
+            raise InputError(file, "is a Batsim workload, in s", f"leave out {', '.join(['window', 'unit', *log])}")
         else:
             found = read_workload(file)
         read: Self = _of(cls, found)
@@ -119,8 +131,9 @@ class Workload(Shown, workloads.Workload):
         """Build a workload of a pandas DataFrame, a row a job.
 
         Columns: `submission_time_s`, `length_s` (run time at full speed), `hosts`; if there are any `id`, `estimate_s`
-        (what its user asked for), `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (a list of ids); others
-        are left out. Missing values are NaN. `window` and `hosts` as for `read`. Raises InputError with the row.
+        (what its user asked for), `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (a list of ids), and of
+        a job log `user`, `group`, `queue` (texts), `power_w` (mean while it ran), `start_s` (recorded); others are left
+        out. Missing values are NaN. `window` and `hosts` as for `read`. Raises InputError with the row.
         """
         if not hasattr(frame, "columns"):
             raise InputError(source, f"is no DataFrame, got {type(frame).__name__}", "give a table of pandas")
@@ -158,7 +171,10 @@ class Workload(Shown, workloads.Workload):
         return found
 
     def frame(self) -> pd.DataFrame:
-        """The jobs as a table: id, submission_time_s, hosts, walltime_s (NaN without), profile."""
+        """The jobs as a table: id, submission_time_s, hosts, walltime_s (NaN without), profile.
+
+        And user, group, queue ("" without), power_w, start_s (NaN without) if any job has them.
+        """
         import pandas as pd
 
         columns = {
@@ -168,6 +184,10 @@ class Workload(Shown, workloads.Workload):
             "walltime_s": [float("nan") if job.walltime_s is None else job.walltime_s for job in self.jobs],
             "profile": [job.profile for job in self.jobs],
         }
+        unknown = {**dict.fromkeys(LABELS, ""), POWER_W: float("nan"), START_S: float("nan")}
+        for name, value in unknown.items():
+            if any(name in job.raw for job in self.jobs):
+                columns[name] = [job.raw.get(name, value) for job in self.jobs]
         return pd.DataFrame(columns)
 
     def facts(self) -> Mapping[str, object]:
@@ -194,6 +214,11 @@ def _rows_of(frame: pd.DataFrame, source: str) -> Iterator[TraceJob]:
         extra: dict[str, object] = {
             need: value for need in needs if (value := _number(where, need, values[need], may_lack=True)) is not None
         }
+        for field in LABELS:
+            label = values.get(field)
+            # a missing text is NaN or None; numbers become floats where one is missing
+            if label is not None and label == label:
+                extra[field] = number_text(label) if isinstance(label, float) else str(label)
         depends = values.get(DEPENDS)
         if isinstance(depends, list | tuple):
             extra[DEPENDS] = [str(one) for one in depends]

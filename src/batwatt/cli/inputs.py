@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from batwatt.cli.models import options_of
+from batwatt.cli.options import LogChoice
 from batwatt.cli.printing import note
 from batwatt.cli.shared import given_of
 from batwatt.errors import InputError, printable
@@ -103,16 +104,19 @@ def convert(
     jobs: Annotated[
         Path,
         typer.Argument(
-            help="SWF (.swf), CSV with arrival_time,length,cpus, or lines `id release length cores` (.txt); also .gz; "
+            help="SWF (.swf), sacct -P (.sacct), CSV with arrival_time,length,cpus, PM100 or F-DATA (.parquet, .csv), "
+            "or lines `id release length cores` (.txt); also .gz; "
             "with --format, vmtable.csv of Azure or instance_events of Borg; with --to, a Batsim workload (.json)."
         ),
     ],
     output: Output = None,
     to: ToBatsim = "batsim4",
     format: Annotated[
-        str | None, typer.Option("--format", help="swf, csv, txt, azure or borg.", show_default="by suffix")
+        str | None,
+        typer.Option("--format", help="swf, csv, txt, sacct, table, azure or borg.", show_default="by suffix"),
     ] = None,
     workload: ConvertOptions,
+    log: LogChoice,
     table: TableOptions,
 ) -> None:
     """Turn a job trace into a Batsim workload; Azure's and Borg's into a CSV trace; a workload into the other Batsim's.
@@ -128,7 +132,7 @@ def convert(
 
     _check_batsim(to)
     if jobs.suffix == ".json" and format is None:
-        if (workload, table) != (ConvertOptions(), TableOptions()):
+        if (workload, log, table) != (ConvertOptions(), LogChoice(), TableOptions()):
             raise InputError("--to", "a workload becomes another one as it is", "leave the other options out")
         from batwatt.inputs.workloads.batprotocol import converted_file
 
@@ -138,7 +142,7 @@ def convert(
     if format is not None and format not in known:
         raise InputError("--format", f"{format!r} is not a format", f"use {', '.join(known[:-1])} or {known[-1]}")
     if format in TABLES:
-        if workload != ConvertOptions() or to != "batsim4":
+        if (workload, log) != (ConvertOptions(), LogChoice()) or to != "batsim4":
             problem = f"{format} becomes a CSV trace, not a workload: it has no servers, walltimes, profiles or units"
             raise InputError("--format", problem, "convert that CSV in a second step")
         _convert_table(jobs, format, output, table)
@@ -147,7 +151,7 @@ def convert(
         problem = "--collections, --censored and --gcu-per-core are for --format azure or borg"
         raise InputError("--format", problem, "leave them out")
     chosen: dict[str, Any] = vars(workload) | {"walltime_factor": workload.walltime_factor or None}
-    done = convert_file(jobs, format=format, **chosen)  # type: ignore[arg-type]  # checked above
+    done = convert_file(jobs, format=format, log=log.options, **chosen)  # type: ignore[arg-type]  # checked above
     write_output(to_text(done.workload if to == "batsim4" else to_batsim5(done.workload, jobs)), output)
     notes = [f"{done.kept} jobs"]
     for count, what in (

@@ -17,6 +17,7 @@ from batwatt.model.workload import LONG_S
 
 if TYPE_CHECKING:
     from batwatt.inputs.platforms.machines import MachineSpec
+    from batwatt.inputs.traces.job_log import LogOptions
     from batwatt.inputs.traces.jobs_csv import TimeUnit
     from batwatt.model.window import Window
     from batwatt.run.spec import RunSpec
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
 ENGINE = "Engine"
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
 """What `--length-unit` may be."""
+_log = partial(typer.Option, rich_help_panel="Job logs (sacct, PM100, F-DATA)")
 _machines = partial(typer.Option, rich_help_panel="Machines")
 PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
 _jobs: Any = typer.Option(
     "-w",
     "--workload",
-    help="Batsim workload (.json), repeatable: w0, w1, ...; or a trace: .swf, .csv, or lines "
-    "`id release length cores` (.txt).",
+    help="Batsim workload (.json), repeatable: w0, w1, ...; or a trace: .swf, .sacct, .csv, .parquet, "
+    "or lines `id release length cores` (.txt).",
 )
 Jobs = Annotated[list[Path], _jobs]
 SomeJobs = Annotated[list[Path] | None, _jobs]
@@ -97,6 +99,35 @@ Timeout = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
+class LogChoice:
+    """How a log of a batch system is read."""
+
+    fields: Annotated[
+        str | None,
+        _log(
+            "--fields", help="Of sacct without a header: JobID,User,..., or @FILE that has it.", show_default="line 1"
+        ),
+    ] = None
+    width: Annotated[str, _log("--width", help="What of a job is a host: cpus or nodes.")] = "cpus"
+    tz: Annotated[str, _log("--tz", help="Time zone of dates without an offset.")] = "UTC"
+    begin: Annotated[str | None, _log("--begin", help="Date of 0 s.", show_default="the first submission")] = None
+
+    @property
+    def options(self) -> LogOptions:
+        """The same as the readers have it. Raises InputError."""
+        from batwatt.inputs.traces.job_log import LogOptions
+        from batwatt.inputs.workloads.batsim_json import read_text
+
+        text = self.fields or ""
+        if text.startswith("@"):
+            text = next(iter(read_text(text[1:]).splitlines()), "")
+        if self.fields is not None and not text.strip():
+            raise InputError("--fields", f"{self.fields!r} names no fields", "write JobID,User,... or @FILE")
+        names = text.replace("|", ",").strip(",")
+        return LogOptions(self.width, names.split(",") if names else (), self.tz, self.begin)  # type: ignore[arg-type]  # it checks them
+
+
+@dataclass(frozen=True, kw_only=True)
 class MachineChoice:
     """Machines instead of a platform's file, how many there are when, and what counts of a trace."""
 
@@ -118,6 +149,7 @@ class MachineChoice:
             show_default=f"{LONG_S:g}",
         ),
     ] = None
+    log: LogChoice = LogChoice()
 
     def spec(self, platform: Path | None, workload: Sequence[Path], **more: Any) -> RunSpec:
         """A run of workloads on these machines, or on the platform's file. Raises InputError."""
@@ -132,6 +164,7 @@ class MachineChoice:
             window=self._window(),
             length_unit=unit_of(self.length_unit),
             long_s=self._long_s(),
+            log=self.log.options,
             **more,
         )
 

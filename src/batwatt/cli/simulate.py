@@ -153,7 +153,7 @@ def _jobs_of(spec: RunSpec) -> int:
         return sum(len(read_workload(path, simulate=False).jobs) for path in spec.workloads)
     # kept for the run
     platform = platform_of(spec.platform, spec.hosts)
-    return len(cached_trace(spec.workloads[0], spec.window, len(platform), spec.length_unit).jobs)
+    return len(cached_trace(spec.workloads[0], spec.window, len(platform), spec.length_unit, spec.log).jobs)
 
 
 @tabular

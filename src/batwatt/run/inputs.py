@@ -18,6 +18,7 @@ from batwatt.inputs.series.capacity_spec import CapacitySpec, parse_capacity
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.convert import SUFFIXES, read_trace
 from batwatt.inputs.traces.delays_to_flops import json_with_flops, workload_with_flops
+from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.traces.trace import LATEST_S
 from batwatt.inputs.traces.window import window_json, window_workload
@@ -91,9 +92,13 @@ def load_inputs(spec: RunSpec, envelope: str | Path | Series | None) -> RunInput
     machines = machines_of(platform)
     cores = max(machines.values())
     if isinstance(spec.workload, Path) and is_trace(spec.workload):
-        loads = [(cached_trace if ours else windowed)(spec.workload, spec.window, len(platform), spec.length_unit)]
+        read = cached_trace if ours else windowed
+        loads = [read(spec.workload, spec.window, len(platform), spec.length_unit, spec.log)]
     elif SECONDS[spec.length_unit] != 1.0:
         raise InputError("--length-unit", "is for traces of jobs: Batsim's JSON is in s", "leave it out")
+    elif spec.log != USUAL:
+        problem = "are for job logs, not for Batsim's JSON"
+        raise InputError("--fields, --width, --tz, --begin", problem, "leave them out")
     else:
         for load in loads:
             last_s = max((job.submit_time_s for job in load.jobs), default=0.0)
@@ -170,13 +175,13 @@ def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
     speed_flops = reference_flops(spec, platform_of(spec.platform, spec.hosts))
     if is_trace(workload) or speed_flops is not None:
         if is_trace(workload):
-            data = window_json(read_trace(workload, spec.length_unit), *_bounds(spec.window), hosts, workload)
+            data = window_json(read_trace(workload, spec.length_unit, spec.log), *_bounds(spec.window), hosts, workload)
         else:
             data = load_json(read_text(workload), workload)
         if speed_flops is not None:
             data = json_with_flops(data, speed_flops)
         workload = _write(file_of(prefix, "workload", ".json"), to_text(data))
-    return replace(spec, platform=platform, workload=workload, length_unit="s")
+    return replace(spec, platform=platform, workload=workload, length_unit="s", log=USUAL)
 
 
 def _write(path: Path, text: str) -> Path:
@@ -205,19 +210,21 @@ def machines_of(platform: Platform) -> dict[str, int]:
     return machines
 
 
-def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s") -> Workload:
+def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s", log: LogOptions = USUAL) -> Workload:
     """The workload that a trace with times in `unit`, cut to a window, is for so many hosts. Raises InputError."""
-    return window_workload(read_trace(trace, unit), *_bounds(window), hosts, source=trace)
+    return window_workload(read_trace(trace, unit, log), *_bounds(window), hosts, source=trace)
 
 
-def cached_trace(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s") -> Workload:
+def cached_trace(
+    trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s", log: LogOptions = USUAL
+) -> Workload:
     """The same; the last ones are kept by path and content, as a campaign has many runs of a trace in a row."""
-    return _kept(trace, hashlib.sha256(read_bytes(trace)).hexdigest(), window, hosts, unit)
+    return _kept(trace, hashlib.sha256(read_bytes(trace)).hexdigest(), window, hosts, unit, log)
 
 
 @lru_cache(maxsize=2)
-def _kept(trace: Path, sha256: str, window: Window | None, hosts: int, unit: TimeUnit) -> Workload:
-    return windowed(trace, window, hosts, unit)
+def _kept(trace: Path, sha256: str, window: Window | None, hosts: int, unit: TimeUnit, log: LogOptions) -> Workload:
+    return windowed(trace, window, hosts, unit, log)
 
 
 def cached_workload(path: Path, name: str = "w0", *, simulate: bool = True) -> Workload:

@@ -63,6 +63,7 @@ def write_metadata(
         "machines": asdict(spec.platform) if isinstance(spec.platform, MachineSpec) else None,
         "window_s": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
         "length_unit": spec.length_unit,
+        "job_log": asdict(spec.log),
         "long_s": spec.long_s,
         "seed": spec.options.get("seed"),
         "versions": {

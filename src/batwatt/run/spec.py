@@ -13,6 +13,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
@@ -30,9 +31,10 @@ class RunSpec:
     not run yet and has its options. Only an engine in this process takes these.
 
     A workload that is not JSON is a trace of jobs, its times in `length_unit` if it is CSV, cut to the window if there
-    is one. A capacity is a file, or made when the run starts. Jobs of more than `long_s` s are long, for the figures
-    and for a scheduler whose options do not say otherwise. With `more_workloads` they are called w0, w1, ..., as in
-    Batsim. `hosts` chooses among those of a platform file; `plugins` are files that register parts.
+    is one; `log` says how the log of a batch system is read. A capacity is a file, or made when the run starts. Jobs of
+    more than `long_s` s are long, for the figures and for a scheduler whose options do not say otherwise. With
+    `more_workloads` they are called w0, w1, ..., as in Batsim. `hosts` chooses among those of a platform file;
+    `plugins` are files that register parts.
 
     With `delays_to_flops` delays run as flops that last as long at the nominal speed, that of the first host as it
     begins; without, as delays. None: those of a trace run as flops that last as long at the platform's fastest speed if
@@ -54,6 +56,7 @@ class RunSpec:
     capacity: Path | CapacitySpec | Series | None = None
     window: Window | None = None
     length_unit: TimeUnit = "s"
+    log: LogOptions = USUAL
     long_s: float = LONG_S
     delays_to_flops: bool | None = None
     more_workloads: tuple[Path, ...] = ()

@@ -1,4 +1,4 @@
-"""Turning job traces (SWF, CSV, the riskaware paper's text) into Batsim workloads."""
+"""Turning job traces (SWF, sacct, CSV, the riskaware paper's text, PM100 and F-DATA) into Batsim workloads."""
 
 from __future__ import annotations
 
@@ -11,19 +11,25 @@ from typing import Annotated, Any, Literal
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.traces.job_log import USUAL, LogOptions
+from batwatt.inputs.traces.job_tables import is_job_table, read_job_table
 from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
 from batwatt.inputs.traces.riskaware_text import read_riskaware, read_table
+from batwatt.inputs.traces.sacct import is_sacct, read_sacct
 from batwatt.inputs.traces.swf import swf_trace_jobs
 from batwatt.inputs.traces.trace import TraceJob, no_milliseconds
 from batwatt.inputs.traces.trace_table import TraceTable
-from batwatt.model.workload import JOB_FIELDS
+from batwatt.model.workload import JOB_FIELDS, START_S
 
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
 
 Kind = Literal["delay", "flops"]
-Format = Literal["swf", "csv", "txt"]
+Format = Literal["swf", "csv", "txt", "sacct", "table"]
 
-SUFFIXES: dict[str, Format] = {".swf": "swf", ".csv": "csv", ".txt": "txt"}
+SUFFIXES: dict[str, Format] = {".swf": "swf", ".csv": "csv", ".txt": "txt", ".sacct": "sacct", ".parquet": "table"}
+"""Formats by suffix; `.csv` and `.txt` may be sacct's by their first line, and `.csv` a table of PM100 or F-DATA."""
+LOGS: tuple[Format, ...] = ("sacct", "table")
+"""Formats of batch systems' logs, for which LogOptions are."""
 
 _log = logging.getLogger(__name__)
 _MAX_NUMBER = 1e22  # Batsim cannot echo a number of more than 30 characters
@@ -96,7 +102,11 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
         if walltime_s is not None:
             row["walltime"] = _plain(place, "walltime", walltime_s)
         row["profile"] = self.profile(run_s, profiles, place)
-        return row | dict(job.extra)
+        extra = dict(job.extra)
+        start_s = extra.get(START_S)
+        if isinstance(start_s, int | float):
+            extra[START_S] = _plain(place, START_S, max(start_s - begin_s, 0.0))
+        return row | extra
 
     def walltime_s(self, job: TraceJob) -> float | None:
         """Walltime in s: what was requested, else a multiple of the run time in whole seconds, else none."""
@@ -123,11 +133,13 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
         return name
 
 
-def to_batsim(jobs: Iterable[TraceJob], *, where: object = "job trace", **options: Any) -> Conversion:
-    """A Batsim workload of the trace's jobs, in their order, with equal profiles shared; the first begins at 0 s.
+def to_batsim(
+    jobs: Iterable[TraceJob], *, where: object = "job trace", begin_s: float | None = None, **options: Any
+) -> Conversion:
+    """A Batsim workload of the trace's jobs, in their order, with equal profiles shared.
 
-    `options` are those of `WorkloadOptions`. Extra fields of a trace job become fields of the Batsim job. Raises
-    InputError; `where` names the trace in its messages.
+    Its 0 s is `begin_s` of the trace, by default the first submission. `options` are those of `WorkloadOptions`. Extra
+    fields of a trace job become fields of the Batsim job. Raises InputError; `where` names the trace in its messages.
     """
     chosen = WorkloadOptions(**options)
     known, skipped_run_time, skipped_cpus = [], 0, 0
@@ -142,7 +154,8 @@ def to_batsim(jobs: Iterable[TraceJob], *, where: object = "job trace", **option
         hint = "every job lacks its run time or its processors" if skipped_run_time + skipped_cpus else "it is empty"
         raise InputError(where, "no job to convert", hint)
     no_milliseconds(max(job.submit_s for job in known), where)
-    begin_s = min(job.submit_s for job in known)
+    if begin_s is None:
+        begin_s = min(job.submit_s for job in known)
     seen: set[str] = set()
     profiles: dict[str, dict[str, Any]] = {}
     rows = []
@@ -165,31 +178,48 @@ def to_batsim(jobs: Iterable[TraceJob], *, where: object = "job trace", **option
 
 
 def format_of(path: Path | str) -> Format:
-    """The trace format that a file name says: `.swf`, `.csv` or `.txt`, also with `.gz`. Raises InputError."""
+    """The trace format that a file's suffix says, also with `.gz`, or its first line (SUFFIXES). Raises InputError."""
     name = Path(path).name.lower().removesuffix(".gz")
-    for suffix, found in SUFFIXES.items():
-        if name.endswith(suffix):
-            return found
-    raise InputError(path, "its name does not tell its format", "end it in .swf, .csv or .txt, or say the format")
+    found = next((format for suffix, format in SUFFIXES.items() if name.endswith(suffix)), None)
+    if found is None:
+        hint = f"end it in {', '.join(SUFFIXES)}, or say the format"
+        raise InputError(path, "its name does not tell its format", hint)
+    if found not in ("csv", "txt") or not Path(path).is_file():
+        return found
+    if is_sacct(path):
+        return "sacct"
+    return "table" if found == "csv" and is_job_table(path) else found
 
 
-def convert_file(path: Path | str, *, format: Format | None = None, unit: TimeUnit = "s", **options: Any) -> Conversion:
+def convert_file(
+    path: Path | str,
+    *,
+    format: Format | None = None,
+    unit: TimeUnit = "s",
+    log: LogOptions = USUAL,
+    **options: Any,
+) -> Conversion:
     """A Batsim workload of a trace; its name says the format unless given, `unit` is for CSV times.
 
-    `options` are those of `WorkloadOptions`. Raises InputError with the file and the line.
+    `log` is for sacct and tables of jobs, `options` are those of `WorkloadOptions`. Raises InputError with the file and
+    the line.
     """
-    return to_batsim(_jobs_of(path, format or format_of(path), unit), where=path, **options)
+    format = format or _format(path, log)
+    jobs = _jobs_of(path, format, unit, log)
+    # a log has its own 0 s, which may be earlier than the first submission
+    return to_batsim(jobs, where=path, begin_s=0.0 if format in LOGS else None, **options)
 
 
-def read_trace(path: Path | str, unit: TimeUnit = "s") -> TraceTable:
+def read_trace(path: Path | str, unit: TimeUnit = "s", log: LogOptions = USUAL) -> TraceTable:
     """The jobs of a trace whose run time and width are known, with what a run needs of their extra fields.
 
-    The others are skipped, with one warning of how many they are. Raises InputError.
+    The others are skipped, with one warning of how many they are. `unit` and `log` as for `convert_file`. Raises
+    InputError.
     """
-    format = format_of(path)
-    table = read_jobs_table(path, unit) if format == "csv" else None
+    format = _format(path, log)
+    table = read_jobs_table(path, unit) if format == "csv" and log == USUAL else None
     if table is None:
-        table = TraceTable.of(_jobs_of(path, format, unit, fields=False), path)
+        table = TraceTable.of(_jobs_of(path, format, unit, log, fields=False), path)
     jobs = table.rows((table.run_s > 0.0) & (table.cpus >= 1))
     no_milliseconds(float(jobs.submit_s.max(initial=0.0)), path)
     if len(jobs) < len(table):
@@ -198,12 +228,24 @@ def read_trace(path: Path | str, unit: TimeUnit = "s") -> TraceTable:
     return jobs
 
 
-def _jobs_of(path: Path | str, format: Format, unit: TimeUnit, *, fields: bool = True) -> Iterable[TraceJob]:
+def _format(path: Path | str, log: LogOptions) -> Format:
+    """The format of a file: sacct's if the names of its fields are given."""
+    return "sacct" if log.fields else format_of(path)
+
+
+def _jobs_of(
+    path: Path | str, format: Format, unit: TimeUnit, log: LogOptions, *, fields: bool = True
+) -> Iterable[TraceJob]:
     """All jobs of a trace; without `fields`, of SWF's only those that a run needs."""
     if format not in SUFFIXES.values():
         raise UnknownNameError(path, "trace format", format, SUFFIXES.values(), "Leave it out to go by the file name.")
     if format != "csv" and factor_of(unit, path) != 1.0:
         raise InputError(path, f"its times are in seconds, got the unit {unit!r}", "leave the unit out")
+    if format in LOGS:
+        return (read_sacct if format == "sacct" else read_job_table)(path, log)
+    if log != USUAL:
+        hint = "leave out the options of job logs"
+        raise InputError(path, "width, fields, tz and begin are for sacct, PM100 and F-DATA", hint)
     if format == "txt":
         return read_riskaware(path) if fields else read_table(path)
     return swf_trace_jobs(path, fields=fields) if format == "swf" else iter_jobs_csv(path, unit)

@@ -13,8 +13,8 @@ from batwatt.checks import number_named
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.dependencies import ids_of
 from batwatt.inputs.traces.trace import TraceJob, open_text
-from batwatt.inputs.traces.trace_table import NEEDS, Column, TraceTable, need
-from batwatt.model.workload import DEPENDS, ESTIMATE
+from batwatt.inputs.traces.trace_table import NEEDS, TIMES, Column, Texts, TraceTable, labels_of, need
+from batwatt.model.workload import DEPENDS, ESTIMATE, LABELS
 
 if TYPE_CHECKING:
     import pyarrow
@@ -24,10 +24,11 @@ SECONDS: dict[str, float] = {"s": 1.0, "h": 3600.0, "seconds": 1.0, "hours": 360
 """Seconds in each unit that a job CSV may be in."""
 
 COLUMNS = ("arrival_time", "length", "cpus")
-FIELDS = {"estimate" if field == ESTIMATE else field: field for field in NEEDS}
-"""Columns of numbers that may be there too, and what they are of a job: memory of all of the job; the user's estimate
-of the run time, in the unit of the times; mean share of its cores that it uses; how long its checkpoints and its
-recoveries take, in s whatever that unit. A column DEPENDS has ids of jobs to complete first. Empty cells are unknown.
+FIELDS = {**{field: field for field in NEEDS if field not in TIMES.values()}, **TIMES}
+"""Columns of numbers that may be there too, and what they are of a job: memory of all of the job; mean share of its
+cores that it uses; how long its checkpoints and its recoveries take, in s; its mean power, in W; in the unit of the
+times, the user's estimate of the run time, and when it started. A column DEPENDS has ids of jobs to complete first;
+columns LABELS are texts. Empty cells are unknown.
 """
 
 _MOST_CPUS = 2.0**53
@@ -46,7 +47,8 @@ def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
         header, separator = _header(stream, path)
         places = [header.index(name) for name in COLUMNS]
         needs = [(header.index(name), name) for name in FIELDS if name in header]
-        others = [(i, name) for i, name in enumerate(header) if name not in (*COLUMNS, *FIELDS, DEPENDS)]
+        others = [(i, name) for i, name in enumerate(header) if name not in (*COLUMNS, *FIELDS, *LABELS, DEPENDS)]
+        labels = [(header.index(name), name) for name in LABELS if name in header]
         depends = header.index(DEPENDS) if DEPENDS in header else None
         rows = csv.reader(stream, delimiter=separator)
         for count, row in enumerate(_rows(rows, path), start=1):
@@ -60,11 +62,12 @@ def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
                 raise InputError(where, f"cpus must be a whole number, got {row[places[2]]}", "correct the line")
             extra: dict[str, object] = {name: row[i] for i, name in others}
             known = {
-                FIELDS[name]: need(where, name, row[i].strip() or None, factor if name == "estimate" else 1.0)
+                FIELDS[name]: need(where, name, row[i].strip() or None, factor if name in TIMES else 1.0)
                 for i, name in needs
             }
             estimate = known.pop(ESTIMATE, None)
             extra |= {field: value for field, value in known.items() if value is not None}
+            extra |= {name: text for i, name in labels if (text := row[i].strip())}
             if depends is not None and (names := ids_of(row[depends])):
                 extra[DEPENDS] = names
             yield TraceJob(
@@ -92,15 +95,16 @@ def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None
     with open_text(path) as stream:
         header, separator = _header(stream, path)
     numbers = [name for name in (*COLUMNS, *FIELDS) if name in header]
+    texts = [name for name in (*LABELS, DEPENDS) if name in header]
     try:
         table = arrow_csv.read_csv(
             path,
             read_options=arrow_csv.ReadOptions(column_names=header, skip_rows=1, use_threads=False),
             parse_options=arrow_csv.ParseOptions(delimiter=separator),
             convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(numbers, pyarrow.float64()) | {DEPENDS: pyarrow.string()},
+                column_types=dict.fromkeys(numbers, pyarrow.float64()) | dict.fromkeys(texts, pyarrow.string()),
                 null_values=[""],
-                include_columns=[name for name in header if name in (*numbers, DEPENDS)],
+                include_columns=[name for name in header if name in (*numbers, *texts)],
             ),
         )
         columns = {name: _plain(table[name], name) for name in numbers}
@@ -108,7 +112,10 @@ def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None
         return None
     if "estimate" in columns:
         estimate = columns["estimate"]
-        columns["estimate"] = np.where(estimate > 0.0, estimate, np.nan) * factor
+        columns["estimate"] = np.where(estimate > 0.0, estimate, np.nan)
+    for name in TIMES:
+        if name in columns:
+            columns[name] = columns[name] * factor
     ids = [str(number) for number in range(1, len(table) + 1)]
     depends = zip(ids, table[DEPENDS].to_pylist(), strict=True) if DEPENDS in header else ()
     return TraceTable(
@@ -118,6 +125,7 @@ def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None
         cpus=columns["cpus"],
         needs={field: _rounded(columns[name]) for name, field in FIELDS.items() if name in columns},
         depends={id: names for id, text in depends if text and (names := ids_of(text))},
+        labels={name: _labels(table[name]) for name in LABELS if name in header},
     )
 
 
@@ -166,6 +174,11 @@ def _plain(column: pyarrow.ChunkedArray, name: str) -> Column:
     if not good:
         raise ValueError(name)
     return values
+
+
+def _labels(column: pyarrow.ChunkedArray) -> Texts:
+    """A column as texts without blanks around them."""
+    return labels_of(text.strip() for text in column.to_pylist())
 
 
 def _rounded(values: Column) -> Column:

@@ -9,7 +9,7 @@ from pathlib import Path
 from batwatt.checks import number_named
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob, open_text
-from batwatt.model.workload import MEMORY
+from batwatt.model.workload import LABELS, MEMORY, START_S
 
 _KB_PER_GB = 2.0**20
 
@@ -35,10 +35,11 @@ def iter_swf(path: Path | str) -> Iterator[SwfJob]:
 
 
 def swf_trace_jobs(path: Path | str, *, fields: bool = True) -> Iterator[TraceJob]:
-    """The jobs of an SWF file as trace jobs: with `memory` in GB (2^20 KB) of all of a job if the file knows it.
+    """The jobs of an SWF file as trace jobs, with what the file knows of their further fields.
 
-    Processors are those allocated, else those requested; memory is that requested, else that used. With `fields` the
-    18 fields are kept as extra fields, too.
+    Processors are those allocated, else those requested. `memory` is in GB (2^20 KB) of all of a job: that requested,
+    else that used. `user` and `group` are the ids, `queue` is the queue's number, else the partition's. A job started
+    (`start_s`) when it had waited. With `fields` the 18 fields are kept as extra fields, too.
     """
     for job in iter_swf(path):
         cpus = job.allocated_processors if job.allocated_processors > 0 else job.requested_processors
@@ -46,6 +47,12 @@ def swf_trace_jobs(path: Path | str, *, fields: bool = True) -> Iterator[TraceJo
         memory_kb = job.requested_memory if job.requested_memory > 0 else job.used_memory
         if memory_kb > 0 and cpus > 0:
             extra[MEMORY] = round(memory_kb * cpus / _KB_PER_GB, 6)
+        queue = job.queue_number if job.queue_number != -1 else job.partition_number
+        for name, number in zip(LABELS, (job.user_id, job.group_id, queue), strict=True):
+            if number != -1:
+                extra[name] = str(number)
+        if job.wait_time >= 0:
+            extra[START_S] = round(job.submit_time + job.wait_time, 6)
         yield TraceJob(
             id=str(int(job.job_number)),
             submit_s=job.submit_time,

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from batwatt.checks import SHOWN, number_named
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.model.workload import CHECKPOINT_S, DEPENDS, ESTIMATE, MEMORY, RECOVERY_S, USE
+from batwatt.model.workload import CHECKPOINT_S, DEPENDS, ESTIMATE, LABELS, MEMORY, POWER_W, RECOVERY_S, START_S, USE
 from batwatt.units import microseconds
 
 Column = npt.NDArray[np.float64]
+Texts = npt.NDArray[np.object_]
 Test = Callable[[Column], npt.NDArray[np.bool_]]
 
 _NOT_NEGATIVE: tuple[Test, str] = (lambda values: (values >= 0.0) & np.isfinite(values), ">= 0")
@@ -25,25 +26,32 @@ NEEDS: dict[str, tuple[Test, str]] = {
     USE: (lambda values: (values > 0.0) & (values <= 1.0), "in ]0, 1]"),
     CHECKPOINT_S: _NOT_NEGATIVE,
     RECOVERY_S: _NOT_NEGATIVE,
+    POWER_W: _NOT_NEGATIVE,
+    START_S: _NOT_NEGATIVE,
 }
 """What may be known of a job, by the field of the Batsim job that it becomes: which values are good, and in words. An
 estimate of 0 s or less is unknown."""
+TIMES = {"estimate": ESTIMATE, "start": START_S}
+"""Columns of a CSV trace that are in the unit of its times, and which of NEEDS they are."""
 
 
 @dataclass(frozen=True, eq=False)
 class TraceTable(Sequence[TraceJob]):
     """Jobs by row: their ids, times in s to the microsecond, and of NEEDS what is known, NaN where it is not.
 
+    `labels` are those of LABELS that are known, empty texts where they are not; equal texts are one object.
+
     Reading it as a sequence gives the jobs one by one.
     """
 
-    ids: npt.NDArray[np.object_]
+    ids: Texts
     submit_s: Column
     run_s: Column
     cpus: Column
     needs: Mapping[str, Column] = field(default_factory=dict)
     depends: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By id, the ids of the jobs that must complete first."""
+    labels: Mapping[str, Texts] = field(default_factory=dict)
 
     @classmethod
     def of(cls, jobs: Iterable[TraceJob], source: object) -> TraceTable:
@@ -66,6 +74,11 @@ class TraceTable(Sequence[TraceJob]):
             np.array([job.cpus for job in jobs], dtype=float),
             needs,
             {job.id: _ids(job, source) for job in jobs if DEPENDS in job.extra},
+            {
+                name: labels_of([str(job.extra.get(name, "")).strip() for job in jobs])
+                for name in LABELS
+                if any(name in job.extra for job in jobs)
+            },
         )
 
     def __len__(self) -> int:
@@ -84,8 +97,9 @@ class TraceTable(Sequence[TraceJob]):
         known = {name: value for name, value in values.items() if value == value}
         requested_s = known.pop(ESTIMATE, None)
         depends: dict[str, object] = {DEPENDS: self.depends[id]} if id in self.depends else {}
+        labels = {name: column[index] for name, column in self.labels.items() if column[index]}
         times = float(self.submit_s[index]), float(self.run_s[index])
-        return TraceJob(id, *times, int(self.cpus[index]), requested_s, {**known, **depends})
+        return TraceJob(id, *times, int(self.cpus[index]), requested_s, {**known, **labels, **depends})
 
     def __iter__(self) -> Iterator[TraceJob]:
         return (self[row] for row in range(len(self)))
@@ -93,7 +107,15 @@ class TraceTable(Sequence[TraceJob]):
     def rows(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> TraceTable:
         """The rows of these numbers, in their order, or those for which this is true."""
         columns = {name: getattr(self, name)[rows] for name in ("ids", "submit_s", "run_s", "cpus")}
-        return replace(self, **columns, needs={name: column[rows] for name, column in self.needs.items()})
+        needs = {name: column[rows] for name, column in self.needs.items()}
+        labels = {name: column[rows] for name, column in self.labels.items()}
+        return replace(self, **columns, needs=needs, labels=labels)
+
+
+def labels_of(texts: Iterable[str]) -> Texts:
+    """A column of texts of which many are equal: each is kept once."""
+    once: dict[str, str] = {}
+    return np.array([once.setdefault(text, text) for text in texts], dtype=object)
 
 
 def need(where: object, name: str, value: object, factor: float = 1.0) -> float | None:
@@ -101,8 +123,7 @@ def need(where: object, name: str, value: object, factor: float = 1.0) -> float 
     if value is None:
         return None
     number = number_named(where, name, value, "write a finite number")
-    # a CSV trace has estimates in a unit of its own
-    allowed, bounds = NEEDS[ESTIMATE if name == "estimate" else name]
+    allowed, bounds = NEEDS[TIMES.get(name, name)]
     if not allowed(np.array(number)):
         got = str(value).strip()[:SHOWN]
         raise InputError(where, f"{name} must be {bounds}, got {got}", "leave it empty if it is unknown")

@@ -35,8 +35,9 @@ def window_workload(
     it is submitted at `begin_s` with what is left of it, length - (begin - release), and its fields `release_s` and
     `length_s` say what it was; so it starts again whole if it is killed. Times stay those of the trace. Profiles are
     delays named by their length, such as d300; there is no walltime: a requested time is kept as `estimate_s`. Of the
-    extra fields `memory`, `use`, `checkpoint_s`, `recovery_s` and `depends_on` are kept, of the latter what is in the
-    window, too: what is not has completed. A job wider than `nb_res` stays: the scheduler rejects it.
+    extra fields `memory`, `use`, `checkpoint_s`, `recovery_s`, `power_w`, `start_s` (also of the time of the trace),
+    `user`, `group`, `queue` and `depends_on` are kept, of the latter what is in the window, too: what is not has
+    completed. A job wider than `nb_res` stays: the scheduler rejects it.
 
     Section 5.2 of the riskaware paper: r_i in [T_begin - w_i, T_end]. Raises InputError; `source` is named in it.
     """
@@ -63,6 +64,7 @@ def window_workload(
     together = " ".join(ids)
     usual = all(ids) and "!" not in together and name not in together
     needs = [(field, column.tolist()) for field, column in table.needs.items()]
+    labels = [(field, column.tolist()) for field, column in table.labels.items()]
     found = []
     submits = submits_s[rows].tolist()
     plain = [int(time_s) if time_s.is_integer() else time_s for time_s in submits]
@@ -76,6 +78,8 @@ def window_workload(
             raw[RELEASE], raw[LENGTH] = _plain(float(table.submit_s[row])), _plain(float(table.run_s[row]))
         if needs:
             raw |= {field: _plain(value) for field, values in needs if (value := values[row]) == value}
+        if labels:
+            raw |= {field: text for field, texts in labels if (text := texts[row])}
         if id in depends:
             raw[DEPENDS] = depends[id]
         found.append(Job(own, submit_s, cpus, names[profile], None, raw))

@@ -1,0 +1,101 @@
+"""Time and memory of reading a dump of sacct, generated: `make bench`.
+
+Two dumps of as many lines: of jobs only, and half of steps, which have the energy. Each is read in a process of its
+own; memory is the greatest resident size of that process, Python and libraries included.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+LINES = 1_000_000
+MOST_S, MOST_MIB = 30.0, 1024.0
+"""The targets for so many lines."""
+FIELDS = (
+    *("JobID", "JobIDRaw", "User", "Group", "Account", "Partition", "State", "Submit", "Eligible", "Start", "End"),
+    *("ElapsedRaw", "Elapsed", "Timelimit", "AllocCPUS", "NNodes", "ReqMem", "AllocTRES", "ConsumedEnergyRaw"),
+    *("ExitCode", "NodeList", "JobName"),
+)
+BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def main() -> int:
+    """Print both; 1 if a target is missed."""
+    if len(sys.argv) > 1:
+        _read(Path(sys.argv[1]))
+        return 0
+    missed = False
+    with tempfile.TemporaryDirectory(prefix="batwatt-") as folder:
+        for what, steps in (("of jobs", 0), ("half of them steps", 1)):
+            path = Path(folder) / f"dump-{steps}.sacct"
+            _write(path, LINES, steps)
+            child = subprocess.run([sys.executable, __file__, str(path)], capture_output=True, text=True)
+            if child.returncode:
+                print(child.stderr, file=sys.stderr)
+                return 1
+            jobs, read_s, mib = child.stdout.split()
+            late = float(read_s) > MOST_S or float(mib) > MOST_MIB
+            missed |= late
+            size = path.stat().st_size / 2**20
+            rate = LINES / float(read_s)
+            target = f"  MISSED {MOST_S:g} s, {MOST_MIB:g} MiB" if late else ""
+            print(
+                f"sacct, {LINES} lines {what} ({size:.0f} MiB): {jobs} jobs in {float(read_s):.1f} s, "
+                f"{rate:.0f} lines/s, {float(mib):.0f} MiB{target}"
+            )
+    return int(missed)
+
+
+def _read(path: Path) -> None:
+    """Read a dump; print how many jobs, s and MiB it took."""
+    from batwatt.inputs.traces.convert import read_trace
+
+    began = time.perf_counter()
+    jobs = read_trace(path)
+    read_s = time.perf_counter() - began
+    print(len(jobs), read_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def _write(path: Path, lines: int, steps: int, seed: int = 1) -> None:
+    """A dump with so many lines, and so many steps behind each job."""
+    rng = np.random.default_rng(seed)
+    jobs = lines // (1 + steps)
+    submit_s = np.sort(rng.integers(0, 365 * 86_400, jobs)).tolist()
+    wait_s, run_s = rng.exponential(3600.0, jobs).astype(int).tolist(), rng.lognormal(7.0, 2.0, jobs).astype(int)
+    cpus, users = (2 ** rng.integers(0, 9, jobs)).tolist(), rng.integers(0, 400, jobs).tolist()
+    states = rng.choice(
+        ["COMPLETED", "FAILED", "TIMEOUT", "CANCELLED by 1001"], jobs, p=[0.8, 0.1, 0.06, 0.04]
+    ).tolist()
+    with path.open("w") as out:
+        out.write("|".join(FIELDS) + "\n")
+        for row, length_s in enumerate(run_s.tolist()):
+            submit = _date(submit_s[row])
+            start_s = submit_s[row] + wait_s[row]
+            id, user = 1_000_000 + row, users[row]
+            nodes = -(-cpus[row] // 64)
+            elapsed = str(timedelta(seconds=length_s)).replace(" days, ", "-").replace(" day, ", "-")
+            tres = f"billing={cpus[row]},cpu={cpus[row]},mem={4 * cpus[row]}G,node={nodes}"
+            rest = f"{length_s}|{elapsed}|1-00:00:00|{cpus[row]}|{nodes}|{4 * cpus[row]}G|{tres}"
+            times = f"{submit}|{submit}|{_date(start_s)}|{_date(start_s + length_s)}"
+            labels = f"user{user}|group{user % 40}|account{user % 60}|part{user % 5}|{states[row]}"
+            energy_j = "" if steps else length_s * 300 * nodes
+            end = f"0:0|n[{row % 500}-{row % 500 + nodes}]|job_{row % 1000}"
+            out.write(f"{id}|{id}|{labels}|{times}|{rest}|{energy_j}|{end}\n")
+            for step in range(steps):
+                out.write(f"{id}.{step}|{id}.{step}|{labels}|{times}|{rest}|{length_s * 300}|{end}\n")
+
+
+def _date(seconds: int) -> str:
+    return (BEGIN + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+"""Replaying a job log: every job at its recorded start, as a Batsim scheduler (docs/howto/job-logs.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from heapq import heappop, heappush
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from pydantic import Field
+
+from batwatt.errors import InputError
+from batwatt.model import hostset
+from batwatt.model.hostset import HostSet
+from batwatt.model.platform import MACHINE
+from batwatt.model.workload import RELEASE, START_S
+from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.job_lengths import number_in
+from batwatt.scheduling.options import SchedulerOptions
+from batwatt.units import LAG_S, REPORTED_S
+
+TO_THE_SECOND_S = 1.0
+"""A job that starts less than this many s after its record has started at it: logs have whole seconds."""
+
+
+class ReplayOptions(SchedulerOptions):
+    """Options of the scheduler `replay` (docs/howto/job-logs.md)."""
+
+    hosts: Literal["lowest", "packed"] = Field(
+        "lowest", description="free hosts that a job gets: the lowest ids, or those of as few machines as possible"
+    )
+    strict: bool = Field(
+        False, description="stop if a job finds no room at its recorded start; else it waits for room, and is counted"
+    )
+
+
+class _Due(NamedTuple):
+    """A job and when it is to start; `number` is that of its submission."""
+
+    start_s: float
+    number: int
+    job: Job
+
+
+class Replay(Scheduler[ReplayOptions]):
+    """Starts every job at its recorded start (`start_s`), to check a platform against a log, or to measure the log.
+
+    A job without a recorded start starts at its submission, as does one that ran when the window began. Where hosts
+    are lacking jobs wait, and each starts as soon as there are enough, the earlier recorded start first.
+    """
+
+    Options: ClassVar[type[ReplayOptions]] = ReplayOptions
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        self._idle = self._away = 0
+        self._machines: list[int] = []
+        self._coming: list[_Due] = []
+        self._waiting: list[_Due] = []
+        self._running: dict[str, int] = {}
+        self._submitted = self._unrecorded = 0
+        self._late: list[tuple[float, str]] = []
+        """Delay in s and id of each job that started later than recorded."""
+
+    def onSimulationBegins(self) -> None:
+        """All hosts are idle."""
+        super().onSimulationBegins()
+        hosts = self.bs.nb_compute_resources
+        self._idle = hostset.span(0, hosts - 1)
+        machines: dict[str, int] = {}
+        for host in range(hosts):
+            described = self.bs.compute_resources[host]
+            name = described["properties"].get(MACHINE, described["name"])
+            machines[name] = machines.get(name, 0) | 1 << host
+        self._machines = list(machines.values())
+
+    def onJobSubmission(self, job: Job) -> None:
+        """A job is to start at its recorded start."""
+        hosts = self.bs.nb_compute_resources
+        if job.requested_resources > hosts:
+            self.lifecycle.reject([job], f"wider than the platform of {hosts} hosts")
+            return
+        self._submitted += 1
+        now_s, raw = self.bs.time(), job.json_dict or {}
+        recorded_s = number_in(raw, START_S, math.nan, job.id, zero=True) if RELEASE not in raw else math.nan
+        self._unrecorded += math.isnan(recorded_s)
+        heappush(self._coming, _Due(recorded_s if recorded_s > now_s else now_s, self._submitted, job))
+
+    def onJobCompletion(self, job: Job) -> None:
+        """Its hosts are free."""
+        self._idle |= self._running.pop(job.id)
+
+    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
+        """Hosts went away; their jobs go on."""
+        self._away |= HostSet.of(machines).mask
+
+    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
+        """Hosts came back."""
+        self._away &= ~HostSet.of(machines).mask
+
+    def onNoMoreEvents(self) -> None:
+        """Start what is due and has room."""
+        if not self.bs.running_simulation:
+            return
+        now_s = self.bs.time()
+        while self._coming and self._coming[0].start_s <= now_s + REPORTED_S:
+            self._waiting.append(heappop(self._coming))
+        self._waiting = [due for due in self._waiting if not self._start(due, now_s)]
+        if self._coming:
+            self.lifecycle.wake_at(self._coming[0].start_s, now_s)
+
+    def _start(self, due: _Due, now_s: float) -> bool:
+        """Start a job; False if there is no room yet."""
+        job, free = due.job, self._idle & ~self._away
+        late_s = now_s - due.start_s
+        if self.settings.strict and late_s > LAG_S:
+            # hosts that became free at the recorded start itself would have been reported then
+            problem = f"job {job.id}: no room at its recorded start {due.start_s:.15g} s"
+            raise InputError("replay", problem, "give a larger platform, or leave out the option 'strict'")
+        if job.requested_resources > free.bit_count():
+            return False
+        mask = self._chosen(free, job.requested_resources)
+        self._idle &= ~mask
+        self._running[job.id] = mask
+        if late_s >= TO_THE_SECOND_S:
+            self._late.append((late_s, job.id))
+        job.allocation = HostSet(mask)
+        self.bs.execute_job(job)
+        return True
+
+    def _chosen(self, free: int, hosts: int) -> int:
+        """So many of the free hosts."""
+        chosen = 0
+        while self.settings.hosts == "packed":
+            rooms = [(machine & free).bit_count() for machine in self._machines]
+            enough = [room for room in rooms if room >= hosts]
+            # the fullest machine with room for all, or all of the emptiest
+            best = rooms.index(min(enough, default=max(rooms)))
+            free_there = self._machines[best] & free
+            if enough:
+                return chosen | hostset.lowest(free_there, hosts)
+            chosen |= free_there
+            free &= ~free_there
+            hosts -= rooms[best]
+        return hostset.lowest(free, hosts)
+
+    def onSimulationEnds(self) -> None:
+        """Say how many jobs started at their recorded second."""
+        super().onSimulationEnds()
+        recorded = self._submitted - self._unrecorded
+        text = f"{recorded - len(self._late)} of {recorded} recorded starts to the second"
+        if self._late:
+            delays_s = [late_s for late_s, _ in self._late]
+            mean_s = math.fsum(delays_s) / len(delays_s)
+            most_s, job = max(self._late)
+            text += f"; {len(delays_s)} later for want of hosts, by {mean_s:.1f} s on average, {job} by {most_s:g} s"
+        if self._unrecorded:
+            text += f"; {self._unrecorded} without a record started at their submission"
+        (self.logger.warning if self._late or self._unrecorded else self.logger.info)("replay: %s", text)

@@ -1,0 +1,251 @@
+"""What logs of batch systems have in common: dates, lengths, states, and which of their lines are jobs that ran."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+
+from batwatt.checks import Parameters, shown
+from batwatt.errors import InputError
+from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable
+from batwatt.model.workload import POWER_W, START_S
+from batwatt.units import DAY_S, HOUR_S
+
+Mask = npt.NDArray[np.bool_]
+Width = Literal["cpus", "nodes"]
+
+_PENDING = frozenset({"PENDING", "PD", "REQUEUE_HOLD", "SPECIAL_EXIT"})
+_RUNNING = frozenset({"RUNNING", "R", "SUSPENDED", "S", "STOPPED", "COMPLETING", "CG", "CONFIGURING", "CF"})
+_NO_DATES = frozenset({"", "Unknown", "None", "N/A"})
+_PLAIN_DATE = len("2024-07-01T13:00:00")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LogOptions(Parameters, where="job log"):
+    """How a log of a batch system is read (sacct, PM100, F-DATA).
+
+    A host of the platform is a CPU of a job or, with `width` "nodes", one of its nodes. `fields` are the names of the
+    columns of a sacct dump without a header, also as a text with commas. Dates without an offset are in the time zone
+    `tz`. The date `begin` is 0 s (None: the first submission); jobs submitted before it are left out.
+
+    Raises InputError.
+    """
+
+    width: Width = "cpus"
+    fields: str | Sequence[str] = ()
+    tz: str = "UTC"
+    begin: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = self.fields.split(",") if isinstance(self.fields, str) else self.fields
+        if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+            raise InputError(self.WHERE, f"fields must be names, got {shown(names)}", "write JobID,User,...")
+        object.__setattr__(self, "fields", tuple(name.strip() for name in names))
+        # a date or a time zone of Python's has the form of a text
+        object.__setattr__(self, "tz", str(self.tz))
+        object.__setattr__(self, "begin", None if self.begin is None else str(self.begin))
+        zone = self.zone
+        if self.begin is not None and not math.isfinite(date_s(self.begin, zone)):
+            raise InputError(self.WHERE, f"begin {self.begin!r} is not a date", "write 2024-07-01T13:00 or ...T13:00Z")
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone. Raises InputError."""
+        try:
+            # UTC needs no data base of time zones
+            return UTC if self.tz == "UTC" else ZoneInfo(self.tz)
+        except (ValueError, OSError, KeyError):
+            hint = "write a name such as Europe/Berlin, or install tzdata"
+            raise InputError(self.WHERE, f"tz {self.tz!r} is no known time zone", hint) from None
+
+
+USUAL = LogOptions()
+
+
+@dataclass
+class LogColumns:
+    """Lines of a log by column: dates in s since 1970, lengths in s, energy in J, NaN or "" where they are unknown."""
+
+    ids: Texts
+    submit_s: Column
+    start_s: Column
+    run_s: Column
+    cpus: Column
+    states: Texts
+    energy_j: Column
+    needs: Mapping[str, Column] = field(default_factory=dict)
+    labels: Mapping[str, Texts] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls, parts: Sequence[LogColumns]) -> LogColumns:
+        """The lines of several parts."""
+        names = ("ids", "submit_s", "start_s", "run_s", "cpus", "states", "energy_j")
+        whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        needs = {name: np.concatenate([part.needs[name] for part in parts]) for name in parts[0].needs}
+        labels = {name: np.concatenate([part.labels[name] for part in parts]) for name in parts[0].labels}
+        return cls(**whole, needs=needs, labels=labels)
+
+
+def jobs_of(found: LogColumns, rejected: Counter[str], options: LogOptions, path: Path | str) -> TraceTable:
+    """The jobs that ran, from the first submission or `begin` on; one warning says how many lines are left out and why.
+
+    `rejected` counts the lines that were left out before. A job that is there twice with one start is one job; with
+    several it was requeued, and its later runs, in the order of the log, are called `12-2`, `12-3`. A job that started
+    before its submission, by another clock, started at it. Raises InputError.
+    """
+    known = found.ids != ""
+    begin_s = date_s(options.begin, options.zone) if options.begin is not None else -math.inf
+    pending, running = _in_states(found.states)
+    reasons = [
+        ("without an id", known),
+        ("pending", ~pending),
+        ("running", ~running),
+        ("without a run time", ~np.isnan(found.run_s)),
+        ("never ran", found.run_s > 0.0),
+        ("without a width", found.cpus >= 1.0),
+        ("without a submission", np.isfinite(found.submit_s)),
+        (f"submitted before {options.begin}", found.submit_s >= begin_s),
+    ]
+    kept = np.ones(len(known), dtype=np.bool_)
+    for reason, good in reasons:
+        rejected[reason] += int((kept & ~good).sum())
+        kept &= good
+    rows = np.flatnonzero(kept)
+    ids, single = _renamed(found.ids[rows].tolist(), found.start_s[rows].tolist())
+    rejected["listed twice"] += len(rows) - len(single)
+    rows = rows[single]
+    _report(len(rows), rejected, path)
+    if not len(rows):
+        raise InputError(path, "no job that ran", "the states, run times and widths of its jobs are missing or 0")
+    submit_s, run_s = found.submit_s[rows], found.run_s[rows]
+    zero_s = float(submit_s.min()) if options.begin is None else begin_s
+    _log.info("%s: 0 s is %s", path, datetime.fromtimestamp(zero_s, UTC).isoformat())
+    with np.errstate(invalid="ignore"):
+        start_s = np.maximum(found.start_s[rows], submit_s) - zero_s
+        power_w = found.energy_j[rows] / run_s
+    needs = {name: column[rows] for name, column in found.needs.items()}
+    needs |= {START_S: start_s, POWER_W: power_w}
+    return TraceTable(
+        np.array(ids, dtype=object),
+        np.round(submit_s - zero_s, 6),
+        np.round(run_s, 6),
+        found.cpus[rows],
+        {name: np.round(column, 6) for name, column in needs.items() if not np.isnan(column).all()},
+        labels={name: column[rows] for name, column in found.labels.items() if (column[rows] != "").any()},
+    )
+
+
+def _in_states(states: Texts) -> tuple[Mask, Mask]:
+    """Which states say that a job has not run yet, and that it still runs; others are ends or unknown."""
+    words = {state: state.partition(" ")[0].rstrip("+").upper() for state in set(states.tolist())}
+    found = [words[state] for state in states.tolist()]
+    return np.array([word in _PENDING for word in found]), np.array([word in _RUNNING for word in found])
+
+
+def _renamed(ids: list[str], starts_s: list[float]) -> tuple[list[str], list[int]]:
+    """The ids, all different, of those rows that are no copy of another one; and these rows."""
+    if len(set(ids)) == len(ids):
+        return ids, list(range(len(ids)))
+    names, rows = [], []
+    taken, seen = set(ids), set()
+    runs: Counter[str] = Counter()
+    for row, (id, start_s) in enumerate(zip(ids, starts_s, strict=True)):
+        # of like ids without a start the first counts
+        key = (id, start_s if start_s == start_s else None)
+        if key in seen:
+            continue
+        seen.add(key)
+        runs[id] += 1
+        name = id
+        while runs[id] > 1 and (name := f"{id}-{runs[id]}") in taken:
+            runs[id] += 1
+        taken.add(name)
+        names.append(name)
+        rows.append(row)
+    return names, rows
+
+
+def _report(jobs: int, rejected: Counter[str], path: Path | str) -> None:
+    out = sum(rejected.values())
+    if out:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in rejected.most_common() if count)
+        _log.warning("%s: %d jobs; %d of %d lines of jobs are left out: %s", path, jobs, out, jobs + out, reasons)
+
+
+# cells ----------------------------------------------------------------------------------------------------------
+
+
+def each(texts: Sequence[str], read: Callable[[str], float]) -> Column:
+    """What `read` makes of each text, called once for equal ones."""
+    values = {text: read(text) for text in set(texts)}
+    return np.fromiter(map(values.__getitem__, texts), dtype=np.float64, count=len(texts))
+
+
+def date_s(text: str, zone: tzinfo = UTC) -> float:
+    """A date (ISO 8601, or s since 1970) in s since 1970, NaN if it is none, such as `Unknown`.
+
+    Without an offset it is in the time zone `zone`: in autumn the first of two like hours, in spring an hour later if
+    no clock has shown it.
+    """
+    if text.isdigit() and len(text) > 8:
+        return float(text)
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).timestamp()
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def dates_s(texts: Sequence[str], zone: tzinfo) -> Column:
+    """What `date_s` makes of each text; fast for dates in UTC as sacct writes them."""
+    if zone is UTC:
+        plain = ["NaT" if text in _NO_DATES else text for text in texts]
+        # others, also with an offset, have other lengths; numpy would take `now`
+        if {len(text) for text in plain if text != "NaT"} <= {_PLAIN_DATE}:
+            try:
+                dates = np.array(plain, dtype="datetime64[s]")
+                return np.where(np.isnat(dates), np.nan, dates.astype(np.int64))
+            except ValueError:
+                pass
+    return each(texts, lambda text: date_s(text, zone))
+
+
+def duration_s(text: str) -> float:
+    """`D-HH:MM:SS`, `D-HH`, `HH:MM:SS`, `MM:SS` or minutes in s; NaN for others, such as `UNLIMITED`."""
+    days, dash, rest = text.rpartition("-")
+    try:
+        parts = [float(part) for part in rest.split(":")]
+        day_s = int(days) * DAY_S if dash else 0.0
+    except ValueError:
+        return math.nan
+    if len(parts) > 3 or not all(0.0 <= part < math.inf for part in (day_s, *parts)):
+        return math.nan
+    hours, minutes, seconds = ([*parts, 0.0, 0.0] if dash or len(parts) == 3 else [0.0, *parts, 0.0])[:3]
+    return day_s + hours * HOUR_S + minutes * 60.0 + seconds
+
+
+def number(text: str) -> float:
+    """A number >= 0, NaN if it is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if 0.0 <= value < math.inf else math.nan
+
+
+def size(text: str, base: float) -> float:
+    """A number with a unit K, M, G, T, P or E, in powers of `base`; NaN if it is none."""
+    power = "KMGTPE".find(text[-1:].upper()) + 1 if text else 0
+    return number(text[:-1]) * base**power if power else number(text)

@@ -1,0 +1,212 @@
+"""Reading the published job tables PM100 (Marconi100) and F-DATA (Fugaku): parquet, or CSV with these columns.
+
+Which of the two a table is its columns say. Rules of both: the width is what was allocated, else what was requested, in
+cores or nodes as `width` says; dates without an offset are in UTC unless a time zone is given.
+
+PM100: `run_time` (s), else end - start; `time_limit` (minutes) is the walltime, `INFINITE` is none; power is the mean
+of the samples in `node_power_consumption` (`power_consumption` in an older release), a list for the whole job, in W;
+user, group and queue are `user_id`, `group_id`, `partition`; cores are called `num_cores_*` or `num_cpus_*`.
+
+F-DATA: `duration` (s), else `edt` - `sdt`; submission `adt`; `elpl` (s) is the walltime; power is `avgpcon`, the mean
+of a node, times the nodes; the user is `usr`. The documentation states no unit of `elpl` and `avgpcon`: s and W are
+assumed.
+
+Memory is not read, as neither documentation states its unit. What is left out is counted by reason, as
+`job_log.jobs_of` says. Parquet needs pyarrow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from batwatt.errors import InputError, extra
+from batwatt.files import readable
+from batwatt.inputs.traces.job_log import USUAL, LogColumns, LogOptions, dates_s, jobs_of, number
+from batwatt.inputs.traces.trace import open_text
+from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable, labels_of
+from batwatt.model.workload import ESTIMATE, LABELS
+
+ROWS = 50_000
+"""Rows of a part: lists of samples are long."""
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Columns of a published table: for each thing those that say it, the best first."""
+
+    id: str
+    submit: str
+    start: str
+    end: str
+    run_s: str
+    limit: str
+    limit_s: float
+    """Unit of `limit` in s."""
+    power: tuple[str, ...]
+    of_node: bool
+    """Whether `power` is that of a node."""
+    cpus: tuple[str, ...]
+    nodes: tuple[str, ...]
+    state: str
+    labels: tuple[str, str, str]
+
+    @property
+    def columns(self) -> set[str]:
+        """All of them."""
+        one = {self.id, self.submit, self.start, self.end, self.run_s, self.limit, self.state}
+        return one | {*self.power, *self.cpus, *self.nodes, *self.labels} - {""}
+
+
+_PM100 = _Layout(
+    *("job_id", "submit_time", "start_time", "end_time", "run_time", "time_limit", 60.0),
+    power=("node_power_consumption", "power_consumption"),
+    of_node=False,
+    cpus=("num_cores_alloc", "num_cpus_alloc", "num_cores_req", "num_cpus_req"),
+    nodes=("num_nodes_alloc", "num_nodes_req"),
+    state="job_state",
+    labels=("user_id", "group_id", "partition"),
+)
+_FDATA = _Layout(
+    *("jid", "adt", "sdt", "edt", "duration", "elpl", 1.0),
+    power=("avgpcon",),
+    of_node=True,
+    cpus=("cnumat", "cnumr", "cnumut"),
+    nodes=("nnuma", "nnumr", "nnumu"),
+    state="",
+    labels=("usr", "", ""),
+)
+
+
+def is_job_table(path: Path | str) -> bool:
+    """Whether the first line of a CSV file has the columns of one of the tables."""
+    with open_text(path) as stream:
+        return _layout_of(name.strip().strip('"') for name in next(stream, "").rstrip("\r\n").split(",")) is not None
+
+
+def read_job_table(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
+    """The jobs of a table (parquet, else CSV, `.gz` too) that ran, in its order. Raises InputError."""
+    parts = [_columns(part, layout, options) for part, layout in _parts(path) if len(part)]
+    if not parts:
+        raise InputError(path, "has no rows", "give a table with jobs")
+    return jobs_of(LogColumns.joined(parts), Counter(), options, path)
+
+
+def _layout_of(names: Any) -> _Layout | None:
+    known = set(names)
+    return next((layout for layout in (_PM100, _FDATA) if {layout.id, layout.submit, layout.start} <= known), None)
+
+
+def _checked_layout(names: Sequence[str], path: Path | str) -> _Layout:
+    layout = _layout_of(names)
+    if layout is None:
+        problem = f"has neither the columns of PM100 nor of F-DATA, but {', '.join(names[:8])}"
+        raise InputError(path, problem, "they are listed in docs/howto/job-logs.md")
+    return layout
+
+
+def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, _Layout]]:
+    """The parts of a table, reduced to the columns that count, and its layout."""
+    with readable(path):
+        if str(path).lower().endswith(".parquet"):
+            with extra("campaign"):
+                import pyarrow
+                from pyarrow import parquet
+            try:
+                with parquet.ParquetFile(path) as file:
+                    layout = _checked_layout(file.schema_arrow.names, path)
+                    wanted = [name for name in file.schema_arrow.names if name in layout.columns]
+                    for batch in file.iter_batches(ROWS, columns=wanted):
+                        yield batch.to_pandas(), layout
+            except pyarrow.ArrowException as error:
+                raise InputError(path, f"is not parquet ({error})", "give the file as it was published") from None
+            return
+        try:
+            # .gz is read by its name
+            with pd.read_csv(
+                path, dtype=str, keep_default_na=False, encoding_errors="replace", chunksize=ROWS
+            ) as parts:
+                for part in parts:
+                    layout = _checked_layout([str(name) for name in part.columns], path)
+                    yield part[[name for name in part.columns if name in layout.columns]], layout
+        except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+            raise InputError(path, f"is not CSV ({str(error).strip()})", "the first line names the columns") from None
+
+
+def _columns(part: pd.DataFrame, layout: _Layout, options: LogOptions) -> LogColumns:
+    start_s = _dates(part, layout.start, options)
+    run_s = _numbers(part, layout.run_s)
+    run_s = np.where(np.isnan(run_s), _dates(part, layout.end, options) - start_s, run_s)
+    cpus, nodes = (_first(part, names) for names in (layout.cpus, layout.nodes))
+    power_w = np.full(len(part), np.nan)
+    for name in layout.power:
+        if name in part.columns:
+            power_w = np.array([_mean_of(cell) for cell in part[name]])
+            break
+    limit_s = _numbers(part, layout.limit) * layout.limit_s
+    return LogColumns(
+        _texts(part, layout.id),
+        _dates(part, layout.submit, options),
+        start_s,
+        run_s,
+        nodes if options.width == "nodes" else cpus,
+        _texts(part, layout.state),
+        power_w * (nodes if layout.of_node else 1.0) * run_s,
+        {ESTIMATE: np.where(limit_s > 0.0, limit_s, np.nan)},
+        {name: _texts(part, column) for name, column in zip(LABELS, layout.labels, strict=True)},
+    )
+
+
+def _dates(part: pd.DataFrame, name: str, options: LogOptions) -> Column:
+    if name not in part.columns:
+        return np.full(len(part), np.nan)
+    return dates_s(_texts(part, name).tolist(), options.zone)
+
+
+def _numbers(part: pd.DataFrame, name: str) -> Column:
+    if name not in part.columns:
+        return np.full(len(part), np.nan)
+    values = pd.to_numeric(part[name], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.where((values >= 0.0) & np.isfinite(values), values, np.nan)
+
+
+def _first(part: pd.DataFrame, names: Sequence[str]) -> Column:
+    """The first of some columns that has a number >= 1, for each row."""
+    found = np.full(len(part), np.nan)
+    for name in names:
+        values = _numbers(part, name)
+        found = np.where(np.isnan(found) & (values >= 1.0), values, found)
+    return found
+
+
+def _texts(part: pd.DataFrame, name: str) -> Texts:
+    """A column as texts, empty where there is none."""
+    if name not in part.columns:
+        return np.full(len(part), "", dtype=object)
+    column = part[name]
+    cells = ["" if missing else _text(cell) for cell, missing in zip(column, column.isna(), strict=True)]
+    return labels_of(cells)
+
+
+def _text(cell: object) -> str:
+    """A cell as text; whole numbers that became floats as whole numbers."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
+
+
+def _mean_of(cell: Any) -> float:
+    """The mean of a list of samples, also one that is a text, or a number; NaN if there is none."""
+    if isinstance(cell, str):
+        samples = [number(word) for word in cell.strip().strip("[]").replace(",", " ").split()]
+    elif cell is None or isinstance(cell, float | int):
+        samples = [math.nan if cell is None else float(cell)]
+    else:
+        samples = [float(value) for value in cell if value is not None]
+    known = [value for value in samples if value == value]
+    return math.fsum(known) / len(known) if known else math.nan

@@ -1,0 +1,309 @@
+"""Reading dumps of Slurm's accounting: `sacct -P` (or `-p`) with any subset of its fields.
+
+The first line names the fields, in any order and case; a dump without it (`--noheader`) needs the names. Only JobID (or
+JobIDRaw), a run time, a width and a submission must be there, each from the first of these fields that says something:
+
+- width: AllocCPUS, AllocTRES `cpu=`, NCPUS, ReqCPUS; in nodes AllocNodes, AllocTRES `node=`, NNodes, ReqNodes;
+- run time: ElapsedRaw (s), Elapsed, End - Start; a suspended job's time of suspension counts in none but the last;
+- submission: Submit, Eligible, Start;
+- walltime: TimelimitRaw (min), Timelimit; `UNLIMITED` and `Partition_Limit` are unknown;
+- memory in GB (2^30 B) of the whole job: AllocTRES `mem=`, ReqMem, whose `c` is per CPU and `n` per node, as are
+  numbers of MB from 2^31 or 2^63 on per CPU: Slurm's flag, which is taken off;
+- energy: ConsumedEnergyRaw (J), ConsumedEnergy (K is 1000 J), AllocTRES `energy=`; power is energy / run time;
+- labels: user of User, UID; group of Group, Account, GID; queue of Partition.
+
+Dates without an offset are in UTC unless a time zone is given; sacct writes them in that of its host.
+
+A line is a job, also of an array (`12_3`) or a component of a heterogeneous job (`12+1`). Steps (`12.0`, `12.batch`,
+`12.extern`) are none: their energy counts for a job whose own line has none, that of the step with the most. The sum
+would count nodes twice, as Slurm measures whole nodes: `extern` and the numbered steps last beside `batch` on the same
+nodes. So it is exact where a step has all nodes all the time, as `extern` has, and too low where steps follow each
+other. An energy of 0, or of Slurm's "unknown" near 2^64, is none.
+
+Left out, counted by reason: lines with another number of fields than the header, and what `job_log.jobs_of` says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+
+from batwatt.errors import InputError
+from batwatt.inputs.traces.job_log import (
+    USUAL,
+    LogColumns,
+    LogOptions,
+    dates_s,
+    duration_s,
+    each,
+    jobs_of,
+    number,
+    size,
+)
+from batwatt.inputs.traces.trace import open_text
+from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable
+from batwatt.model.workload import ESTIMATE, LABELS, MEMORY
+
+Read = Callable[[Sequence[str]], Column]
+Sources = Sequence[tuple[str, Read]]
+"""Fields and how each is read, the best first."""
+ROWS = 20_000
+"""Lines of a part: what is read of them takes a fraction of the memory of their text."""
+
+_IDS = ("jobid", "jobidraw")
+_LABELS = {"user": ("user", "uid"), "group": ("group", "account", "gid"), "queue": ("partition",)}
+_PER_CPU_MB = (2**63, 2**31)
+"""Flags of Slurm, new and old."""
+_UNKNOWN_J = 2.0**63
+_B_PER_GB = 2.0**30
+
+
+def read_sacct(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
+    """The jobs of a dump (`.gz` too) that ran, in its order. Raises InputError."""
+    rejected: Counter[str] = Counter()
+    dump = _Dump(path, options, rejected)
+    parts = [dump.columns(rows) for rows in dump.parts()]
+    if not parts:
+        raise InputError(path, "holds no job", "give a dump made with sacct -P")
+    found = LogColumns.joined(parts)
+    dump.add_energy_of_steps(found)
+    return jobs_of(found, rejected, options, path)
+
+
+def is_sacct(path: Path | str) -> bool:
+    """Whether the first line of a file is the header of a dump."""
+    with open_text(path) as stream:
+        return _is_header(_words(next(stream, "")))
+
+
+def _words(line: str) -> list[str]:
+    return line.rstrip("\r\n").split("|")
+
+
+def _is_header(words: Sequence[str]) -> bool:
+    return len(words) > 1 and any(word.strip().lower() in _IDS for word in words)
+
+
+class _Dump:
+    """A dump that is read part by part; energies of steps are gathered on the way."""
+
+    def __init__(self, path: Path | str, options: LogOptions, rejected: Counter[str]) -> None:
+        self.path, self.options, self.rejected = path, options, rejected
+        self._by_row: dict[int, float] = {}
+        self._by_id: dict[str, float] = {}
+        self._names = [name.strip().lower() for name in options.fields] or self._header()
+        id_field = next((name for name in _IDS if name in self._names), None)
+        if id_field is None:
+            raise InputError(path, "has no field JobID", "let sacct write it: --format=JobID,...")
+        if len(set(self._names)) < len(self._names):
+            [(twice, _)] = Counter(self._names).most_common(1)
+            raise InputError(path, f"has the field {twice!r} twice", "name each once")
+        sources = _sources(options)
+        wanted = {field for fields in sources.values() for field, _ in fields}
+        wanted |= {"state", "end", *(field for fields in _LABELS.values() for field in fields)}
+        # two at least, so that itemgetter gives a tuple
+        read = [id_field, id_field, *(name for name in self._names if name in wanted)]
+        self._pick = itemgetter(*(self._names.index(name) for name in read))
+        self._place = {name: place for place, name in enumerate(read)}
+        self._id = self._names.index(id_field)
+        self._sources = {
+            what: [(self._place[field], read) for field, read in fields if field in self._place]
+            for what, fields in sources.items()
+        }
+        self._check_fields(sources)
+
+    def _header(self) -> list[str]:
+        with open_text(self.path) as stream:
+            words = _words(next(stream, ""))
+        if not _is_header(words):
+            problem = "line 1 names no fields such as JobID|User|Submit"
+            hint = "make it with sacct -P, or name its fields: --fields JobID,User,..."
+            raise InputError(self.path, problem, hint)
+        # sacct -p ends each line with a separator
+        return [word.strip().lower() for word in (words[:-1] if words[-1] == "" else words)]
+
+    def _check_fields(self, sources: Mapping[str, Sources]) -> None:
+        for what, words in (("run_s", "run time"), ("cpus", "width"), ("submit_s", "submission")):
+            ends = what == "run_s" and {"start", "end"} <= self._place.keys()
+            if not self._sources[what] and not ends:
+                fields = ", ".join(field for field, _ in sources[what])
+                raise InputError(self.path, f"has no field of the {words}", f"sacct has {fields}")
+
+    def parts(self) -> Iterator[list[tuple[str, ...]]]:
+        """The cells that are wanted of the lines that are jobs, a part at a time; the others are counted."""
+        count, id_place, pick = len(self._names), self._id, self._pick
+        energies = self._sources["energy_j"]
+        rows: list[tuple[str, ...]] = []
+        before, last_id = 0, ""
+        with open_text(self.path) as stream:
+            for line in stream:
+                words = _words(line)
+                if len(words) != count and not (len(words) == count + 1 and not words[-1]):
+                    self.rejected["malformed"] += words != [""]
+                    continue
+                id = words[id_place]
+                if "." in id:
+                    if energies:
+                        row = before + len(rows) - 1 if id.startswith(f"{last_id}.") else None
+                        self._step(id.partition(".")[0], row, pick(words))
+                    continue
+                if id.lower() in _IDS:
+                    # dumps that were joined, each with its header
+                    continue
+                rows.append(pick(words))
+                last_id = id
+                if len(rows) == ROWS:
+                    yield rows
+                    before += len(rows)
+                    rows = []
+        if rows:
+            yield rows
+
+    def _step(self, id: str, row: int | None, cells: tuple[str, ...]) -> None:
+        """Note the energy of a step of the job of that row or, if it does not follow its job, of that id."""
+        for place, read in self._sources["energy_j"]:
+            energy_j = read(cells[place : place + 1]).item()
+            if energy_j == energy_j:
+                if row is not None:
+                    self._by_row[row] = max(self._by_row.get(row, 0.0), energy_j)
+                else:
+                    self._by_id[id] = max(self._by_id.get(id, 0.0), energy_j)
+                return
+
+    def columns(self, rows: list[tuple[str, ...]]) -> LogColumns:
+        """The lines of a part as numbers."""
+        texts = list(zip(*rows, strict=True))
+
+        def number_of(what: str) -> Column:
+            found = np.full(len(rows), np.nan)
+            for place, read in self._sources[what]:
+                missing = np.isnan(found)
+                if not missing.any():
+                    break
+                found[missing] = read(texts[place])[missing]
+            return found
+
+        def text_of(*fields: str) -> Texts:
+            found = np.full(len(rows), "", dtype=object)
+            for column in [texts[self._place[field]] for field in fields if field in self._place]:
+                missing = found == ""
+                if not missing.any():
+                    break
+                stripped = {text: text.strip() for text in set(column)}
+                found[missing] = np.array([stripped[text] for text in column], dtype=object)[missing]
+            return found
+
+        start_s, run_s = number_of("start_s"), number_of("run_s")
+        if np.isnan(run_s).any() and {"start", "end"} <= self._place.keys():
+            end_s = dates_s(texts[self._place["end"]], self.options.zone)
+            run_s = np.where(np.isnan(run_s), end_s - start_s, run_s)
+        memory = number_of("memory")
+        for what in ("cpus", "nodes"):
+            per = number_of(f"memory of {what}")
+            memory = np.where(np.isnan(memory), per * number_of(f"all {what}"), memory)
+        return LogColumns(
+            np.array([id.strip() for id in texts[0]], dtype=object),
+            number_of("submit_s"),
+            start_s,
+            run_s,
+            number_of("cpus"),
+            text_of("state"),
+            number_of("energy_j"),
+            {MEMORY: memory, ESTIMATE: number_of("estimate")},
+            {name: text_of(*_LABELS[name]) for name in LABELS},
+        )
+
+    def add_energy_of_steps(self, found: LogColumns) -> None:
+        """Let jobs whose lines have no energy have that of their steps."""
+        if self._by_id:
+            for row, id in enumerate(found.ids.tolist()):
+                if (energy_j := self._by_id.pop(id, None)) is not None:
+                    self._by_row[row] = max(self._by_row.get(row, 0.0), energy_j)
+        if self._by_row:
+            rows = np.array(list(self._by_row))
+            steps_j = np.array(list(self._by_row.values()))
+            own_j = found.energy_j[rows]
+            found.energy_j[rows] = np.where(np.isnan(own_j), steps_j, own_j)
+
+
+# fields ---------------------------------------------------------------------------------------------------------
+
+
+def _sources(options: LogOptions) -> dict[str, Sources]:
+    """By what is wanted of a job, the fields that say it."""
+    date: Read = partial(dates_s, zone=options.zone)
+    count, joules = _by_text(_count), _by_text(_joules)
+    widths: dict[str, Sources] = {
+        "cpus": [("alloccpus", count), ("alloctres", _tres("cpu", _count)), ("ncpus", count), ("reqcpus", count)],
+        "nodes": [("allocnodes", count), ("alloctres", _tres("node", _count)), ("nnodes", count), ("reqnodes", count)],
+    }
+    return {
+        "cpus": widths[options.width],
+        "all cpus": widths["cpus"],
+        "all nodes": widths["nodes"],
+        "run_s": [("elapsedraw", _by_text(number)), ("elapsed", _by_text(duration_s))],
+        "start_s": [("start", date)],
+        "submit_s": [("submit", date), ("eligible", date), ("start", date)],
+        "estimate": [("timelimitraw", _by_text(_minutes)), ("timelimit", _by_text(_limit))],
+        "memory": [("alloctres", _tres("mem", _memory_gb)), ("reqmem", _by_text(_memory_gb))],
+        "memory of cpus": [("reqmem", _by_text(partial(_memory_gb, per="c")))],
+        "memory of nodes": [("reqmem", _by_text(partial(_memory_gb, per="n")))],
+        "energy_j": [
+            ("consumedenergyraw", joules),
+            ("consumedenergy", joules),
+            ("alloctres", _tres("energy", _joules)),
+        ],
+    }
+
+
+def _by_text(read: Callable[[str], float]) -> Read:
+    return partial(each, read=read)
+
+
+def _tres(name: str, read: Callable[[str], float]) -> Read:
+    """What is read of the value of `name` in texts such as `billing=8,cpu=8,mem=22400M`."""
+    begin = f"{name}="
+
+    def read_part(text: str) -> float:
+        return next((read(part[len(begin) :]) for part in text.split(",") if part.startswith(begin)), math.nan)
+
+    return _by_text(read_part)
+
+
+def _count(text: str) -> float:
+    value = size(text, 1000.0)
+    return value if value >= 1.0 else math.nan
+
+
+def _minutes(text: str) -> float:
+    return 60.0 * number(text)
+
+
+def _limit(text: str) -> float:
+    value = duration_s(text)
+    return value if value > 0.0 else math.nan
+
+
+def _joules(text: str) -> float:
+    value = size(text, 1000.0)
+    return value if 0.0 < value < _UNKNOWN_J else math.nan
+
+
+def _memory_gb(text: str, per: str = "") -> float:
+    """ReqMem in GB if it is per CPU (`c`), per node (`n`) or of the job (empty), as `per` has it; else NaN."""
+    given = text[-1:].lower() if text[-1:].lower() in ("c", "n") else ""
+    amount = text[: len(text) - len(given)]
+    # without a unit in MB
+    amount = amount if amount[-1:].isalpha() else f"{amount}M"
+    if amount[-1:] == "M" and amount[:-1].isdigit():
+        whole = int(amount[:-1])
+        flag = next((flag for flag in _PER_CPU_MB if whole >= flag), 0)
+        amount, given = f"{whole - flag}M", "c" if flag else given
+    value_gb = size(amount, 1024.0) / _B_PER_GB
+    return value_gb if given == per and value_gb > 0.0 else math.nan

@@ -1,0 +1,129 @@
+"""PM100 and F-DATA: small tables with the documented columns, as parquet and as CSV."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from batwatt.errors import InputError, MissingExtraError
+from batwatt.inputs.traces.convert import format_of, read_trace
+from batwatt.inputs.traces.job_log import LogOptions
+
+PM100 = pd.DataFrame(
+    {
+        "job_id": [11, 12, 13, 14],
+        "job_state": ["COMPLETED", "TIMEOUT", "COMPLETED", "RUNNING"],
+        "submit_time": pd.to_datetime(["2020-05-01 12:00:00", "2020-05-01 11:00:00"] * 2).tz_localize("UTC"),
+        "start_time": pd.to_datetime(["2020-05-01 12:30:00", "2020-05-01 11:00:20"] * 2).tz_localize("UTC"),
+        "end_time": pd.to_datetime(["2020-05-01 13:30:00", "2020-05-01 11:01:20"] * 2).tz_localize("UTC"),
+        "run_time": [3600, 60, 0, 60],
+        "time_limit": ["90", "INFINITE", "90", "90"],
+        "num_cores_alloc": [256, 8, 8, 8],
+        "num_nodes_alloc": [2, 1, 1, 1],
+        "user_id": [7, 8, 8, 8],
+        "group_id": [1, 1, 1, 1],
+        "partition": ["a", "b", "b", "b"],
+        "mem_alloc": [1, 1, 1, 1],
+        "node_power_consumption": [[1000, 1500, 1100], [], [5], [5]],
+    }
+)
+FDATA = pd.DataFrame(
+    {
+        "jid": ["x1", "x2", "x3"],
+        "usr": ["u1", "u2", "u2"],
+        "adt": ["2023-01-01 00:00:00", "2023-01-01 00:00:10", "2023-01-01 00:00:10"],
+        "sdt": ["2023-01-01 00:05:00", "2023-01-01 00:00:10", None],
+        "edt": ["2023-01-01 00:06:40", "2023-01-01 00:00:40", None],
+        "duration": [100.0, float("nan"), float("nan")],
+        "elpl": [3600.0, 0.0, 60.0],
+        "cnumat": [96, 0, 48],
+        "cnumr": [96, 24, 48],
+        "nnuma": [2, 1, 1],
+        "avgpcon": [120.5, float("nan"), 99.0],
+        "exit state": ["completed", "failed", "failed"],
+        "embedding": [[0.1], [0.2], [0.3]],
+    }
+)
+
+
+def written(frame: pd.DataFrame, folder: Path, name: str) -> Path:
+    path = folder / name
+    if name.endswith(".parquet"):
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv", "jobs.csv.gz"])
+def test_pm100(tmp_path: Path, name: str, caplog):
+    path = written(PM100, tmp_path, name)
+    assert format_of(path) == "table"
+    # the first submission is that of 12
+    first, second = read_trace(path)
+    assert (first.id, first.submit_s, first.run_s, first.cpus, first.requested_s) == ("11", 3600, 3600, 256, 5400)
+    # the mean of the samples of the whole job, whatever its nodes
+    labels = {"user": "7", "group": "1", "queue": "a"}
+    assert dict(first.extra) == {"start_s": 5400, "power_w": 1200, **labels}
+    assert (second.id, second.submit_s, second.run_s, second.cpus, second.requested_s) == ("12", 0, 60, 8, None)
+    assert dict(second.extra) == {"start_s": 20, "user": "8", "group": "1", "queue": "b"}
+    assert f"{path}: 2 jobs; 2 of 4 lines of jobs are left out: 1 running, 1 never ran" in caplog.text
+    assert [job.cpus for job in read_trace(path, log=LogOptions(width="nodes"))] == [2, 1]
+
+
+@pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv"])
+def test_an_older_pm100(tmp_path: Path, name: str):
+    names = {"node_power_consumption": "power_consumption", "num_cores_alloc": "num_cpus_alloc"}
+    first, second = read_trace(written(PM100.drop(columns="run_time").rename(columns=names), tmp_path, name))[:2]
+    assert (first.cpus, first.run_s, first.extra["power_w"]) == (256, 3600, 1200)
+    assert (second.cpus, second.run_s, "power_w" in second.extra) == (8, 60, False)
+
+
+@pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv"])
+def test_fdata(tmp_path: Path, name: str, caplog):
+    path = written(FDATA, tmp_path, name)
+    first, second = read_trace(path)
+    assert (first.id, first.submit_s, first.run_s, first.cpus, first.requested_s) == ("x1", 0, 100, 96, 3600)
+    # the mean of a node, on two
+    assert dict(first.extra) == {"start_s": 300, "power_w": 241, "user": "u1"}
+    # cores as requested, run time from start to end
+    assert (second.submit_s, second.run_s, second.cpus, second.requested_s) == (10, 30, 24, None)
+    assert dict(second.extra) == {"start_s": 10, "user": "u2"}
+    assert "2 jobs; 1 of 3 lines of jobs are left out: 1 without a run time" in caplog.text
+
+
+def test_dates_in_a_time_zone(tmp_path: Path):
+    log = LogOptions(tz="Asia/Tokyo", begin="2023-01-01T00:00:00+09:00")
+    assert [job.submit_s for job in read_trace(written(FDATA, tmp_path, "jobs.csv"), log=log)] == [0, 10]
+
+
+@pytest.mark.parametrize(
+    "name,content,said",
+    [
+        ("jobs.parquet", b"PAR1 and nothing", "is not parquet"),
+        ("jobs.parquet", None, "has neither the columns of PM100 nor of F-DATA, but jid, usr"),
+        ("jobs.csv", b"jid,adt,sdt\n", "has no rows"),
+        ("jobs.csv", b"jid,adt,sdt\n1,2023-01-01,2023-01-01\n", "no job that ran"),
+        ("jobs.csv", b"jid,adt,sdt\n1,2,3,4,5\n1\n1,2,3,4,5,6\n", "is not CSV"),
+    ],
+)
+def test_bad_tables(tmp_path: Path, name: str, content: bytes | None, said: str):
+    path = tmp_path / name
+    if content is None:
+        FDATA.drop(columns="adt").to_parquet(path)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read_trace(path)
+    assert str(caught.value).startswith(f"{path}: ") and said in str(caught.value)
+
+
+def test_without_pyarrow(tmp_path: Path, monkeypatch):
+    parquet, csv = written(FDATA, tmp_path, "jobs.parquet"), written(FDATA, tmp_path, "jobs.csv")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'batwatt\[campaign\]'"):
+        read_trace(parquet)
+    assert len(read_trace(csv)) == 2

@@ -1,0 +1,161 @@
+"""Replays of job logs: starts to the second, what happens without room, and which hosts jobs get."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+import batwatt as bw
+from batwatt.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+SITES = ROOT.parent / "shared" / "data" / "sites"
+needs_sites = pytest.mark.skipif(not SITES.is_dir(), reason=f"no real logs in {SITES}")
+
+
+def log(*rows: tuple[float, float | None, float, int]) -> bw.Workload:
+    """Jobs "1", "2", ... of (submission, recorded start, length, hosts)."""
+    columns = ["submission_time_s", "start_s", "length_s", "hosts"]
+    return bw.Workload.from_frame(pd.DataFrame(rows, columns=columns))
+
+
+def replay(workload: Any, platform: Any = None, **options: Any) -> dict[str, tuple[float, str]]:
+    """By job when it started and on which hosts."""
+    result = bw.simulate(platform or bw.Platform.machines(4), workload, "replay", options=options)
+    columns = ("job_id", "starting_time_s", "allocated_resources")
+    return {id: (start_s, hosts) for id, start_s, hosts in zip(*(result.jobs[name] for name in columns), strict=True)}
+
+
+def test_recorded_starts(caplog):
+    # 2 starts in the second in which 1 ends, and takes its hosts; 3 has no record
+    workload = log((0, 10, 100, 3), (5, 110, 50, 4), (20, None, 30, 1), (20, 20, 5, 1))
+    with caplog.at_level(logging.WARNING):
+        found = replay(workload, bw.Platform.machines(5))
+    assert found == {"1": (10, "0-2"), "2": (110, "0-3"), "3": (20, "3"), "4": (20, "4")}
+    assert [record.getMessage() for record in caplog.records] == [
+        "replay: 3 of 3 recorded starts to the second; 1 without a record started at their submission"
+    ]
+
+
+def test_without_room_jobs_wait(caplog):
+    # on 4 hosts: 2 waits until 100 s, 3 passes it; 4 waits for a fraction of a second only
+    workload = log((0, 0, 100, 3), (0, 50, 25, 2), (0, 60, 10, 1), (0, 124.5, 5, 4))
+    with caplog.at_level(logging.WARNING):
+        found = replay(workload)
+    assert {id: start_s for id, (start_s, _) in found.items()} == {"1": 0, "2": 100, "3": 60, "4": 125}
+    assert [record.getMessage() for record in caplog.records] == [
+        "replay: 3 of 4 recorded starts to the second; 1 later for want of hosts, by 50.0 s on average, w0!2 by 50 s"
+    ]
+
+
+def test_strict():
+    problem = "replay: job w0!2: no room at its recorded start 50 s; give a larger platform"
+    with pytest.raises(InputError, match=problem):
+        replay(log((0, 0, 100, 3), (0, 50, 25, 2)), strict=True)
+    # hosts that are free from that very second on are room
+    assert replay(log((0, 0, 100, 3), (0, 100, 25, 4)), strict=True)["2"] == (100, "0-3")
+
+
+def test_earlier_records_first():
+    # both wait for the same hosts: the one that was to start first gets them
+    found = replay(log((0, 0, 100, 4), (0, 60, 10, 4), (0, 50, 10, 4)))
+    assert (found["3"][0], found["2"][0]) == (100, 110)
+
+
+def test_a_start_before_the_submission_is_at_it():
+    assert replay(log((30, 10, 5, 1)))["1"] == (30, "0")
+
+
+def test_packed():
+    # machines of hosts 0-3, 4-7, 8-11: 2 goes where it just fits, 3 takes a whole machine and the fullest with room
+    workload = log((0, 0, 100, 3), (0, 1, 100, 1), (0, 2, 100, 6), (0, 3, 9, 2))
+    lowest, packed = (replay(workload, bw.Platform.machines(3, 4), hosts=hosts) for hosts in ("lowest", "packed"))
+    assert [hosts for _, hosts in lowest.values()] == ["10-11", "0-2", "3", "4-9"]
+    assert [packed[id] for id in "1234"] == [(0, "0-2"), (1, "3"), (2, "4-9"), (3, "10-11")]
+    # a whole machine is free, though hosts 3 and 7 are lower
+    workload = log((0, 0, 100, 3), (0, 1, 100, 3), (0, 2, 9, 4))
+    assert replay(workload, bw.Platform.machines(3, 4), hosts="packed")["3"] == (2, "8-11")
+    assert replay(workload, bw.Platform.machines(3, 4))["3"] == (2, "6-9")
+
+
+def test_too_wide(caplog):
+    assert replay(log((0, 3, 5, 9), (0, 4, 5, 1)))["2"] == (4, "0")
+    assert "1 job can never run, wider than the platform of 4 hosts" in caplog.text
+
+
+def test_a_bad_record(tmp_path: Path):
+    jobs = '[{"id": "a", "subtime": 0, "res": 1, "profile": "p", "start_s": "noon"}]'
+    path = tmp_path / "w.json"
+    path.write_text(f'{{"nb_res": 1, "jobs": {jobs}, "profiles": {{"p": {{"type": "delay", "delay": 5}}}}}}')
+    with pytest.raises(InputError, match="job w0!a: start_s must be a number >= 0, got 'noon'"):
+        replay(path)
+
+
+def test_of_a_window():
+    # 1 runs since before it, with what is left; the record of 2 lies in it
+    frame = pd.DataFrame({"submission_time_s": [0, 60], "start_s": [20, 70], "length_s": [100, 10], "hosts": [1, 1]})
+    found = replay(bw.Workload.from_frame(frame, window=(50.0, 200.0)))
+    assert found == {"1": (50, "0"), "2": (70, "1")}
+
+
+ROWS = st.tuples(st.integers(0, 50), st.integers(0, 40), st.integers(1, 60), st.integers(1, 4))
+
+
+@examples(150)
+@given(rows=st.lists(ROWS, min_size=1, max_size=15), hosts=st.sampled_from(["lowest", "packed"]))
+def test_where_there_is_room_every_start_is_the_recorded_one(rows, hosts):
+    """On as many hosts as were ever busy at once."""
+    runs = [(submit_s, submit_s + wait_s, length_s, width) for submit_s, wait_s, length_s, width in rows]
+    busy = max(
+        sum(width for _, begin, length, width in runs if begin <= start < begin + length) for _, start, _, _ in runs
+    )
+    found = replay(log(*runs), bw.Platform.machines(-(-busy // 2), 2), hosts=hosts, strict=True)
+    assert {int(id): start_s for id, (start_s, _) in found.items()} == {
+        row: start_s for row, (_, start_s, _, _) in enumerate(runs, 1)
+    }
+    fewer = replay(log(*runs), bw.Platform.machines(4), hosts=hosts)
+    assert all(fewer[str(row)][0] >= start_s for row, (_, start_s, _, _) in enumerate(runs, 1))
+
+
+def starts_in_swf(path: Path) -> dict[str, float]:
+    """By job its submission + wait, of those with a run time and processors; read without our reader."""
+    lines = (re.split(r"\s+", line.strip()) for line in path.read_text().splitlines() if line.lstrip()[:1].isdigit())
+    return {line[0]: float(line[1]) + float(line[2]) for line in lines if float(line[3]) > 0 and float(line[4]) > 0}
+
+
+@needs_sites
+@pytest.mark.parametrize("hosts", ["lowest", "packed"])
+def test_a_real_swf_on_its_machine(hosts: str):
+    path = SITES / "jobs" / "hpc2n.swf"
+    expected = starts_in_swf(path)
+    found = replay(path, bw.Platform.machines(120, 2), hosts=hosts, strict=True)
+    assert {id: start_s for id, (start_s, _) in found.items()} == expected and len(expected) == 3145
+
+
+@needs_sites
+def test_a_real_swf_without_waits(caplog):
+    found = replay(SITES / "jobs" / "NASA-iPSC-1993-3.1-cln-first3500.swf", bw.Platform.machines(128))
+    assert len(found) == 3471
+    assert "0 of 0 recorded starts to the second; 3471 without a record started at their submission" in caplog.text
+
+
+@needs_sites
+def test_a_real_dump():
+    folder = SITES / "sacct"
+    fields = (folder / "xdmod-header.txt").read_text().strip().split("|")
+    workload = bw.Workload.read(folder / "xdmod-pozidriv-700.txt", fields=fields)
+    found = replay(workload, bw.Platform.machines(300, 24), strict=True)
+    rows = [line.split("|") for line in (folder / "xdmod-pozidriv-700.txt").read_text().splitlines()]
+    starts = {row[0]: pd.Timestamp(row[12]) for row in rows if row[24] != "None assigned"}
+    zero = min(pd.Timestamp(row[10]) for row in rows if row[24] != "None assigned")
+    assert {id: start_s for id, (start_s, _) in found.items()} == {
+        id: (start - zero).total_seconds() for id, start in starts.items()
+    }
