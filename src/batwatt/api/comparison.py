@@ -33,7 +33,6 @@ from batwatt.api.result import Result
 from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_and_spec, simulate
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import whole_set
-from batwatt.inputs.series.series_csv import read_series
 from batwatt.model import workload as workloads
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
@@ -42,6 +41,7 @@ from batwatt.results.outcomes import JobOutcomes, job_outcomes
 from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
 from batwatt.run.find_scheduler import scheduler_class
+from batwatt.run.inputs import envelope_named, envelope_of
 from batwatt.run.run import checked_prefix
 from batwatt.scheduling.base import Scheduler
 from batwatt.units import J_PER_KWH
@@ -146,7 +146,7 @@ def compare_systems(
     Args:
         platform: As for `simulate`; its hosts need watts.
         workload: As for `simulate`. A trace of jobs suits all systems: `checkpoint` cannot run jobs in flops.
-        envelope: Power in W over time.
+        envelope: Power in W over time, as for `simulate`.
         cases: Label -> `Case`, or the name of a preset.
         carbon: Carbon intensity in g/kWh, from 0 s of the run: a CSV file, or what `read_signal` returns.
         price: Price per kWh, likewise.
@@ -169,8 +169,9 @@ def compare_systems(
     given, hosts = platform_and_spec(platform)
     if not isinstance(workload, workloads.Workload):
         workload = Workload.read(workload)
-    found_cap = path_or("envelope", envelope, Series)
-    cap = found_cap if isinstance(found_cap, Series) else read_series(found_cap)
+    last_s = max((job.submit_time_s for job in workload.jobs), default=0.0)
+    named = envelope_named(envelope) if isinstance(envelope, str) else path_or("envelope", envelope, Series)
+    cap = envelope_of(named, hosts, last_s)
     signals = {"carbon_g": _signal("carbon", carbon), "cost": _signal("price", price)}
     for label, case in cases.items():
         _check_case(label, case)

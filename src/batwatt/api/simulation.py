@@ -17,13 +17,14 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.model import platform as platforms
 from batwatt.model import workload as workloads
 from batwatt.model.series import Series
 from batwatt.model.workload import LONG_S
 from batwatt.run.find_scheduler import scheduler_class
-from batwatt.run.inputs import capacity_named
+from batwatt.run.inputs import capacity_named, envelope_named
 from batwatt.run.run import IN_PROCESS, Progress, perform, resolved_run
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
@@ -66,7 +67,7 @@ def simulate(
         scheduler: A name (`batwatt policies`), a .py file, a class derived from pybatsim's `BatsimScheduler`, or an
             instance of one that has not run.
         options: The scheduler's options.
-        envelope: Power cap in W over time: a CSV file, or a `Series`.
+        envelope: Power cap in W over time: a CSV file, a `Series`, or a text such as `power:solar.csv,peak_w=5e4`.
         capacity: Machines alive over time: a file, a `Series`, or a text such as `walk:range=0.6`.
         signal: Carbon signal in g/kWh for the scheduler `carbon`: a CSV file, or what `read_signal` returns.
         window: Begin and end in s of what is measured, and of what is taken of a trace.
@@ -116,7 +117,7 @@ def simulate(
         load,
         scheduler,
         chosen,
-        envelope=None if envelope is None else path_or("envelope", envelope, Series),
+        envelope=_envelope(envelope),
         events=None if events is None else path_or("events", events),
         engine=engine,  # type: ignore[arg-type]  # checked above
         config=EngineConfig(energy=energy),
@@ -217,6 +218,13 @@ def _platform(given: PlatformLike) -> Path | MachineSpec | platforms.Platform:
     if isinstance(given, Platform) and given.spec is not None and given.hosts == machines_platform(given.spec).hosts:
         return given.spec
     return path_or("platform", given, MachineSpec, platforms.Platform)
+
+
+def _envelope(given: SeriesLike | None) -> Path | EnvelopeSpec | Series | None:
+    if isinstance(given, str):
+        return envelope_named(given)
+    found: Path | Series | None = None if given is None else path_or("envelope", given, Series)
+    return found
 
 
 def _capacity(given: SeriesLike | None) -> Path | CapacitySpec | Series | None:

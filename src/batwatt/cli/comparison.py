@@ -93,14 +93,14 @@ def cases_of(texts: Sequence[str], preset: str | None) -> Cases:
 
 
 def compare_systems_of(
-    options: SystemsOptions, platform: Path | None, workload: Sequence[Path], envelope: Path, texts: Sequence[str],
+    options: SystemsOptions, platform: Path | None, workload: Sequence[Path], envelope: str, texts: Sequence[str],
     export: Path,
 ) -> None:  # fmt: skip
     """Run the comparison, print it, and write EXPORT_comparison.csv and EXPORT_jobs.csv. Raises InputError."""
     import os
 
     from batwatt.api.comparison import compare_systems
-    from batwatt.api.inputs import Workload, read_series
+    from batwatt.api.inputs import Workload
 
     if len(workload) > 1:
         raise InputError("--workload", "a comparison of systems has one workload", "give one")
@@ -111,7 +111,7 @@ def compare_systems_of(
     found = compare_systems(
         spec.platform,
         load,
-        read_series(envelope),
+        envelope,
         cases,
         seeds=range(options.seeds),
         workers=options.jobs or len(os.sched_getaffinity(0)),

@@ -54,6 +54,14 @@ EnvelopeFile = Annotated[
         "--envelope", help="Power envelope: CSV with columns time_s,power_w; a value holds until the next row."
     ),
 ]
+EnvelopeText = Annotated[
+    str | None,
+    typer.Option(
+        "--envelope",
+        help="Power envelope: CSV with columns time_s,power_w; or made, as in power:solar.csv,peak_w=50000 + "
+        "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/site-power.md).",
+    ),
+]
 _events: Any = typer.Option("--events", help="Batsim external events, one JSON object per line.")
 EventsFile = Annotated[Path | None, _events]
 EventsFiles = Annotated[list[Path] | None, _events]

@@ -14,7 +14,7 @@ from batwatt.cli.comparison import SystemsOptions, compare_systems_of
 from batwatt.cli.inputs import read_options
 from batwatt.cli.options import (
     ENGINE,
-    EnvelopeFile,
+    EnvelopeText,
     EventsFile,
     Jobs,
     MachineChoice,
@@ -58,7 +58,7 @@ def run_command(
     scheduler: SchedulerName = "powercap",
     options: OptionsJson = "{}",
     plugin: Plugins = None,
-    envelope: EnvelopeFile = None,
+    envelope: EnvelopeText = None,
     export: Prefix = Path("out/run"),
     events: EventsFile = None,
     machines: MachineChoice,
@@ -95,6 +95,7 @@ def run_command(
       --capacity walk:range=0.6,step=0.15,period=3600,seed=1
       -s varcap -o '{"termination": "lww"}' -e out/x
     """
+    from batwatt.run.inputs import envelope_named
     from batwatt.run.spec import EngineName
 
     if engine not in (names := get_args(EngineName)):
@@ -105,7 +106,7 @@ def run_command(
         scheduler=scheduler,
         options=read_options(options),
         prefix=export,
-        envelope=envelope,
+        envelope=None if envelope is None else envelope_named(envelope),
         events=events,
         engine=engine,
         config=switches.config,
@@ -160,7 +161,7 @@ def _jobs_of(spec: RunSpec) -> int:
 def compare_command(
     *,
     workload: Jobs,
-    envelope: Annotated[Path, typer.Option("--envelope", help="Power envelope (CSV time_s,power_w).")],
+    envelope: EnvelopeText = None,
     platform: OptionalPlatform = None,
     case: Annotated[
         list[str] | None,
@@ -190,9 +191,12 @@ def compare_command(
     from batwatt.results.power import power_series
     from batwatt.results.writers import file_of
     from batwatt.run.find_scheduler import make_scheduler
+    from batwatt.run.inputs import envelope_named
     from batwatt.run.spec import RunSpec
 
     case = case or []
+    if envelope is None:
+        raise InputError("--envelope", "is missing", "give a file, or a text such as power:solar.csv,peak_w=50000")
     if systems.wanted(case):
         if hosts.choice != HostChoice():
             raise InputError("--mmax, --master-host", "are not for a comparison of systems", "leave them out")
@@ -220,7 +224,7 @@ def compare_command(
             scheduler,
             chosen,
             prefix,
-            envelope,
+            envelope_named(envelope),
             more_workloads=tuple(workload[1:]),
             hosts=hosts.choice,
             plugins=tuple(plugin or ()),
@@ -230,7 +234,8 @@ def compare_command(
         # what is wrong with a later case is said before the first one runs
         make_scheduler(scheduler, spec.scheduler_options())
     results = _run_all(specs)
-    series = read_series(envelope)
+    written = file_of(results[0][1].prefix, "envelope")
+    series = read_series(written if written.exists() else envelope)
     picture = file_of(export, "power", ".png")
     traces = [
         (label, power_series(result.prefix, result.metrics.makespan_s))

@@ -15,6 +15,7 @@ from batwatt.inputs.platforms.host_choice import all_hosts, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec, machines_xml
 from batwatt.inputs.series.capacity import checked_capacity, read_capacity, to_csv
 from batwatt.inputs.series.capacity_spec import CapacitySpec, parse_capacity
+from batwatt.inputs.series.envelope_spec import EnvelopeSpec, parse_envelope
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.convert import SUFFIXES, read_trace
 from batwatt.inputs.traces.delays_to_flops import json_with_flops, workload_with_flops
@@ -80,7 +81,7 @@ def capacity_named(text: str | Path) -> Path | CapacitySpec:
     return parse_capacity(str(text)) or Path(text)
 
 
-def load_inputs(spec: RunSpec, envelope: str | Path | Series | None) -> RunInputs:
+def load_inputs(spec: RunSpec, envelope: str | Path | Series | EnvelopeSpec | None) -> RunInputs:
     """Read everything that a run needs. Raises InputError."""
     everything = all_hosts(spec.platform, spec.hosts.master)
     # what is handed to somebody else's scheduler may come back changed
@@ -106,11 +107,9 @@ def load_inputs(spec: RunSpec, envelope: str | Path | Series | None) -> RunInput
                 text = "%s: a job is submitted at %.15g s: milliseconds since 1970? then divide all times by 1000"
                 _log.warning(text, load.source, last_s)
     workload, *others = loads
-    capacity = None
-    if spec.capacity is not None:
-        last_s = max((job.submit_time_s for load in loads for job in load.jobs), default=0.0)
-        capacity = capacity_of(spec.capacity, len(machines), last_s)
-    series = read_series(envelope) if isinstance(envelope, str | Path) else envelope
+    last_s = max((job.submit_time_s for load in loads for job in load.jobs), default=0.0)
+    capacity = None if spec.capacity is None else capacity_of(spec.capacity, len(machines), last_s)
+    series = None if envelope is None else envelope_of(envelope, platform, last_s)
     speed_flops = reference_flops(spec, platform)
     simulated = None if speed_flops is None else workload_with_flops(workload, speed_flops)
     return RunInputs(platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others))
@@ -154,6 +153,28 @@ def capacity_of(given: Path | CapacitySpec | Series, machines: int, last_submiss
     if isinstance(given, CapacitySpec):
         return given.series(machines, 2.0 * last_submission_s + BEYOND_S)
     return read_capacity(given, machines)
+
+
+def envelope_named(text: str | Path) -> Path | EnvelopeSpec:
+    """What a text such as `power:solar.csv,peak_w=5e4` describes, or the file that it names. Raises InputError."""
+    return (parse_envelope(text) if isinstance(text, str) else None) or Path(text)
+
+
+def envelope_of(
+    given: str | Path | EnvelopeSpec | Series, platform: Platform, last_submission_s: float = 0.0
+) -> Series:
+    """The power cap in W, given, read or generated until long after the jobs. Raises InputError."""
+    if isinstance(given, Series):
+        return given
+    if isinstance(given, EnvelopeSpec):
+        full_w = sum(max(host.pstates[i].full_w for i in host.compute) for host in platform.hosts)
+        return given.series(2.0 * last_submission_s + BEYOND_S, full_w if platform.has_power else None)
+    return read_series(given)
+
+
+def write_envelope(prefix: Path, series: Series) -> Path:
+    """Write the envelope that a run generated as `PREFIX_envelope.csv`; returns its path. Raises InputError."""
+    return _write(file_of(prefix, "envelope"), to_csv(series))
 
 
 def write_capacity(prefix: Path, series: Series) -> Path:

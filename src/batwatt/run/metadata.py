@@ -16,6 +16,7 @@ from batwatt.files import write_json
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
@@ -48,6 +49,8 @@ def write_metadata(
             inputs[name] = Path(given)
         elif isinstance(given, Series):
             inputs[name] = given
+    if isinstance(spec.envelope, EnvelopeSpec):
+        inputs |= {f"envelope {path.name}": path for path in spec.envelope.files()}
     inputs |= {f"plugin {path.name}": path for path in spec.plugins}
     if spec.scheduler_name.endswith(".py"):
         inputs["scheduler"] = Path(spec.scheduler_name)
@@ -71,6 +74,7 @@ def write_metadata(
             **{name: version_of(name) for name in ("pybatsim", "pyzmq", "procset", "numpy", "pandas")},
         },
         "elapsed_s": round(elapsed_s, 3),
+        **({"envelope": str(spec.envelope)} if isinstance(spec.envelope, EnvelopeSpec) else {}),
         **(about or {}),
     }
     # an option of a foreign scheduler may be NaN

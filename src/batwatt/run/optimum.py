@@ -18,6 +18,7 @@ from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
 from batwatt.files import write_json
 from batwatt.inputs.platforms.host_choice import platform_of
+from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.delays_to_flops import workload_with_flops
 from batwatt.inputs.workloads.batsim_json import read_workload
@@ -128,6 +129,8 @@ def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
         raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
     if spec.events is not None:
         raise InputError("--events", "the optimum knows no events", "leave them out")
+    if isinstance(spec.envelope, EnvelopeSpec):
+        raise InputError("--envelope", "the optimum takes a file", "write one with `batwatt generate envelope`")
     return budget, spec.envelope if isinstance(spec.envelope, Series) else read_series(spec.envelope)
 
 

@@ -12,6 +12,7 @@ from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
@@ -45,11 +46,14 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     if spec.capacity is not None and "envelope" in follows and "capacity" not in follows:
         spec = replace(spec, under_power=True)
     given = spec.envelope or spec.options.get("envelope")
-    inputs = load_inputs(spec, given if isinstance(given, str | Path | Series) and given not in ("", EVENTS) else None)
+    known = isinstance(given, str | Path | Series | EnvelopeSpec) and given not in ("", EVENTS)
+    inputs = load_inputs(spec, given if known else None)
     platform = inputs.platform
     options = spec.scheduler_options(platform)
     if isinstance(spec.capacity, CapacitySpec):
         options["capacity"] = inputs.capacity
+    if isinstance(spec.envelope, EnvelopeSpec):
+        options.setdefault("envelope", inputs.envelope)
     inputs = _with_views(spec, found, inputs, options)
     if "long_s" in _options_of(found):
         options.setdefault("long_s", spec.long_s)

@@ -17,6 +17,7 @@ from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.errors import DeadlockError, InputError
 from batwatt.files import whole_set
+from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.record import Record
 from batwatt.model.series import Series
@@ -24,7 +25,7 @@ from batwatt.results.columns import FILES
 from batwatt.results.run_data import RunData
 from batwatt.results.writers import file_of, write_record
 from batwatt.run.find_scheduler import blaming
-from batwatt.run.inputs import RunInputs, load_inputs, with_files, write_capacity
+from batwatt.run.inputs import RunInputs, load_inputs, with_files, write_capacity, write_envelope
 from batwatt.run.metadata import write_metadata
 from batwatt.run.nominal import check_nominal, nominal_record
 from batwatt.run.resolve import ResolvedRun, resolve
@@ -44,6 +45,7 @@ IN_PROCESS = ("embedded", "nominal")
 OUTPUTS = (
     *((stem, ".csv") for stem in FILES),
     *(("metrics", ".json"), ("metadata", ".json"), ("platform", ".xml"), ("workload", ".json"), ("capacity", ".csv")),
+    ("envelope", ".csv"),
 )
 """Stem and suffix of every file that a run may leave."""
 
@@ -110,6 +112,8 @@ class Outcome:
         write_record(self.record, prefix)
         if inputs.capacity is not None and _is_own(inputs.capacity, spec):
             write_capacity(prefix, inputs.capacity)
+        if inputs.envelope is not None and isinstance(spec.envelope, EnvelopeSpec):
+            write_envelope(prefix, inputs.envelope)
         self.figures.write(prefix)
         write_metadata(prefix, spec, self.resolved.config, self.elapsed_s + time.perf_counter() - began)
 
@@ -184,6 +188,8 @@ def _run_apart(resolved: ResolvedRun, inner: Path, progress: Progress | None, be
     about = Apart(files, resolved.scheduler, resolved.config, inputs.platform, inner, watch).run()
     if inputs.capacity is not None and _is_own(inputs.capacity, resolved.spec):
         write_capacity(inner, inputs.capacity)
+    if inputs.envelope is not None and isinstance(resolved.spec.envelope, EnvelopeSpec):
+        write_envelope(inner, inputs.envelope)
     metrics = write_results(inner, inputs)
     write_metadata(inner, resolved.spec, resolved.config, time.perf_counter() - began, about)
     return metrics

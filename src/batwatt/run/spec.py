@@ -13,6 +13,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.platform import Platform
@@ -46,7 +47,7 @@ class RunSpec:
     scheduler: Any = "powercap"
     options: Mapping[str, Any] = field(default_factory=dict)
     prefix: Path = Path("out/batwatt")
-    envelope: Path | Series | None = None
+    envelope: Path | EnvelopeSpec | Series | None = None
     events: Path | None = None
     engine: EngineName = "embedded"
     config: EngineConfig = field(default_factory=EngineConfig)
@@ -97,8 +98,10 @@ class RunSpec:
         elif not isinstance(self.platform, MachineSpec) and "platform" not in options:
             chosen = self.hosts != HostChoice()
             options["platform"] = platform_of(self.platform, self.hosts) if chosen else str(self.platform)
-        if self.envelope is not None:
-            options.setdefault("envelope", self.envelope if isinstance(self.envelope, Series) else str(self.envelope))
+        if isinstance(self.envelope, Path):
+            options.setdefault("envelope", str(self.envelope))
+        elif isinstance(self.envelope, Series):
+            options.setdefault("envelope", self.envelope)
         if isinstance(self.capacity, Series):
             options.setdefault("capacity", self.capacity)
         if isinstance(self.capacity, Path):

@@ -1,0 +1,98 @@
+"""`batwatt compare` of systems, and envelopes that are written as one text."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from cli_house import SMALL
+
+TRACE = "arrival_time,length,cpus,user\n" + "".join(
+    f"{97 * i},{300 + 90 * (i % 5)},{1 + i % 3},{'ab'[i % 2]}\n" for i in range(25)
+)
+SOLAR = "time,power_kw\n" + "".join(
+    f"2024-07-01T{hour:02d}:00Z,{max(0.0, 1.6 - 0.2 * abs(hour - 8)):.2f}\n" for hour in range(24)
+)
+ENVELOPE = "power:{folder}/solar.csv,peak_w=100,repeat=yes + constant:40"
+
+
+@pytest.fixture
+def site(house):
+    house.write("jobs.csv", TRACE)
+    house.write("solar.csv", SOLAR)
+    return house
+
+
+def compare(house, *args, envelope=ENVELOPE, machines=("--machines", 12, "--cores", 1)):
+    words = ("-w", house.folder / "jobs.csv", *machines, "-e", house.out / "cmp")
+    return house.batwatt("compare", *words, "--envelope", envelope.format(folder=house.folder), *args)
+
+
+def test_from_raw_files_to_the_answer(site):
+    done = compare(site, "--preset", "systems", "-c", 'mine=varcap {"termination": "lfd"}', "-j", 1, "--json")
+    assert done.code == 0, done.err
+    rows = {row["case"]: row for row in json.loads(done.out)}
+    assert list(rows)[:3] == ["no limit", "constant", "kill at random"] and list(rows)[-1] == "mine"
+    for row in rows.values():
+        assert row["finished"] + row["killed"] + row["rejected"] + row["unfinished"] == 25
+    assert rows["no limit"]["violations"] > 0 and rows["varcap LWW"]["violations"] == 0
+    table = list(csv.DictReader((site.out / "cmp_comparison.csv").open()))
+    assert [row["case"] for row in table] == list(rows)
+    jobs = list(csv.DictReader((site.out / "cmp_jobs.csv").open()))
+    assert len(jobs) == 25 * len(rows) and {row["user"] for row in jobs} == {"a", "b"}
+
+
+def test_signals(site):
+    signal = "time_s,carbon_intensity\n" + "".join(f"{3600 * i},{100 + i}\n" for i in range(200))
+    price = "time_s,price\n" + "".join(f"{3600 * i},0.2\n" for i in range(200))
+    files = ("--carbon", site.write("carbon.csv", signal), "--price", site.write("price.csv", price))
+    done = compare(site, "-c", "mine=varcap", "-c", "other=checkpoint", *files, "-j", 1, "--json")
+    assert done.code == 0, done.err
+    for row in json.loads(done.out):
+        assert row["cost"] == pytest.approx(0.2 * row["energy_j"] / 3.6e6)
+        assert 100 < row["carbon_g"] / (row["energy_j"] / 3.6e6) < 300
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (("--preset", "all"), "--preset: 'all' is not known; use systems"),
+        (("-c", "mine"), "'mine' is not LABEL=SCHEDULER OPTIONS"),
+        (("-c", "mine=varcp"), "did you mean 'varcap'"),
+        (("-c", 'mine=varcap {"termination": "all"}'), "no termination 'all'"),
+        (("-c", "a=varcap", "-c", "a=varcap"), "there are two cases 'a'"),
+        (("-c", "a=varcap", "--mmax", "3"), "are not for a comparison of systems"),
+    ],
+)
+def test_bad_input(site, args, line):
+    done = compare(site, *args, "-j", 1)
+    assert done.code == 2 and line in done.line and site.left == []
+
+
+def test_what_is_for_systems_only(site):
+    words = ("-p", SMALL, "-w", site.folder / "jobs.csv", "--envelope", site.envelope)
+    carbon = ("-c", 'a={"response": "none"}', "--carbon", site.envelope)
+    assert "is for a comparison of systems" in site.batwatt("compare", *words, *carbon).line
+    assert "--case: is missing" in site.batwatt("compare", *words).line
+    assert "--envelope: is missing" in site.batwatt("compare", *words[:4]).line
+
+
+@pytest.mark.parametrize("scheduler", ["powercap", "riskaware", "varcap", "checkpoint"])
+def test_an_envelope_that_is_written_as_text(site, scheduler):
+    envelope = ENVELOPE.format(folder=site.folder)
+    words = ("-w", site.folder / "jobs.csv", "--machines", 12, "--cores", 1, "-s", scheduler)
+    done = site.batwatt("run", *words, "--envelope", envelope, "-e", site.out / "a")
+    assert done.code == 0, done.err
+    made = site.out / "a_envelope.csv"
+    again = site.batwatt("run", *words, "--envelope", made, "-e", site.out / "b")
+    assert again.code == 0, again.err
+    assert site.file("a_jobs.csv") == site.file("b_jobs.csv") and site.metrics("a") == site.metrics("b")
+    about = json.loads(site.file("a_metadata.json"))
+    assert about["envelope"].startswith("power:") and list(about["inputs"]) == ["workload", "envelope solar.csv"]
+
+
+def test_an_envelope_of_the_wrong_kind(site):
+    site.write("price.csv", "time,Price (EUR/MWh)\n2024-07-01T00:00Z,50\n2024-07-01T01:00Z,60\n")
+    done = compare(site, "--preset", "systems", envelope="power:{folder}/price.csv")
+    assert done.code == 2 and "is of price, not of power" in done.line
