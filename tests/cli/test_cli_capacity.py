@@ -36,11 +36,11 @@ def test_characterised_text(house):
 
 def test_characterised_purchase(house):
     path = house.write("p.csv", PRICES)
-    found = shown(house.batwatt("characterise", f"price:{path},headroom=1"))
+    found = shown(house.batwatt("characterise", f"price:{path},headroom=1,unit=EUR/kWh"))
     # 175 each hour, but 100 x 1 in the first
     assert found["sum of price x h"] == "450 for a full data centre of 1; fixed: 525"
     assert found["saved"] == "14.3% relative to a fixed 0.7" and found["begins"] == "2024-01-01T00:00Z"
-    half = shown(house.batwatt("characterise", f"price:{path},headroom=1", "--fixed", "0.35"))
+    half = shown(house.batwatt("characterise", f"price:{path},headroom=1,unit=EUR/kWh", "--fixed", "0.35"))
     assert half["saved"] == "-71.4% relative to a fixed 0.35"
 
 

@@ -95,11 +95,12 @@ def test_files_of_sites_are_read_as_what_they_are(wanted):
 @pytest.mark.parametrize("column", ["power_w", "Solar (MW)", "generation_mw", "ac_power", "pv_kw", "Energy kWh"])
 def test_power_is_no_carbon(file, column):
     path = file(hours("1", "2", "3", header=f"datetime,{column}"))
+    what = "energy" if column == "Energy kWh" else "power"
     for kind in ("carbon", "price"):
-        with pytest.raises(InputError, match=f"is of power, not of {kind}; name a column of {kind}, or take another"):
+        with pytest.raises(InputError, match=f"is of {what}, not of {kind}; name a column of {kind}, or take another"):
             parse_capacity(f"{kind}:{path},budget=0.7").series(10, 3600.0)
         # by its name, too
-        with pytest.raises(InputError, match="is of power"):
+        with pytest.raises(InputError, match=f"is of {what}"):
             parse_capacity(f"{kind}:{path},column={column},budget=0.7").series(10, 3600.0)
     assert parse_capacity(f"stranded:{path},threshold=2").series(10, 3600.0).values[0] == 10
 

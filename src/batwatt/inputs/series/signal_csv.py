@@ -1,12 +1,9 @@
-"""Reading signals by date (carbon intensity, prices, power) from the CSV files that people have."""
+"""Reading signals by date (carbon intensity, prices, power) from the files that people have: CSV, JSON, XML."""
 
 from __future__ import annotations
 
-import io
 import logging
 import re
-import warnings
-from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,41 +11,44 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.checks import number_named
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
-from batwatt.inputs.series.series_csv import MORE_FIELDS, TIME, row_too_long
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.signal_gaps import Rows, filled
+from batwatt.inputs.series.signal_table import table_of
+from batwatt.inputs.series.signal_times import looks_like_date, moment, time_column_of, times_of
+from batwatt.inputs.series.signal_units import POWER_W, UNIT_OF, Unit, declared_unit, kind_in, unit_in
 from batwatt.inputs.series.variation import FRACTION
-from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
 from batwatt.units import DAY_S
 
+__all__ = ["moment", "read_rows", "read_signal", "table_of", "times_of"]
+
 SINCE_1970_S = 1e9
 """Times in s that begin above this are taken for those since 1970, not since a simulation began."""
-_TIMES = (TIME, "datetime (utc)", "datetime", "time", "timestamp", "date")
-_VALUES = (COLUMN, FRACTION, "carbon_intensity_avg", "carbon intensity", "carbon_intensity", "price", "power_w")
-_ZONES = ("zone", "zone id", "zone_name", "host_id")
-_KINDS = {"lifecycle": ("life cycle", "lca", "lifecycle"), "direct": ("direct",)}
+DEAREST = 10.0
+"""A price per kWh above this is doubted where no unit is named."""
+_VALUES = (
+    COLUMN, FRACTION, "carbon_intensity_avg", "carbon intensity", "carbon_intensity", "carbonintensity",
+    "intensity.actual", "intensity.forecast", "price", POWER_W,
+)  # fmt: skip
+_ZONES = ("zone", "zone id", "zone_name", "area", "host_id")
+_SEQUENCES = ("sequence",)
+_EMISSIONS = {"lifecycle": ("life cycle", "lca", "lifecycle"), "direct": ("direct",)}
+_IN_GRAMS = re.compile(r"carbon[ _]?intensity|intensity\.", re.IGNORECASE)
+"""Columns of Electricity Maps and of the British API, whose g/kWh need not be said."""
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "-"}
-_UNITS = {
-    "price": re.compile(r"price|cost|tariff|\b(?:eur|usd|gbp|chf)\b|[€$£]", re.IGNORECASE),
-    "carbon": re.compile(r"carbon|co2|co₂|emission|intensity|moer|/|(?:^|[ _])per[ _]", re.IGNORECASE),
-    "power": re.compile(r"power|(?:^|[^a-z])[kmg]?wh?(?:[^a-z]|$)", re.IGNORECASE),
-    "machines": re.compile(f"^(?:{COLUMN}|{FRACTION})$", re.IGNORECASE),
-}
-"""What a column is of, by the first of these that its name matches; what is per something else is no power."""
 _log = logging.getLogger(__name__)
 
 
 def read_signal(file: SignalFile) -> Signal:
-    """The signal of a file, from 0 s. Raises InputError naming the row or the column.
+    """The signal of a file, from 0 s; in W, g/kWh or money per kWh if `file.wanted` or `file.unit` is given.
 
     All dates become UTC. Rows are sorted by time; of two rows for the same time the later with a value counts.
     Values that are empty, and rows that are missing where dates are regular, are filled as `file.gaps` says. What is
-    done about it is logged in one warning. A file is read once, as long as it does not change.
+    done about it is logged in one warning. A file is read once, as long as it does not change. Raises InputError naming
+    the row or the column.
     """
     try:
         state = file.path.stat()
@@ -99,97 +99,171 @@ def read_rows(file: SignalFile, count: int) -> Rows:
 
 def _columns(file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.float64], str, list[str]]:
     """Times, whether they are dates, values, the name of their column, and remarks, in the order of the file."""
-    frame = _of_zone(table_of(file.path), file)
+    frame = _chosen_rows(table_of(file.path), file)
     time_column = _time_column(frame, file)
     column = _value_column(frame, file, time_column)
-    _check_unit(column, file)
+    _check_kind(frame, column, file)
     times, dated, notes = times_of(frame[time_column], file)
-    return times, dated, _values(frame[column], file.path), column, notes
+    values, name = _converted(_values(frame[column], file.path), frame, column, file, notes)
+    return times, dated, values, name, notes
 
 
-def table_of(path: Path) -> pd.DataFrame:
-    """All cells as texts, the header as it is; columns may be separated by commas, semicolons, tabs or blanks."""
-    text = read_text(path)
-    header = next((line for line in text.splitlines() if line.strip()), "")
-    separator = next((sign for sign in ",;\t" if sign in header), r"\s+")
-    try:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always", pd.errors.ParserWarning)
-            frame = pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, index_col=False)
-        if warned:
-            # pandas drops what is beyond the header
-            _no_more_fields(text, separator, path)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        _no_more_fields(text, separator, path)
-        problem = f"is not CSV ({str(error).strip()})"
-        raise InputError(path, problem, "the first line must name the columns") from None
-    if frame.empty:
-        raise InputError(path, "has no rows below a header", "the first line must name the columns")
-    frame.columns = pd.Index([str(name).strip() for name in frame.columns])
+def _chosen_rows(frame: pd.DataFrame, file: SignalFile) -> pd.DataFrame:
+    """The rows of the zone and of the sequence (of auctions) that are asked for. Raises InputError."""
+    for key, known, given in (("zone", _ZONES, file.zone), ("sequence", _SEQUENCES, file.sequence)):
+        name = next((name for name in frame.columns if name.lower() in known), None)
+        if name is None:
+            if given is not None:
+                raise InputError(file.path, f"no column of {key}s", f"leave out {key}=")
+            continue
+        found = sorted(frame[name].unique())
+        if given is None and len(found) > 1:
+            listed = ", ".join(found[:10])
+            problem = f"has {len(found)} {key}s in column {name!r}: {listed}"
+            raise InputError(file.path, problem, f"choose one with {key}=")
+        # ENTSO-E writes BZN|BE, and Sequence Sequence 1
+        meant = [value for value in found if given in (value, re.split(r"\|| ", value)[-1])]
+        if given is not None and len(meant) != 1:
+            raise UnknownNameError(file.path, key, given, found, f"Correct {key}=.")
+        frame = frame if given is None else frame[frame[name] == meant[0]]
     return frame
 
 
-def _no_more_fields(text: str, separator: str, path: Path) -> None:
-    """InputError if a line has more fields than the header."""
-    found = row_too_long(text, separator)
-    if found is not None:
-        raise InputError(f"{path}: line {found[0]}", found[1], MORE_FIELDS)
-
-
-def _of_zone(frame: pd.DataFrame, file: SignalFile) -> pd.DataFrame:
-    zones = next((name for name in frame.columns if name.lower() in _ZONES), None)
-    if zones is None:
-        if file.zone is not None:
-            raise InputError(file.path, "no column of zones", "leave out zone=")
-        return frame
-    found = sorted(frame[zones].unique())
-    if file.zone is None and len(found) > 1:
-        listed = ", ".join(found[:10])
-        raise InputError(file.path, f"has {len(found)} zones in column {zones!r}: {listed}", "choose one with zone=")
-    if file.zone is not None and file.zone not in found:
-        raise UnknownNameError(file.path, "zone", file.zone, found, "Correct zone=.")
-    return frame if file.zone is None else frame[frame[zones] == file.zone]
-
-
 def _time_column(frame: pd.DataFrame, file: SignalFile) -> str:
+    """The column asked for; else one with a usual name; else the first if it has none, and dates."""
     if file.time_column is not None:
         return _named(frame, file.time_column, file)
-    by_name = {name.lower(): name for name in reversed(frame.columns)}
-    found = next((by_name[name] for name in _TIMES if name in by_name), None)
+    found = time_column_of(frame.columns)
+    if found is None and frame.columns[0] == "column 1" and looks_like_date(str(frame.iloc[0, 0])):
+        return "column 1"
     if found is None:
         listed = ", ".join(name[:40] for name in frame.columns[:12])
         raise InputError(file.path, f"no column of times among: {listed}", "name it with time_column=")
-    return found
+    return _named(frame, found, file)
 
 
 def _value_column(frame: pd.DataFrame, file: SignalFile, time_column: str) -> str:
-    """The column asked for; else one with a usual name; else the only one that holds numbers."""
+    """The column asked for; else, of those of what is wanted, one with a usual name, or the only one with numbers."""
     if file.column is not None:
         return _named(frame, file.column, file)
     names = [name for name in frame.columns if name != time_column]
-    emitted = [name for name in names if re.match(r"carbon[ _]intensity", name, re.IGNORECASE)]
-    of_kind = [name for name in emitted if any(word in name.lower() for word in _KINDS[file.kind])]
+    # of columns of the same name the second counts, too: it is refused below
+    columns = zip(frame.columns, (frame.iloc[:, at] for at in range(frame.shape[1])), strict=True)
+    numeric = [name for name, cells in columns if name != time_column and _has_number(cells)]
+    if file.wanted is not None and len(numeric) > 1:
+        names = numeric = _of_wanted_kind({name: _kind(frame, name) for name in numeric}, file)
+    emitted = [name for name in names if re.match(r"carbon[ _]?intensity", name, re.IGNORECASE)]
+    of_kind = [name for name in emitted if any(word in name.lower() for word in _EMISSIONS[file.kind])]
     usual = [name for known in _VALUES for name in names if name.lower() == known]
-    numeric = [name for name in names if pd.to_numeric(frame[name], errors="coerce").notna().any()]
+    usual = [name for name in usual if name in numeric] or usual
     for candidates in (usual[:1], of_kind, emitted, numeric):
         if len(candidates) == 1:
-            return candidates[0]
-    listed = ", ".join(name[:60] for name in names[:12])
+            return _named(frame, candidates[0], file)
+    listed = ", ".join(name[:60] for name in (numeric or names)[:12])
     raise InputError(file.path, f"which column is meant, of: {listed}?", "name it with column=")
 
 
-def _check_unit(column: str, file: SignalFile) -> None:
-    """InputError if the name of a column says that it is something else than what is wanted."""
-    found = next((kind for kind, known in _UNITS.items() if known.search(column)), None)
-    if file.wanted is not None and found not in (None, file.wanted):
-        problem = f"column {column!r} is of {found}, not of {file.wanted}"
-        raise InputError(file.path, problem, f"name a column of {file.wanted}, or take another file")
+def _has_number(cells: pd.Series[str]) -> bool:
+    return bool(pd.to_numeric(cells, errors="coerce").notna().any())
+
+
+def _of_wanted_kind(kinds: dict[str, str | None], file: SignalFile) -> list[str]:
+    """The columns of what is wanted; else one of another kind, to be refused; else those of which nothing is known."""
+    unknown = [name for name, kind in kinds.items() if kind is None]
+    others = [name for name, kind in kinds.items() if kind in UNIT_OF]
+    found = [name for name, kind in kinds.items() if _is_wanted(kind, file)] or others[:1] or unknown
+    if not found:
+        listed = ", ".join(f"{name[:40]} ({kind})" for name, kind in list(kinds.items())[:8])
+        problem = f"no column of {file.wanted} among: {listed}"
+        raise InputError(file.path, problem, "take another file, or name a column and its unit=")
+    return found
 
 
 def _named(frame: pd.DataFrame, name: str, file: SignalFile) -> str:
+    """The column of this name, or of this name within objects of JSON. Raises InputError unless there is one."""
     if name not in frame.columns:
-        raise UnknownNameError(file.path, "column", name, frame.columns, "The first line names the columns.")
+        inner = [column for column in frame.columns if column.endswith(f".{name}")]
+        if len(inner) != 1:
+            raise UnknownNameError(file.path, "column", name, frame.columns, "The first line names the columns.")
+        name = inner[0]
+    count = list(frame.columns).count(name)
+    if count > 1:
+        raise InputError(file.path, f"{count} columns are called {name!r}", "rename all but one in the first line")
     return name
+
+
+def _unit(frame: pd.DataFrame, column: str) -> Unit | None:
+    """The unit that the file states for a column, or that is in its name."""
+    return unit_in(frame.attrs.get("units", {}).get(column, "")) or unit_in(column)
+
+
+def _kind(frame: pd.DataFrame, column: str) -> str | None:
+    unit = _unit(frame, column)
+    return kind_in(column) if unit is None else unit.kind
+
+
+def _is_wanted(kind: str | None, file: SignalFile) -> bool:
+    return kind == file.wanted or (kind == "a fraction" and file.wanted == "power")
+
+
+def _check_kind(frame: pd.DataFrame, column: str, file: SignalFile) -> None:
+    """InputError if a column is of something else than what is wanted, by its name, its unit or the unit declared."""
+    declared = _declared(file)
+    kinds = [_kind(frame, column)]
+    if declared is not None:
+        # a share may be declared to be one of a peak
+        kinds = [kind for kind in kinds if kind != "a share"] + [declared.kind]
+    for found in kinds:
+        if file.wanted is not None and found is not None and not _is_wanted(found, file):
+            problem = f"column {column!r} is of {found}, not of {file.wanted}"
+            raise InputError(file.path, problem, f"name a column of {file.wanted}, or take another file")
+
+
+def _declared(file: SignalFile) -> Unit | None:
+    unit = None if file.unit is None else declared_unit(file.unit)
+    if file.unit is not None and unit is None:
+        problem = f"unit {file.unit[:40]!r} is not known"
+        raise InputError(file.path, problem, "write for instance unit=kW, unit=g/kWh, unit=EUR/MWh or unit=fraction")
+    return unit
+
+
+def _converted(
+    values: npt.NDArray[np.float64], frame: pd.DataFrame, column: str, file: SignalFile, notes: list[str]
+) -> tuple[npt.NDArray[np.float64], str]:
+    """The values in W, g/kWh or money per kWh, and their name; as they are if no kind and no unit is asked for."""
+    declared = _declared(file)
+    if file.wanted is None and declared is None:
+        return values, column
+    unit = declared or _unit(frame, column)
+    if unit is None and file.wanted == "power" and not (values > 1.0).any():
+        notes.append(f"column {column!r} names no unit and reaches 1 at most: taken as fractions of a peak")
+        unit = Unit("", "a fraction", 1.0, FRACTION)
+    if unit is None and file.wanted is not None and not _IN_GRAMS.match(column):
+        most = float(np.nanmax(values, initial=0.0))
+        if file.wanted != "price":
+            notes.append(f"column {column!r} names no unit, taken as {UNIT_OF[file.wanted]}")
+        elif most > DEAREST:
+            hint = "say unit=EUR/MWh if it is that"
+            notes.append(f"column {column!r} names no unit, taken as {UNIT_OF['price']}, to {most:g}: {hint}")
+    if file.wanted == "power":
+        values = _at_night(values, file, notes)
+    if unit is None:
+        return values, column
+    name = column if unit.factor == 1.0 and unit.name != FRACTION else unit.name
+    return values if unit.factor == 1.0 else values * unit.factor, name
+
+
+def _at_night(values: npt.NDArray[np.float64], file: SignalFile, notes: list[str]) -> npt.NDArray[np.float64]:
+    """The values with 0 for those below: what an inverter itself draws at night."""
+    below = values < 0.0
+    if not below.any():
+        return values
+    least, most = np.nanmin(values), np.nanmax(values)
+    if not -least <= most:
+        problem = f"power is in [{least:g}, {most:g}], more below 0 than above"
+        raise InputError(file.path, problem, "give what is produced, as positive numbers")
+    notes.append(f"{np.count_nonzero(below)} values below 0 (to {least:g}) taken as 0")
+    return np.where(below, 0.0, values)
 
 
 def _values(cells: pd.Series[str], path: Path) -> npt.NDArray[np.float64]:
@@ -202,42 +276,6 @@ def _values(cells: pd.Series[str], path: Path) -> npt.NDArray[np.float64]:
         shown = texts.iloc[wrong[0]][:40]
         raise InputError(place, f"{cells.name} {shown!r} is not a finite number", "correct it or leave it empty")
     return numbers
-
-
-def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, list[str]]:
-    """Times in s, of the epoch if they are dates (True), and remarks; NaN for hours that no clock has shown."""
-    texts = cells.str.strip()
-    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
-    if np.isfinite(numbers).all():
-        return numbers, False, []
-    stamps, offset = _stamps(texts, file)
-    notes: list[str] = []
-    if not offset:
-        # of an hour that comes twice in autumn, the first is still summer time
-        first = ~stamps.duplicated().to_numpy()
-        stamps = stamps.dt.tz_localize(file.tz, ambiguous=first, nonexistent="NaT")
-        skipped = int(stamps.isna().sum())
-        if skipped:
-            notes.append(f"{skipped} rows of hours that {file.tz} leaves out in spring ignored")
-    passed = (stamps.dt.tz_convert("UTC") - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-    return np.asarray(passed, dtype=np.float64), True, notes
-
-
-def _stamps(texts: pd.Series[str], file: SignalFile) -> tuple[pd.Series[pd.Timestamp], bool]:
-    """The dates, and whether they have an offset from UTC. Raises InputError naming the row."""
-    offsets = texts.str.contains(r"(?:Z|UTC|[+-]\d\d:?\d\d)$", regex=True, case=False)
-    if offsets.any() and not offsets.all():
-        row = int(texts.index[int(np.flatnonzero(~offsets)[0])]) + 1
-        raise InputError(f"{file.path}: row {row}", "has no offset from UTC while others have one", "write it alike")
-    given = bool(offsets.any())
-    stamps = pd.to_datetime(texts, format="ISO8601", utc=given, errors="coerce")
-    # pandas would take `now` as well
-    wrong = np.flatnonzero(stamps.isna() | ~texts.str.match(r"\d{4}"))
-    if len(wrong):
-        place = f"{file.path}: row {int(texts.index[wrong[0]]) + 1}"
-        hint = "write 2024-07-01 13:00 or 2024-07-01T13:00Z"
-        raise InputError(place, f"{texts.name} {texts.iloc[wrong[0]][:40]!r} is not a date", hint)
-    return stamps, given
 
 
 def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
@@ -260,19 +298,6 @@ def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
         wanted, there = (f"{rows.shown(a)} to {rows.shown(b)}" for a, b in ((begin, end), (first, last)))
         raise InputError(file.path, f"{wanted} is asked for, the rows go from {there}", "take another part")
     return begin, end
-
-
-def moment(text: str, dated: bool, file: SignalFile) -> float:
-    """A date in s since 1970, or a number of s of a file without dates. Raises InputError."""
-    if not dated:
-        return number_named(file.path, "from and to, in s as the times of the file", text, "correct it")
-    try:
-        # pandas would take `now` as well
-        stamp = pd.Timestamp(datetime.fromisoformat(text))
-        local = stamp.tz_localize(file.tz, ambiguous=True) if stamp.tzinfo is None else stamp
-        return float(local.timestamp())
-    except (ValueError, TypeError, OverflowError):
-        raise InputError(file.path, f"{text!r} is not a date", "write 2024-07-01 or 2024-07-01T13:00Z") from None
 
 
 def _cut(rows: Rows, begin: float, end: float, name: str, file: SignalFile) -> Signal:

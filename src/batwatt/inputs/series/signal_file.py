@@ -1,4 +1,4 @@
-"""Which column of a CSV file, and which part of it, is a signal by date (carbon intensity, prices, power)."""
+"""Which column of a file, and which part of it, is a signal by date (carbon intensity, prices, power)."""
 
 from __future__ import annotations
 
@@ -18,22 +18,26 @@ MAX_GAP_S = 6 * HOUR_S
 """Gaps up to this are bridged by a straight line by default."""
 
 Kind = Literal["lifecycle", "direct"]
-Wanted = Literal["carbon", "price"]
+Wanted = Literal["carbon", "price", "power"]
+Dates = Literal["day-first", "month-first"]
 
 _WHERE = "capacity"
 
 
 @dataclass(frozen=True)
 class SignalFile(Parameters, where=_WHERE):
-    """A column of a CSV file, and the part of it that is wanted.
+    """A column of a file (CSV, JSON, XML), and the part of it that is wanted.
 
     `column` and `time_column` are found by their usual names if None; `kind` chooses between life-cycle and direct
     emissions where a file has both, `zone` between zones. Dates without an offset are in the time zone `tz`.
 
     `begin` (a date; or s in a file of `time_s`) is 0 s of the signal, None: the first row, or 0 in a file of `time_s`,
     whose first value holds before its row as well; `end` is where it ends, or `days` its length. `period_s` averages
-    it. `gaps` says what missing values become, see docs/reference/capacity.md. `wanted`: a column is refused whose name
-    says that it is of something else. Raises InputError.
+    it. `gaps` says what missing values become, see docs/reference/capacity.md.
+
+    `wanted`: a column is refused whose name or unit says that it is of something else, and values become W, g/kWh or
+    money per kWh, by the unit in the column's name or by `unit` (kW, g/kWh, EUR/MWh, fraction...). Without both they
+    stay as they are. `sequence` chooses between auctions, `dates` is for dates such as 1/2/2022. Raises InputError.
     """
 
     path: Path
@@ -49,6 +53,9 @@ class SignalFile(Parameters, where=_WHERE):
     gaps: Gaps = "interpolate"
     max_gap_s: Annotated[float, Between(0.0, unit="s")] = MAX_GAP_S
     wanted: Wanted | None = None
+    unit: str | None = None
+    sequence: str | None = None
+    dates: Dates | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

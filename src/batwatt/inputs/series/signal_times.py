@@ -1,0 +1,163 @@
+"""Times of signals: dates in the forms that exports have, local times across a change of clocks, seconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from batwatt.checks import number_named
+from batwatt.errors import InputError
+from batwatt.inputs.series.series_csv import TIME
+from batwatt.inputs.series.signal_file import Dates, SignalFile
+
+_EXACT = (TIME, "datetime (utc)", "datetime", "time", "timestamp", "date")
+_NAMES = (
+    *_EXACT, "mtu", "utc_timestamp", "point_time", "oootime", "measured_on", "from", "valid_from", "start", "start_time"
+)  # fmt: skip
+_HEADER_ZONES = {"utc": "UTC", "gmt": "UTC", "cet/cest": "Europe/Brussels", "wet/west": "Europe/Lisbon",
+                 "eet/eest": "Europe/Athens"}  # fmt: skip
+"""Time zones that the name of a column of times may state, as in `MTU (CET/CEST)`."""
+_STATED = re.compile(r"\(\s*([A-Za-z/]+)\s*\)\s*$")
+_SUMMER = ("CEST", "WEST", "EEST", "BST")
+_RANGE = re.compile(r"\s+[-–]\s+")
+_MARK = r"\s*\(([A-Z]{3,4})\)$"
+_OFFSET = r"(?:Z|UTC|[+-]\d\d:?\d\d)$"
+_PARTS = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4})(?:[ T]+(\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?")
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}")
+
+
+def looks_like_date(text: str) -> bool:
+    """Whether a cell begins like a date."""
+    return _DATE.match(text.strip()) is not None
+
+
+def time_column_of(names: Iterable[str]) -> str | None:
+    """The column that holds times by its usual name, also with a time zone as in `MTU (UTC)`; None if there is none."""
+    names = list(names)
+    by_name = {_STATED.sub("", name.lower()).strip(): name for name in reversed(names)}
+    by_name |= {name.lower(): name for name in reversed(names)}
+    return next((by_name[name] for name in _NAMES if name in by_name), None)
+
+
+def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, list[str]]:
+    """Times in s, of the epoch if they are dates (True), and remarks; NaN for hours that no clock has shown.
+
+    Of ranges the begin counts. Dates without an offset are in the zone that the column's name states, else in
+    `file.tz`. Raises InputError naming the row.
+    """
+    texts = cells.str.strip()
+    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
+    if np.isfinite(numbers).all():
+        return numbers, False, []
+    notes: list[str] = []
+    begins = texts.str.split(_RANGE, n=1).str[0] if _RANGE.search(texts.iloc[0]) else texts
+    marks = pd.Series(None, index=texts.index, dtype=object)
+    if begins.str.endswith(")").any():
+        marks = begins.str.extract(_MARK, expand=False)
+        begins = begins.str.replace(_MARK, "", regex=True)
+    if _PARTS.fullmatch(begins.iloc[0]):
+        stamps, offset = _stamps_of_parts(begins, texts, file, notes), False
+    else:
+        stamps, offset = _stamps(begins, texts, file)
+    if not offset:
+        stated = _STATED.search(str(cells.name))
+        zone = _HEADER_ZONES.get(stated[1].lower(), file.tz) if stated else file.tz
+        stamps = _localized(stamps, marks, zone, notes)
+    passed = (stamps.dt.tz_convert("UTC") - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
+    return np.asarray(passed, dtype=np.float64), True, notes
+
+
+def _localized(
+    stamps: pd.Series[pd.Timestamp], marks: pd.Series[str], zone: str, notes: list[str]
+) -> pd.Series[pd.Timestamp]:
+    """The dates with their zone. Of an hour that comes twice in autumn the first is summer time, unless marked."""
+    rising = bool(stamps.iloc[0] <= stamps.iloc[-1])
+    summer = ~stamps.duplicated(keep="first" if rising else "last").to_numpy()
+    summer = np.where(marks.notna(), marks.isin(_SUMMER), summer)
+    found = stamps.dt.tz_localize(zone, ambiguous=summer, nonexistent="NaT")
+    skipped = int(found.isna().sum())
+    if skipped:
+        notes.append(f"{skipped} rows of hours that {zone} leaves out in spring ignored")
+    return found
+
+
+def _stamps(begins: pd.Series[str], texts: pd.Series[str], file: SignalFile) -> tuple[pd.Series[pd.Timestamp], bool]:
+    """The dates, and whether they have an offset from UTC. Raises InputError naming the row."""
+    offsets = begins.str.contains(_OFFSET, regex=True, case=False)
+    if offsets.any() and not offsets.all():
+        row = int(begins.index[int(np.flatnonzero(~offsets)[0])]) + 1
+        raise InputError(f"{file.path}: row {row}", "has no offset from UTC while others have one", "write it alike")
+    given = bool(offsets.any())
+    stamps = pd.to_datetime(begins, format="ISO8601", utc=given, errors="coerce")
+    # pandas would take `now` as well
+    _refuse(stamps.isna() | ~begins.str.match(r"\d{4}"), texts, file)
+    return stamps, given
+
+
+def _stamps_of_parts(
+    begins: pd.Series[str], texts: pd.Series[str], file: SignalFile, notes: list[str]
+) -> pd.Series[pd.Timestamp]:
+    """The dates of texts such as `20.03.2022 00:00` or `1/2/2022 0:15`. Raises InputError naming the row."""
+    parts = begins.str.extract(f"^{_PARTS.pattern}$")
+    _refuse(parts[0].isna(), texts, file)
+    filled = parts.fillna("0").astype(int)
+    clock = filled[[2, 3, 4, 5]].set_axis(["year", "hour", "minute", "second"], axis=1)
+    either = {
+        "day-first": pd.to_datetime(clock.assign(month=filled[1], day=filled[0]), errors="coerce"),
+        "month-first": pd.to_datetime(clock.assign(month=filled[0], day=filled[1]), errors="coerce"),
+    }
+    order = file.dates
+    if order is None:
+        order = _order(either, begins, texts, file, notes)
+    _refuse(either[order].isna(), texts, file)
+    return either[order]
+
+
+def _order(
+    either: dict[str, pd.Series[pd.Timestamp]],
+    begins: pd.Series[str],
+    texts: pd.Series[str],
+    file: SignalFile,
+    notes: list[str],
+) -> Dates:
+    """Whether the day or the month comes first: what makes dates of all texts, else what leaves smaller gaps."""
+    if "." in begins.iloc[0] or str(texts.name).lower().startswith("mtu"):
+        return "day-first"
+    day, month = either["day-first"], either["month-first"]
+    if day.isna().any() or month.isna().any() or (day == month).all():
+        return "month-first" if day.isna().sum() > month.isna().sum() else "day-first"
+    gaps = [stamps.diff().abs().max() for stamps in (day, month)]
+    if len(day) > 1 and gaps[0] != gaps[1]:
+        order: Dates = "day-first" if gaps[0] < gaps[1] else "month-first"
+        notes.append(f"dates such as {begins.iloc[0]} read {order.replace('-', ' ')}")
+        return order
+    row = int(np.flatnonzero(day != month)[0])
+    problem = f"{texts.iloc[row][:40]!r} is {day.iloc[row]:%-d %B} or {month.iloc[row]:%-d %B}"
+    raise InputError(f"{file.path}: row {row + 1}", problem, "say dates=day-first or dates=month-first")
+
+
+def _refuse(wrong: pd.Series[bool], texts: pd.Series[str], file: SignalFile) -> None:
+    """InputError about the first row that is no date, if there is one."""
+    rows = np.flatnonzero(wrong)
+    if len(rows):
+        place = f"{file.path}: row {int(texts.index[rows[0]]) + 1}"
+        hint = "write 2024-07-01 13:00 or 2024-07-01T13:00Z"
+        raise InputError(place, f"{texts.name} {texts.iloc[rows[0]][:40]!r} is not a date", hint)
+
+
+def moment(text: str, dated: bool, file: SignalFile) -> float:
+    """A date in s since 1970, or a number of s of a file without dates. Raises InputError."""
+    if not dated:
+        return number_named(file.path, "from and to, in s as the times of the file", text, "correct it")
+    try:
+        # pandas would take `now` as well
+        stamp = pd.Timestamp(datetime.fromisoformat(text))
+        local = stamp.tz_localize(file.tz, ambiguous=True) if stamp.tzinfo is None else stamp
+        return float(local.timestamp())
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(file.path, f"{text!r} is not a date", "write 2024-07-01 or 2024-07-01T13:00Z") from None

@@ -1,0 +1,35 @@
+"""What tests of signals share."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from batwatt.errors import InputError
+from batwatt.inputs.series.signal_csv import read_signal
+from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.model.signal import Signal
+
+
+@pytest.fixture
+def read(tmp_path, caplog):
+    """Reads a text as a file of a signal; `read.warnings()` is what it said, `read.refused(...)` the error."""
+
+    def reader(text: str, wanted: str | None = None, **more) -> Signal:
+        caplog.clear()
+        path = tmp_path / "s.txt"
+        path.write_text(text, encoding="utf-8")
+        return read_signal(SignalFile(path, wanted=wanted, **more))
+
+    def refused(text: str, wanted: str | None = None, **more) -> str:
+        with pytest.raises(InputError) as caught:
+            reader(text, wanted, **more)
+        said = str(caught.value)
+        assert "\n" not in said and len(said) < 500
+        return said.partition("s.txt: ")[2]
+
+    caplog.set_level(logging.WARNING)
+    reader.warnings = lambda: [record.getMessage().partition(": ")[2] for record in caplog.records]
+    reader.refused = refused
+    return reader

@@ -1,0 +1,156 @@
+"""What columns of signals are of, and their units: found, converted, refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from batwatt.errors import InputError
+from batwatt.inputs.series.signal_units import declared_unit, kind_in, unit_in
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "factor", "converted"),
+    [
+        ("power_kw", "power", 1e3, "power_w"),
+        ("ac_power_kw_1137", "power", 1e3, "power_w"),
+        ("inv2_ac_power_w__1047", "power", 1.0, "power_w"),
+        ("Solar (MW)", "power", 1e6, "power_w"),
+        ("powerkW", "power", 1e3, "power_w"),
+        ("load_megawatts", "power", 1e6, "power_w"),
+        ("Price (EUR/MWh)", "price", 1e-3, "EUR/kWh"),
+        ("Day-ahead Price [EUR/MWh]", "price", 1e-3, "EUR/kWh"),
+        ("price (EUR/MWH)", "price", 1e-3, "EUR/kWh"),
+        ("price_usd_per_kwh", "price", 1.0, "USD/kWh"),
+        ("price_per_mwh", "price", 1e-3, "money/kWh"),
+        ("tariff ct/kWh", "price", 0.01, "EUR/kWh"),
+        ("€/MWh", "price", 1e-3, "EUR/kWh"),
+        ("Carbon intensity gCO₂eq/kWh (Life cycle)", "carbon", 1.0, "g/kWh"),
+        ("lbs_co2_per_mwh", "carbon", 0.45359237, "g/kWh"),
+        ("tCO2/MWh", "carbon", 1e3, "g/kWh"),
+        ("kg/MWh", "carbon", 1.0, "g/kWh"),
+        ("Energy kWh", "energy", 1e3, "Wh"),
+        ("GHI (W/m²)", "irradiance", 1.0, "W/m2"),
+        ("windspeed (km/h)", "speed", 1.0, ""),
+        ("temperature (°C)", "temperature", 1.0, ""),
+    ],
+)
+def test_units_in_names(name, kind, factor, converted):
+    unit = unit_in(name)
+    assert unit is not None and (unit.kind, unit.name) == (kind, converted)
+    assert unit.factor == pytest.approx(factor, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["Berlin", "value", "forecast", "wind_east", "mwpower_", "swh", "1kg", "windows"])
+def test_names_without_a_unit(name):
+    assert unit_in(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("ac_power", "power"),
+        ("carbon_intensity", "carbon"),
+        ("price", "price"),
+        ("poa_irradiance__1055", "irradiance"),
+        ("wind_speed__1051", "speed"),
+        ("inv2_temp__1050", "temperature"),
+        ("inv2_dc_current__1049", "electric current"),
+        ("inv2_dc_voltage__1048", "voltage"),
+        ("Low Carbon Percentage", "a share"),
+        ("Berlin", None),
+    ],
+)
+def test_what_columns_are_of(name, kind):
+    assert kind_in(name) == kind
+
+
+def test_units_are_declared_as_they_are_named():
+    assert [declared_unit(text).factor for text in ("W", "kW", "MW", "g/kWh", "EUR/MWh", "%", "fraction")] == [
+        1.0, 1e3, 1e6, 1.0, 1e-3, 0.01, 1.0,
+    ]  # fmt: skip
+    assert [declared_unit(text) for text in ("", "watt-hours", "kWh", "km/h", "power in kW")] == [None] * 5
+
+
+def hours(name: str, *values: float) -> str:
+    return f"datetime,{name}\n" + "".join(f"2024-01-01 0{hour}:00,{value}\n" for hour, value in enumerate(values))
+
+
+def test_values_are_converted_where_it_is_said_what_they_are(read):
+    signal = read(hours("Price (EUR/MWh)", 50, -2), "price")
+    assert signal.series.values == pytest.approx((0.05, -0.002)) and signal.series.name == "EUR/kWh"
+    assert read.warnings() == []
+    # as the file has them where nothing is said: a threshold is in the file's unit
+    assert read(hours("Price (EUR/MWh)", 50, -2)).series.values == (50.0, -2.0)
+    assert read(hours("Price (EUR/MWh)", 50, -2), unit="ct/kWh").series.values == pytest.approx((0.5, -0.02))
+    assert read(hours("power_kw", 1.5, 2), "power").series.values == (1500.0, 2000.0)
+    assert read(hours("lbs_co2_per_mwh", 1000, 0), "carbon").series.values == pytest.approx((453.59237, 0.0))
+    kept = read(hours("carbon_intensity", 412), "carbon")
+    assert (kept.series.values, kept.series.name, read.warnings()) == ((412.0,), "carbon_intensity", [])
+
+
+def test_a_unit_that_is_not_named_is_assumed_aloud(read):
+    assert read(hours("price", 0.3), "price").series.values == (0.3,) and read.warnings() == []
+    assert read(hours("price", 300), "price").series.values == (300.0,)
+    doubt = "taken as money per kWh, to 300: say unit=EUR/MWh if it is that"
+    assert read.warnings() == [f"column 'price' names no unit, {doubt}"]
+    assert read(hours("price", 300), "price", unit="EUR/MWh").series.values == (pytest.approx(0.3),)
+    assert read.warnings() == []
+    assert read(hours("ac_power", 300, 2), "power").series.values == (300.0, 2.0)
+    assert read.warnings() == ["column 'ac_power' names no unit, taken as W"]
+
+
+def test_fractions_of_a_peak(read):
+    signal = read(hours("Berlin", 0.25, 1), "power")
+    assert (signal.series.values, signal.series.name) == ((0.25, 1.0), "fraction")
+    assert read.warnings() == ["column 'Berlin' names no unit and reaches 1 at most: taken as fractions of a peak"]
+    assert read(hours("Berlin", 0.25, 1), "power", unit="kW").series.values == (250.0, 1000.0)
+    assert read(hours("sun", 25, 100), "power", unit="%").series.values == (0.25, 1.0)
+    assert read(hours("fraction", 0.25, 1.2), "power").series.name == "fraction"
+
+
+def test_nights_below_zero(read):
+    assert read(hours("pv_w", -2.5, -1, 400), "power").series.values == (0.0, 0.0, 400.0)
+    assert read.warnings() == ["2 values below 0 (to -2.5) taken as 0"]
+    assert read(hours("price", -2.5), "price").series.values == (-2.5,)
+    said = read.refused(hours("pv_w", -400, 2), "power")
+    assert said == "power is in [-400, 2], more below 0 than above; give what is produced, as positive numbers"
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "more", "said"),
+    [
+        ("Price (USD/MWh)", "power", {}, "column 'Price (USD/MWh)' is of price, not of power; name a column of power"),
+        ("power_kw", "carbon", {}, "column 'power_kw' is of power, not of carbon; name a column of carbon"),
+        ("energy_kwh", "power", {}, "column 'energy_kwh' is of energy, not of power"),
+        ("ghi (W/m²)", "power", {}, "column 'ghi (W/m²)' is of irradiance, not of power"),
+        ("x", "power", {"unit": "EUR/MWh"}, "column 'x' is of price, not of power"),
+        ("x", "power", {"unit": "horses"}, "unit 'horses' is not known; write for instance unit=kW"),
+        ("fraction", "carbon", {}, "column 'fraction' is of a fraction, not of carbon"),
+    ],
+)
+def test_kinds_that_are_wrong(read, name, wanted, more, said):
+    assert read.refused(hours(name, 1, 2), wanted, **more).startswith(said)
+
+
+def test_columns_are_chosen_by_what_is_wanted(read):
+    text = "time,price (EUR/MWh),load (MW),temperature (°C)\n2024-01-01,50,3,-4\n2024-01-02,60,4,-5\n"
+    assert read(text, "power").series.values == (3e6, 4e6)
+    assert read(text, "price").series.values == pytest.approx((0.05, 0.06))
+    said = read.refused(text, "carbon")
+    assert said.startswith("column 'price (EUR/MWh)' is of price, not of carbon")
+    said = read.refused("time,a_kw,b_kw,price\n2024-01-01,1,2,3\n", "power")
+    assert said == "which column is meant, of: a_kw, b_kw?; name it with column="
+    said = read.refused("time,temp (°C),wind_speed\n2024-01-01,1,2\n", "power")
+    assert said.startswith("no column of power among: temp (°C) (temperature), wind_speed (speed); take another file")
+
+
+def test_columns_of_one_name(read):
+    text = "time,power_kw,power_kw\n2024-01-01,1,2\n"
+    assert read.refused(text, "power") == "2 columns are called 'power_kw'; rename all but one in the first line"
+    assert read.refused(text, column="power_kw").startswith("2 columns are called 'power_kw'")
+
+
+def test_a_second_line_of_header(read):
+    text = "variable,pressure,wind_speed\nheight,0,10\n2010-01-01 00:00:00+01:00,98405.7,5.3\n"
+    with pytest.raises(InputError, match=r"s.txt: line 2: is a second line of header: height, 0, 10; name each column"):
+        read(text)
