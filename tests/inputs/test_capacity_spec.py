@@ -57,12 +57,16 @@ def test_the_text_of_the_contract():
 def test_all_keys():
     text = "walk:range=.2,mean=.5,step=.1,period=60,bounds=clamp,move=fixed,level=0,window=120,seed=3"
     variation = Variation("walk", 0.5, 0.2, 0.1, 60.0, "clamp", "fixed", False, 120.0, 3)
+    assert parsed(text) == parsed(text.replace("level=0", "level=no"))
     assert parsed(f"{text},end=600,repeat=1,full=9") == CapacitySpec(Varied(variation, 600.0), full=9, repeat=True)
     file = SignalFile(
         Path("x, y.csv"), "a (b)", "t", "direct", "DE", "Europe/Berlin", "2024", None, 2.0, 900.0, "hold", 7200.0
     )
     keys = "column=a (b),time_column=t,kind=direct,zone=DE,tz=Europe/Berlin,from=2024,days=2"
     keys += ",period=900,gaps=hold,max_gap_h=2"
+    assert parsed("trace:x, y.csv,unit=kW,sequence=1,dates=day-first").source == Traced(
+        SignalFile(Path("x, y.csv"), unit="kW", sequence="1", dates="day-first")
+    )
     for kind in ("carbon", "price"):
         found = parsed(f"{kind}:x, y.csv,budget=.5,headroom=.9,floor=.1,reference=300,{keys}")
         assert found == CapacitySpec(UnderBudget(replace(file, wanted=kind), EnergyBudget(0.5, 0.9, 0.1, 300.0)))
@@ -163,7 +167,7 @@ def test_written_and_read_back(folder):
         ("walk:range=nan", "range 'nan' is not a finite number"),
         ("walk:seed=1.5", "seed must be a whole number >= 0, got '1.5'"),
         ("walk:full=0", "full must be a whole number >= 1, got 0"),
-        ("walk:level=yes", "level must be 0 or 1, got 'yes'"),
+        ("walk:level=maybe", "level must be 0 or 1, got 'maybe'"),
         ("walk:seed=1,seed=2", "seed is given twice"),
         ("walk:x.csv,seed=2", "'x.csv' is no key=value; keys are mean, range"),
         ("walk:range=2", "the range reaches down to mean - range / 2 = -0.3, got mean 0.7 and range 2.0"),

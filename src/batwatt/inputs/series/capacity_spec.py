@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import numpy as np
 
-from batwatt.checks import Between, Parameters, kinds_of, number_in_file, shown
-from batwatt.errors import InputError, UnknownNameError
+from batwatt.checks import Between, Parameters, shown
+from batwatt.errors import InputError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded
 from batwatt.inputs.series.signal_file import SignalFile, Wanted
+from batwatt.inputs.series.spec_words import FILE_KEYS, Keys, SpecWords, has_kind, keys_of
 from batwatt.inputs.series.variation import FRACTION, Seconds, Variation, vary
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
-from batwatt.units import HOUR_S
 
 _WHERE = "capacity"
 _ROUNDING = 1e-9
-_KNOWN = re.compile(r"([A-Za-z]+):(.*)", re.DOTALL)
-_PAIR = re.compile(r"[A-Za-z_]+=")
-_NEXT_KEY = re.compile(r",(?=\s*[A-Za-z_]+=)")
-_Made = TypeVar("_Made", bound=Parameters)
 
 
 class Source(ABC):
@@ -156,8 +151,7 @@ class CapacitySpec(Parameters, where=_WHERE):
 
 def is_spec(text: str) -> bool:
     """Whether `text` is the description of a capacity rather than the name of a file."""
-    match = _KNOWN.match(text)
-    return match is not None and (match[1].lower() in KINDS or ("=" in match[2] and not _exists(text)))
+    return has_kind(text, KINDS)
 
 
 def parse_capacity(text: str, base: Path | None = None) -> CapacitySpec | None:
@@ -167,116 +161,42 @@ def parse_capacity(text: str, base: Path | None = None) -> CapacitySpec | None:
     """
     if not is_spec(text):
         return None
-    kind, _, rest = text.partition(":")
-    kind = kind.lower()
-    if kind not in KINDS:
-        raise UnknownNameError(f"capacity {text!r}", "kind of capacity", kind, KINDS, "Or give the name of a CSV file.")
-    return KINDS[kind](_Words(kind, rest, base))
+    words = SpecWords(text, base, KINDS, _WHERE, "docs/reference/capacity.md")
+    return KINDS[words.kind](words)
 
 
-def _exists(name: str) -> bool:
-    try:
-        return Path(name).exists()
-    except OSError:
-        return False
+_WHOLE = keys_of(CapacitySpec, "source", "text")
+_END = keys_of(Varied, "variation")
 
 
-class _Words:
-    """The file and the keys of a text, each taken once and converted."""
-
-    def __init__(self, kind: str, rest: str, base: Path | None) -> None:
-        self.kind = kind
-        self.where = f"capacity '{kind}:{rest}'"
-        parts = [part.strip() for part in _NEXT_KEY.split(rest) if part.strip()]
-        self.file = Path(base or "", parts.pop(0)) if parts and not _PAIR.match(parts[0]) else None
-        self.given: dict[str, str] = {}
-        for part in parts:
-            key, _, value = part.partition("=")
-            if key in self.given:
-                raise InputError(self.where, f"{key} is given twice", "give it once")
-            self.given[key] = value.strip()
-        words = [str(self.file)] if self.file else []
-        self.text = f"{kind}:" + ",".join([*words, *(f"{key}={value}" for key, value in self.given.items())])
-
-    def expect(self, *known: _Keys) -> None:
-        """InputError unless all keys are known."""
-        names = [key for keys in (*known, _WHOLE) for key in keys]
-        for key in self.given:
-            if key not in names:
-                raise UnknownNameError(self.where, "key", key, names, "See docs/reference/capacity.md.")
-
-    def signal_file(self, wanted: Wanted | None = None) -> SignalFile:
-        """The file, with what is wanted of it. Raises InputError."""
-        if self.file is None:
-            raise InputError(self.where, "no file is named", f"write {self.kind}:FILE, then keys if needed")
-        return self.build(SignalFile, _FILE, path=self.file, wanted=wanted)
-
-    def build(self, model: type[_Made], keys: _Keys, **more: Any) -> _Made:
-        """A class with the fields of these keys, as far as they are given, with errors that show the text."""
-        given = {name: self._value(key, model.HINTS[name]) for key, name in keys.items() if key in self.given}
-        try:
-            return model(**more, **given)
-        except InputError as error:
-            raise InputError(self.where, str(error).removeprefix(f"{_WHERE}: ")) from None
-
-    def spec(self, source: Source) -> CapacitySpec:
-        """The capacity from a source."""
-        return self.build(CapacitySpec, _WHOLE, source=source, text=self.text)
-
-    def _value(self, key: str, hint: Any) -> Any:
-        """What a key gives, of the type of its field. Raises InputError."""
-        text, kinds = self.given[key], kinds_of(hint)
-        if bool in kinds:
-            if text not in ("0", "1"):
-                raise InputError(self.where, f"{key} must be 0 or 1, got {text!r}", "correct it")
-            return text == "1"
-        if not (float in kinds or int in kinds):
-            return text
-        number = number_in_file(self.where, key, text, "correct it")
-        if float in kinds:
-            return number * HOUR_S if key.endswith("_h") else number
-        if not number.is_integer() or number < 0:
-            raise InputError(self.where, f"{key} must be a whole number >= 0, got {text!r}", "correct it")
-        return int(number)
+def _spec(words: SpecWords, source: Source) -> CapacitySpec:
+    return words.build(CapacitySpec, _WHOLE, source=source, text=words.text(words.file))
 
 
-def _keys(model: type[Any], *without: str) -> _Keys:
-    """The keys of a text for the fields of a class, but for some."""
-    renamed = {"begin": "from", "end": "to", "max_gap_s": "max_gap_h"}
-    names = (entry.name for entry in fields(model) if entry.name not in without)
-    return {renamed.get(name, name.removesuffix("_s")): name for name in names}
-
-
-_Keys = dict[str, str]
-_WHOLE = _keys(CapacitySpec, "source", "text")
-_FILE = _keys(SignalFile, "path", "wanted")
-_END = _keys(Varied, "variation")
-
-
-def _varied(words: _Words, keys: _Keys) -> CapacitySpec:
-    words.expect(keys, _END)
+def _varied(words: SpecWords, keys: Keys) -> CapacitySpec:
+    words.expect(keys, _END, _WHOLE)
     if words.file is not None:
         raise InputError(words.where, f"{shown(str(words.file))} is no key=value", f"keys are {', '.join(keys)}")
     variation = words.build(Variation, keys, structure=words.kind)
-    return words.spec(words.build(Varied, _END, variation=variation))
+    return _spec(words, words.build(Varied, _END, variation=variation))
 
 
-def _bought(words: _Words, rule: type[EnergyBudget | Stranded], wanted: Wanted | None) -> CapacitySpec:
-    keys = _keys(rule)
-    words.expect(keys, _FILE)
+def _bought(words: SpecWords, rule: type[EnergyBudget | Stranded], wanted: Wanted | None) -> CapacitySpec:
+    keys = keys_of(rule)
+    words.expect(keys, FILE_KEYS, _WHOLE)
     if rule is Stranded and "threshold" not in words.given:
         raise InputError(words.where, "no threshold is given", "give one in the signal's unit, as in threshold=0")
-    return words.spec(UnderBudget(words.signal_file(wanted), words.build(rule, keys)))
+    return _spec(words, UnderBudget(words.signal_file(wanted), words.build(rule, keys)))
 
 
-def _traced(words: _Words) -> CapacitySpec:
-    words.expect(_FILE)
-    return words.spec(Traced(words.signal_file()))
+def _traced(words: SpecWords) -> CapacitySpec:
+    words.expect(FILE_KEYS, _WHOLE)
+    return _spec(words, Traced(words.signal_file()))
 
 
-KINDS: dict[str, Callable[[_Words], CapacitySpec]] = {
-    "walk": partial(_varied, keys=_keys(Variation, "structure")),
-    "uniform": partial(_varied, keys=_keys(Variation, "structure", "step", "bounds", "move")),
+KINDS: dict[str, Callable[[SpecWords], CapacitySpec]] = {
+    "walk": partial(_varied, keys=keys_of(Variation, "structure")),
+    "uniform": partial(_varied, keys=keys_of(Variation, "structure", "step", "bounds", "move")),
     "constant": partial(_varied, keys={"mean": "mean"}),
     "carbon": partial(_bought, rule=EnergyBudget, wanted="carbon"),
     "price": partial(_bought, rule=EnergyBudget, wanted="price"),
