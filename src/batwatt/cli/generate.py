@@ -1,4 +1,4 @@
-"""The commands that make inputs: `generate` a platform, a workload, machines, a walk, a trace, a slice."""
+"""The commands that make inputs: `generate` a platform, a workload, machines, a walk, a trace, a slice, an envelope."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from batwatt.units import DAY_S
 generate = typer.Typer(
     name="generate",
     no_args_is_help=True,
-    help="""Make a platform, a workload, a job trace or a capacity.
+    help="""Make a platform, a workload, a job trace, a capacity or an envelope.
 
     [bold]Example:[/] batwatt generate workload --seed 7 -o workload.json
     """,
@@ -252,3 +252,42 @@ def generate_capacity(
     if spec is None:
         raise InputError("CAPACITY", f"{capacity!r} describes no capacity", "write for instance walk:range=0.6,seed=1")
     write_output(to_csv(spec.fractions(end) if machines is None else spec.series(machines, end)), output)
+
+
+@generate.command("envelope")
+def generate_envelope(
+    envelope: Annotated[
+        list[str],
+        typer.Argument(
+            help="Terms that add up: power:FILE, trace:FILE, constant:W, carbon:FILE, ...; battery:", metavar="TERM..."
+        ),
+    ],
+    full_power: Annotated[
+        float | None,
+        typer.Option("--full-w", help="Power of the whole machine, for terms that are shares of it, W.", min=0.0),
+    ] = None,
+    end: Annotated[
+        float | None, typer.Option("--end", help="How long it is, s.", min=1.0, show_default="as the longest file")
+    ] = None,
+    charge: Annotated[
+        Path | None, typer.Option("--state-of-charge", help="Where to write that of the battery.", show_default="none")
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Write the power that a text describes over time, as CSV: sun, wind, a grid cap, with a battery behind them.
+
+    [bold]Example:[/] batwatt generate envelope power:solar.csv,peak_w=5e4 constant:20000 -o envelope.csv
+    """
+    from batwatt.inputs.series.capacity import to_csv
+    from batwatt.inputs.series.envelope_spec import parse_envelope
+
+    text = " + ".join(envelope)
+    spec = parse_envelope(text)
+    if spec is None:
+        raise InputError("ENVELOPE", f"{text!r} describes no envelope", "write for instance power:solar.csv,peak_w=5e4")
+    if charge is not None and spec.buffer is None:
+        raise InputError("--state-of-charge", "there is no battery", "add for instance battery:capacity_kwh=40")
+    end_s = end or spec.length_s(full_power) or END_S
+    write_output(to_csv(spec.series(end_s, full_power)), output)
+    if charge is not None:
+        write_output(to_csv(spec.dispatch(end_s, full_power).state_of_charge(text)), charge)

@@ -66,3 +66,9 @@ class Signal:
         kept = times < end_s
         series = replace(self.series, times_s=tuple(times[kept].tolist()), values=tuple(values[kept].tolist()))
         return Signal(series, end_s, self.begin)
+
+
+def held(series: Series, times_s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The values of a series that hold at these times in s."""
+    at = np.searchsorted(series.times_s, times_s, side="right") - 1
+    return np.asarray(series.values, dtype=np.float64)[np.maximum(at, 0)]

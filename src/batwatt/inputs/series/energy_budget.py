@@ -12,7 +12,7 @@ from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.series.variation import FRACTION, Fraction
 from batwatt.model.series import Series
-from batwatt.model.signal import Signal
+from batwatt.model.signal import Signal, held
 from batwatt.units import HOUR_S
 
 _WHERE = "capacity"
@@ -118,9 +118,3 @@ def _together(fractions: Series, signal: Signal) -> tuple[npt.NDArray[np.float64
     edges = np.unique(np.concatenate([(0.0,), fractions.times_s, signal.series.times_s]))
     edges = np.append(edges[(edges >= 0.0) & (edges < signal.end_s)], signal.end_s)
     return np.diff(edges) / HOUR_S, held(fractions, edges[:-1]), held(signal.series, edges[:-1])
-
-
-def held(series: Series, times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The values of a series that hold at these times in s."""
-    at = np.searchsorted(series.times_s, times, side="right") - 1
-    return np.asarray(series.values)[np.maximum(at, 0)]

@@ -1,0 +1,199 @@
+"""A battery: what a step of time does to it, and dispatch that makes a supply one that can be followed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+
+from batwatt.checks import Between, Parameters
+from batwatt.errors import InputError
+from batwatt.model.series import MAX_ROWS, Series
+from batwatt.model.signal import held
+from batwatt.units import DAY_S, HOUR_S
+
+STATE_OF_CHARGE = "state_of_charge"
+"""Name of the column, and of the series, of the share of the capacity that is stored."""
+
+_WHERE = "battery"
+_Floats = npt.NDArray[np.float64]
+_Share = Annotated[float, Between(0.0, 1.0)]
+_Efficiency = Annotated[float, Between(0.0, 1.0, "]]")]
+_Limit = Annotated[float | None, Between(0.0, unit="W")]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a battery: power at its terminals (charging > 0), energies in J; `energy_j` is stored after it.
+
+    power x duration = energy after - energy before + loss + self-discharge, to rounding.
+    """
+
+    power_w: float
+    energy_j: float
+    loss_j: float
+    self_discharge_j: float
+
+
+@dataclass(frozen=True)
+class Battery(Parameters, where=_WHERE):
+    """A battery of `capacity_wh`, with limits of power at its terminals and of its state of charge.
+
+    Of what is charged `charge_efficiency` is stored; of what is taken out `discharge_efficiency` arrives. `c_rate`
+    limits both powers to that many times the capacity an hour, next to `charge_w` and `discharge_w` (None: no limit).
+    `self_discharge` is the share of the stored energy that is lost a day, continuously; it goes on below `min_soc`,
+    which limits discharging only. Raises InputError.
+    """
+
+    capacity_wh: Annotated[float, Between(0.0, ends="][", unit="Wh")]
+    charge_w: _Limit = None
+    discharge_w: _Limit = None
+    c_rate: Annotated[float | None, Between(0.0)] = None
+    charge_efficiency: _Efficiency = 1.0
+    discharge_efficiency: _Efficiency = 1.0
+    self_discharge: Annotated[float, Between(0.0, 1.0, "[[")] = 0.0
+    initial_soc: _Share = 0.0
+    min_soc: _Share = 0.0
+    max_soc: _Share = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.min_soc <= self.max_soc:
+            problem = f"min_soc must be <= max_soc, got {self.min_soc!r} and {self.max_soc!r}"
+            raise InputError(_WHERE, problem, "correct one of them")
+        if not self.initial_soc <= self.max_soc:
+            problem = f"initial_soc must be <= max_soc, got {self.initial_soc!r} and {self.max_soc!r}"
+            raise InputError(_WHERE, problem, "correct one of them")
+
+    @property
+    def capacity_j(self) -> float:
+        """The capacity in J."""
+        return self.capacity_wh * HOUR_S
+
+    @cached_property
+    def _limits_w(self) -> tuple[float, float]:
+        """The largest powers at the terminals: charging, discharging."""
+        rate = math.inf if self.c_rate is None else self.c_rate * self.capacity_wh
+        charge, discharge = (math.inf if limit is None else limit for limit in (self.charge_w, self.discharge_w))
+        return min(rate, charge), min(rate, discharge)
+
+    def step(self, energy_j: float, request_w: float, duration_s: float) -> Step:
+        """A step in which the power is constant: as near to `request_w` (charging > 0) as the limits allow.
+
+        With q the power that reaches the store and r the rate of self-discharge, dE/dt = q - r E, so that
+        E' = E exp(-r t) + q (1 - exp(-r t)) / r: exact for a step of any length. E goes from E to E' without turning
+        back, so that what holds at both ends holds between them.
+        """
+        rate = -math.log1p(-self.self_discharge) / DAY_S
+        left = math.exp(-rate * duration_s)
+        effect_s = -math.expm1(-rate * duration_s) / rate if rate > 0.0 else duration_s
+        charge_w, discharge_w = self._limits_w
+        bound_j = math.nan
+        if request_w >= 0.0:
+            power_w = min(request_w, charge_w)
+            stored_w, most_w = power_w * self.charge_efficiency, self._reaching(self.max_soc, energy_j, left, effect_s)
+            if not stored_w < most_w:
+                stored_w, bound_j = max(most_w, 0.0), self.max_soc * self.capacity_j if most_w > 0.0 else math.nan
+                power_w = min(power_w, stored_w / self.charge_efficiency)
+        else:
+            power_w = max(request_w, -discharge_w)
+            stored_w, least_w = (
+                power_w / self.discharge_efficiency,
+                self._reaching(self.min_soc, energy_j, left, effect_s),
+            )
+            if not stored_w > least_w:
+                stored_w, bound_j = min(least_w, 0.0), self.min_soc * self.capacity_j if least_w < 0.0 else math.nan
+                power_w = max(power_w, stored_w * self.discharge_efficiency)
+        after_j = energy_j * left + stored_w * effect_s if math.isnan(bound_j) else bound_j
+        lost_j = energy_j * -math.expm1(-rate * duration_s) + stored_w * (duration_s - effect_s)
+        return Step(power_w, after_j, (power_w - stored_w) * duration_s, lost_j)
+
+    def _reaching(self, soc: float, energy_j: float, left: float, effect_s: float) -> float:
+        """The power into the store with which a step ends at a state of charge."""
+        return (soc * self.capacity_j - energy_j * left) / effect_s
+
+
+@dataclass(frozen=True, eq=False)
+class Dispatch:
+    """What a battery made of a supply: powers in W and energies in J for each step [`edges_s[i]`, `edges_s[i + 1]`[.
+
+    `battery_w` is charging where > 0, `envelope_w` = `supply_w` - `battery_w` is what is there for the data centre; the
+    energies are those of `Step`, `energy_j` has one value more: that at the end.
+    """
+
+    battery: Battery
+    edges_s: _Floats
+    supply_w: _Floats
+    envelope_w: _Floats
+    battery_w: _Floats
+    energy_j: _Floats
+    loss_j: _Floats
+    self_discharge_j: _Floats
+
+    def envelope(self, name: str = "power_w", source: str = "<memory>") -> Series:
+        """The power that is there for the data centre over time, W; equal steps in one row."""
+        rows = np.flatnonzero(np.append(True, np.diff(self.envelope_w) != 0.0))
+        times, values = self.edges_s[rows].tolist(), self.envelope_w[rows].tolist()
+        return Series(tuple(times), tuple(values), name=name, source=source)
+
+    def state_of_charge(self, source: str = "<memory>") -> Series:
+        """The share of the capacity that is stored at the begin of each step, and at the end of the last one."""
+        shares = self.energy_j / self.battery.capacity_j
+        return Series(tuple(self.edges_s.tolist()), tuple(shares.tolist()), name=STATE_OF_CHARGE, source=source)
+
+
+def greedy(supply: Series, demand: Series, battery: Battery, end_s: float, step_s: float | None = None) -> Dispatch:
+    """Charge with all that is more than the demand, discharge for all that is less, over [0, `end_s`[, W.
+
+    What the battery does not take stays in the envelope, which is above the demand then. Raises InputError.
+    """
+    edges = _edges((supply, demand), end_s, step_s)
+    return _dispatched(battery, edges, held(supply, edges[:-1]), held(demand, edges[:-1]))
+
+
+def smoothing(supply: Series, window_s: float, battery: Battery, end_s: float, step_s: float | None = None) -> Dispatch:
+    """The supply becomes its mean over the last `window_s` as far as the battery allows, over [0, `end_s`[, W.
+
+    In each step the mean up to its end, at first over what there is since 0 s: no forecast is needed. Raises
+    InputError.
+    """
+    if not 0.0 < window_s < math.inf:
+        raise InputError(_WHERE, f"window_s must be a finite number > 0 s, got {window_s!r}", "correct it")
+    edges = _edges((supply,), end_s, step_s)
+    supply_w = held(supply, edges[:-1])
+    reached = np.concatenate([(0.0,), np.cumsum(np.diff(edges) * supply_w)])
+    begins = np.maximum(edges[1:] - window_s, 0.0)
+    mean_w = (reached[1:] - np.interp(begins, edges, reached)) / (edges[1:] - begins)
+    return _dispatched(battery, edges, supply_w, mean_w)
+
+
+def _dispatched(battery: Battery, edges: _Floats, supply_w: _Floats, target_w: _Floats) -> Dispatch:
+    """What the battery does to bring the supply to its target, as far as it can."""
+    requests_w = supply_w - target_w
+    energy = [battery.initial_soc * battery.capacity_j]
+    steps = []
+    for request_w, duration_s in zip(requests_w.tolist(), np.diff(edges).tolist(), strict=True):
+        steps.append(battery.step(energy[-1], request_w, duration_s))
+        energy.append(steps[-1].energy_j)
+    power, loss, lost = (
+        np.array([getattr(step, name) for step in steps]) for name in ("power_w", "loss_j", "self_discharge_j")
+    )
+    # a target that is met is met to the last bit
+    envelope_w = np.where(power == requests_w, target_w, np.maximum(supply_w - power, 0.0))
+    return Dispatch(battery, edges, supply_w, envelope_w, power, np.array(energy), loss, lost)
+
+
+def _edges(series: Sequence[Series], end_s: float, step_s: float | None) -> _Floats:
+    """Where any of the series changes, and each multiple of `step_s`, from 0 to `end_s`. Raises InputError."""
+    count = 0.0 if step_s is None else end_s / step_s
+    if not (0.0 < end_s < math.inf and count <= MAX_ROWS):
+        problem = f"end_s / step_s must be <= {MAX_ROWS}, got {end_s!r} / {step_s!r} s"
+        raise InputError(_WHERE, problem, "take longer steps")
+    regular = np.zeros(1) if step_s is None else np.arange(math.ceil(count)) * step_s
+    times = np.unique(np.concatenate([regular, *(np.asarray(one.times_s) for one in series)]))
+    return np.append(times[(times >= 0.0) & (times < end_s)], end_s)

@@ -1,0 +1,291 @@
+"""Envelopes written as one text: terms in watts, their sum, the battery behind them; refusals in one line."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batwatt.errors import InputError
+from batwatt.inputs.series.capacity import to_csv
+from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.inputs.series.envelope_spec import (
+    KINDS,
+    Buffer,
+    Constant,
+    EnvelopeSpec,
+    Metered,
+    Traced,
+    is_envelope,
+    parse_envelope,
+)
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.model.battery import Battery
+from batwatt.units import DAY_S, HOUR_S
+
+ROOT = Path(__file__).resolve().parents[2]
+SITES = ROOT.parent / "shared" / "data" / "sites"
+SUN = "datetime,power_kw\n2024-06-01 00:00,-0.01\n2024-06-01 01:00,2\n2024-06-01 02:00,8\n2024-06-01 03:00,4\n"
+WIND = "time_s,wind_mw\n0,0.001\n5400,0.003\n"
+
+
+def parsed(text: str, base: Path | None = None) -> EnvelopeSpec:
+    spec = parse_envelope(text, base)
+    assert spec is not None
+    return spec
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("sun.csv").write_text(SUN)
+    Path("wind.csv").write_text(WIND)
+    Path("city.csv").write_text("time,Berlin\n0,0\n3600,0.5\n")
+    Path("p.csv").write_text("Time,price\n2024-01-01 00:00,0.1\n2024-01-01 01:00,0.25\n2024-01-01 02:00,0.4\n")
+    Path("f.csv").write_text("time_s,fraction\n0,0.5\n60,1.2\n")
+    return tmp_path
+
+
+def test_power_in_watts(folder):
+    series = parsed("power:sun.csv").series(1e6)
+    assert (series.times_s, series.values, series.name) == (
+        (0.0, 3600.0, 7200.0, 10800.0),
+        (0, 2000, 8000, 4000),
+        "power_w",
+    )
+    assert series.source == "power:sun.csv" and series.at(1e9) == 4000.0
+    assert parsed("power:sun.csv,scale=2,base_w=100").series(1e6).values == (100, 4100, 16100, 8100)
+    assert parsed("power:wind.csv").series(1e6).values == (1000.0, 3000.0)
+    part = parsed("power:sun.csv,from=2024-06-01T01:00,to=2024-06-01T03:00")
+    assert (part.series(1e6).values, part.length_s()) == ((2000.0, 8000.0), 7200.0)
+
+
+def test_a_peak(folder):
+    # of watts the greatest of the whole column, whatever part of it is used
+    assert parsed("power:sun.csv,peak_w=1000,to=2024-06-01T02:00").series(1e6).values == (0, 250)
+    assert parsed("power:city.csv,peak_w=2400").series(1e6).values == (0.0, 1200.0)
+    with pytest.raises(InputError, match=r"city.csv: holds fractions, .* give the watts that 1 stands for"):
+        parsed("power:city.csv").series(1e6)
+    assert parsed("power:city.csv,unit=kW").series(1e6).values == (0.0, 500.0)
+
+
+def test_how_long_it_is(folder):
+    assert parsed("power:sun.csv,repeat=yes").series(18_000.0).values == (0, 2000, 8000, 4000, 0)
+    assert parsed("power:sun.csv,repeat=no").series(7200.0).values == (0, 2000)
+    assert (parsed("power:sun.csv + power:wind.csv").length_s(), parsed("constant:5").length_s()) == (14_400.0, None)
+
+
+def test_terms_add_up(folder):
+    series = parsed("power:sun.csv + power:wind.csv + constant:20").series(1e6)
+    assert series.times_s == (0.0, 3600.0, 5400.0, 7200.0, 10_800.0)
+    assert series.values == (1020, 3020, 5020, 11_020, 7020)
+    assert parsed("constant:power_w=20").series(60.0).values == (20.0,)
+
+
+def test_what_is_below_0_is_0(folder, caplog):
+    assert parsed("power:sun.csv,base_w=-3000").series(1e6).values == (0, 0, 5000, 1000)
+    assert "power:sun.csv,base_w=-3000: 2 values below 0 W taken as 0" in caplog.text
+
+
+def test_terms_that_begin_at_other_dates_are_said(folder, caplog):
+    parsed("power:sun.csv + power:sun.csv,from=2024-06-01T01:00").series(1e6)
+    assert "its terms begin at 2024-06-01T00:00Z and 2024-06-01T01:00Z" in caplog.text
+
+
+def test_shares_of_the_whole_machine(folder):
+    for text in (
+        "price:p.csv,budget=0.7,headroom=2",
+        "walk:range=0.6,seed=3",
+        "uniform:range=0.4",
+        "stranded:p.csv,threshold=0.2",
+    ):
+        fractions = parse_capacity(text).fractions(1e4)
+        series = parsed(text).series(1e4, full_w=5000.0)
+        assert series.times_s == tuple(time for time in fractions.times_s if time < 1e4)
+        assert series.values == pytest.approx([5000.0 * value for value in fractions.values[: len(series)]])
+        with pytest.raises(InputError, match="is a share of the power of the whole machine, which is not known"):
+            parsed(text).series(1e4)
+    assert parsed("trace:f.csv").series(1e4, 1000.0).values == (500.0, 1200.0)
+    assert parsed("trace:sun.csv").series(1e4).values == (0, 2000, 8000)
+
+
+def test_all_keys(folder):
+    file = SignalFile(Path("a.csv"), "x", "t", zone="Z", tz="Europe/Berlin", begin="2024", days=7.0, gaps="hold",
+                      wanted="power", unit="kW", sequence="1", dates="day-first")  # fmt: skip
+    keys = (
+        "column=x,time_column=t,zone=Z,tz=Europe/Berlin,from=2024,days=7,gaps=hold,unit=kW,sequence=1,dates=day-first"
+    )
+    assert parsed(f"power:a.csv,{keys},peak_w=9,scale=2,base_w=3,repeat=1").terms == (
+        Metered(file, 9.0, 2.0, 3.0, True),
+    )
+    assert parsed(f"trace:a.csv,{keys},repeat=yes").terms == (Traced(file, True),)
+    battery = Battery(4e4, 1e4, 2e4, 0.5, 0.9, 0.8, 0.01, 0.5, 0.1, 0.95)
+    text = (
+        "battery:capacity_kwh=40,charge_kw=10,discharge_w=20000,c_rate=.5,charge_efficiency=.9,discharge_efficiency=.8,"
+    )
+    text += "self_discharge=.01,initial_soc=.5,min_soc=.1,max_soc=.95,window_h=12,step=60"
+    spec = parsed(f"constant:5 + {text}")
+    assert spec == EnvelopeSpec((Constant(5.0),), Buffer(battery, None, 43_200.0, 60.0))
+    short = parsed("constant:5 + battery:capacity_wh=9,power_kw=1,efficiency=0.81,demand_kw=2").buffer
+    assert short == Buffer(Battery(9.0, 1e3, 1e3, None, 0.9, 0.9), 2000.0)
+    assert str(spec) == f"constant:5 + {text}" and parsed(str(spec)) == spec
+    assert pickle.loads(pickle.dumps(spec)) == spec and hash(spec) == hash(parsed(str(spec)))
+
+
+def test_files_are_found_from_a_folder(folder, monkeypatch):
+    monkeypatch.chdir("/")
+    spec = parsed("power:sun.csv + trace:wind.csv + constant:5", folder)
+    assert spec.files() == (folder / "sun.csv", folder / "wind.csv")
+    assert str(spec) == f"power:{folder / 'sun.csv'} + trace:{folder / 'wind.csv'} + constant:5"
+    assert parsed(str(spec)).series(60.0) == spec.series(60.0)
+
+
+@pytest.mark.parametrize("name", ["profile3.csv", "a/b + c.csv", "C:\\x.csv", "x=1.csv", "there:x=1", "a + power:b=1"])
+def test_names_of_files(name, folder):
+    for made in ("there:x=1", "a + power:b=1"):
+        Path(made).write_text("time_s,power_w\n0,1\n")
+    assert parse_envelope(name) is None and not is_envelope(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("pwoer:x.csv,peak_w=3", "envelope 'pwoer:x.csv,peak_w=3': no kind of envelope 'pwoer'; did you mean 'power'?"),
+        ("power:x.csv,peek_w=3", "envelope 'power:x.csv,peek_w=3': no key 'peek_w'; did you mean 'peak_w'? See docs/"),
+        ("power:", "envelope 'power:': no file is named; write power:FILE"),
+        ("power:x.csv,scale=-1", "envelope 'power:x.csv,scale=-1': scale must be a finite number >= 0, got -1.0"),
+        ("power:x.csv,repeat=maybe", "envelope 'power:x.csv,repeat=maybe': repeat must be 0 or 1, got 'maybe'"),
+        ("power:x.csv + 5000", "envelope 'power:x.csv + 5000': '5000' has no kind; begin it with power:, trace:"),
+        ("x.csv + constant:5", "envelope 'x.csv + constant:5': 'x.csv' has no kind"),
+        ("constant:", "envelope 'constant:': no power is given; write for instance constant:20000, in W"),
+        ("constant:5 kW", "envelope 'constant:5 kW': power_w '5 kW' is not a finite number"),
+        ("constant:-5", "envelope 'constant:-5': power_w must be a finite number >= 0 W, got -5.0"),
+        ("constant:5,power_w=6", "envelope 'constant:5,power_w=6': has two powers; give one"),
+        ("walk:range=0.6,full=9", "envelope 'walk:range=0.6,full=9': full= is for machines"),
+        ("battery:capacity_kwh=4", "envelope 'battery:capacity_kwh=4': has a battery and nothing that charges it"),
+        ("constant:5 + battery:power_kw=4", "envelope 'battery:power_kw=4': no capacity is given; give capacity_kwh="),
+        ("constant:5 + battery:x.csv,capacity_wh=4", "envelope 'battery:x.csv,capacity_wh=4': 'x.csv' is no key=value"),
+        (
+            "constant:5 + battery:capacity_wh=4 + battery:capacity_wh=4",
+            "envelope 'constant:5 + battery:capacity_wh=4 + battery:capacity_wh=4': has several batteries",
+        ),
+        (
+            "constant:5 + battery:capacity_wh=4,capacity_kwh=4",
+            "envelope 'battery:capacity_wh=4,capacity_kwh=4': has both capacity_wh and capacity_kwh; give one of them",
+        ),
+        (
+            "constant:5 + battery:capacity_wh=4,efficiency=0.9,charge_efficiency=0.9",
+            "envelope 'battery:capacity_wh=4,efficiency=0.9,charge_efficiency=0.9': has both efficiency and charge_eff",
+        ),
+        (
+            "constant:5 + battery:capacity_wh=4,efficiency=1.1",
+            "envelope 'battery:capacity_wh=4,efficiency=1.1': efficiency must be a number in ]0, 1], got 1.1",
+        ),
+        (
+            "constant:5 + battery:capacity_wh=4,demand_w=1,window_h=3",
+            "envelope 'battery:capacity_wh=4,demand_w=1,window_h=3': has both demand_w and window_h",
+        ),
+        (
+            "constant:5 + battery:capacity_wh=4,min_soc=.9,max_soc=.1",
+            "envelope 'battery:capacity_wh=4,min_soc=.9,max_soc=.1': min_soc must be <= max_soc, got 0.9 and 0.1",
+        ),
+    ],
+)  # fmt: skip
+def test_refusals(text, said):
+    with pytest.raises(InputError) as caught:
+        parse_envelope(text)
+    assert str(caught.value).startswith(said) and "\n" not in str(caught.value)
+
+
+def test_what_is_found_later(folder):
+    with pytest.raises(InputError, match=r"p.csv: column 'price' is of price, not of power; name a column of power"):
+        parsed("power:p.csv").series(60.0)
+    with pytest.raises(InputError, match=r"^walk:period=1e-9: end_s / period_s must be <= 10000000"):
+        parsed("walk:period=1e-9").series(3600.0, 1.0)
+    text = "constant:5 + battery:capacity_wh=4,step=1e-9"
+    with pytest.raises(InputError) as caught:
+        parsed(text).series(3600.0)
+    assert str(caught.value).startswith(f"{text}: end_s / step_s must be <= 10000000")
+    with pytest.raises(InputError, match=r"constant:5: has no battery; add for instance \+ battery"):
+        parsed("constant:5").dispatch(60.0)
+    Path("zero.csv").write_text("time_s,power_w\n0,0\n60,0\n")
+    with pytest.raises(InputError, match=r"zero.csv: is never above 0 W, peak_w= cannot scale that"):
+        parsed("power:zero.csv,peak_w=5").series(60.0)
+
+
+def test_a_battery_behind_the_sun(folder):
+    spec = parsed("power:sun.csv + battery:capacity_kwh=100,demand_w=3000,initial_soc=0.5,step=3600")
+    assert spec.series(4 * HOUR_S).values == (3000.0,)
+    assert (spec.dispatch(4 * HOUR_S).energy_j / HOUR_S).tolist() == [50_000, 47_000, 46_000, 51_000, 52_000]
+    smooth = parsed("power:sun.csv + battery:capacity_kwh=100,initial_soc=0.5,window_h=2,step=3600").series(4 * HOUR_S)
+    assert smooth.values == (0.0, 1000.0, 5000.0, 6000.0)
+
+
+def test_written_and_read_back(folder):
+    for text in ("power:sun.csv + constant:3.7", "power:sun.csv + battery:capacity_kwh=2,power_kw=1,efficiency=0.9"):
+        series = parsed(text).series(DAY_S)
+        Path("e.csv").write_text(to_csv(series))
+        again = read_series("e.csv")
+        assert (again.times_s, again.values) == (series.times_s, series.values)
+
+
+TERMS = st.lists(
+    st.one_of(
+        st.sampled_from(("power:sun.csv", "power:wind.csv,scale=0.3", "power:sun.csv,repeat=1", "trace:f.csv")),
+        st.floats(0.0, 1e6).map(lambda watts: f"constant:{watts!r}"),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@examples(60)
+@given(terms=TERMS, end_s=st.floats(1.0, 1e5))
+def test_a_sum_is_at_any_time_that_of_its_terms(tmp_path_factory, terms, end_s):
+    folder = tmp_path_factory.mktemp("terms")
+    for name, text in (("sun.csv", SUN), ("wind.csv", WIND), ("f.csv", "time_s,fraction\n0,0.5\n60,1.2\n")):
+        (folder / name).write_text(text)
+    together = parsed(" + ".join(terms), folder).series(end_s, 1000.0)
+    apart = [parsed(term, folder).series(end_s, 1000.0) for term in terms]
+    for time_s in np.linspace(0.0, end_s, 37)[:-1]:
+        assert together.at(time_s) == pytest.approx(sum(series.at(time_s) for series in apart), rel=1e-12)
+    assert together.times_s[-1] < end_s
+
+
+@pytest.mark.skipif(not SITES.is_dir(), reason="no series in ../shared/data/sites")
+def test_the_example_of_vessim():
+    """Its documentation: 700 W, 2.4 kW of sun, 1 kWh, three days: 26.71 kWh from the grid, 11.08 kWh to it."""
+    path = SITES / "solar-wind" / "vessim-solar-3days.csv"
+    spec = parsed(f"power:{path},column=Berlin,peak_w=2400 + battery:capacity_wh=1000,demand_w=700,step=300")
+    done = spec.dispatch(3 * DAY_S)
+    lasted, more = np.diff(done.edges_s), done.envelope_w - 700.0
+    bought, sold = (float(lasted @ np.maximum(sign * more, 0.0)) / 3.6e6 for sign in (-1.0, 1.0))
+    assert (round(bought, 2), round(sold, 2)) == (26.71, 11.08)
+    # vessim 0.16.0, recorded
+    assert (bought, sold) == pytest.approx((26.713931866666502, 11.07642686666667), rel=1e-9)
+
+
+def test_every_kind_and_key_is_in_the_docs():
+    docs = (ROOT / "docs" / "site-power.md").read_text()
+    for kind in KINDS:
+        assert f"`{kind}:" in docs
+    for key in (
+        "peak_w",
+        "scale",
+        "base_w",
+        "repeat",
+        "unit",
+        "sequence",
+        "dates",
+        "demand_w",
+        "window_h",
+        "step",
+        "efficiency",
+    ):
+        assert f"`{key}" in docs

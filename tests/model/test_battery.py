@@ -1,0 +1,258 @@
+"""Batteries: steps by hand, laws of energy, dispatch, and the same numbers as vessim's SimpleBattery."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batwatt.errors import InputError
+from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
+from batwatt.model.series import Series
+from batwatt.units import DAY_S, HOUR_S
+
+
+def test_charging_by_hand():
+    battery = Battery(100.0, charge_efficiency=0.8, discharge_efficiency=0.5)
+    charged = battery.step(0.0, 50.0, HOUR_S)
+    assert (charged.power_w, charged.energy_j, charged.self_discharge_j) == (50.0, 40 * HOUR_S, 0.0)
+    assert charged.loss_j == pytest.approx(10 * HOUR_S)
+    # 40 Wh are stored, 20 Wh arrive
+    empty = battery.step(40 * HOUR_S, -50.0, HOUR_S)
+    assert (empty.power_w, empty.energy_j) == (-20.0, 0.0) and empty.loss_j == pytest.approx(20 * HOUR_S)
+    # 60 Wh are free: 75 W for an hour fill it
+    full = battery.step(40 * HOUR_S, 500.0, HOUR_S)
+    assert (full.power_w, full.energy_j) == (pytest.approx(75.0), 100 * HOUR_S)
+    assert battery.step(0.0, -5.0, 60.0).power_w == 0.0 and battery.step(100 * HOUR_S, 5.0, 60.0).power_w == 0.0
+
+
+def test_limits_of_power():
+    battery = Battery(100.0, charge_w=30.0, discharge_w=80.0, c_rate=0.5, initial_soc=0.5)
+    assert battery.step(50 * HOUR_S, 99.0, 60.0).power_w == 30.0
+    assert battery.step(50 * HOUR_S, -99.0, 60.0).power_w == -50.0
+
+
+def test_self_discharge_by_hand():
+    battery = Battery(100.0, self_discharge=0.5, min_soc=0.4)
+    day = battery.step(100 * HOUR_S, 0.0, DAY_S)
+    assert (day.power_w, day.energy_j) == (0.0, pytest.approx(50 * HOUR_S)) and day.loss_j == 0.0
+    # below the least state of charge it goes on, and nothing can be taken out
+    low = battery.step(40 * HOUR_S, -10.0, DAY_S)
+    assert (low.power_w, low.energy_j) == (0.0, pytest.approx(20 * HOUR_S))
+    # what keeps it full is what it loses: rate ln 2 a day
+    full = battery.step(100 * HOUR_S, 1e6, DAY_S)
+    assert full.power_w == pytest.approx(100 * math.log(2.0) / 24.0) and full.energy_j == 100 * HOUR_S
+
+
+@pytest.mark.parametrize(
+    ("given_", "said"),
+    [
+        ({"capacity_wh": 0.0}, "capacity_wh must be a finite number > 0 Wh, got 0.0"),
+        ({"capacity_wh": math.nan}, "capacity_wh must be a finite number > 0 Wh, got nan"),
+        ({"charge_efficiency": 0.0}, r"charge_efficiency must be a number in \]0, 1\], got 0.0"),
+        ({"self_discharge": 1.0}, r"self_discharge must be a number in \[0, 1\[, got 1.0"),
+        ({"initial_soc": 1.5}, r"initial_soc must be a number in \[0, 1\], got 1.5"),
+        ({"charge_w": -1.0}, "charge_w must be a finite number >= 0 W, got -1.0"),
+        ({"initial_soc": 0.9, "max_soc": 0.8}, "initial_soc must be <= max_soc, got 0.9 and 0.8"),
+        ({"min_soc": 0.9, "max_soc": 0.2}, "min_soc must be <= max_soc, got 0.9 and 0.2"),
+    ],
+)
+def test_batteries_that_are_none(given_, said):
+    with pytest.raises(InputError, match=f"battery: {said}"):
+        Battery(**{"capacity_wh": 10.0} | given_)
+
+
+# laws -----------------------------------------------------------------------------------------------------------------
+
+POWERS = st.floats(-1e6, 1e6)
+BATTERIES = st.builds(
+    lambda low, high, initial, more: Battery(
+        min_soc=min(low, high), max_soc=max(low, high), initial_soc=min(initial, max(low, high)), **more
+    ),
+    st.floats(0.0, 1.0),
+    st.floats(0.0, 1.0),
+    st.floats(0.0, 1.0),
+    st.fixed_dictionaries(
+        {
+            "capacity_wh": st.floats(1.0, 1e6),
+            "charge_w": st.none() | st.floats(0.0, 1e6),
+            "discharge_w": st.none() | st.floats(0.0, 1e6),
+            "c_rate": st.none() | st.floats(0.0, 4.0),
+            "charge_efficiency": st.floats(0.3, 1.0),
+            "discharge_efficiency": st.floats(0.3, 1.0),
+            "self_discharge": st.sampled_from((0.0, 1e-6, 0.001, 0.02, 0.5, 0.99)),
+        }
+    ),
+)
+STEPS = st.lists(st.tuples(POWERS, st.floats(1e-3, 1e6)), min_size=1, max_size=30)
+
+
+@examples(400)
+@given(battery=BATTERIES, steps=STEPS)
+def test_energy_is_conserved_and_limits_hold(battery, steps):
+    stored, most = battery.initial_soc * battery.capacity_j, battery.max_soc * battery.capacity_j
+    least = battery.min_soc * battery.capacity_j
+    for request_w, duration_s in steps:
+        step = battery.step(stored, request_w, duration_s)
+        flows = (step.power_w * duration_s, step.energy_j - stored, step.loss_j, step.self_discharge_j)
+        size = max(battery.capacity_j, *map(abs, flows))
+        assert abs(flows[0] - sum(flows[1:])) <= 1e-9 * size
+        assert step.loss_j >= -1e-9 * size and step.self_discharge_j >= -1e-9 * size
+        # towards what is asked for, and not beyond
+        assert 0.0 <= step.power_w <= request_w or request_w <= step.power_w <= 0.0
+        rate_w = None if battery.c_rate is None else battery.c_rate * battery.capacity_wh
+        for bound in (battery.charge_w if request_w > 0.0 else battery.discharge_w, rate_w):
+            assert bound is None or abs(step.power_w) <= bound * (1 + 1e-12)
+        # below the least by self-discharge only
+        assert step.energy_j <= most * (1 + 1e-12)
+        if step.power_w < 0.0:
+            assert step.energy_j >= least * (1 - 1e-12)
+        assert step.energy_j >= 0.0
+        stored = step.energy_j
+
+
+@examples(200)
+@given(battery=BATTERIES, power_w=st.floats(-1e3, 1e3), duration_s=st.floats(1.0, 1e6), share=st.floats(0.01, 0.99))
+def test_a_step_is_the_sum_of_its_parts(battery, power_w, duration_s, share):
+    """A step whose power no limit of energy cuts is the same in two parts."""
+    stored = battery.initial_soc * battery.capacity_j
+    whole = battery.step(stored, power_w, duration_s)
+    first = battery.step(stored, whole.power_w, duration_s * share)
+    second = battery.step(first.energy_j, whole.power_w, duration_s - duration_s * share)
+    size = max(battery.capacity_j, abs(whole.power_w) * duration_s)
+    assert abs(second.energy_j - whole.energy_j) <= 1e-9 * size
+    assert abs(first.loss_j + second.loss_j - whole.loss_j) <= 1e-9 * size
+    assert abs(first.self_discharge_j + second.self_discharge_j - whole.self_discharge_j) <= 1e-9 * size
+
+
+# dispatch -------------------------------------------------------------------------------------------------------------
+
+
+def balanced(done: Dispatch) -> None:
+    """Whole energies of a dispatch: what came in went out, was lost or is stored."""
+    lasted = np.diff(done.edges_s)
+    supplied, used = float(lasted @ done.supply_w), float(lasted @ done.envelope_w)
+    stored = float(done.energy_j[-1] - done.energy_j[0])
+    total = used + stored + float(done.loss_j.sum() + done.self_discharge_j.sum())
+    assert abs(supplied - total) <= 1e-9 * max(supplied, used, done.battery.capacity_j)
+
+
+def test_greedy_by_hand():
+    supply = Series((0.0, HOUR_S, 2 * HOUR_S), (100.0, 0.0, 60.0), name="power_w")
+    done = greedy(supply, Series((0.0,), (60.0,)), Battery(50.0), 4 * HOUR_S, step_s=1800.0)
+    # 40 Wh are charged, of which 60 W take half an hour and 20 Wh are left for the next
+    assert done.envelope().values == (60.0, 20.0, 60.0) and done.envelope().times_s == (0.0, 5400.0, 7200.0)
+    charge = done.state_of_charge()
+    assert charge.values[:5] == pytest.approx((0.0, 0.4, 0.8, 0.2, 0.0)) and charge.times_s[-1] == 4 * HOUR_S
+    balanced(done)
+    # what does not fit stays in the envelope
+    full = greedy(supply, Series((0.0,), (60.0,)), Battery(50.0, initial_soc=1.0), HOUR_S)
+    assert full.envelope().values == (100.0,)
+
+
+def test_smoothing_by_hand():
+    supply = Series((0.0, HOUR_S, 2 * HOUR_S, 3 * HOUR_S), (100.0, 0.0, 100.0, 0.0), name="power_w")
+    done = smoothing(supply, 2 * HOUR_S, Battery(1000.0, initial_soc=0.5), 4 * HOUR_S)
+    assert done.envelope_w.tolist() == [100.0, 50.0, 50.0, 50.0]
+    assert (done.energy_j / HOUR_S).tolist() == [500.0, 500.0, 450.0, 500.0, 450.0]
+    # as far as the battery allows
+    small = smoothing(supply, 2 * HOUR_S, Battery(30.0), 4 * HOUR_S)
+    assert small.envelope_w.tolist() == [100.0, 0.0, 70.0, 30.0]
+    for wrong in (0.0, math.inf, math.nan):
+        with pytest.raises(InputError, match="window_s must be a finite number > 0 s"):
+            smoothing(supply, wrong, Battery(30.0), HOUR_S)
+    with pytest.raises(InputError, match="end_s / step_s must be <= 10000000"):
+        smoothing(supply, 60.0, Battery(30.0), HOUR_S, step_s=1e-9)
+
+
+SUPPLIES = st.lists(st.tuples(st.floats(1.0, 5e4), st.floats(0.0, 1e6)), min_size=1, max_size=20).map(
+    lambda rows: Series(
+        tuple(np.cumsum([0.0, *(length for length, _ in rows[1:])]).tolist()), tuple(value for _, value in rows)
+    )
+)
+
+
+@examples(200)
+@given(supply=SUPPLIES, demand=SUPPLIES, battery=BATTERIES, window_s=st.floats(10.0, 1e6), end_s=st.floats(1.0, 3e5))
+def test_dispatch_conserves_energy(supply, demand, battery, window_s, end_s):
+    for done in (
+        greedy(supply, demand, battery, end_s, step_s=end_s / 7),
+        smoothing(supply, window_s, battery, end_s, step_s=end_s / 7),
+    ):
+        balanced(done)
+        assert (done.envelope_w >= 0.0).all() and (done.envelope_w <= 2e6 * (1 + 1e-9)).all()
+        shares = done.state_of_charge().values
+        assert min(shares) >= 0.0 and max(shares) <= battery.max_soc * (1 + 1e-12)
+        assert [done.supply_w[at] for at in range(len(done.supply_w))] == [supply.at(t) for t in done.edges_s[:-1]]
+
+
+@examples(100)
+@given(supply=SUPPLIES, demand=SUPPLIES, end_s=st.floats(1.0, 3e5))
+def test_a_battery_that_is_large_enough_meets_any_demand(supply, demand, end_s):
+    done = greedy(supply, demand, Battery(1e9, initial_soc=0.5), end_s)
+    assert done.envelope_w.tolist() == [demand.at(time_s) for time_s in done.edges_s[:-1]]
+
+
+# vessim ---------------------------------------------------------------------------------------------------------------
+
+REQUESTS = (
+    (300, 300),
+    (-700, 300),
+    (2400, 900),
+    (1200, 3600),
+    (-100, 1800),
+    (40, 600),
+    (-2000, 7200),
+    (10, 60),
+    (0, 300),
+)
+VESSIM = (
+    (
+        {"capacity": 1000},
+        ((300, 0.025), (-300.0, 0.0), (2400, 0.6), (400.0, 1.0), (-100, 0.95), (40, 0.9566666666666667),
+         (-478.3333333333333, 0.0), (10, 0.00016666666666666666), (0, 0.00016666666666666666)),
+    ),
+    (
+        {"capacity": 100, "initial_soc": 0.8, "min_soc": 0.3, "c_rate": 0.5},
+        ((50.0, 0.8416666666666667), (-50.0, 0.8), (50.0, 0.925), (7.5, 1.0), (-50.0, 0.75), (40, 0.8166666666666668),
+         (-25.833333333333336, 0.3), (10, 0.3016666666666667), (0, 0.3016666666666667)),
+    ),
+    (
+        {"capacity": 50, "initial_soc": 0.1, "min_soc": 0.2, "c_rate": 2},
+        ((100, 0.26666666666666666), (-40.00000000000001, 0.2), (100, 0.7), (15.0, 1.0), (-80.0, 0.2),
+         (40, 0.33333333333333337), (-3.333333333333334, 0.2), (10, 0.2033333333333333), (0, 0.2033333333333333)),
+    ),
+)  # fmt: skip
+"""Powers and states of charge of vessim 0.16.0's SimpleBattery for these requests (W, s) cut to its feasible range."""
+
+
+def ours(parameters: dict) -> list[tuple[float, float]]:
+    more = {("capacity_wh" if name == "capacity" else name): float(value) for name, value in parameters.items()}
+    battery = Battery(**more)
+    stored, found = battery.initial_soc * battery.capacity_j, []
+    for request_w, duration_s in REQUESTS:
+        step = battery.step(stored, float(request_w), float(duration_s))
+        stored = step.energy_j
+        found.append((step.power_w, stored / battery.capacity_j))
+    return found
+
+
+@pytest.mark.parametrize(("parameters", "expected"), VESSIM)
+def test_what_vessim_recorded(parameters, expected):
+    for own, theirs in zip(ours(parameters), expected, strict=True):
+        assert own == pytest.approx(theirs, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("parameters", [parameters for parameters, _ in VESSIM])
+def test_what_vessim_does(parameters):
+    battery = pytest.importorskip("vessim", reason="vessim is not installed").SimpleBattery("battery", **parameters)
+    for (request_w, duration_s), own in zip(REQUESTS, ours(parameters), strict=True):
+        low, high = battery.feasible_range(duration_s)
+        battery.set_power(max(low, min(high, request_w)), duration_s)
+        power_w = battery.current_power
+        battery.step(duration_s)
+        assert own == pytest.approx((power_w, battery.soc()), rel=1e-12, abs=1e-15)
