@@ -145,3 +145,32 @@ def test_any_week_of_local_times_is_read_to_the_hour(tmp_path_factory, zone, wee
     assert signal.series.times_s == tuple(60.0 * step_min * k for k in range(len(steps)))
     assert signal.series.values == tuple(map(float, range(len(steps))))
     assert signal.begin == begin.strftime("%Y-%m-%dT%H:%MZ")
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (("2024-01-01 00:00", "1023-01-01 01:00"), "row 2: time '1023-01-01 01:00' is not a date"),
+        (
+            ("2024-01-01 00:00:00.5+00:00", "0023-01-01 01:00:00+00:00"),
+            "row 2: time '0023-01-01 01:00:00+00:00' is not",
+        ),
+        (("1/2/2024 0:00", "1/2/9024 0:15"), "row 2: time '1/2/9024 0:15' is not a date"),
+        (("2024-01-01 00:00:00-5", "2024-01-01 01:00:00"), "write all dates alike"),
+        (("2024-01-01 00:00:00+01", "2024-01-01 01:00:00"), "row 2: has no offset from UTC while others have one"),
+    ],
+)
+def test_dates_that_are_mistyped(read, labels, said):
+    with pytest.raises(InputError) as caught:
+        read("time,price\n" + "".join(f"{label},1\n" for label in labels))
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_offsets_of_hours(read):
+    signal = read("time,price\n2024-01-01 00:00:00+01,1\n2024-01-01 01:00:00+01,2\n")
+    assert (signal.begin, signal.series.times_s) == ("2023-12-31T23:00Z", (0.0, 3600.0))
+
+
+def test_two_columns_of_zones(read):
+    text = "time,zone,zone,price\n2024-01-01,a,b,1\n"
+    assert read.refused(text) == "2 columns are called 'zone'; rename all but one in the first line"

@@ -116,7 +116,7 @@ def _chosen_rows(frame: pd.DataFrame, file: SignalFile) -> pd.DataFrame:
             if given is not None:
                 raise InputError(file.path, f"no column of {key}s", f"leave out {key}=")
             continue
-        found = sorted(frame[name].unique())
+        found = sorted(frame[_named(frame, name, file)].unique())
         if given is None and len(found) > 1:
             listed = ", ".join(found[:10])
             problem = f"has {len(found)} {key}s in column {name!r}: {listed}"

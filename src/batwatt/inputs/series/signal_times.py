@@ -26,8 +26,11 @@ _STATED = re.compile(r"\(\s*([A-Za-z/]+)\s*\)\s*$")
 _SUMMER = ("CEST", "WEST", "EEST", "BST")
 _RANGE = re.compile(r"\s+[-–]\s+")
 _MARK = r"\s*\(([A-Z]{3,4})\)$"
-_OFFSET = r"(?:Z|UTC|[+-]\d\d:?\d\d)$"
-_PARTS = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4})(?:[ T]+(\d{1,2}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?")
+_OFFSET = r"(?:Z|UTC|[+-]\d\d:?\d\d|:\d\d(?:\.\d+)?[+-]\d\d)$"
+_YEAR = r"(?:1[89]|2[01])\d\d"
+"""Years that dates may have: others are typing errors, and some are beyond what pandas can count in ns."""
+_PARTS = re.compile(rf"(\d{{1,2}})[./](\d{{1,2}})[./]({_YEAR})(?:[ T]+(\d{{1,2}}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?")
+_SLASHED = re.compile(r"\d{1,2}[./]\d{1,2}[./]\d{4}")
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}")
 
 
@@ -60,7 +63,7 @@ def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.fl
     if begins.str.endswith(")").any():
         marks = begins.str.extract(_MARK, expand=False)
         begins = begins.str.replace(_MARK, "", regex=True)
-    if _PARTS.fullmatch(begins.iloc[0]):
+    if _SLASHED.match(begins.iloc[0]):
         stamps, offset = _stamps_of_parts(begins, texts, file, notes), False
     else:
         stamps, offset = _stamps(begins, texts, file)
@@ -93,9 +96,13 @@ def _stamps(begins: pd.Series[str], texts: pd.Series[str], file: SignalFile) -> 
         row = int(begins.index[int(np.flatnonzero(~offsets)[0])]) + 1
         raise InputError(f"{file.path}: row {row}", "has no offset from UTC while others have one", "write it alike")
     given = bool(offsets.any())
-    stamps = pd.to_datetime(begins, format="ISO8601", utc=given, errors="coerce")
     # pandas would take `now` as well
-    _refuse(stamps.isna() | ~begins.str.match(r"\d{4}"), texts, file)
+    like = begins.str.match(_YEAR)
+    try:
+        stamps = pd.to_datetime(begins.where(like), format="ISO8601", utc=given, errors="coerce")
+    except ValueError as error:
+        raise InputError(file.path, f"{texts.name}: {error}", "write all dates alike") from None
+    _refuse(stamps.isna() | ~like, texts, file)
     return stamps, given
 
 
