@@ -27,7 +27,7 @@ from batwatt.model.signal import Signal, held
 from batwatt.units import DAY_S
 
 _WHERE = "envelope"
-_DOCS = "docs/site-power.md"
+_DOCS = "docs/reference/site-power.md"
 _PLUS = re.compile(r"\s\+\s")
 _PER_K = ("capacity", "charge", "discharge", "power", "demand")
 """Keys of a battery that may be in thousands: `capacity_kwh` for `capacity_wh`, `power_kw` for `power_w`."""
@@ -238,7 +238,7 @@ def is_envelope(text: str) -> bool:
 
 
 def parse_envelope(text: str, base: Path | None = None) -> EnvelopeSpec | None:
-    """The envelope that `text` describes, None if it is the name of a file instead; see docs/site-power.md.
+    """The envelope that `text` describes, None if it is the name of a file instead; see docs/reference/site-power.md.
 
     Files are looked for in the folder `base` (None: the current one). Raises InputError.
     """
