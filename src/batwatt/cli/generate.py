@@ -276,7 +276,9 @@ def generate_envelope(
 ) -> None:
     """Write the power that a text describes over time, as CSV: sun, wind, a grid cap, with a battery behind them.
 
-    [bold]Example:[/] batwatt generate envelope power:solar.csv,peak_w=5e4 constant:20000 -o envelope.csv
+    [bold]Example:[/]
+    batwatt generate envelope "power:power_profiles/small.csv + constant:200"
+      -o envelope.csv
     """
     from batwatt.inputs.series.capacity import to_csv
     from batwatt.inputs.series.envelope_spec import parse_envelope
