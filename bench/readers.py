@@ -41,7 +41,7 @@ def main() -> int:
             if child.returncode:
                 print(child.stderr, file=sys.stderr)
                 return 1
-            jobs, read_s, mib = child.stdout.split()
+            jobs, read_s, cpu_s, mib = child.stdout.split()
             late = float(read_s) > MOST_S or float(mib) > MOST_MIB
             missed |= late
             size = path.stat().st_size / 2**20
@@ -49,19 +49,20 @@ def main() -> int:
             target = f"  MISSED {MOST_S:g} s, {MOST_MIB:g} MiB" if late else ""
             print(
                 f"sacct, {LINES} lines {what} ({size:.0f} MiB): {jobs} jobs in {float(read_s):.1f} s, "
+                f"of the processor {float(cpu_s):.1f} s, "
                 f"{rate:.0f} lines/s, {float(mib):.0f} MiB{target}"
             )
     return int(missed)
 
 
 def _read(path: Path) -> None:
-    """Read a dump; print how many jobs, s and MiB it took."""
+    """Read a dump; print how many jobs, s, s of the processor and MiB it took."""
     from batwatt.inputs.traces.convert import read_trace
 
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     jobs = read_trace(path)
-    read_s = time.perf_counter() - began
-    print(len(jobs), read_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    read_s, cpu_s = time.perf_counter() - began, time.process_time() - cpu
+    print(len(jobs), read_s, cpu_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 def _write(path: Path, lines: int, steps: int, seed: int = 1) -> None:
