@@ -22,10 +22,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from batwatt.errors import InputError, extra
 from batwatt.files import readable
@@ -33,6 +32,9 @@ from batwatt.inputs.traces.job_log import USUAL, LogColumns, LogOptions, dates_s
 from batwatt.inputs.traces.trace import open_text
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable, labels_of
 from batwatt.model.workload import ESTIMATE, LABELS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROWS = 50_000
 """Rows of a part: lists of samples are long."""
@@ -114,6 +116,9 @@ def _checked_layout(names: Sequence[str], path: Path | str) -> _Layout:
 
 def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, _Layout]]:
     """The parts of a table, reduced to the columns that count, and its layout."""
+    # other traces need no pandas
+    import pandas as pd
+
     with readable(path):
         if str(path).lower().endswith(".parquet"):
             with extra("campaign"):
@@ -173,6 +178,8 @@ def _dates(part: pd.DataFrame, name: str, options: LogOptions) -> Column:
 def _numbers(part: pd.DataFrame, name: str) -> Column:
     if name not in part.columns:
         return np.full(len(part), np.nan)
+    import pandas as pd
+
     values = pd.to_numeric(part[name], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     return np.where((values >= 0.0) & np.isfinite(values), values, np.nan)
 
