@@ -172,7 +172,7 @@ def on_terminals(words: list[object], **environment: str) -> tuple[str, str]:
     )  # fmt: skip
     os.close(out_end)
     os.close(err_end)
-    found = ["", ""]
+    found = [b"", b""]
     for number, handle in enumerate((out, err)):
         while True:
             try:
@@ -181,10 +181,10 @@ def on_terminals(words: list[object], **environment: str) -> tuple[str, str]:
                 break
             if not part:
                 break
-            found[number] += part.decode()
+            found[number] += part
         os.close(handle)
     assert process.wait(60) == 0, found
-    return found[0], found[1]
+    return found[0].decode(), found[1].decode()
 
 
 def test_progress_is_on_stderr(house):
@@ -229,3 +229,15 @@ def test_completion_is_installed_by_an_option(house):
     script = f"{sys.executable} -m batwatt --show-completion; exit $?"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
     assert done.returncode == 0 and "_BATWATT_COMPLETE=complete_bash" in done.stdout
+
+
+def test_a_reader_that_has_seen_enough():
+    """As `batwatt ... | head -1`: no word on stderr."""
+    line = f"{sys.executable} -m batwatt --help | head -c 20"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    # more than fits in a pipe, so that it is closed before all is written
+    code = "import sys; from batwatt.cli.exits import exit_code_of; sys.exit(exit_code_of(lambda: print('x' * 10**7)))"
+    line = f'{sys.executable} -c "{code}" | head -c 20; echo " ${{PIPESTATUS[0]}}"'
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
+    assert done.stderr == "" and done.stdout.endswith(" 141\n")

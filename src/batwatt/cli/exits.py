@@ -157,6 +157,10 @@ def _guarded(command: Callable[[], Any]) -> int:
     except KeyboardInterrupt:
         return 130
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and error.filename is None:
+            # who reads has seen enough, as `head` has; nothing more can be written there, not even at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 128 + signal.SIGPIPE
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return _complain(f"{what}; check the path and the disk", error, 1)
     except Exception as error:
