@@ -227,7 +227,8 @@ def test_bad_cells(column, value, message):
         ({"engine": "wire"}, "engine: 'wire' does not run in this process"),
         ({"engine": "nominal"}, "runs the scheduler riskaware only"),
         ({"window": (5, 1)}, r"window: is not \(begin, end\) in s \(end_s must be >= begin_s"),
-        ({"capacity": bw.Series((0,), (2.5,))}, "the scheduler 'powercap' follows no capacity"),
+        ({"scheduler": "replay", "capacity": bw.Series((0,), (2,))}, "the scheduler 'replay' follows no capacity"),
+        ({"capacity": bw.Series((0,), (2.5,))}, "capacity: at 0 s: machines must be a whole number, got 2.5"),
         (
             {"scheduler": "riskaware", "capacity": bw.Series((0,), (2.5,))},
             "capacity: at 0 s: machines must be a whole number, got 2.5",

@@ -77,7 +77,7 @@ def test_a_scheduler_that_follows_no_capacity_is_not_measured_by_one(folder):
         "-e",
         folder / "o" / "x",
     ]
-    for scheduler in ("easyBackfill", "powercap"):
+    for scheduler in ("easyBackfill", "replay"):
         done = folder.batwatt("run", *words, "-s", scheduler, "-o", "{}")
         assert done.code == 2 and "--capacity" in done.err and done.err.count("\n") == 1
     assert not (folder / "o").exists()

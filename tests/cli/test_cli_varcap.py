@@ -214,7 +214,7 @@ BAD = {
     "no file": (["--capacity", "price:no.csv,budget=0.7"], "no.csv"),
     "two": (["-o", json.dumps({"capacity": "walk:range=0.5"})], "option 'capacity': 'walk:range=0.5' is another one"),
     "option": (["--capacity", "5.csv", "-o", '{"capacity": "walk:rnage=1"}'], "did you mean 'range'?"),
-    "no follower": (["-s", "powercap", "-o", "{}"], "'powercap' follows no capacity"),
+    "no follower": (["-s", "replay", "-o", "{}"], "'replay' follows no capacity"),
     "json": (["-w", ROOT / "workloads" / "small.json"], "--length-unit: is for traces of jobs"),
     "text": (["-w", ROOT / "workloads" / "risk-small.txt"], "times are in seconds"),
 }

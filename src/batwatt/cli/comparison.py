@@ -62,7 +62,8 @@ class SystemsOptions:
 
     def wanted(self, cases: Sequence[str]) -> bool:
         """Whether systems are compared, and not settings of one scheduler."""
-        named = any(not text.partition("=")[2].lstrip().startswith("{") for text in cases)
+        options = [text.partition("=")[2].strip() for text in cases]
+        named = any(given and not given.startswith("{") for given in options)
         return self.preset is not None or named or self.machines.machines is not None
 
     def refuse(self) -> None:
