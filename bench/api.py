@@ -5,6 +5,7 @@ A month of Google-like jobs under the shipped envelope, EASY and HFLD; processor
 
 from __future__ import annotations
 
+import gc
 import statistics
 import sys
 import time
@@ -48,6 +49,8 @@ def main() -> int:
 
 
 def _cpu_s(run: Callable[[], None]) -> float:
+    # what the run before left is not this one's
+    gc.collect()
     began = time.process_time()
     run()
     return time.process_time() - began

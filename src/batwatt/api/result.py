@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from batwatt.api.shown import Shown
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
-from batwatt.results.columns import FILES
+from batwatt.results.columns import FILES, SUCCESSFUL
 from batwatt.results.csv_block import as_read
 from batwatt.results.writers import write_record
 from batwatt.run.run import Figures, Outcome, staging, warn_if_none_finished
@@ -114,7 +114,7 @@ class Result(Shown):
 
     def warn(self) -> None:
         """Log why no job has finished, if none has."""
-        if not any(self._outcome.record.jobs.columns()["success"]):
+        if SUCCESSFUL not in self._outcome.record.jobs.states:
             warn_if_none_finished(self._outcome.figures.metrics, self._inputs)
 
 
