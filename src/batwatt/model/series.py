@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,3 +68,28 @@ class Series:
             end = min(self.step_after(start), end_s)
             yield start, end, self.at(start)
             start = end
+
+
+def least_around(series: Series, before_s: float, after_s: float) -> Series:
+    """At each time the least value from `before_s` s before it to `after_s` s after it."""
+    if not (before_s or after_s):
+        return series
+    rows = deque[tuple[float, float]]()
+    found: dict[float, float] = {}
+    # a row holds from `after_s` before its time until `before_s` after its end: both are in the order of the rows
+    begins = [-math.inf, *(time_s - after_s for time_s in series.times_s[1:])]
+    ends = [time_s + before_s for time_s in (*series.times_s[1:], math.inf)]
+    rows_at = sorted({0.0, *(edge for edge in (*begins, *ends) if 0.0 < edge < math.inf)})
+    first = next_row = 0
+    for time_s in rows_at:
+        while next_row < len(begins) and begins[next_row] <= time_s:
+            while rows and rows[-1][1] >= series.values[next_row]:
+                rows.pop()
+            rows.append((next_row, series.values[next_row]))
+            next_row += 1
+        while ends[first] <= time_s:
+            if rows[0][0] == first:
+                rows.popleft()
+            first += 1
+        found[time_s] = rows[0][1]
+    return Series(tuple(found), tuple(found.values()), series.name, series.source)

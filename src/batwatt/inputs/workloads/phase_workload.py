@@ -41,6 +41,10 @@ _NUMBERS = ("duration", "power")
 _WHERE = "phases"
 
 
+class NotForPhasesError(InputError):
+    """Machines that are not made for jobs in phases."""
+
+
 @dataclass(frozen=True)
 class PhaseMachines(MachineSpec):
     """Machines for jobs in phases, one a cpu: a host draws `core_w` W at full rate, in proportion below, 0 W idle.
@@ -165,7 +169,7 @@ def machines_told(hosts: Sequence[Mapping[str, Any]]) -> PhaseMachines:
     powers = watts.pop().split(":")
     if watts or len(set(sizes.values())) > 1 or len(powers) < 2 or any(finite(power) for power in powers[:-1]):
         problem = "its machines are not alike, or their hosts draw power when they are idle"
-        raise InputError("platform", problem, "use one that `batwatt carbon workload` makes")
+        raise NotForPhasesError("platform", problem, "use one that `batwatt carbon workload` makes")
     return PhaseMachines(len(sizes), next(iter(sizes.values())), finite(powers[-1]))
 
 

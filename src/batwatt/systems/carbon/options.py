@@ -34,3 +34,4 @@ class CarbonOptions(SchedulerOptions):
     slot_s: float = Field(60.0, ge=0.1, description="length in s of the slots of shared plans")
     capacity: str | Path | Series | None = Field(None, description="file of the machines that there are, by time")
     envelope: str | Path | Series | None = Field(None, description="CSV file of the power that there is, by time")
+    switch: bool = Field(True, description="switch machines beyond the capacity off; not those for jobs in phases")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -73,10 +74,15 @@ class ReservationCalendar:
         """For each delay of 0 to `most` slots, whether it fits then; shape [most + 1]."""
         self._reach(need.first + most + len(need))
         good = np.ones(most + 1, dtype=np.bool_)
-        for i, (cpus, watts) in enumerate(zip(need.cpus.tolist(), need.watts.tolist(), strict=True)):
-            part = slice(need.first + i, need.first + i + most + 1)
+        changes = (np.diff(need.cpus) != 0) | (np.diff(need.watts) != 0.0)
+        edges = [0, *(np.flatnonzero(changes) + 1).tolist(), len(need)]
+        for begin, end in pairwise(edges):
+            cpus, watts = int(need.cpus[begin]), float(need.watts[begin])
             if cpus:
-                good &= (self.free[part] >= cpus) & (self.room_w[part] >= watts)
+                # full slots among those from each delay on, as many as need the same
+                full = self.full(need.first + begin, most + end - begin, cpus, watts)
+                before = np.concatenate([(0,), np.cumsum(full)])
+                good &= before[end - begin :] == before[: most + 1]
         return good
 
     def delay(self, need: Need) -> int | None:

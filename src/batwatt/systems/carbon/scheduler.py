@@ -2,37 +2,42 @@
 
 A job that runs in one piece runs as it was submitted. One that is suspended is killed when its first segment ends, and
 what follows is submitted piece by piece, one for each step of its power, as ID#1, ID#2, ...: Batsim 4.2 cannot run a
-composed profile that a scheduler registers. docs/explanation/carbon-engine.md has the rules.
+composed profile that a scheduler registers. Jobs have phases, or draw the same as long as they run: `cluster.py`.
+docs/explanation/carbon-engine.md has the rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import heapify, heappop, heappush
 from pathlib import Path
 from typing import Any, ClassVar
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity import checked_capacity, read_capacity
+from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.series.signal_csv import read_signal
-from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.inputs.workloads.phase_workload import ARRIVAL, CPUS, machines_told, model_told
-from batwatt.model import hostset
+from batwatt.inputs.series.signal_file import SignalFile, Wanted
+from batwatt.inputs.workloads.phase_workload import NotForPhasesError
 from batwatt.model.hostset import HostSet
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.model.workload import NO_WALLTIME, PIECE, SUSPENDED
+from batwatt.model.workload import PIECE, SUSPENDED
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.systems.carbon.cluster import Cluster, PhaseHosts, PlainHosts
 from batwatt.systems.carbon.execution import Execution, Segment, ShiftJob
 from batwatt.systems.carbon.options import CarbonOptions
 from batwatt.systems.carbon.policies import Known, policy_named
 from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
 from batwatt.systems.carbon.shared import SharedCluster
-from batwatt.systems.carbon.windows import is_short, start_window
+from batwatt.systems.carbon.windows import StartWindow, is_short, start_window
 from batwatt.units import LAG_S
+
+UNFIT = "for want of machines or watts"
+"""Why a job is rejected."""
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +76,6 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         """What was planned, by the job's id."""
         self._starts: list[tuple[float, int, SuspendableJob]] = []
         self._stops: list[tuple[float, int, SuspendableJob]] = []
-        self._free = 0
         self._count = 0
         self._lengths: dict[bool, list[float]] = {True: [], False: []}
 
@@ -82,75 +86,88 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     # planning ---------------------------------------------------------------------------------------------------
 
-    def _make_cluster(self, machines: int) -> SharedCluster:
-        """The signals, and what machines and power there are. Raises InputError."""
+    def _use(self, cluster: Cluster) -> None:
+        """Plan and run on these hosts. Raises InputError."""
         chosen = self.settings
-        carbon = self._integral("signal", chosen.signal, chosen.begin)
-        if not chosen.carbon_weight + chosen.price_weight > 0.0:
-            raise InputError("options", "carbon_weight and price_weight are both 0", "give one of them")
-        if chosen.deadline_h is not None and chosen.constraint is not None:
-            raise InputError("options", "have both deadline_h and constraint", "give one of them")
-        if chosen.price is not None:
-            price = self._integral("price", chosen.price, carbon.begin or chosen.begin)
-            carbon = carbon.plus(price, chosen.carbon_weight, chosen.price_weight)
-        elif chosen.price_weight > 0.0:
-            raise InputError("option 'price_weight'", "there is no price", "give the option price")
         capacity, watts = chosen.capacity, chosen.envelope
-        if capacity is None:
-            capacity = Series((0.0,), (float(machines),))
-        elif not isinstance(capacity, Series):
+        if not (capacity is None or isinstance(capacity, Series)):
             capacity = read_capacity(capacity, None)
-        checked_capacity(capacity, machines, capacity.source)
         if not (watts is None or isinstance(watts, Series)):
             watts = read_series(watts)
-        return SharedCluster(carbon, ReservationCalendar(chosen.slot_s, capacity, watts), policy_named(chosen.policy))
+        self.cluster = cluster
+        calendar = ReservationCalendar(chosen.slot_s, *cluster.limits(capacity, watts))
+        self.shared = SharedCluster(self._integral, calendar, policy_named(chosen.policy))
 
-    def _integral(self, name: str, given: str | Path | SignalIntegral | None, begin: str | None) -> SignalIntegral:
+    def _signal(self) -> SignalIntegral:
+        """What plans are made by: carbon, price, or both by their weights. Raises InputError."""
+        chosen = self.settings
+        if chosen.deadline_h is not None and chosen.constraint is not None:
+            raise InputError("options", "have both deadline_h and constraint", "give one of them")
+        if not chosen.carbon_weight + chosen.price_weight > 0.0:
+            raise InputError("options", "carbon_weight and price_weight are both 0", "give one of them")
+        if chosen.price is None:
+            if chosen.price_weight > 0.0:
+                raise InputError("option 'price_weight'", "there is no price", "give the option price")
+            return self._read("signal", chosen.signal, chosen.begin)
+        if chosen.signal is None:
+            return self._read("price", chosen.price, chosen.begin)
+        carbon = self._read("signal", chosen.signal, chosen.begin)
+        price = self._read("price", chosen.price, carbon.begin or chosen.begin)
+        return carbon.plus(price, chosen.carbon_weight, chosen.price_weight)
+
+    def _read(self, name: str, given: str | Path | SignalIntegral | None, begin: str | None) -> SignalIntegral:
         if given is None or given == "":
             raise InputError(f"option {name!r}", "the scheduler needs it", "give a CSV file")
         if isinstance(given, SignalIntegral):
             return given
-        return SignalIntegral.of(read_signal(SignalFile(Path(given), begin=begin, days=self.settings.days)))
+        wanted: Wanted = "price" if name == "price" else "carbon"
+        return SignalIntegral.of(
+            read_signal(SignalFile(Path(given), begin=begin, days=self.settings.days, wanted=wanted))
+        )
 
     def _plan(self, job: ShiftJob) -> Execution | None:
         """When a job runs, None if it never can; e is the mean length of its class so far. Raises InputError."""
         chosen, lengths = self.settings, self._lengths[is_short(job)]
         lengths.append(job.length_s)
-        window = start_window(job, self.cluster.integral, chosen.wait_h, chosen.deadline_h, chosen.constraint)
-        return self.cluster.place(job, window, Known(sum(lengths) / len(lengths), max_starts=chosen.max_starts))
+        window = start_window(job, self.shared.integral, chosen.wait_h, chosen.deadline_h, chosen.constraint)
+        earliest_s = self.cluster.earliest_s(job)
+        if earliest_s > job.arrival_s:
+            window = StartWindow(earliest_s, max(window.latest_s - earliest_s, 0.0))
+        return self.shared.place(job, window, Known(sum(lengths) / len(lengths), max_starts=chosen.max_starts))
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """Build the machines."""
+        """The machines are known: those that are made for jobs in phases, or others."""
         super().onSimulationBegins()
+        self._integral = self._signal()
         described = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
-        self.machines = machines_told(described)
-        self._free = hostset.span(0, len(described) - 1)
-        self.cluster = self._make_cluster(self.machines.machines)
+        self._plain = partial(PlainHosts, self.bs, described, self.platform, self.settings.switch)
+        try:
+            self._use(PhaseHosts(self.bs, described))
+        except NotForPhasesError:
+            self._use(self._plain())
 
     def onJobSubmission(self, job: Job) -> None:
         """Plan a job of the workload; a piece of our own that is acknowledged was started already."""
         if self.lifecycle.acknowledged(job):
             return
-        execution = self._plan(self._told(job))
+        if not self._count and not self.cluster.suits(job):
+            # machines that draw nothing when idle are not only for phases
+            self._use(self._plain())
+        execution = self._plan(self.cluster.shift_job(job))
         if execution is None:
-            self.lifecycle.reject([job], "for want of machines or watts")
+            self.lifecycle.reject([job], UNFIT)
             return
         self.executions[job.id] = execution
         self._count += 1
         self.lifecycle.live += 1
         shifted = SuspendableJob(self._count, job, execution)
-        heappush(self._starts, (execution.begin_s, shifted.number, shifted))
+        self._await(shifted)
 
-    def _told(self, job: Job) -> ShiftJob:
-        raw = job.json_dict or {}
-        model = model_told(raw, f"job {job.id}")
-        cpus = raw.get(CPUS)
-        if model is None or not isinstance(cpus, int) or self.machines.hosts(cpus) != job.requested_resources:
-            problem = f"job {job.id} does not tell its phases, or not for these machines"
-            raise InputError("workload", problem, "make it with `batwatt carbon workload`")
-        return ShiftJob(job.id, float(raw.get(ARRIVAL, job.submit_time)), model, cpus)
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Hosts arrived in a p-state."""
+        self.cluster.switched(*nodeid, int(pstate))
 
     def onJobCompletion(self, job: Job) -> None:
         """A piece has ended: the next one of its segment follows at once."""
@@ -158,13 +175,13 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         if shifted.pieces:
             self._run_piece(shifted)
             return
-        self._free |= shifted.hosts
+        self.cluster.give_back(shifted.number, shifted.hosts)
         # one that ends at the time of its suspension has not been suspended
         if shifted.ends or (shifted.segment == 0 and not suspended):
             self.lifecycle.live -= 1
             return
         shifted.segment += 1
-        heappush(self._starts, (shifted.next_segment.begin_s, shifted.number, shifted))
+        self._await(shifted)
 
     def onNoMoreEvents(self) -> None:
         """Suspend and start what is due, and ask to be woken when something is."""
@@ -173,13 +190,23 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         now_s = self.bs.time()
         while self._stops and self._stops[0][0] <= now_s + _SOON_S:
             shifted = heappop(self._stops)[2]
+            if shifted.job.id not in self.lifecycle.states:
+                continue  # it took less than its walltime, by which it was planned
             self.bs.set_job_metadata(shifted.job.id, SUSPENDED)
             self.lifecycle.kill([shifted])
+        changes_s = self.cluster.follow(now_s)
         self._start_due(now_s)
         for due in (self._stops, self._starts):
             if due:
                 self.lifecycle.wake_at(due[0][0], now_s + _SOON_S)
+        if not self.lifecycle.finished:
+            self.lifecycle.wake_at(changes_s, now_s + _SOON_S)
         self.lifecycle.close(self.lifecycle.finished)
+
+    def _await(self, shifted: SuspendableJob) -> None:
+        begin_s = shifted.next_segment.begin_s
+        heappush(self._starts, (begin_s, shifted.number, shifted))
+        self.cluster.expect(begin_s, shifted.execution.job.cpus)
 
     # carrying out -----------------------------------------------------------------------------------------------
 
@@ -189,15 +216,24 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         while self._starts and self._starts[0][0] <= now_s + _SOON_S:
             entry = heappop(self._starts)
             shifted = entry[2]
-            wanted = self.machines.hosts(shifted.execution.job.cpus)
-            if self._free.bit_count() < wanted:
-                late.append(entry)
+            shifted.hosts = self.cluster.take(shifted.number, shifted.job, shifted.execution.job.cpus)
+            if not shifted.hosts:
+                if shifted.job.requested_resources <= self.cluster.most():
+                    late.append(entry)
+                else:
+                    self._miss(shifted)
                 continue
-            shifted.hosts = hostset.lowest(self._free, wanted)
-            self._free &= ~shifted.hosts
             self._run_segment(shifted, now_s)
         self._starts += late
         heapify(self._starts)
+
+    def _miss(self, shifted: SuspendableJob) -> None:
+        """A job that is so late that it never gets its hosts any more, on an engine that switches late."""
+        self.lifecycle.live -= 1
+        if shifted.segment:
+            self.lifecycle.note_unrunnable([self.lifecycle.name_of(shifted.job)], UNFIT)
+        else:
+            self.lifecycle.reject([shifted.job], UNFIT)
 
     def _run_segment(self, shifted: SuspendableJob, now_s: float) -> None:
         segment = shifted.next_segment
@@ -214,13 +250,11 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def _run_piece(self, shifted: SuspendableJob) -> None:
         length_s, power_w = shifted.pieces.pop()
-        workload, _, name = self.lifecycle.next_id(shifted.job).partition("!")
-        cpus = shifted.execution.job.cpus
-        # a piece and its profile have one name
-        self.bs.register_profiles(workload, {name: self.machines.profile(length_s, power_w, cpus)})
-        job = self.lifecycle.attempt(shifted.job, name, NO_WALLTIME)
+        name = self.lifecycle.next_id(shifted.job)
+        last = shifted.ends and not shifted.pieces
+        job = self.lifecycle.attempt(shifted.job, *self.cluster.piece(shifted.job, name, length_s, power_w, last=last))
         self._execute(shifted, job)
-        if shifted.pieces or not shifted.ends:
+        if not last:
             self.bs.set_job_metadata(job.id, PIECE)
 
     def _execute(self, shifted: SuspendableJob, job: Job) -> None:

@@ -1,0 +1,200 @@
+"""The scheduler carbon on ordinary jobs and hosts: plans by hand, and what holds for any jobs, capacity and signal."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+import batwatt as bw
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series, least_around
+from batwatt.model.signal_integral import SignalIntegral
+
+HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
+SIGNAL = SignalIntegral.regular(HOURS * 60)
+
+
+def jobs(*rows):
+    """Each (submission, length, hosts) in s."""
+    return bw.Workload.from_frame(pd.DataFrame(rows, columns=["submission_time_s", "length_s", "hosts"]))
+
+
+def machines(count, cores=1, **more):
+    return machines_platform(MachineSpec(count, cores, core_w=100.0, **more))
+
+
+def starts(result):
+    return result.jobs.sort_values("job_id")["starting_time_s"].tolist()
+
+
+def shift(platform, load, *, capacity=None, envelope=None, **options):
+    options = {"signal": SIGNAL, "policy": "oracle", "wait_h": [4]} | options
+    return bw.simulate(platform, load, "carbon", options=options, capacity=capacity, envelope=envelope)
+
+
+def test_the_cheapest_hours_by_hand():
+    """One host, four hours to wait: job 0 takes the fifth hour (80 g); job 1 the third (100 g), where there is room."""
+    found = shift(machines(1), jobs((0.0, 3600.0, 1), (0.0, 3600.0, 1)))
+    assert starts(found) == pytest.approx([14_400.0, 7_200.0], abs=1e-5)
+    # hosts that nobody needs are off: 100 W for two hours
+    assert found.metrics["energy_j"] == pytest.approx(2 * 3600.0 * 100.0, rel=1e-9)
+
+
+def test_a_suspended_job_by_hand():
+    """Two hours out of six: the third and the fifth; what follows the suspension is one job."""
+    found = shift(machines(1), jobs((0.0, 7200.0, 1)), policy="suspend-resume")
+    assert found.metrics["jobs_finished"] == 1 and found.metrics["killed_power"] == 0
+    assert found.jobs["starting_time_s"].tolist() == pytest.approx([7_200.0, 14_400.0], abs=1e-5)
+    assert found.metrics["makespan_s"] == pytest.approx(18_000.0, abs=1e-5)
+
+
+def test_by_price_alone():
+    found = shift(machines(1), jobs((0.0, 3600.0, 1)), signal=None, price=SIGNAL)
+    assert starts(found) == pytest.approx([14_400.0], abs=1e-5)
+
+
+def test_without_a_signal():
+    with pytest.raises(InputError, match="option 'signal': the scheduler needs it"):
+        shift(machines(1), jobs((0.0, 3600.0, 1)), signal=None)
+
+
+def test_hosts_that_take_long_to_switch():
+    """60 s to switch on, 30 s off: on at 14,340 s, and off again after the job; 0 W while it goes off."""
+    found = shift(machines(2, on_s=60.0, off_s=30.0), jobs((0.0, 3600.0, 1)))
+    assert starts(found) == pytest.approx([14_400.0], abs=1e-5)
+    states = found.machines
+    # expected 90 s before its start, so that one that was on would not go off for less
+    assert found.metrics["energy_j"] == pytest.approx((90.0 + 3600.0) * 100.0, rel=1e-9), states
+
+
+def test_a_fall_of_the_capacity_is_planned_around():
+    """Two machines of two hosts, one of them until 7,000 s: a second job on three hosts waits for the other."""
+    load = jobs((0.0, 3600.0, 3), (60.0, 3600.0, 3))
+    capacity = Series((0.0, 7000.0), (2.0, 1.0), "machines")
+    found = shift(machines(2, 2), load, policy="immediate", capacity=capacity)
+    assert found.metrics["jobs_finished"] == 1 and found.metrics["jobs_rejected"] == 1
+    back = Series((0.0, 7000.0, 10_800.0), (2.0, 1.0, 2.0), "machines")
+    found = shift(machines(2, 2), load, policy="immediate", capacity=back)
+    assert starts(found) == pytest.approx([0.0, 10_800.0], abs=1e-5)
+    longer = Series((0.0, 7200.0), (2.0, 1.0), "machines")
+    found = shift(machines(2, 2), load, policy="immediate", capacity=longer)
+    assert starts(found) == pytest.approx([0.0, 3600.0], abs=1e-5)
+
+
+def test_an_envelope_in_watts_is_machines():
+    """250 W feed two of three machines of 100 W."""
+    load = jobs(*[(0.0, 3600.0, 1)] * 3)
+    found = shift(machines(3), load, policy="immediate", envelope=Series((0.0,), (250.0,), "power_w"))
+    assert sorted(starts(found)) == pytest.approx([0.0, 0.0, 3600.0], abs=1e-5)
+    assert found.metrics["violations"] == 0
+
+
+def from_json(tmp_path, profile, walltime_s):
+    job = {"id": "a", "subtime": 0, "res": 1, "walltime": walltime_s, "profile": "p"}
+    path = tmp_path / "w.json"
+    path.write_text(
+        json.dumps({"nb_res": 1, "jobs": [job], "profiles": {"p": profile, "d": {"type": "delay", "delay": 9}}})
+    )
+    return bw.Workload.read(path)
+
+
+def test_a_job_that_reaches_its_walltime(tmp_path):
+    """A walltime of an hour and a half: half of the fourth hour and the fifth, or the third and the fifth."""
+    load = from_json(tmp_path, {"type": "delay", "delay": 7200}, 5400)
+    for policy in ("oracle", "suspend-resume"):
+        found = shift(machines(1), load, policy=policy)
+        assert found.metrics["killed_walltime"] == 1, policy
+        assert found.jobs["finish_time_s"].max() == pytest.approx(18_000.0, abs=1e-4)
+
+
+def test_what_cannot_be_cut_is_not_suspended(tmp_path):
+    """Hosts of two speeds: how long flops last is not known, only their walltime."""
+    one, two = machines(2).hosts
+    faster = replace(two.pstates[0], speed_flops=2 * two.pstates[0].speed_flops)
+    platform = Platform((one, replace(two, pstates=(faster, *two.pstates[1:]))))
+    flops = one.pstates[0].speed_flops
+    long = from_json(tmp_path, {"type": "parallel", "cpu": [6000 * flops], "com": [0]}, 7200)
+    with pytest.raises(InputError, match="option 'policy': job w0!a was to be suspended"):
+        shift(platform, long, policy="suspend-resume")
+    assert shift(platform, long).metrics["jobs_finished"] == 1
+    # it ends by itself, before it was to be suspended
+    short = from_json(tmp_path, {"type": "parallel", "cpu": [3000 * flops], "com": [0]}, 7200)
+    assert shift(platform, short, policy="suspend-resume").metrics["jobs_finished"] == 1
+
+
+@st.composite
+def instances(draw):
+    cores = draw(st.integers(1, 3))
+    count = draw(st.integers(1, 5))
+    rows = draw(
+        st.lists(
+            st.tuples(
+                st.integers(0, 20_000).map(float),
+                st.sampled_from([30.0, 600.0, 3600.0, 5000.5, 9000.0]),
+                st.integers(1, cores * count),
+            ),
+            min_size=1,
+            max_size=8,
+        )
+    )
+    steps = draw(st.lists(st.integers(0, count), min_size=1, max_size=6))
+    gap = draw(st.sampled_from([700.0, 3600.0, 5431.0]))
+    capacity = Series(tuple(gap * i for i in range(len(steps) + 1)), (*map(float, steps), float(count)), "machines")
+    policy = draw(st.sampled_from(["immediate", "oracle", "waiting", "lowest", "suspend-resume", "phase-aware"]))
+    times = draw(st.sampled_from([{}, {"on_s": 45.0, "off_s": 20.0}]))
+    return machines(count, cores, **times), jobs(*rows), capacity, policy, cores
+
+
+@examples(200)
+@given(instances(), st.booleans())
+def test_what_holds_for_any_jobs(instance, watts):
+    platform, load, capacity, policy, cores = instance
+    kind = {"capacity": capacity}
+    if watts:
+        power = tuple(value * 100.0 * cores for value in capacity.values)
+        kind = {"envelope": Series(capacity.times_s, power, "power_w")}
+    found = shift(platform, load, policy=policy, **kind)
+    table = found.jobs
+    assert found.metrics["jobs_finished"] == len(load.jobs)
+    assert found.metrics["killed_power"] == found.metrics["jobs_rejected"] == 0
+    # each host runs one job at a time, and no more run than the capacity has
+    edges = sorted({*table["starting_time_s"], *table["finish_time_s"]})
+    for begin, end in pairwise(edges):
+        if end - begin < 1e-3:
+            continue
+        middle = (begin + end) / 2
+        now = table[(table["starting_time_s"] < middle) & (table["finish_time_s"] > middle)]
+        used = [int(host) for text in now["allocated_resources"] for host in _hosts(text)]
+        assert len(used) == len(set(used)) <= capacity.at(middle) * cores
+    assert found.metrics["energy_above_cap_j"] in (None, pytest.approx(0.0, abs=0.1))
+
+
+def _hosts(text):
+    for part in str(text).split():
+        low, _, high = part.partition("-")
+        yield from range(int(low), int(high or low) + 1)
+
+
+@examples(200)
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(0, 5)), min_size=1, max_size=8),
+    st.sampled_from([0.0, 1.0, 2.5, 7.0]),
+    st.sampled_from([0.0, 1.0, 3.5]),
+)
+def test_the_least_around_a_time(rows, before, after):
+    times = np.cumsum([gap for gap, _ in rows]).astype(float)
+    series = Series(tuple(times.tolist()), tuple(float(value) for _, value in rows))
+    found = least_around(series, before, after)
+    for time_s in np.arange(0.25, times[-1] + 10.0, 0.5):
+        near = [series.at(at) for at in np.arange(time_s - before, time_s + after + 1e-9, 0.25)]
+        assert found.at(time_s) == min(near), (time_s, series, found)
