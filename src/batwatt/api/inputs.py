@@ -80,8 +80,7 @@ class Platform(Shown, platforms.Platform):
     def facts(self) -> Mapping[str, object]:
         """See `Shown`."""
         idle_w = sum(host.pstates[host.initial_pstate].idle_w for host in self.hosts)
-        full_w = sum(max(host.pstates[i].full_w for i in host.compute) for host in self.hosts)
-        power = {"idle": f"{idle_w:g} W", "full": f"{full_w:g} W"} if self.has_power else {"power": "not known"}
+        power = {"idle": f"{idle_w:g} W", "full": f"{self.full_w:g} W"} if self.has_power else {"power": "not known"}
         return {"source": self.source, "hosts": len(self), "kinds of host": len(set(self.kinds)), **power}
 
 

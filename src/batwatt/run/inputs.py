@@ -167,8 +167,7 @@ def envelope_of(
     if isinstance(given, Series):
         return given
     if isinstance(given, EnvelopeSpec):
-        full_w = sum(max(host.pstates[i].full_w for i in host.compute) for host in platform.hosts)
-        return given.series(2.0 * last_submission_s + BEYOND_S, full_w if platform.has_power else None)
+        return given.series(2.0 * last_submission_s + BEYOND_S, platform.full_w if platform.has_power else None)
     return read_series(given)
 
 
