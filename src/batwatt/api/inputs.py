@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -115,7 +115,7 @@ class Workload(Shown, workloads.Workload):
         if is_trace(file):
             found = windowed(file, window_of(window), hosts or 1, unit, LogOptions(**log))
             widest = max(job.hosts for job in found.jobs)
-            found = found if hosts else workloads.Workload(**{**vars(found), "nb_res": widest})
+            found = found if hosts else replace(found, nb_res=widest)
         elif window is not None or SECONDS[unit] != 1.0 or log:
             raise InputError(file, "is a Batsim workload, in s", f"leave out {', '.join(['window', 'unit', *log])}")
         else:
@@ -191,12 +191,11 @@ class Workload(Shown, workloads.Workload):
 
     def facts(self) -> Mapping[str, object]:
         """See `Shown`."""
-        last_s = max((job.submit_time_s for job in self.jobs), default=0.0)
         widest = max((job.hosts for job in self.jobs), default=0)
         return {
             "source": self.source,
             "jobs": len(self.jobs),
-            "last submission": f"{last_s:g} s",
+            "last submission": f"{self.last_submission_s:g} s",
             "widest": f"{widest} hosts",
             "profiles": len(self.profiles),
         }

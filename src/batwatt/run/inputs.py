@@ -102,12 +102,11 @@ def load_inputs(spec: RunSpec, envelope: str | Path | Series | EnvelopeSpec | No
         raise InputError("--fields, --width, --tz, --begin", problem, "leave them out")
     else:
         for load in loads:
-            last_s = max((job.submit_time_s for job in load.jobs), default=0.0)
-            if last_s > LATEST_S:
+            if load.last_submission_s > LATEST_S:
                 text = "%s: a job is submitted at %.15g s: milliseconds since 1970? then divide all times by 1000"
-                _log.warning(text, load.source, last_s)
+                _log.warning(text, load.source, load.last_submission_s)
     workload, *others = loads
-    last_s = max((job.submit_time_s for load in loads for job in load.jobs), default=0.0)
+    last_s = max(load.last_submission_s for load in loads)
     capacity = None if spec.capacity is None else capacity_of(spec.capacity, len(machines), last_s)
     series = None if envelope is None else envelope_of(envelope, platform, last_s)
     speed_flops = reference_flops(spec, platform)
