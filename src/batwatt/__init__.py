@@ -8,22 +8,11 @@ from typing import TYPE_CHECKING, Any
 from batwatt._version import __version__
 
 if TYPE_CHECKING:
-    from batwatt.api import (
-        Case,
-        Platform,
-        Result,
-        Series,
-        Workload,
-        compare,
-        compare_systems,
-        optimum,
-        plan_carbon,
-        plan_checkpoints,
-        read_series,
-        read_signal,
-        simulate,
-        sweep,
-    )
+    from batwatt.api.comparison import Case, compare_systems
+    from batwatt.api.inputs import Platform, Series, Workload, read_series, read_signal
+    from batwatt.api.planning import optimum, plan_carbon, plan_checkpoints
+    from batwatt.api.result import Result
+    from batwatt.api.simulation import compare, simulate, sweep
 
 __all__ = [
     "Case",
@@ -42,12 +31,21 @@ __all__ = [
     "simulate",
     "sweep",
 ]
+_NAMES = {
+    "comparison": ("Case", "compare_systems"),
+    "inputs": ("Platform", "Series", "Workload", "read_series", "read_signal"),
+    "planning": ("optimum", "plan_carbon", "plan_checkpoints"),
+    "result": ("Result",),
+    "simulation": ("compare", "simulate", "sweep"),
+}
+_MODULES = {name: f"batwatt.api.{module}" for module, names in _NAMES.items() for name in names}
+"""Name -> its module."""
 
 
 def __getattr__(name: str) -> Any:
-    """The API is loaded when something of it is used."""
-    if name in __all__:
-        return getattr(import_module("batwatt.api"), name)
+    """A part of the API is loaded when it is used."""
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'batwatt' has no attribute {name!r}")
 
 

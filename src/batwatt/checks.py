@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from batwatt.errors import InputError, UnknownNameError
@@ -96,6 +97,20 @@ def checked_whole(
         return value
     bounds = f">= {low}" if high is None else f"in {low}..{high}"
     raise InputError(where, f"{name} must be {what} {bounds}, got {shown(value)}", hint)
+
+
+def time_zone(where: object, name: str, text: str) -> tzinfo:
+    """The time zone of a name such as `Europe/Berlin`. Raises InputError."""
+    # UTC needs no data base of time zones
+    if text == "UTC":
+        return UTC
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(text)
+    except (ValueError, OSError, KeyError):
+        hint = "write a name such as Europe/Berlin, or install tzdata"
+        raise InputError(where, f"{name} {text!r} is no known time zone", hint) from None
 
 
 @dataclass(frozen=True)

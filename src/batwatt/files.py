@@ -65,6 +65,13 @@ def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
         sync(path.parent)
 
 
+def write_text(path: Path, text: str) -> Path:
+    """Write a text, whole or not at all; returns the path. Raises InputError."""
+    with whole_file(path) as out:
+        out.write(text)
+    return path
+
+
 def write_json(path: Path | str, content: Mapping[str, Any], *, allow_nan: bool = False) -> None:
     """Write an object as JSON, whole or not at all. Raises InputError."""
     with whole_file(path) as out:

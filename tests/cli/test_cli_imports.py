@@ -69,3 +69,10 @@ def test_what_pybatsim_asks_for_is_loaded_when_it_is_used():
     assert "zmq" not in imported("import batwatt, batsim.batsim")
     served = "import batwatt, zmq, batsim.network as n; h = n.NetworkHandler('tcp://127.0.0.1:*'); h.bind(); h.close()"
     assert "zmq.sugar.context" in imported(f"{served}; assert h.type == zmq.REP")
+
+
+def test_a_function_of_the_python_api_loads_its_own_module_only():
+    found = imported("import batwatt as bw; bw.simulate")
+    assert "batwatt.api.simulation" in found
+    assert not found & {"batwatt.api.comparison", "batwatt.api.planning", "multiprocessing"}
+    assert "batwatt.api.comparison" in imported("import batwatt as bw; [getattr(bw, name) for name in bw.__all__]")

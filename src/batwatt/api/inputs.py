@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -80,8 +80,7 @@ class Platform(Shown, platforms.Platform):
     def facts(self) -> Mapping[str, object]:
         """See `Shown`."""
         idle_w = sum(host.pstates[host.initial_pstate].idle_w for host in self.hosts)
-        full_w = sum(max(host.pstates[i].full_w for i in host.compute) for host in self.hosts)
-        power = {"idle": f"{idle_w:g} W", "full": f"{full_w:g} W"} if self.has_power else {"power": "not known"}
+        power = {"idle": f"{idle_w:g} W", "full": f"{self.full_w:g} W"} if self.has_power else {"power": "not known"}
         return {"source": self.source, "hosts": len(self), "kinds of host": len(set(self.kinds)), **power}
 
 
@@ -116,7 +115,7 @@ class Workload(Shown, workloads.Workload):
         if is_trace(file):
             found = windowed(file, window_of(window), hosts or 1, unit, LogOptions(**log))
             widest = max(job.hosts for job in found.jobs)
-            found = found if hosts else workloads.Workload(**{**vars(found), "nb_res": widest})
+            found = found if hosts else replace(found, nb_res=widest)
         elif window is not None or SECONDS[unit] != 1.0 or log:
             raise InputError(file, "is a Batsim workload, in s", f"leave out {', '.join(['window', 'unit', *log])}")
         else:
@@ -192,12 +191,11 @@ class Workload(Shown, workloads.Workload):
 
     def facts(self) -> Mapping[str, object]:
         """See `Shown`."""
-        last_s = max((job.submit_time_s for job in self.jobs), default=0.0)
         widest = max((job.hosts for job in self.jobs), default=0)
         return {
             "source": self.source,
             "jobs": len(self.jobs),
-            "last submission": f"{last_s:g} s",
+            "last submission": f"{self.last_submission_s:g} s",
             "widest": f"{widest} hosts",
             "profiles": len(self.profiles),
         }

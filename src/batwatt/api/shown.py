@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from html import escape
 
 
-class Shown:
+class Shown(ABC):
     """Something with a few facts about itself."""
 
+    @abstractmethod
     def facts(self) -> Mapping[str, object]:
         """Name -> what is to be shown, with its unit."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}: {value}' for name, value in self.facts().items())})"

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from batwatt.files import refuse_device, whole_file
+from batwatt.files import refuse_device, write_text
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,7 @@ class InputFile:
     def provide(self) -> None:
         """Write a generated file that is not there, or is another. Raises OSError and InputError."""
         if self.text is not None and digest_of(self.path) != self.sha256:
-            with whole_file(self.path) as out:
-                out.write(self.text)
+            write_text(self.path, self.text)
 
 
 def digest_of(path: Path) -> str | None:

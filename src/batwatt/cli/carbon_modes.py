@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, is_dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-from zoneinfo import ZoneInfo
 
 import typer
 
@@ -228,8 +227,7 @@ class LwaRequest(ShiftRequest):
         file = self.signal.file
         integral = read_integral(file)
         values = integral.at(np.arange(0.0, integral.end_s, lwa.STEP_S)).tolist()
-        clock = UTC if file.tz == "UTC" else ZoneInfo(file.tz)
-        begin = datetime.fromisoformat(integral.begin).astimezone(clock) if integral.begin else None
+        begin = datetime.fromisoformat(integral.begin).astimezone(file.clock) if integral.begin else None
 
         def run(policy: str) -> Outcome:
             return lwa.simulate(jobs, values, begin, policy=policy, **options)

@@ -17,7 +17,7 @@ from batwatt.cli.options import LogChoice
 from batwatt.cli.printing import note
 from batwatt.cli.shared import given_of
 from batwatt.errors import InputError, printable
-from batwatt.files import whole_file
+from batwatt.files import whole_file, write_text
 
 TABLES = ("azure", "borg")
 """Formats of traces that become CSV traces."""
@@ -57,8 +57,7 @@ def write_output(text: str, output: Path | None) -> None:
             text = re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text)
         sys.stdout.write(text)
         return
-    with whole_file(output) as out:
-        out.write(text)
+    write_text(output, text)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from batwatt.api.arguments import path_or
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import all_hosts
 from batwatt.inputs.platforms.machines import MachineSpec
@@ -28,7 +29,7 @@ SCHEDULER: Final = "batwatt.gym"
 
 def platform_of(given: PlatformLike) -> Platform:
     """The platform, read if it is a file. Raises InputError."""
-    return all_hosts(Path(given) if isinstance(given, str) else given, MASTER_HOST)
+    return all_hosts(path_or("platform", given, Platform, MachineSpec), MASTER_HOST)
 
 
 def spec_of(
@@ -38,13 +39,13 @@ def spec_of(
     capacity: CapacityLike | None,
     options: Mapping[str, Any],
 ) -> RunSpec:
-    """The run that an episode is. Raises InputError if the capacity is a text that describes none."""
+    """The run that an episode is. Raises InputError for what is neither a path nor such an object."""
     return RunSpec(
-        Path(platform) if isinstance(platform, str) else platform,
-        Path(workload) if isinstance(workload, str) else workload,
+        path_or("platform", platform, Platform, MachineSpec),
+        path_or("workload", workload, Workload),
         SCHEDULER,
         options,
-        envelope=Path(envelope) if isinstance(envelope, str) else envelope,
+        envelope=None if envelope is None else path_or("envelope", envelope, Series),
         capacity=capacity_named(capacity) if isinstance(capacity, str | Path) else capacity,
     )
 

@@ -116,6 +116,11 @@ class Host:
         real = [i for i in range(len(self.pstates)) if i not in self.virtual and i not in self.sleep_of]
         return tuple(sorted(real, key=lambda i: (-self.pstates[i].speed_flops, self.pstates[i].full_w, i)))
 
+    @property
+    def full_w(self) -> float:
+        """Power in W with all cores busy, in the computation p-state that draws most."""
+        return max(self.pstates[state].full_w for state in self.compute)
+
     def falling_w(self, sleep: Sleep) -> float:
         """Power in W of Eq. 2 (powercap paper) in a step in which the host goes to sleep: on->off or asleep."""
         return max(self.pstates[sleep.sleep].full_w, self.pstates[sleep.switch_off].full_w)
@@ -156,6 +161,11 @@ class Platform:
         """Which host does not say what it draws, and why; empty if all do."""
         poor = next((host for host in self.hosts if not host.has_power), None)
         return "" if poor is None else f"host {poor.name!r}: {poor.no_power or 'has no wattage_per_state'}"
+
+    @property
+    def full_w(self) -> float:
+        """Power in W of all hosts, each with all cores busy in the computation p-state that draws most."""
+        return sum(host.full_w for host in self.hosts)
 
     @cached_property
     def kinds(self) -> tuple[int, ...]:

@@ -41,7 +41,7 @@ class MachinePower:
         off: dict[str, float] = {}
         for host in platform.hosts:
             name = host.properties.get(MACHINE, host.name)
-            full[name] = full.get(name, 0.0) + _full_w(host)
+            full[name] = full.get(name, 0.0) + host.full_w
             off[name] = off.get(name, 0.0) + _off_w(host)
         found = cls(len(full), max(full.values()), max(off.values()))
         if not found.full_w > found.off_w:
@@ -72,10 +72,6 @@ def least_of(one: Series, other: Series) -> Series:
     times = sorted({*one.times_s, *other.times_s})
     values = tuple(min(one.at(time_s), other.at(time_s)) for time_s in times)
     return Series(tuple(times), values, one.name, f"least of {one.source} and {other.source}")
-
-
-def _full_w(host: Host) -> float:
-    return max(host.pstates[state].full_w for state in host.compute)
 
 
 def _off_w(host: Host) -> float:

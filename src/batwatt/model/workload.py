@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -144,6 +145,11 @@ class Workload:
     nb_res: int
     source: str = "<memory>"
     recorded: bool = field(default=False, compare=False)
+
+    @cached_property
+    def last_submission_s(self) -> float:
+        """When the last job is submitted, in s; 0 without jobs."""
+        return max((job.submit_time_s for job in self.jobs), default=0.0)
 
 
 def merged(workloads: Sequence[Workload]) -> Workload:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from batwatt.files import whole_file
+from batwatt.files import whole_file, write_text
 from batwatt.report.table import Measure
 
 NOTHING = "–"
@@ -83,9 +83,7 @@ class Table:
         """Write `NAME.csv` with all rows and `NAME.md` with those that stand out; returns the paths."""
         path, text = folder / f"{self.name}.csv", folder / f"{self.name}.md"
         write_csv(self.frame[[column.name for column in self.columns]], path)
-        with whole_file(text) as out:
-            out.write(self.markdown())
-        return [path, text]
+        return [path, write_text(text, self.markdown())]
 
 
 def column_of(measure: Measure, name: str = "", *, heading: str = "", group: str = "") -> GridColumn:

@@ -11,7 +11,7 @@ from typing import Any
 
 from batwatt import __version__
 from batwatt.errors import extra
-from batwatt.files import whole_file, whole_set
+from batwatt.files import whole_set, write_text
 from batwatt.report.conclusion import Conclusion, conclusion
 from batwatt.report.figures import Report, ReportFigure, figures, write_pictures
 from batwatt.report.glossary import Glossary
@@ -75,8 +75,7 @@ def _write(report: Report) -> list[Path]:
             if not figure.shown:
                 pngs = {path.stem: path.read_bytes() for path in paths if path.suffix == ".png"}
                 images |= {stem: base64.b64encode(png).decode("ascii") for stem, png in pngs.items()}
-        with whole_file(part / PAGE) as out:
-            out.write(_html(report, conclusion(report), shown, images))
+        write_text(part / PAGE, _html(report, conclusion(report), shown, images))
     return [folder / PAGE, *(folder / path.name for path in written)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from batwatt.files import whole_file
+from batwatt.files import write_text
 from batwatt.model.record import Record
 from batwatt.results.columns import FILES
 from batwatt.results.writers import write_columns, write_rows
@@ -30,5 +30,4 @@ def write_record5(record: Record, prefix: str, *, ended: bool = True, pstates: b
         forms = {"text": '"%s"', "int": "%d", "fixed": "%.6f"}
         lines = [f'  "{column.name}": {forms[column.form] % record.schedule[column.name]}'
                  for column in FILES["schedule"] if column.name not in _ONLY_4]  # fmt: skip
-        with whole_file(Path(prefix + "schedule.json")) as out:
-            out.write("{\n" + ",\n".join(lines) + "\n}\n")
+        write_text(Path(prefix + "schedule.json"), "{\n" + ",\n".join(lines) + "\n}\n")

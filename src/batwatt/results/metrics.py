@@ -21,11 +21,11 @@ from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload
 from batwatt.results.columns import KILLED, REJECTED, SUCCESSFUL
 from batwatt.results.goodput import goodput_figures
-from batwatt.results.origins import Origins, origins_of
-from batwatt.results.parts import Chains, Floats, Mask, chains_of, kinds_of
+from batwatt.results.origins import Origins
+from batwatt.results.parts import Chains, Floats, Mask
 from batwatt.results.power import compare, power_series, step_bounds
 from batwatt.results.run_data import RunData, numbers, texts
-from batwatt.results.run_table import RunTable, run_table_of, unfinished
+from batwatt.results.run_table import RunTable, job_rows_of, run_table_of
 from batwatt.results.work import flops_of, full_speed_s
 from batwatt.results.writers import file_of
 
@@ -153,11 +153,8 @@ def measured(
     or of another workload.
     """
     data = run if isinstance(run, RunData) else RunData(run)
-    jobs = data.jobs
-    origins = origins_of(jobs, workload, file_of(data.prefix, "jobs"))
-    waited_or_ran, beyond = unfinished(jobs, window)
-    kinds = kinds_of(jobs, origins, beyond)
-    chains = chains_of(jobs, origins, kinds)
+    found = job_rows_of(data, workload, window)
+    jobs, origins, kinds, chains, beyond = found.jobs, found.origins, found.kinds, found.chains, found.beyond
     state, finish_s = texts(jobs, "final_state"), numbers(jobs, "finish_time")
     successful = (state == SUCCESSFUL) & ~(beyond | kinds.saved | kinds.overhead)
     makespan_s = float(np.nanmax(finish_s)) if not np.isnan(finish_s).all() else 0.0
@@ -169,7 +166,7 @@ def measured(
         figures.update(_energy(data, envelope, makespan_s))
     run_table = None
     if capacity is not None:
-        run_table = run_table_of(jobs, origins, kinds, chains, workload, window, slowed)
+        run_table = run_table_of(found, workload, window, slowed)
         figures.update(goodput_figures(run_table, capacity, cores, long_s))
     if not (reference_flops > 0.0 and math.isfinite(reference_flops)):
         raise ValueError(f"reference_flops must be > 0 and finite, got {reference_flops!r}")
@@ -184,7 +181,7 @@ def measured(
         jobs_total=len(workload.jobs),
         jobs_rejected=count[REJECTED],
         jobs_failed=count["COMPLETED_FAILED"],
-        jobs_unfinished=int(waited_or_ran.sum()),
+        jobs_unfinished=int(found.waited_or_ran.sum()),
         resubmissions=int((~origins.itself & ~kinds.overhead).sum()),
         steps=None if envelope is None else step_bounds(envelope, makespan_s)[2],
         makespan_s=makespan_s,

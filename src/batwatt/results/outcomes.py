@@ -20,12 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from batwatt.model.workload import Workload
-from batwatt.results.origins import origins_of
-from batwatt.results.parts import Floats, chains_of, kinds_of
+from batwatt.results.parts import Floats
 from batwatt.results.run_data import RunData
-from batwatt.results.run_table import run_table_of, unfinished
+from batwatt.results.run_table import job_rows_of, run_table_of
 from batwatt.results.work import run_times_s
-from batwatt.results.writers import file_of
 
 STATES = ("finished", "killed", "rejected", "unfinished")
 
@@ -63,12 +61,9 @@ class JobOutcomes:
 
 def job_outcomes(data: RunData, workload: Workload, reference_flops: float) -> JobOutcomes:
     """What became of the jobs of a workload in a run; `reference_flops` is the full speed in flop/s. InputError."""
-    jobs = data.jobs
-    origins = origins_of(jobs, workload, file_of(data.prefix, "jobs"))
-    _, beyond = unfinished(jobs, None)
-    kinds = kinds_of(jobs, origins, beyond)
-    chains = chains_of(jobs, origins, kinds)
-    table = run_table_of(jobs, origins, kinds, chains, workload, None)
+    found = job_rows_of(data, workload, None)
+    origins, kinds, chains = found.origins, found.kinds, found.chains
+    table = run_table_of(found, workload, None)
     count = len(workload.jobs)
     known = origins.known
     runs = known & ~kinds.overhead & ~np.isnan(chains.start_s)

@@ -15,10 +15,26 @@ from batwatt.errors import InputError
 from batwatt.model.window import Window
 from batwatt.model.workload import LENGTH, RELEASE, REMAINDER, WINDOW_OVER, Delay, Job, Workload
 from batwatt.results.columns import KILLED, REJECTED, SUCCESSFUL
-from batwatt.results.origins import Origins
-from batwatt.results.parts import Chains, Floats, Kinds, Mask
-from batwatt.results.run_data import Columns, numbers, texts
+from batwatt.results.origins import Origins, origins_of
+from batwatt.results.parts import Chains, Floats, Kinds, Mask, chains_of, kinds_of
+from batwatt.results.run_data import Columns, RunData, numbers, texts
+from batwatt.results.writers import file_of
 from batwatt.units import LAG_S
+
+
+@dataclass(frozen=True, slots=True)
+class JobRows:
+    """The rows of `jobs.csv`: whose runs they are, of what kind, and which belong together.
+
+    `waited_or_ran` and `beyond` are the sets of `unfinished`.
+    """
+
+    jobs: Columns
+    origins: Origins
+    kinds: Kinds
+    chains: Chains
+    waited_or_ran: Mask
+    beyond: Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +151,15 @@ def unfinished(jobs: Columns, window: Window | None) -> tuple[Mask, Mask]:
     return beyond & ~window.after(numbers(jobs, "submission_time")), beyond
 
 
+def job_rows_of(data: RunData, workload: Workload, window: Window | None) -> JobRows:
+    """The rows of a run. Raises InputError if its files are missing, malformed or of another workload."""
+    jobs = data.jobs
+    origins = origins_of(jobs, workload, file_of(data.prefix, "jobs"))
+    waited_or_ran, beyond = unfinished(jobs, window)
+    kinds = kinds_of(jobs, origins, beyond)
+    return JobRows(jobs, origins, kinds, chains_of(jobs, origins, kinds), waited_or_ran, beyond)
+
+
 def job_facts_of(workload: Workload) -> JobFacts:
     """What the workload says. Raises InputError if a job has a `release_s` or a `length_s` that is none."""
     jobs = workload.jobs
@@ -148,20 +173,13 @@ def job_facts_of(workload: Workload) -> JobFacts:
     return JobFacts(np.array(submit, dtype=np.float64), np.array(cores, dtype=np.float64), release, length, left)
 
 
-def run_table_of(
-    jobs: Columns,
-    origins: Origins,
-    kinds: Kinds,
-    chains: Chains,
-    workload: Workload,
-    window: Window | None,
-    slowed: bool = False,
-) -> RunTable:
-    """What became of the rows of `jobs.csv`, whose origins, kinds and chains are given; `slowed`: see `RunTable`.
+def run_table_of(found: JobRows, workload: Workload, window: Window | None, slowed: bool = False) -> RunTable:
+    """What became of the rows that were `found` of this workload under this window; `slowed`: see `RunTable`.
 
     Without a window it is from 0 to the end of the last job, and every job of the workload counts as submitted by then.
     Raises InputError if a job of the workload has a `release_s` or a `length_s` that is none.
     """
+    jobs, origins, kinds, chains, beyond = found.jobs, found.origins, found.kinds, found.chains, found.beyond
     start, finish = numbers(jobs, "starting_time"), numbers(jobs, "finish_time")
     span = window or Window(0.0, float(np.nanmax(finish)) if np.isfinite(finish).any() else 0.0)
     inside = span.holds(finish)
@@ -171,7 +189,6 @@ def run_table_of(
     whole = succeeded & run & ~kinds.saved
     completed, killed, saved, migrated = (inside & rows for rows in (whole, kinds.lost, kinds.saved, kinds.migrated))
     going = run & (start <= span.end_s) & span.after(finish)
-    _, beyond = unfinished(jobs, window)
     lives = (completed | beyond | kinds.saved)[chains.last]
     neither = (inside & ~completed & ~stopped & ~saved)[chains.last]
     lasted_s = np.minimum(finish, span.end_s) - np.maximum(start, span.begin_s)

@@ -16,7 +16,7 @@ from batwatt.engine.bs import Link
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import batsim_command, batsim_version, drive
 from batwatt.errors import InputError, PeerError
-from batwatt.files import whole_file
+from batwatt.files import write_text
 from batwatt.inputs.workloads.batprotocol import converted_file
 from batwatt.inputs.workloads.events import batsim5_events, read_events
 from batwatt.inputs.workloads.google_like import to_text
@@ -76,13 +76,13 @@ class Apart:
         with TemporaryDirectory(prefix="batwatt-") as name:
             folder = Path(name)
             workloads = [
-                _written(folder / f"w{number}.json", to_text(converted_file(path, "batsim5")))
+                write_text(folder / f"w{number}.json", to_text(converted_file(path, "batsim5")))
                 for number, path in enumerate(spec.workloads)
             ]
             events = None
             if spec.events is not None:
                 lines = batsim5_events(read_events(spec.events, forward_unknown=True))
-                events = _written(folder / "events.txt", "".join(f"{line}\n" for line in lines))
+                events = write_text(folder / "events.txt", "".join(f"{line}\n" for line in lines))
             found = folder / "out"
             found.mkdir()
             energy = ["--energy-host"] if self.config.energy else []
@@ -110,9 +110,3 @@ class Apart:
             return [str(word) for word in line]
 
         return command
-
-
-def _written(path: Path, text: str) -> Path:
-    with whole_file(path) as out:
-        out.write(text)
-    return path

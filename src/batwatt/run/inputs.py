@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from batwatt.errors import InputError
-from batwatt.files import SMALL, whole_file
+from batwatt.files import SMALL, write_text
 from batwatt.inputs.platforms.host_choice import all_hosts, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec, machines_xml
 from batwatt.inputs.series.capacity import checked_capacity, read_capacity, to_csv
@@ -102,12 +102,11 @@ def load_inputs(spec: RunSpec, envelope: str | Path | Series | EnvelopeSpec | No
         raise InputError("--fields, --width, --tz, --begin", problem, "leave them out")
     else:
         for load in loads:
-            last_s = max((job.submit_time_s for job in load.jobs), default=0.0)
-            if last_s > LATEST_S:
+            if load.last_submission_s > LATEST_S:
                 text = "%s: a job is submitted at %.15g s: milliseconds since 1970? then divide all times by 1000"
-                _log.warning(text, load.source, last_s)
+                _log.warning(text, load.source, load.last_submission_s)
     workload, *others = loads
-    last_s = max((job.submit_time_s for load in loads for job in load.jobs), default=0.0)
+    last_s = max(load.last_submission_s for load in loads)
     capacity = None if spec.capacity is None else capacity_of(spec.capacity, len(machines), last_s)
     series = None if envelope is None else envelope_of(envelope, platform, last_s)
     speed_flops = reference_flops(spec, platform)
@@ -167,19 +166,18 @@ def envelope_of(
     if isinstance(given, Series):
         return given
     if isinstance(given, EnvelopeSpec):
-        full_w = sum(max(host.pstates[i].full_w for i in host.compute) for host in platform.hosts)
-        return given.series(2.0 * last_submission_s + BEYOND_S, full_w if platform.has_power else None)
+        return given.series(2.0 * last_submission_s + BEYOND_S, platform.full_w if platform.has_power else None)
     return read_series(given)
 
 
 def write_envelope(prefix: Path, series: Series) -> Path:
     """Write the envelope that a run generated as `PREFIX_envelope.csv`; returns its path. Raises InputError."""
-    return _write(file_of(prefix, "envelope"), to_csv(series))
+    return write_text(file_of(prefix, "envelope"), to_csv(series))
 
 
 def write_capacity(prefix: Path, series: Series) -> Path:
     """Write the capacity that a run generated as `PREFIX_capacity.csv`; returns its path. Raises InputError."""
-    return _write(file_of(prefix, "capacity"), to_csv(series))
+    return write_text(file_of(prefix, "capacity"), to_csv(series))
 
 
 def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
@@ -192,7 +190,7 @@ def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
         raise InputError(f"engine {spec.engine!r}", "reads files, the platform is none", "use 'embedded'")
     workload = spec.workloads[0]
     if isinstance(platform, MachineSpec):
-        platform = _write(file_of(prefix, "platform", ".xml"), machines_xml(platform))
+        platform = write_text(file_of(prefix, "platform", ".xml"), machines_xml(platform))
     speed_flops = reference_flops(spec, platform_of(spec.platform, spec.hosts))
     if is_trace(workload) or speed_flops is not None:
         if is_trace(workload):
@@ -201,14 +199,8 @@ def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
             data = load_json(read_text(workload), workload)
         if speed_flops is not None:
             data = json_with_flops(data, speed_flops)
-        workload = _write(file_of(prefix, "workload", ".json"), to_text(data))
+        workload = write_text(file_of(prefix, "workload", ".json"), to_text(data))
     return replace(spec, platform=platform, workload=workload, length_unit="s", log=USUAL)
-
-
-def _write(path: Path, text: str) -> Path:
-    with whole_file(path) as out:
-        out.write(text)
-    return path
 
 
 def reference_flops(spec: RunSpec, platform: Platform) -> float | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import tzinfo
 from pathlib import Path
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo
 
-from batwatt.checks import Between, Parameters
+from batwatt.checks import Between, Parameters, time_zone
 from batwatt.errors import InputError
 from batwatt.inputs.series.signal_gaps import Gaps
 from batwatt.units import HOUR_S
@@ -61,10 +61,9 @@ class SignalFile(Parameters, where=_WHERE):
         super().__post_init__()
         if self.end is not None and self.days is not None:
             raise InputError(_WHERE, "has both 'to' and 'days'", "give one of them")
-        try:
-            # UTC needs no data base of time zones
-            if self.tz != "UTC":
-                ZoneInfo(self.tz)
-        except (ValueError, OSError, KeyError):
-            hint = "write a name such as Europe/Berlin, or install tzdata"
-            raise InputError(_WHERE, f"tz {self.tz!r} is no known time zone", hint) from None
+        _ = self.clock
+
+    @property
+    def clock(self) -> tzinfo:
+        """The time zone of dates without an offset. Raises InputError."""
+        return time_zone(_WHERE, "tz", self.tz)

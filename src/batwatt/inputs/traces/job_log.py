@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.checks import Parameters, shown
+from batwatt.checks import Parameters, shown, time_zone
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable
 from batwatt.model.workload import POWER_W, START_S
@@ -63,12 +62,7 @@ class LogOptions(Parameters, where="job log"):
     @property
     def zone(self) -> tzinfo:
         """The time zone. Raises InputError."""
-        try:
-            # UTC needs no data base of time zones
-            return UTC if self.tz == "UTC" else ZoneInfo(self.tz)
-        except (ValueError, OSError, KeyError):
-            hint = "write a name such as Europe/Berlin, or install tzdata"
-            raise InputError(self.WHERE, f"tz {self.tz!r} is no known time zone", hint) from None
+        return time_zone(self.WHERE, "tz", self.tz)
 
 
 USUAL = LogOptions()

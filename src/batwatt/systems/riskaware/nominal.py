@@ -269,7 +269,7 @@ def _check(platform: Platform, workload: Workload, config: EngineConfig) -> None
             if type(profile) is not Delay or profile.return_code != 0 or not profile.duration_s >= 1e-6:
                 problem = f"runs delays of at least a microsecond only, profile {name!r} of {workload.source} is none"
                 break
-    last_s = workload.jobs[-1].submit_time_s if workload.jobs else 0.0
+    last_s = workload.last_submission_s
     if not problem and not last_s < LATEST_S:
         problem = f"knows times before {LATEST_S:g} s, a job is submitted at {last_s:g} s"
     if problem:
