@@ -9,6 +9,8 @@ from typing import Any
 
 from batwatt.checks import checked_whole, finite, shown
 from batwatt.errors import InputError
+from batwatt.inputs.series.signal_spec import SignalKind, SignalSpec, parse_signal
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
 
 
@@ -55,6 +57,15 @@ def options_of(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise InputError(name, f"must be a dict with names as keys, got {shown(value)}", "give for instance {}")
     return {key: plain(one) for key, one in value.items()}
+
+
+def signal_or(kind: SignalKind, value: Any) -> SignalSpec | SignalIntegral | None:
+    """A carbon or price signal: what `read_signal` returns, or a file with keys, as in `nl.csv,days=30`."""
+    if value is None or isinstance(value, SignalIntegral):
+        return value
+    if isinstance(value, str | Path):
+        return parse_signal(kind, value)
+    raise InputError(kind, f"must be a file or a signal, got {shown(value)}", "see help(batwatt.read_signal)")
 
 
 def window_of(window: Any) -> Window | None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from batwatt.api.arguments import options_of, path_or, plain, real, whole, window_of
+from batwatt.api.arguments import options_of, path_or, plain, real, signal_or, whole, window_of
 from batwatt.api.inputs import PathLike, Platform, WindowLike
 from batwatt.api.result import Result
 from batwatt.engine.config import EngineConfig
@@ -48,7 +48,8 @@ def simulate(
     options: Mapping[str, Any] | None = None,
     envelope: SeriesLike | None = None,
     capacity: SeriesLike | None = None,
-    signal: PathLike | SignalIntegral | None = None,
+    carbon: PathLike | SignalIntegral | None = None,
+    price: PathLike | SignalIntegral | None = None,
     window: WindowLike | None = None,
     seed: int | None = None,
     events: PathLike | None = None,
@@ -69,7 +70,9 @@ def simulate(
         options: The scheduler's options.
         envelope: Power cap in W over time: a CSV file, a `Series`, or a text such as `power:solar.csv,peak_w=5e4`.
         capacity: Machines alive over time: a file, a `Series`, or a text such as `walk:range=0.6`.
-        signal: Carbon signal in g/kWh for the scheduler `carbon`: a CSV file, or what `read_signal` returns.
+        carbon: Carbon intensity in g/kWh: a file, a text such as `nl.csv,from=2024-07-01,repeat=yes`, or what
+            `read_signal` returns. The scheduler `carbon` plans by it; the carbon of any run is measured by it.
+        price: Price of energy per kWh, likewise.
         window: Begin and end in s of what is measured, and of what is taken of a trace.
         seed: Of the scheduler, if it has an option `seed`.
         events: Batsim's external events.
@@ -98,13 +101,11 @@ def simulate(
         raise InputError("energy", f"must be True, False or None, got {energy!r}", "correct it")
     if isinstance(plugins, str | Path):
         plugins = [plugins]
-    for name, value in (("signal", signal), ("seed", seed)):
-        if value is None:
-            continue
+    if seed is not None:
         kind = scheduler_class(scheduler)
-        if issubclass(kind, Scheduler) and name not in kind.Options.model_fields:
-            raise InputError(name, f"the scheduler {kind.__name__} has no such option", "leave it out")
-        chosen.setdefault(name, str(value) if isinstance(value, Path) else plain(value))
+        if issubclass(kind, Scheduler) and "seed" not in kind.Options.model_fields:
+            raise InputError("seed", f"the scheduler {kind.__name__} has no such option", "leave it out")
+        chosen.setdefault("seed", plain(seed))
     load = path_or("workload", workload, workloads.Workload)
     cut = window_of(window)
     if cut is not None and isinstance(load, workloads.Workload) and load.recorded:
@@ -126,6 +127,8 @@ def simulate(
         length_unit=unit,
         long_s=real("long_s", long_s, above=True),
         hosts=HostChoice(),
+        carbon=signal_or("carbon", carbon),
+        price=signal_or("price", price),
         plugins=tuple(path_or("plugins", path) for path in plugins),
     )
     with _reported(progress, "simulation") as report:

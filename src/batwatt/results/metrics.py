@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,13 +19,14 @@ import numpy as np
 from batwatt.errors import InputError
 from batwatt.files import write_json
 from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload
 from batwatt.results.columns import KILLED, REJECTED, SUCCESSFUL
 from batwatt.results.goodput import goodput_figures
 from batwatt.results.origins import Origins
 from batwatt.results.parts import Chains, Floats, Mask
-from batwatt.results.power import compare, power_series, step_bounds
+from batwatt.results.power import compare, power_series, step_bounds, weighted
 from batwatt.results.run_data import RunData, numbers, texts
 from batwatt.results.run_table import RunTable, job_rows_of, run_table_of
 from batwatt.results.work import flops_of, full_speed_s
@@ -82,6 +85,8 @@ class Metrics:
     steps: Whole = _maybe("steps", "steps of the envelope until the end of the last job")
     makespan_s: float = _metric("s", "end of the last job", "lower")
     max_power_w: Real = _maybe("W", "largest power until the end of the last job", "lower")
+    carbon_g: Real = _maybe("g", "carbon of energy_j, at the carbon signal", "lower")
+    cost: Real = _maybe("", "cost of energy_j, at the price", "lower")
     jobs_unfinished: int = _metric("jobs", "jobs that waited or ran when the window ended", "lower", default=0)
     goodput: Real = _maybe("", "useful / available core seconds of the window", "higher")
     max_stretch: Real = _maybe("", "largest (end - release) / length of the jobs that completed in the window", "lower")
@@ -142,12 +147,13 @@ def measured(
     window: Window | None = None,
     long_s: float = LONG_S,
     slowed: bool = False,
+    signals: Mapping[str, SignalIntegral] = MappingProxyType({}),
 ) -> tuple[Metrics, RunTable | None]:
     """The figures of a run, or of the one whose files have a prefix, and what became of its rows if it had a capacity.
 
     `envelope` is the cap in W, `reference_flops` the full speed in flop/s, at which the work of a delay is counted,
     `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long; `slowed` as in
-    `RunTable`. Without a file of energies all that follows from power is None, without a capacity all of `goodput.py`.
+    `RunTable`; `signals`: g or money per kWh, by figure. Without a file of energies all that follows from power is None, without a capacity all of `goodput.py`.
     A job that was resubmitted waits from its first submission. A run that ends after the window is unfinished, whatever
     its state: it counts as such and in no other number of jobs. Raises InputError if the files are missing, malformed
     or of another workload.
@@ -160,10 +166,10 @@ def measured(
     makespan_s = float(np.nanmax(finish_s)) if not np.isnan(finish_s).all() else 0.0
     count = Counter(state[~(beyond | kinds.migrated | kinds.saved | kinds.overhead)].tolist())
     figures: dict[str, float | int | None] = dict.fromkeys(
-        ("violations", "energy_j", "energy_above_cap_j", "unused_j", "max_power_w")
+        ("violations", "energy_j", "energy_above_cap_j", "unused_j", "max_power_w", "carbon_g", "cost")
     )
     if data.energy is not None:
-        figures.update(_energy(data, envelope, makespan_s))
+        figures.update(_energy(data, envelope, makespan_s, signals))
     run_table = None
     if capacity is not None:
         run_table = run_table_of(found, workload, window, slowed)
@@ -235,7 +241,9 @@ def _work_fraction(
     return min(1.0, math.fsum(flops[done].tolist()) / total) if total > 0.0 else None
 
 
-def _energy(data: RunData, envelope: Series | None, end_s: float) -> dict[str, float | int | None]:
+def _energy(
+    data: RunData, envelope: Series | None, end_s: float, signals: Mapping[str, SignalIntegral]
+) -> dict[str, float | int | None]:
     """The figures that follow from the power over [0, end_s]."""
     trace = power_series(data, end_s)
     if trace.end_s < end_s - LATENESS_S:
@@ -251,4 +259,6 @@ def _energy(data: RunData, envelope: Series | None, end_s: float) -> dict[str, f
         figures["violations"] = pieces.violations
         figures["energy_above_cap_j"] = pieces.above_j
         figures["unused_j"] = pieces.unused_j
+    for name, signal in signals.items():
+        figures[name] = weighted(trace, signal)
     return figures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,13 +11,16 @@ from numpy.typing import NDArray
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.results.columns import FILES
 from batwatt.results.run_data import RERUN, RunData
 from batwatt.results.writers import file_of, write_columns
+from batwatt.units import J_PER_KWH, REPORTED_S
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+_log = logging.getLogger(__name__)
 SHORTEST_S = 1e-3
 """Shorter intervals have no power of their own: energies are printed to 1e-6 J and times to 1e-6 s."""
 EXCESS_W = 1e-3
@@ -186,6 +190,16 @@ def compare(trace: PowerTrace, envelope: Series) -> Comparison:
     over = (power - cap > EXCESS_W + error) & ((ends - edges) / alike >= SHORTEST_S - PRINTED)
     bounds = np.append(starts, trace.end_s)
     return Comparison(edges, ends, power, cap, over, numbers[at], alike, bounds[at], bounds[at + 1], steps)
+
+
+def weighted(trace: PowerTrace, signal: SignalIntegral) -> float | None:
+    """What a signal makes of the energy of a trace, in g or money; None with a warning if it ends before the trace."""
+    if not trace.end_s <= signal.end_s + REPORTED_S:
+        text = "%s: the signal ends at %.15g s, the run at %.15g s: nothing is worked out with it (FILE,repeat=yes begins again)"
+        _log.warning(text, signal.source, signal.end_s, trace.end_s)
+        return None
+    edges = np.append(trace.times_s, trace.end_s)
+    return float(trace.power_w @ np.diff(signal.integral(edges))) / J_PER_KWH
 
 
 def step_bounds(series: Series, end_s: float, times_s: Floats | None = None) -> tuple[Floats, Indices, int]:

@@ -17,6 +17,7 @@ from batwatt.inputs.series.capacity import checked_capacity, read_capacity, to_c
 from batwatt.inputs.series.capacity_spec import CapacitySpec, parse_capacity
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec, parse_envelope
 from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.inputs.traces.convert import SUFFIXES, read_trace
 from batwatt.inputs.traces.delays_to_flops import json_with_flops, workload_with_flops
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
@@ -27,6 +28,7 @@ from batwatt.inputs.workloads.batsim_json import load_json, parsed_workload, rea
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.platform import MACHINE, Platform
 from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload, merged
 from batwatt.results.writers import file_of
@@ -55,6 +57,14 @@ class RunInputs:
     long_s: float = LONG_S
     simulated: Workload | None = None
     others: tuple[Workload, ...] = ()
+    carbon: SignalIntegral | None = None
+    price: SignalIntegral | None = None
+
+    @property
+    def signals(self) -> dict[str, SignalIntegral]:
+        """The signals by the figures that are worked out with them."""
+        known = {"carbon_g": self.carbon, "cost": self.price}
+        return {name: signal for name, signal in known.items() if signal is not None}
 
     @property
     def run(self) -> list[Workload]:
@@ -111,7 +121,10 @@ def load_inputs(spec: RunSpec, envelope: str | Path | Series | EnvelopeSpec | No
     series = None if envelope is None else envelope_of(envelope, platform, last_s)
     speed_flops = reference_flops(spec, platform)
     simulated = None if speed_flops is None else workload_with_flops(workload, speed_flops)
-    return RunInputs(platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others))
+    carbon, price = (signal_of(given, last_s) for given in (spec.carbon, spec.price))
+    return RunInputs(
+        platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others), carbon, price
+    )
 
 
 def _json_workloads(spec: RunSpec, kept: bool) -> list[Workload]:
@@ -168,6 +181,15 @@ def envelope_of(
     if isinstance(given, EnvelopeSpec):
         return given.series(2.0 * last_submission_s + BEYOND_S, platform.full_w if platform.has_power else None)
     return read_series(given)
+
+
+def signal_of(given: SignalSpec | SignalIntegral | None, last_submission_s: float) -> SignalIntegral | None:
+    """A carbon or price signal, given or read, that is known at the last submission. Raises InputError."""
+    found = given.integral(2.0 * last_submission_s + BEYOND_S) if isinstance(given, SignalSpec) else given
+    if found is not None and not found.end_s > last_submission_s:
+        problem = f"the signal ends at {found.end_s:g} s, the last job is submitted at {last_submission_s:g} s"
+        raise InputError(found.source, problem, "take a longer one, or begin it again and again: FILE,repeat=yes")
+    return found
 
 
 def write_envelope(prefix: Path, series: Series) -> Path:

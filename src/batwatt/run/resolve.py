@@ -55,6 +55,9 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     if isinstance(spec.envelope, EnvelopeSpec):
         options.setdefault("envelope", inputs.envelope)
     inputs = _with_views(spec, found, inputs, options)
+    for name, signal in (("signal", inputs.carbon), ("price", inputs.price)):
+        if signal is not None and name in follows:
+            options.setdefault(name, signal)
     if "long_s" in _options_of(found):
         options.setdefault("long_s", spec.long_s)
     if isinstance(spec.scheduler, str | type):

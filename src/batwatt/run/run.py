@@ -269,6 +269,7 @@ class Figures:
             window=inputs.window,
             long_s=inputs.long_s,
             slowed=inputs.simulated is not None,
+            signals=inputs.signals,
         )
 
     @property

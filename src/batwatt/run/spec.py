@@ -14,10 +14,12 @@ from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
+from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload
 
@@ -34,7 +36,8 @@ class RunSpec:
     A workload that is not JSON is a trace of jobs, its times in `length_unit` if it is CSV, cut to the window if there
     is one; `log` says how the log of a batch system is read. A capacity is a file, or made when the run starts. Jobs of
     more than `long_s` s are long, for the figures and for a scheduler whose options do not say otherwise. With
-    `more_workloads` they are called w0, w1, ..., as in Batsim. `hosts` chooses among those of a platform file;
+    `more_workloads` they are called w0, w1, ..., as in Batsim. Carbon (g/kWh) and price (per kWh) of energy are measured, and
+    followed by schedulers that do that. `hosts` chooses among those of a platform file;
     `plugins` are files that register parts.
 
     With `delays_to_flops` delays run as flops that last as long at the nominal speed, that of the first host as it
@@ -63,6 +66,8 @@ class RunSpec:
     more_workloads: tuple[Path, ...] = ()
     hosts: HostChoice = field(default_factory=HostChoice)
     plugins: tuple[Path, ...] = ()
+    carbon: SignalSpec | SignalIntegral | None = None
+    price: SignalSpec | SignalIntegral | None = None
     under_power: bool = False
     """A capacity stands for the power of its machines, as the scheduler follows power."""
 

@@ -1,0 +1,45 @@
+"""Carbon and price signals written as one text: a file, then keys, as in `nl.csv,from=2024-07-01,days=30,repeat=yes`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from batwatt.checks import Parameters
+from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.series.spec_words import FILE_KEYS, SpecWords, keys_of
+from batwatt.model.signal_integral import SignalIntegral
+
+SignalKind = Literal["carbon", "price"]
+"""g/kWh, or money per kWh."""
+_DOCS = "docs/reference/site-power.md"
+
+
+@dataclass(frozen=True)
+class SignalSpec(Parameters, where="signal"):
+    """A signal before it is read; from 0 s on, again and again if it is to `repeat`."""
+
+    file: SignalFile
+    repeat: bool = False
+    text: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return self.text or str(self.file.path)
+
+    def integral(self, end_s: float) -> SignalIntegral:
+        """The signal, until `end_s` if it repeats. Raises InputError."""
+        from batwatt.inputs.series.signal_csv import read_signal
+
+        found = read_signal(self.file)
+        return SignalIntegral.of(found.repeated(end_s) if self.repeat else found)
+
+
+_KEYS = keys_of(SignalSpec, "file", "text")
+
+
+def parse_signal(kind: SignalKind, text: str | Path, base: Path | None = None) -> SignalSpec:
+    """The signal that a text describes, its file looked for in `base` (None: the current folder). Raises InputError."""
+    words = SpecWords(f"{kind}:{text}", base, (kind,), kind, _DOCS)
+    words.expect(_KEYS, FILE_KEYS)
+    return words.build(SignalSpec, _KEYS, file=words.signal_file(kind), text=str(text))
