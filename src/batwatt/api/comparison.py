@@ -37,6 +37,8 @@ from batwatt.model import workload as workloads
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.site import MachinePower
+from batwatt.results.compared import summary_of
+from batwatt.results.groups import union_of
 from batwatt.results.outcomes import JobOutcomes, job_outcomes
 from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
@@ -51,8 +53,6 @@ if TYPE_CHECKING:
 
 LIMITS = ("envelope", "none", "mean")
 """What of an envelope a case may follow."""
-LABELS = ("user", "group", "queue")
-"""Fields of a job by which outcomes can be grouped."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +98,17 @@ class Comparison:
     """A row for each job of each case; the first seed."""
     errors: Mapping[str, str]
 
-    def save(self, prefix: PathLike) -> Path:
-        """Write PREFIX_comparison.csv and PREFIX_jobs.csv, both or none. Raises InputError."""
+    def save(self, prefix: PathLike, *, by: Sequence[str] = ()) -> Path:
+        """Write PREFIX_comparison.csv and PREFIX_jobs.csv, and PREFIX_groups.csv if `by` names groupings; all or none.
+
+        Raises InputError.
+        """
         prefix = checked_prefix(path_or("prefix", prefix))
-        names = [f"{prefix.name}_{stem}.csv" for stem in ("comparison", "jobs")]
-        with whole_set(prefix.parent, prefix.name, old=names) as part:
-            for name, table in zip(names, (self.table, self.jobs), strict=True):
-                table.to_csv(part / name, index=False, lineterminator="\n")
+        tables = {"comparison": self.table, "jobs": self.jobs} | ({"groups": self.groups(*by)} if by else {})
+        old = [f"{prefix.name}_{stem}.csv" for stem in ("comparison", "jobs", "groups")]
+        with whole_set(prefix.parent, prefix.name, old=old) as part:
+            for stem, table in tables.items():
+                table.to_csv(part / f"{prefix.name}_{stem}.csv", index=False, lineterminator="\n")
         return prefix
 
     @property
@@ -113,19 +117,11 @@ class Comparison:
 
         These have the column's name with `_se`.
         """
-        import pandas as pd
+        return summary_of(self.table)
 
-        numbers = [name for name in self.table.columns if name not in ("case", "scheduler", "seed")]
-        means = self.table.groupby("case", sort=False)[numbers].mean()
-        seeds = self.table["seed"].nunique()
-        if seeds < 2:
-            return means
-        wide = self.table.pivot(index="seed", columns="case", values=numbers)
-        errors = {}
-        for name in numbers:
-            difference = wide[name].sub(wide[name][means.index[0]], axis=0)
-            errors[f"{name}_se"] = difference.std(ddof=1) / np.sqrt(difference.count())
-        return means.join(pd.DataFrame(errors))
+    def groups(self, *by: str) -> pd.DataFrame:
+        """The jobs by user, group, queue, size or length, compared with the first case: `batwatt.results.groups`."""
+        return union_of(self.jobs, by)
 
 
 def compare_systems(
@@ -336,7 +332,7 @@ def _job_table(workload: workloads.Workload, done: Mapping[tuple[str, int], Meas
     """A row for each case and job, with its differences to the first case."""
     import pandas as pd
 
-    labels = {name: [job.raw.get(name) for job in workload.jobs] for name in LABELS}
+    labels = {name: [job.raw.get(name) for job in workload.jobs] for name in workloads.LABELS}
     named = {name: values for name, values in labels.items() if any(value is not None for value in values)}
     parts = []
     reference: JobOutcomes | None = None
