@@ -43,6 +43,26 @@ def test_from_raw_files_to_the_answer(site):
     assert len(jobs) == 25 * len(rows) and {row["user"] for row in jobs} == {"a", "b"}
 
 
+def test_groups(site):
+    cases = ("-c", "mine=varcap", "-c", "other=powercap", "-j", 1)
+    done = compare(site, *cases, "--by", "size", "--by", "user", "--json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert [row["case"] for row in found["cases"]] == ["mine", "other"]
+    groups = found["groups"]
+    assert [row["group"] for row in groups] == ["1 host", "2 to 4 hosts"] * 2 + ["a", "b"] * 2
+    assert [row["jobs"] for row in groups] == [9, 16] * 2 + [13, 12] * 2
+    rows = list(csv.DictReader((site.out / "cmp_groups.csv").open()))
+    assert [(row["by"], row["case"], row["group"]) for row in rows] == [
+        (row["by"], row["case"], row["group"]) for row in groups
+    ]
+    lines = compare(site, *cases, "--by", "size").out.split("\n\n")
+    assert [part.split("\t", 2)[:2] for part in lines] == [["case", "finished"], ["case", "group"]]
+    # what an earlier run grouped is not left behind
+    compare(site, *cases)
+    assert not (site.out / "cmp_groups.csv").exists()
+
+
 def test_signals(site):
     signal = "time_s,carbon_intensity\n" + "".join(f"{3600 * i},{100 + i}\n" for i in range(200))
     price = "time_s,price\n" + "".join(f"{3600 * i},0.2\n" for i in range(200))
@@ -62,6 +82,8 @@ def test_signals(site):
         (("-c", "mine=varcp"), "did you mean 'varcap'"),
         (("-c", 'mine=varcap {"termination": "all"}'), "no termination 'all'"),
         (("-c", "a=varcap", "-c", "a=varcap"), "there are two cases 'a'"),
+        (("-c", "a=varcap", "--by", "colour"), "--by: 'colour' is not known; use user, group, queue, size, length"),
+        (("-c", "a=varcap", "--by", "queue"), "--by: no job of the workload has a queue; use user, size, length"),
         (("-c", "a=varcap", "--mmax", "3"), "are not for a comparison of systems"),
     ],
 )
@@ -74,6 +96,8 @@ def test_what_is_for_systems_only(site):
     words = ("-p", SMALL, "-w", site.folder / "jobs.csv", "--envelope", site.envelope)
     carbon = ("-c", 'a={"response": "none"}', "--carbon", site.envelope)
     assert "is for a comparison of systems" in site.batwatt("compare", *words, *carbon).line
+    by = ("-c", 'a={"response": "none"}', "--by", "size")
+    assert "--by: is for a comparison of systems" in site.batwatt("compare", *words, *by).line
     assert "--case: is missing" in site.batwatt("compare", *words).line
     assert "--envelope: is missing" in site.batwatt("compare", *words[:4]).line
 

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from batwatt.api.arguments import path_or, whole
-from batwatt.api.inputs import PathLike, Workload, read_signal
+from batwatt.api.arguments import path_or, signal_or, whole
+from batwatt.api.inputs import PathLike, Workload
 from batwatt.api.result import Result
 from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_and_spec, simulate
 from batwatt.errors import BatwattError, InputError
@@ -37,22 +37,21 @@ from batwatt.model import workload as workloads
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.site import MachinePower
+from batwatt.results.compared import summary_of
+from batwatt.results.groups import union_of
 from batwatt.results.outcomes import JobOutcomes, job_outcomes
 from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
 from batwatt.run.find_scheduler import scheduler_class
-from batwatt.run.inputs import envelope_named, envelope_of
+from batwatt.run.inputs import envelope_named, envelope_of, signal_of
 from batwatt.run.run import checked_prefix
 from batwatt.scheduling.base import Scheduler
-from batwatt.units import J_PER_KWH
 
 if TYPE_CHECKING:
     import pandas as pd
 
 LIMITS = ("envelope", "none", "mean")
 """What of an envelope a case may follow."""
-LABELS = ("user", "group", "queue")
-"""Fields of a job by which outcomes can be grouped."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,7 @@ SYSTEMS: Mapping[str, Case] = {
     "varcap LWW": Case("varcap", {"termination": "lww", "backfilling": "easy"}),
     "varcap long-short": Case("varcap", {"mapping": "longshort"}),
     "checkpoint": Case("checkpoint"),
+    "carbon": Case("carbon", {"policy": "oracle", "wait_h": [6.0, 24.0]}),
 }
 """The references, then the best known setting of each system, by its paper or ours."""
 PRESETS: Mapping[str, Mapping[str, Case]] = {"systems": SYSTEMS}
@@ -86,6 +86,8 @@ class Measured:
     outcomes: JobOutcomes
     trace: PowerTrace | None
     makespan_s: float
+    emitted: Mapping[str, float | None]
+    """carbon_g and cost."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,17 @@ class Comparison:
     """A row for each job of each case; the first seed."""
     errors: Mapping[str, str]
 
-    def save(self, prefix: PathLike) -> Path:
-        """Write PREFIX_comparison.csv and PREFIX_jobs.csv, both or none. Raises InputError."""
+    def save(self, prefix: PathLike, *, by: Sequence[str] = ()) -> Path:
+        """Write PREFIX_comparison.csv and PREFIX_jobs.csv, and PREFIX_groups.csv if `by` names groupings; all or none.
+
+        Raises InputError.
+        """
         prefix = checked_prefix(path_or("prefix", prefix))
-        names = [f"{prefix.name}_{stem}.csv" for stem in ("comparison", "jobs")]
-        with whole_set(prefix.parent, prefix.name, old=names) as part:
-            for name, table in zip(names, (self.table, self.jobs), strict=True):
-                table.to_csv(part / name, index=False, lineterminator="\n")
+        tables = {"comparison": self.table, "jobs": self.jobs} | ({"groups": self.groups(*by)} if by else {})
+        old = [f"{prefix.name}_{stem}.csv" for stem in ("comparison", "jobs", "groups")]
+        with whole_set(prefix.parent, prefix.name, old=old) as part:
+            for stem, table in tables.items():
+                table.to_csv(part / f"{prefix.name}_{stem}.csv", index=False, lineterminator="\n")
         return prefix
 
     @property
@@ -113,19 +119,11 @@ class Comparison:
 
         These have the column's name with `_se`.
         """
-        import pandas as pd
+        return summary_of(self.table)
 
-        numbers = [name for name in self.table.columns if name not in ("case", "scheduler", "seed")]
-        means = self.table.groupby("case", sort=False)[numbers].mean()
-        seeds = self.table["seed"].nunique()
-        if seeds < 2:
-            return means
-        wide = self.table.pivot(index="seed", columns="case", values=numbers)
-        errors = {}
-        for name in numbers:
-            difference = wide[name].sub(wide[name][means.index[0]], axis=0)
-            errors[f"{name}_se"] = difference.std(ddof=1) / np.sqrt(difference.count())
-        return means.join(pd.DataFrame(errors))
+    def groups(self, *by: str) -> pd.DataFrame:
+        """The jobs by user, group, queue, size or length, compared with the first case: `batwatt.results.groups`."""
+        return union_of(self.jobs, by)
 
 
 def compare_systems(
@@ -148,7 +146,8 @@ def compare_systems(
         workload: As for `simulate`. A trace of jobs suits all systems: `checkpoint` cannot run jobs in flops.
         envelope: Power in W over time, as for `simulate`.
         cases: Label -> `Case`, or the name of a preset.
-        carbon: Carbon intensity in g/kWh, from 0 s of the run: a CSV file, or what `read_signal` returns.
+        carbon: Carbon intensity in g/kWh, as for `simulate`; the scheduler `carbon` is left out of presets without it
+            and a price.
         price: Price per kWh, likewise.
         seeds: Of schedulers that have an option `seed`; others run once, and their figures count for all.
         workers: Processes.
@@ -169,18 +168,22 @@ def compare_systems(
     given, hosts = platform_and_spec(platform)
     if not isinstance(workload, workloads.Workload):
         workload = Workload.read(workload)
-    last_s = max((job.submit_time_s for job in workload.jobs), default=0.0)
+    last_s = workload.last_submission_s
     named = envelope_named(envelope) if isinstance(envelope, str) else path_or("envelope", envelope, Series)
     cap = envelope_of(named, hosts, last_s)
-    signals = {"carbon_g": _signal("carbon", carbon), "cost": _signal("price", price)}
+    signals = {
+        "carbon_g": signal_of(signal_or("carbon", carbon), last_s),
+        "cost": signal_of(signal_or("price", price), last_s),
+    }
     for label, case in cases.items():
         _check_case(label, case)
     seeds = [whole("seeds", seed, 0) for seed in seeds]
     if not cases or not seeds:
         raise InputError("compare", "has no cases" if not cases else "has no seeds", "give at least one")
     power = MachinePower.of(hosts)
-    tasks = [(label, seed) for label, case in cases.items() for seed in _seeds_of(case, seeds)]
-    work = _Work(given, workload, cap, power, cases, each)
+    seeded = {label for label, case in cases.items() if _draws(case)}
+    tasks = [(label, seed) for label in cases for seed in (seeds if label in seeded else seeds[:1])]
+    work = _Work(given, workload, cap, power, signals, cases, seeded, each)
     if workers > 1 and len(tasks) > 1:
         # children have what was read: nothing but figures goes from one process to another
         with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _adopt, (work,)) as pool:
@@ -201,55 +204,59 @@ def compare_systems(
     rows = []
     for label, case in cases.items():
         for seed in seeds:
-            one = done.get((label, seed if _has_seed(case) else seeds[0]))
+            one = done.get((label, seed if label in seeded else seeds[0]))
             if one is not None:
                 scheduler = case.scheduler if isinstance(case.scheduler, str) else case.scheduler.__name__
-                rows.append(
-                    {"case": label, "scheduler": scheduler, "seed": seed} | _figures(one, cap, available, signals)
-                )
+                rows.append({"case": label, "scheduler": scheduler, "seed": seed} | _figures(one, cap, available))
     import pandas as pd
 
     table = pd.DataFrame(rows).dropna(axis="columns", how="all")
     return Comparison(table, _job_table(workload, done, seeds[0]), errors)
 
 
+@dataclass(frozen=True)
 class _Work:
-    """What all cases of a comparison share."""
+    """What all cases of a comparison share; `seeded`: the labels of those that draw at random."""
 
-    def __init__(
-        self,
-        platform: Any,
-        workload: workloads.Workload,
-        cap: Series,
-        power: MachinePower,
-        cases: Mapping[str, Case],
-        each: Callable[[str, int, Result], None] | None,
-    ) -> None:
-        self._platform, self._workload, self._cap, self._power = platform, workload, cap, power
-        self._cases, self._each = cases, each
+    platform: Any
+    workload: workloads.Workload
+    cap: Series
+    power: MachinePower
+    signals: Mapping[str, SignalIntegral | None]
+    cases: Mapping[str, Case]
+    seeded: Collection[str]
+    each: Callable[[str, int, Result], None] | None
 
     def measured(self, label: str, seed: int) -> Measured | BatwattError:
         """Run a case, or why it cannot run."""
-        case = self._cases[label]
+        case = self.cases[label]
         options = dict(case.options)
-        if _has_seed(case):
+        if label in self.seeded:
             options.setdefault("seed", seed)
-        followed = self._cap
+        followed = self.cap
         if case.limit == "none":
-            followed = Series((0.0,), (self._power.machines * self._power.full_w,), self._cap.name, "no limit")
+            followed = Series((0.0,), (self.power.machines * self.power.full_w,), self.cap.name, "no limit")
         elif case.limit == "mean":
-            followed = _mean(self._cap, self._workload)
+            followed = _mean(self.cap, self.workload)
         try:
             result = simulate(
-                self._platform, self._workload, case.scheduler, options=options, envelope=followed, progress=False
+                self.platform,
+                self.workload,
+                case.scheduler,
+                options=options,
+                envelope=followed,
+                carbon=self.signals["carbon_g"],
+                price=self.signals["cost"],
+                progress=False,
             )
         except BatwattError as error:
             return error
-        if self._each is not None:
-            self._each(label, seed, result)
+        if self.each is not None:
+            self.each(label, seed, result)
         figures = result.figures
-        outcomes = job_outcomes(figures.data, self._workload, result.platform.fastest_flops)
-        return Measured(outcomes, figures.power, figures.metrics.makespan_s)
+        outcomes = job_outcomes(figures.data, self.workload, result.platform.fastest_flops)
+        emitted = {name: getattr(figures.metrics, name) for name in self.signals}
+        return Measured(outcomes, figures.power, figures.metrics.makespan_s, emitted)
 
 
 def _check_case(label: str, case: Any) -> None:
@@ -261,12 +268,6 @@ def _check_case(label: str, case: Any) -> None:
         raise InputError(where, "its scheduler is an instance", "give its name or its class")
     if case.limit not in LIMITS:
         raise InputError(where, f"limit {case.limit!r} is not known", f"use {', '.join(LIMITS)}")
-
-
-def _signal(name: str, given: Any) -> SignalIntegral | None:
-    if given is None or isinstance(given, SignalIntegral):
-        return given
-    return read_signal(path_or(name, given), wanted=name)
 
 
 _work: list[_Work] = []
@@ -282,25 +283,20 @@ def _measured(task: tuple[str, int]) -> Measured | BatwattError:
     return _work[0].measured(*task)
 
 
-def _has_seed(case: Case) -> bool:
+def _draws(case: Case) -> bool:
+    """Whether the scheduler of a case has a seed."""
     kind = scheduler_class(case.scheduler)
     return issubclass(kind, Scheduler) and "seed" in kind.Options.model_fields
 
 
-def _seeds_of(case: Case, seeds: Sequence[int]) -> Sequence[int]:
-    return seeds if _has_seed(case) else seeds[:1]
-
-
 def _mean(cap: Series, workload: workloads.Workload) -> Series:
     """The envelope's mean, over its rows and at least until the last submission: a limit of as much energy."""
-    end_s = max([cap.times_s[-1] + cap.last_step_s, *(job.submit_time_s for job in workload.jobs)])
+    end_s = max(cap.times_s[-1] + cap.last_step_s, workload.last_submission_s)
     energy_j = sum(value * (end - begin) for begin, end, value in cap.steps(0.0, end_s))
     return Series((0.0,), (energy_j / end_s,), cap.name, f"mean of {cap.source}")
 
 
-def _figures(
-    one: Measured, cap: Series, available_host_s: float, signals: Mapping[str, SignalIntegral | None]
-) -> dict[str, float | int | None]:
+def _figures(one: Measured, cap: Series, available_host_s: float) -> dict[str, float | int | None]:
     outcomes = one.outcomes
     finished = outcomes.finished
     waits = outcomes.wait_s[finished & ~np.isnan(outcomes.wait_s)]
@@ -324,11 +320,7 @@ def _figures(
             "energy_above_cap_j": pieces.above_j,
             "unused_j": pieces.unused_j,
         }
-        for name, signal in signals.items():
-            if signal is not None:
-                signal.covers(trace.end_s, "the run")
-                edges = np.append(trace.times_s, trace.end_s)
-                found[name] = float(trace.power_w @ np.diff(signal.integral(edges))) / J_PER_KWH
+        found |= one.emitted
     return found
 
 
@@ -336,7 +328,7 @@ def _job_table(workload: workloads.Workload, done: Mapping[tuple[str, int], Meas
     """A row for each case and job, with its differences to the first case."""
     import pandas as pd
 
-    labels = {name: [job.raw.get(name) for job in workload.jobs] for name in LABELS}
+    labels = {name: [job.raw.get(name) for job in workload.jobs] for name in workloads.LABELS}
     named = {name: values for name, values in labels.items() if any(value is not None for value in values)}
     parts = []
     reference: JobOutcomes | None = None

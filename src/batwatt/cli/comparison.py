@@ -10,31 +10,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from batwatt.cli.inputs import read_options
-from batwatt.cli.options import MachineChoice
-from batwatt.cli.printing import below, note, show_table
+from batwatt.cli.options import CarbonText, MachineChoice, PriceText
+from batwatt.cli.printing import below, manners, note, show_table
 from batwatt.errors import InputError, printable
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from batwatt.api.comparison import Case
+    from batwatt.api.inputs import Workload
+    from batwatt.results.tables import Column
 
 SYSTEMS = "Comparison of systems"
 Cases = dict[str, "Case"]
-SHOWN = (
-    ("finished\njobs", "finished", 1.0, 0),
-    ("killed\njobs", "killed", 1.0, 0),
-    ("rejected\njobs", "rejected", 1.0, 0),
-    ("kills", "kills", 1.0, 0),
-    ("slowdown\nmean", "mean_slowdown", 1.0, 2),
+LEFT_OUT = ("unfinished", "violations", "makespan_s")
+"""Measures that the table on a terminal has no room for."""
+GROUPS = (
+    ("jobs", "jobs", 1.0, 0),
+    ("finished\n%", "finished_share", 100.0, 1),
     ("wait\nmean\nmin", "mean_wait_s", 1.0 / 60.0, 1),
-    ("wait\np95\nmin", "p95_wait_s", 1.0 / 60.0, 1),
-    ("goodput\n%", "goodput", 100.0, 1),
-    ("energy\nkWh", "energy_j", 1.0 / 3.6e6, 1),
-    ("above\ncap\nkWh", "energy_above_cap_j", 1.0 / 3.6e6, 2),
-    ("unused\nkWh", "unused_j", 1.0 / 3.6e6, 1),
-    ("carbon\nkg", "carbon_g", 1e-3, 2),
-    ("cost", "cost", 1.0, 2),
+    ("slowdown\nmean", "mean_stretch", 1.0, 2),
+    ("jobs\nin\nboth", "paired_jobs", 1.0, 0),
+    ("added\nwait\nmin", "wait_more_s", 1.0 / 60.0, 1),
+    ("added\nslowdown", "stretch_more", 1.0, 2),
 )
-"""Header (the unit last), column, by what it is multiplied, decimals."""
+"""Header (the unit last), column, by what it is multiplied, decimals: of the table of groups."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,19 +44,23 @@ class SystemsOptions:
     preset: Annotated[
         str | None, typer.Option("--preset", help="systems: all of them and references.", rich_help_panel=SYSTEMS)
     ] = None
-    carbon: Annotated[
-        Path | None,
-        typer.Option("--carbon", help="Carbon intensity, g/kWh (CSV), 0 s is its first row.", rich_help_panel=SYSTEMS),
-    ] = None
-    price: Annotated[
-        Path | None, typer.Option("--price", help="Price of energy, per kWh (CSV), likewise.", rich_help_panel=SYSTEMS)
-    ] = None
+    carbon: CarbonText = None
+    price: PriceText = None
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, help="Runs of each system that draws at random.", rich_help_panel=SYSTEMS)
     ] = 1
     jobs: Annotated[
         int | None,
         typer.Option("-j", "--jobs", min=1, help="Processes.", show_default="all cores", rich_help_panel=SYSTEMS),
+    ] = None
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="GROUPING",
+            help="Jobs by user, group, queue, size or length, in a second table; repeatable.",
+            rich_help_panel=SYSTEMS,
+        ),
     ] = None
     machines: MachineChoice
 
@@ -68,8 +72,8 @@ class SystemsOptions:
 
     def refuse(self) -> None:
         """InputError for what is only for systems."""
-        for name in ("carbon", "price"):
-            if getattr(self, name) is not None:
+        for name in ("carbon", "price", "by"):
+            if getattr(self, name):
                 raise InputError(f"--{name}", "is for a comparison of systems", "add --preset systems")
 
 
@@ -97,7 +101,7 @@ def compare_systems_of(
     options: SystemsOptions, platform: Path | None, workload: Sequence[Path], envelope: str, texts: Sequence[str],
     export: Path,
 ) -> None:  # fmt: skip
-    """Run the comparison, print it, and write EXPORT_comparison.csv and EXPORT_jobs.csv. Raises InputError."""
+    """Run the comparison, print it, and write EXPORT_comparison.csv, EXPORT_jobs.csv, EXPORT_groups.csv. InputError."""
     import os
 
     from batwatt.api.comparison import compare_systems
@@ -109,6 +113,8 @@ def compare_systems_of(
     spec = options.machines.spec(platform, workload)
     window = None if spec.window is None else (spec.window.begin_s, spec.window.end_s)
     load = Workload.read(workload[0], unit=spec.length_unit, window=window)
+    by = list(dict.fromkeys(options.by or ()))
+    _check_by(by, load)
     found = compare_systems(
         spec.platform,
         load,
@@ -120,20 +126,66 @@ def compare_systems_of(
         carbon=options.carbon,
         price=options.price,
     )
-    found.save(export)
-    _show(found.summary.reset_index().to_dict("records"))
+    found.save(export, by=by)
+    groups = found.groups(*by) if by else None
+    _show(found.summary.reset_index().to_dict("records"), groups)
     for label, why in found.errors.items():
         note(f"not run: {printable(label)}: {why}")
-    below(f"files: {printable(export)}_comparison.csv, {printable(export)}_jobs.csv")
+    stems = ("comparison", "jobs", *(("groups",) if by else ()))
+    below(f"files: {', '.join(f'{printable(export)}_{stem}.csv' for stem in stems)}")
 
 
-def _show(rows: Sequence[Mapping[Any, Any]]) -> None:
+def _check_by(by: Sequence[str], workload: Workload) -> None:
+    """InputError for a grouping that is not known, or of which no job says anything."""
+    from batwatt.results.groups import BY, CLASSES
+
+    known = [name for name in BY if name in CLASSES or any(job.raw.get(name) for job in workload.jobs)]
+    for name in by:
+        if name not in BY:
+            raise InputError("--by", f"{name!r} is not known", f"use {', '.join(BY)}")
+        if name not in known:
+            raise InputError("--by", f"no job of the workload has a {name}", f"use {', '.join(known)}")
+
+
+def _show(rows: Sequence[Mapping[Any, Any]], groups: pd.DataFrame | None) -> None:
+    """The table of cases and, below, a table for each grouping; --json gives one object of both."""
+    from batwatt.results.compared import MEASURES
     from batwatt.results.tables import Column
 
     columns = [Column("", "case", [str(row["case"]) for row in rows])]
-    for head, key, factor, digits in SHOWN:
-        if any(key in row for row in rows):
-            cells = ["-" if row[key] != row[key] else f"{row[key] * factor:.{digits}f}" for row in rows]
-            columns.append(Column(head, key, cells))
-    records = [{str(key): None if value != value else value for key, value in row.items()} for row in rows]
-    show_table(columns, records)
+    for measure in MEASURES:
+        if measure.name not in LEFT_OUT and any(measure.name in row for row in rows):
+            head = "\n".join(filter(None, (measure.head, measure.unit)))
+            cells = [_cell(row[measure.name], measure.factor, measure.decimals) for row in rows]
+            columns.append(Column(head, measure.name, cells))
+    cases = _records(rows)
+    if groups is None:
+        show_table(columns, cases)
+        return
+    parts = {str(name): part.to_dict("records") for name, part in groups.groupby("by", sort=False)}
+    show_table(columns, cases, {"cases": cases, "groups": _records(groups.to_dict("records"))})
+    if manners.as_json:
+        return
+    for part in parts.values():
+        print()
+        show_table(_group_columns(part), _records(part))
+
+
+def _group_columns(rows: Sequence[Mapping[Any, Any]]) -> list[Column]:
+    from batwatt.results.tables import Column
+
+    texts = [
+        Column("", "case", [str(row["case"]) for row in rows]),
+        Column(str(rows[0]["by"]), "group", [str(row["group"]) for row in rows], is_text=True),
+    ]
+    numbers = [Column(head, key, [_cell(row[key], factor, digits) for row in rows])
+               for head, key, factor, digits in GROUPS]  # fmt: skip
+    return [*texts, *numbers]
+
+
+def _cell(value: float, factor: float, digits: int) -> str:
+    return "-" if value != value else f"{value * factor:.{digits}f}"
+
+
+def _records(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
+    return [{str(key): None if value != value else value for key, value in row.items()} for row in rows]

@@ -62,6 +62,14 @@ EnvelopeText = Annotated[
         "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/site-power.md).",
     ),
 ]
+CarbonText = Annotated[
+    str | None,
+    typer.Option(
+        "--carbon",
+        help="Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01,repeat=yes.",
+    ),
+]
+PriceText = Annotated[str | None, typer.Option("--price", help="Price of energy, per kWh (or EUR/MWh), likewise.")]
 _events: Any = typer.Option("--events", help="Batsim external events, one JSON object per line.")
 EventsFile = Annotated[Path | None, _events]
 EventsFiles = Annotated[list[Path] | None, _events]

@@ -14,6 +14,7 @@ from batwatt.cli.comparison import SystemsOptions, compare_systems_of
 from batwatt.cli.inputs import read_options
 from batwatt.cli.options import (
     ENGINE,
+    CarbonText,
     EnvelopeText,
     EventsFile,
     Jobs,
@@ -22,6 +23,7 @@ from batwatt.cli.options import (
     OptionsJson,
     Plugins,
     Prefix,
+    PriceText,
     SchedulerName,
     Timeout,
     patience_of,
@@ -59,6 +61,8 @@ def run_command(
     options: OptionsJson = "{}",
     plugin: Plugins = None,
     envelope: EnvelopeText = None,
+    carbon: CarbonText = None,
+    price: PriceText = None,
     export: Prefix = Path("out/run"),
     events: EventsFile = None,
     machines: MachineChoice,
@@ -95,6 +99,7 @@ def run_command(
       --capacity walk:range=0.6,step=0.15,period=3600,seed=1
       -s varcap -o '{"termination": "lww"}' -e out/x
     """
+    from batwatt.inputs.series.signal_spec import parse_signal
     from batwatt.run.inputs import envelope_named
     from batwatt.run.spec import EngineName
 
@@ -115,6 +120,8 @@ def run_command(
         patience_s=patience_of(timeout),
         hosts=switches.hosts.choice,
         plugins=tuple(plugin or ()),
+        carbon=None if carbon is None else parse_signal("carbon", carbon),
+        price=None if price is None else parse_signal("price", price),
     )
     _run_all([(_label(spec), spec)])
 

@@ -153,10 +153,10 @@ def measured(
 
     `envelope` is the cap in W, `reference_flops` the full speed in flop/s, at which the work of a delay is counted,
     `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long; `slowed` as in
-    `RunTable`; `signals`: g or money per kWh, by figure. Without a file of energies all that follows from power is None, without a capacity all of `goodput.py`.
-    A job that was resubmitted waits from its first submission. A run that ends after the window is unfinished, whatever
-    its state: it counts as such and in no other number of jobs. Raises InputError if the files are missing, malformed
-    or of another workload.
+    `RunTable`; `signals`: g or money per kWh, by figure. Without a file of energies all that follows from power is
+    None, without a capacity all of `goodput.py`. A job that was resubmitted waits from its first submission. A run that
+    ends after the window is unfinished, whatever its state: it counts as such and in no other number of jobs. Raises
+    InputError if the files are missing, malformed or of another workload.
     """
     data = run if isinstance(run, RunData) else RunData(run)
     found = job_rows_of(data, workload, window)

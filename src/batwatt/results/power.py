@@ -195,7 +195,7 @@ def compare(trace: PowerTrace, envelope: Series) -> Comparison:
 def weighted(trace: PowerTrace, signal: SignalIntegral) -> float | None:
     """What a signal makes of the energy of a trace, in g or money; None with a warning if it ends before the trace."""
     if not trace.end_s <= signal.end_s + REPORTED_S:
-        text = "%s: the signal ends at %.15g s, the run at %.15g s: nothing is worked out with it (FILE,repeat=yes begins again)"
+        text = "%s: ends at %.15g s, the run at %.15g s: nothing is worked out with it; FILE,repeat=yes begins it again"
         _log.warning(text, signal.source, signal.end_s, trace.end_s)
         return None
     edges = np.append(trace.times_s, trace.end_s)

@@ -17,8 +17,10 @@ from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
+from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import Workload
 from batwatt.results.writers import file_of
 from batwatt.run.spec import RunSpec
@@ -51,6 +53,9 @@ def write_metadata(
             inputs[name] = given
     if isinstance(spec.envelope, EnvelopeSpec):
         inputs |= {f"envelope {path.name}": path for path in spec.envelope.files()}
+    for name in ("carbon", "price"):
+        given = getattr(spec, name)
+        inputs[name] = given.file.path if isinstance(given, SignalSpec) else given
     inputs |= {f"plugin {path.name}": path for path in spec.plugins}
     if spec.scheduler_name.endswith(".py"):
         inputs["scheduler"] = Path(spec.scheduler_name)
@@ -75,6 +80,7 @@ def write_metadata(
         },
         "elapsed_s": round(elapsed_s, 3),
         **({"envelope": str(spec.envelope)} if isinstance(spec.envelope, EnvelopeSpec) else {}),
+        **{name: str(given) for name in ("carbon", "price") if isinstance(given := getattr(spec, name), SignalSpec)},
         **(about or {}),
     }
     # an option of a foreign scheduler may be NaN
@@ -91,15 +97,17 @@ def _option(value: Any) -> Any:
 
 
 def _named(given: Any) -> str:
-    return given.source if isinstance(given, Series | Workload | Platform) else str(given)
+    return given.source if isinstance(given, Series | SignalIntegral | Workload | Platform) else str(given)
 
 
-def _input(given: Path | Platform | Workload | Series) -> dict[str, str]:
+def _input(given: Path | Platform | Workload | Series | SignalIntegral) -> dict[str, str]:
     """An input by its content: a file, or an object that was built of one or in this process."""
     if isinstance(given, Path):
         return {"path": str(given), "sha256": hashlib.sha256(given.read_bytes()).hexdigest()}
     if isinstance(given, Workload):
         content = repr([(job.id, job.raw) for job in given.jobs] + [dict(given.raw_profiles)])
+    elif isinstance(given, SignalIntegral):
+        content = repr((given.edges_s.tolist(), given.values.tolist()))
     else:
         content = repr((given.times_s, given.values) if isinstance(given, Series) else given.hosts)
     return {"object": _named(given), "sha256": hashlib.sha256(content.encode()).hexdigest()}

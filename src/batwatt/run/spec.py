@@ -36,9 +36,9 @@ class RunSpec:
     A workload that is not JSON is a trace of jobs, its times in `length_unit` if it is CSV, cut to the window if there
     is one; `log` says how the log of a batch system is read. A capacity is a file, or made when the run starts. Jobs of
     more than `long_s` s are long, for the figures and for a scheduler whose options do not say otherwise. With
-    `more_workloads` they are called w0, w1, ..., as in Batsim. Carbon (g/kWh) and price (per kWh) of energy are measured, and
-    followed by schedulers that do that. `hosts` chooses among those of a platform file;
-    `plugins` are files that register parts.
+    `more_workloads` they are called w0, w1, ..., as in Batsim. Carbon (g/kWh) and price (per kWh) of energy are
+    measured, and followed by schedulers that do that. `hosts` chooses among those of a platform file; `plugins` are
+    files that register parts.
 
     With `delays_to_flops` delays run as flops that last as long at the nominal speed, that of the first host as it
     begins; without, as delays. None: those of a trace run as flops that last as long at the platform's fastest speed if

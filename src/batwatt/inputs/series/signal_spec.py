@@ -1,4 +1,4 @@
-"""Carbon and price signals written as one text: a file, then keys, as in `nl.csv,from=2024-07-01,days=30,repeat=yes`."""
+"""Carbon and price signals written as one text: a file, then keys, as in `nl.csv,from=2024-07-01,repeat=yes`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,128 @@
+"""Who suffers: jobs of several systems by user, group, queue, size or length, compared with the first system.
+
+Of the jobs of a group in a case:
+
+    jobs                jobs of the group, as many in every case
+    finished_share      finished jobs / jobs
+    mean_wait_s, mean_stretch    over the finished jobs
+    paired_jobs         jobs that finished in this case and in the first
+    wait_more_s, stretch_more    mean difference to the first case, over these
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from batwatt.model.workload import LABELS
+from batwatt.results.classes import EDGES_H
+from batwatt.results.run_table import Floats
+from batwatt.units import HOUR_S
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIZES = (1.0, 4.0, 16.0, 64.0, 256.0, math.inf)
+"""Upper ends of the classes of size, in hosts."""
+CLASSES = ("size", "length")
+BY = (*LABELS, *CLASSES)
+"""What jobs are grouped by."""
+MOST = 10
+"""So many users, groups or queues, those with the most jobs, are shown; the others together."""
+UNKNOWN = "unknown"
+
+
+def groups_of(jobs: pd.DataFrame, by: str) -> pd.DataFrame:
+    """A row for each case and group, with the columns `by`, `case`, `group` and those of the module's docstring.
+
+    `jobs` has a row for each job of each case: `case`, `state`, `hosts`, `length_s`, `wait_s` and `stretch` (NaN where
+    it did not finish), `wait_more_s` and `stretch_more`, and the column `by` if it is not size or length. Classes go
+    from the smallest to the largest, users from the one with the most jobs on.
+    """
+    import pandas as pd
+
+    code, names = _codes(jobs, by)
+    keyed = jobs.assign(code=code, finished=jobs["state"].eq("finished"))
+    grouped = keyed.groupby(["case", "code"], sort=False)
+    found = pd.DataFrame(
+        {
+            "jobs": grouped.size(),
+            "finished_share": grouped["finished"].mean(),
+            "mean_wait_s": grouped["wait_s"].mean(),
+            "mean_stretch": grouped["stretch"].mean(),
+            "paired_jobs": grouped["wait_more_s"].count(),
+            "wait_more_s": grouped["wait_more_s"].mean(),
+            "stretch_more": grouped["stretch_more"].mean(),
+        }
+    )
+    order = [(case, number) for case in jobs["case"].unique() for number in range(len(names))]
+    found = found.reindex([key for key in order if key in found.index]).reset_index()
+    found.insert(0, "by", by)
+    found.insert(2, "group", [names[number] for number in found.pop("code")])
+    return found
+
+
+def known_groupings(jobs: pd.DataFrame) -> list[str]:
+    """What the jobs can be grouped by: size, length, and the labels that some job has."""
+    return [*CLASSES, *(name for name in LABELS if name in jobs and jobs[name].fillna("").ne("").any())]
+
+
+def _codes(jobs: pd.DataFrame, by: str) -> tuple[np.ndarray, list[str]]:
+    """The number of each row's group, and the names of the groups in their order."""
+    if by == "size":
+        return np.searchsorted(np.array(SIZES), jobs["hosts"].to_numpy(dtype=float), side="left"), _sizes()
+    if by == "length":
+        return _length_class(jobs["length_s"].to_numpy(dtype=float)), [*_lengths(), UNKNOWN]
+    if by not in LABELS:
+        raise ValueError(f"jobs are grouped by {', '.join(BY)}, got {by!r}")
+    labels = jobs[by].astype(object)
+    labels = labels.where(labels.notna() & labels.ne(""), UNKNOWN).astype(str)
+    # each job is there once a case
+    counts = labels.value_counts()
+    ranked = sorted(counts.index, key=lambda name: (-counts[name], name))
+    shown, others = ranked[:MOST], len(ranked) - MOST
+    numbers = {name: number for number, name in enumerate(shown)}
+    names = [*shown, f"{others} other{'s' * (others > 1)}"] if others > 0 else shown
+    return labels.map(lambda name: numbers.get(name, MOST)).to_numpy(), names
+
+
+def _length_class(lengths_s: Floats) -> np.ndarray:
+    # NaN sorts after infinity: it is the class behind the last
+    return np.searchsorted(np.array(EDGES_H[1:]) * HOUR_S, lengths_s, side="left")
+
+
+def _sizes() -> list[str]:
+    first, *others = SIZES
+    ends = zip((first, *others), others, strict=False)
+    return [f"{first:.0f} host", *(_class(low + 1.0, high, "hosts") for low, high in ends)]
+
+
+def _lengths() -> list[str]:
+    return [_class(low, high, "h") for low, high in pairwise(EDGES_H)]
+
+
+def _class(low: float, high: float, unit: str) -> str:
+    if unit == "h" and low < 1.0:
+        begin = f"{60.0 * low:g} min to " if low else "up to "
+        return begin + (f"{high:g} h" if high >= 1.0 else f"{60.0 * high:g} min")
+    if high == math.inf:
+        return f"over {low - (unit == 'hosts'):g} {unit}"
+    return f"{low:g} to {high:g} {unit}"
+
+
+def paired_of(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Case -> `paired_jobs`, `wait_more_s` and `stretch_more` of all its jobs that finished in the first case, too."""
+    grouped = jobs.groupby("case", sort=False)
+    means = grouped[["wait_more_s", "stretch_more"]].mean()
+    return means.assign(paired_jobs=grouped["wait_more_s"].count())
+
+
+def union_of(jobs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The groups by several things, one below the other."""
+    import pandas as pd
+
+    return pd.concat([groups_of(jobs, name) for name in by], ignore_index=True)
