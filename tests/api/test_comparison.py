@@ -111,7 +111,7 @@ def test_what_cannot_run_is_said():
     work = {"type": "parallel_homogeneous", "cpu": 1e12, "com": 0}
     flops = parse_workload({"nb_res": 3, "jobs": [job], "profiles": {"w": work}}, "w0", "here")
     found = compare_systems(MACHINES, flops, FALLS)
-    assert list(found.errors) == ["checkpoint"] and "is no delay" in found.errors["checkpoint"]
+    assert list(found.errors) == ["checkpoint", "carbon"] and "is no delay" in found.errors["checkpoint"]
     with pytest.raises(InputError, match="is no delay"):
         compare_systems(MACHINES, flops, FALLS, {"mine": Case("checkpoint")})
     with pytest.raises(InputError, match="preset: 'all' is not known"):

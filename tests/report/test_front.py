@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +20,7 @@ def test_the_front_is_what_nothing_dominates(costs):
     assert all(one in front or any(dominates(a, one) for a in front) for one in costs)
     assert set(front) <= set(costs) and len(set(front)) == len(front)
     # from left to right it falls
-    assert all(a[0] < b[0] and a[1] > b[1] for a, b in zip(front, front[1:], strict=False))
+    assert all(a[0] < b[0] and a[1] > b[1] for a, b in pairwise(front))
 
 
 def test_equal_costs_do_not_dominate_one_another():

@@ -22,6 +22,7 @@ import signal
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,20 +31,29 @@ import numpy as np
 from batwatt.api.arguments import path_or, signal_or, whole
 from batwatt.api.inputs import PathLike, Workload
 from batwatt.api.result import Result
-from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_and_spec, simulate
+from batwatt.api.simulation import (
+    PlatformLike,
+    SeriesLike,
+    WorkloadLike,
+    capacity_given,
+    envelope_given,
+    platform_and_spec,
+    simulate,
+)
 from batwatt.errors import BatwattError, InputError
 from batwatt.files import whole_set
 from batwatt.model import workload as workloads
+from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.model.site import MachinePower
+from batwatt.model.site import MachinePower, least_of
 from batwatt.results.compared import summary_of
 from batwatt.results.groups import union_of
 from batwatt.results.outcomes import JobOutcomes, job_outcomes
 from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
 from batwatt.run.find_scheduler import scheduler_class
-from batwatt.run.inputs import envelope_named, envelope_of, signal_of
+from batwatt.run.inputs import capacity_of, envelope_of, signal_of
 from batwatt.run.run import checked_prefix
 from batwatt.scheduling.base import Scheduler
 
@@ -129,9 +139,10 @@ class Comparison:
 def compare_systems(
     platform: PlatformLike,
     workload: WorkloadLike,
-    envelope: SeriesLike,
+    envelope: SeriesLike | None = None,
     cases: Mapping[str, Case] | str = "systems",
     *,
+    capacity: SeriesLike | None = None,
     carbon: PathLike | SignalIntegral | None = None,
     price: PathLike | SignalIntegral | None = None,
     seeds: Sequence[int] = (0,),
@@ -145,6 +156,7 @@ def compare_systems(
         platform: As for `simulate`; its hosts need watts.
         workload: As for `simulate`. A trace of jobs suits all systems: `checkpoint` cannot run jobs in flops.
         envelope: Power in W over time, as for `simulate`.
+        capacity: Machines alive over time, as for `simulate`: what they may draw is an envelope, too.
         cases: Label -> `Case`, or the name of a preset.
         carbon: Carbon intensity in g/kWh, as for `simulate`; the scheduler `carbon` is left out of presets without it
             and a price.
@@ -169,8 +181,8 @@ def compare_systems(
     if not isinstance(workload, workloads.Workload):
         workload = Workload.read(workload)
     last_s = workload.last_submission_s
-    named = envelope_named(envelope) if isinstance(envelope, str) else path_or("envelope", envelope, Series)
-    cap = envelope_of(named, hosts, last_s)
+    power = MachinePower.of(hosts)
+    cap = _cap(power, hosts, envelope, capacity, last_s)
     signals = {
         "carbon_g": signal_of(signal_or("carbon", carbon), last_s),
         "cost": signal_of(signal_or("price", price), last_s),
@@ -180,7 +192,6 @@ def compare_systems(
     seeds = [whole("seeds", seed, 0) for seed in seeds]
     if not cases or not seeds:
         raise InputError("compare", "has no cases" if not cases else "has no seeds", "give at least one")
-    power = MachinePower.of(hosts)
     seeded = {label for label, case in cases.items() if _draws(case)}
     tasks = [(label, seed) for label in cases for seed in (seeds if label in seeded else seeds[:1])]
     work = _Work(given, workload, cap, power, signals, cases, seeded, each)
@@ -257,6 +268,21 @@ class _Work:
         outcomes = job_outcomes(figures.data, self.workload, result.platform.fastest_flops)
         emitted = {name: getattr(figures.metrics, name) for name in self.signals}
         return Measured(outcomes, figures.power, figures.metrics.makespan_s, emitted)
+
+
+def _cap(
+    power: MachinePower, hosts: Platform, envelope: SeriesLike | None, capacity: SeriesLike | None, last_s: float
+) -> Series:
+    """The power that is compared with: an envelope, what a capacity may draw, or the less of both. InputError."""
+    caps = []
+    power_w, machines = envelope_given(envelope), capacity_given(capacity)
+    if power_w is not None:
+        caps.append(envelope_of(power_w, hosts, last_s))
+    if machines is not None:
+        caps.append(power.drawn_by(capacity_of(machines, power.machines, last_s)))
+    if not caps:
+        raise InputError("envelope, capacity", "are missing", "give one of them")
+    return reduce(least_of, caps)
 
 
 def _check_case(label: str, case: Any) -> None:

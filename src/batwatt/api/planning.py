@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from batwatt.api.arguments import path_or, real, whole
 from batwatt.api.inputs import PathLike
 from batwatt.api.result import Result
-from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, _platform
+from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_given
 from batwatt.errors import InputError
 from batwatt.model import workload as workloads
 from batwatt.model.series import Series
@@ -133,7 +133,7 @@ def optimum(
 
     given = {"time_limit_s": time_limit_s, "effort": effort}
     spec = RunSpec(
-        _platform(platform),
+        platform_given(platform),
         path_or("workload", workload, workloads.Workload),
         "optimum",
         {name: value for name, value in given.items() if value is not None} | {"seed": seed},

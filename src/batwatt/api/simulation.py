@@ -114,15 +114,15 @@ def simulate(
             problem = f"is not cut to the window: job {early[0].name!r} is submitted at {early[0].submit_time_s:g} s"
             raise InputError("workload", problem, "give the window to Workload.read or from_frame, too")
     spec = RunSpec(
-        _platform(platform),
+        platform_given(platform),
         load,
         scheduler,
         chosen,
-        envelope=_envelope(envelope),
+        envelope=envelope_given(envelope),
         events=None if events is None else path_or("events", events),
         engine=engine,  # type: ignore[arg-type]  # checked above
         config=EngineConfig(energy=energy),
-        capacity=_capacity(capacity),
+        capacity=capacity_given(capacity),
         window=cut,
         length_unit=unit,
         long_s=real("long_s", long_s, above=True),
@@ -212,25 +212,28 @@ def sweep(
 
 def platform_and_spec(given: PlatformLike) -> tuple[Any, platforms.Platform]:
     """What `simulate` takes for a platform, read once, and its hosts. Raises InputError."""
-    found = _platform(given)
+    found = platform_given(given)
     hosts = platform_of(found, HostChoice())
     return found if isinstance(found, MachineSpec) else hosts, hosts
 
 
-def _platform(given: PlatformLike) -> Path | MachineSpec | platforms.Platform:
+def platform_given(given: PlatformLike) -> Path | MachineSpec | platforms.Platform:
+    """A platform as a run has it. Raises InputError."""
     if isinstance(given, Platform) and given.spec is not None and given.hosts == machines_platform(given.spec).hosts:
         return given.spec
     return path_or("platform", given, MachineSpec, platforms.Platform)
 
 
-def _envelope(given: SeriesLike | None) -> Path | EnvelopeSpec | Series | None:
+def envelope_given(given: SeriesLike | None) -> Path | EnvelopeSpec | Series | None:
+    """An envelope as a run has it: a text that describes one, a file, or a series. Raises InputError."""
     if isinstance(given, str):
         return envelope_named(given)
     found: Path | Series | None = None if given is None else path_or("envelope", given, Series)
     return found
 
 
-def _capacity(given: SeriesLike | None) -> Path | CapacitySpec | Series | None:
+def capacity_given(given: SeriesLike | None) -> Path | CapacitySpec | Series | None:
+    """A capacity, likewise."""
     if isinstance(given, str):
         return capacity_named(given)
     return None if given is None else path_or("capacity", given, Series)

@@ -98,21 +98,27 @@ def cases_of(texts: Sequence[str], preset: str | None) -> Cases:
 
 
 def compare_systems_of(
-    options: SystemsOptions, platform: Path | None, workload: Sequence[Path], envelope: str, texts: Sequence[str],
+    options: SystemsOptions,
+    platform: Path | None,
+    workload: Sequence[Path],
+    envelope: str | None,
+    texts: Sequence[str],
     export: Path,
-) -> None:  # fmt: skip
+) -> None:
     """Run the comparison, print it, and write EXPORT_comparison.csv, EXPORT_jobs.csv, EXPORT_groups.csv. InputError."""
     import os
 
     from batwatt.api.comparison import compare_systems
     from batwatt.api.inputs import Workload
+    from batwatt.inputs.traces.job_log import USUAL
 
     if len(workload) > 1:
         raise InputError("--workload", "a comparison of systems has one workload", "give one")
     cases = cases_of(texts, options.preset)
     spec = options.machines.spec(platform, workload)
     window = None if spec.window is None else (spec.window.begin_s, spec.window.end_s)
-    load = Workload.read(workload[0], unit=spec.length_unit, window=window)
+    log = {name: value for name, value in vars(spec.log).items() if value != getattr(USUAL, name)}
+    load = Workload.read(workload[0], unit=spec.length_unit, window=window, **log)
     by = list(dict.fromkeys(options.by or ()))
     _check_by(by, load)
     found = compare_systems(
@@ -120,6 +126,7 @@ def compare_systems_of(
         load,
         envelope,
         cases,
+        capacity=options.machines.capacity,
         seeds=range(options.seeds),
         workers=options.jobs or len(os.sched_getaffinity(0)),
         lenient=set() if options.preset is None else cases.keys() - {text.partition("=")[0].strip() for text in texts},

@@ -202,14 +202,14 @@ def compare_command(
     from batwatt.run.spec import RunSpec
 
     case = case or []
-    if envelope is None:
-        raise InputError("--envelope", "is missing", "give a file, or a text such as power:solar.csv,peak_w=50000")
     if systems.wanted(case):
         if hosts.choice != HostChoice():
             raise InputError("--mmax, --master-host", "are not for a comparison of systems", "leave them out")
         compare_systems_of(systems, platform, workload, envelope, case, export)
         return
     systems.refuse()
+    if envelope is None:
+        raise InputError("--envelope", "is missing", "give a file, or a text such as power:solar.csv,peak_w=50000")
     if platform is None:
         raise InputError("--platform", "is missing", "give a platform file with -p")
     if not case:

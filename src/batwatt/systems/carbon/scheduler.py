@@ -117,9 +117,8 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def _read(self, name: str, given: str | Path | SignalIntegral | None, begin: str | None) -> SignalIntegral:
         if given is None or given == "":
-            raise InputError(
-                f"option {name!r}", "the scheduler needs it", "give a signal: --carbon FILE or --price FILE"
-            )
+            hint = "give a signal: --carbon FILE or --price FILE"
+            raise InputError(f"option {name!r}", "the scheduler needs it", hint)
         if isinstance(given, SignalIntegral):
             return given
         wanted: Wanted = "price" if name == "price" else "carbon"
