@@ -128,12 +128,10 @@ def compare_systems_of(
 
 
 def _show(rows: Sequence[Mapping[Any, Any]]) -> None:
+    from batwatt.results.summary import columns_of
     from batwatt.results.tables import Column
 
-    columns = [Column("", "case", [str(row["case"]) for row in rows])]
-    for head, key, factor, digits in SHOWN:
-        if any(key in row for row in rows):
-            cells = ["-" if row[key] != row[key] else f"{row[key] * factor:.{digits}f}" for row in rows]
-            columns.append(Column(head, key, cells))
     records = [{str(key): None if value != value else value for key, value in row.items()} for row in rows]
-    show_table(columns, records)
+    labels = Column("", "case", [str(record["case"]) for record in records])
+    known = tuple(column for column in SHOWN if column[1] in records[0])
+    show_table([labels, *columns_of(known, records)], records)
