@@ -24,7 +24,7 @@ $(VENV)/dev: $(BIN)/batwatt
 	$(BIN)/pip install --quiet --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD beside no configuration
+run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD compared with no configuration
 	$(BIN)/batwatt compare $(MAIN) -e out/main \
 	  -c 'EASY Slowdown HFLD={"backfilling": "easy", "order": "slowdown", "response": "hfld"}' \
 	  -c 'EASY Slowdown no configuration={"backfilling": "easy", "order": "slowdown", "response": "none"}'

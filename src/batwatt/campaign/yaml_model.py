@@ -95,7 +95,7 @@ def parse_declared(text: str, where: object, model: type[Model]) -> Model:
         raise InputError(where, f"is not YAML ({error})", "correct the YAML") from None
     if not isinstance(data, dict):
         raise InputError(where, f"must be a mapping of keys, got {shown_json(data)}", HINT)
-    return validated(model, data, lambda error: _told(where, node, error))
+    return validated(model, data, lambda error: _error_of(where, node, error))
 
 
 def _bounded(node: yaml.Node | None, sizes: dict[yaml.Node, int]) -> int:
@@ -116,7 +116,7 @@ def _bounded(node: yaml.Node | None, sizes: dict[yaml.Node, int]) -> int:
     return sizes[node]
 
 
-def _told(where: object, node: Any, error: Mapping[str, Any]) -> InputError:
+def _error_of(where: object, node: Any, error: Mapping[str, Any]) -> InputError:
     """A pydantic error with the line and the path of what it is about."""
     line, path = node.start_mark.line + 1, ""
     for part in error["loc"]:

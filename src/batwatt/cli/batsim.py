@@ -50,7 +50,7 @@ class HostOptions(FirstHosts):
 
 @dataclass(frozen=True, kw_only=True)
 class Features:
-    """What the scheduler asks of a Batsim 5, as it cannot be told on Batsim's command line."""
+    """What the scheduler asks of a Batsim 5, whose command line has no options for it."""
 
     dynamic_jobs: Annotated[
         bool, _feature("--enable-dynamic-jobs", "It adds jobs.", show_default="if batwatt knows that it does")
@@ -127,7 +127,7 @@ class Switches:
 
     @property
     def config(self) -> EngineConfig:
-        """What the engine is told. Raises InputError."""
+        """The options of the engine. Raises InputError."""
         from batwatt.engine.config import EngineConfig
         from batwatt.inputs.workloads.batsim_json import read_text
 

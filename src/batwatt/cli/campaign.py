@@ -24,7 +24,7 @@ from batwatt.errors import InputError, message, printable
 if TYPE_CHECKING:
     from batwatt.campaign.campaign import Backend, CampaignFolder, Report, StudyProgress
 
-TOLD_EVERY_S, DRAWN_EVERY_S = 30.0, 0.1
+REPORTED_EVERY_S, DRAWN_EVERY_S = 30.0, 0.1
 
 campaign = typer.Typer(
     name="campaign",
@@ -116,10 +116,10 @@ def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
     # a thread would keep processes from being forked
     with counting_bar(unit, TextColumn("{task.fields[left]}"), alone=False) as bar:
         task = bar.add_task(what, total=None, left="")
-        began = told = drawn = time.monotonic()
+        began = reported = drawn = time.monotonic()
 
         def report(ended: int, failed: int, total: int, share: float) -> None:
-            nonlocal told, drawn
+            nonlocal reported, drawn
             now = time.monotonic()
             left = ""
             if share < 1.0:
@@ -129,8 +129,8 @@ def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
             if not left or now - drawn >= DRAWN_EVERY_S:
                 drawn = now
                 bar.refresh()
-            if bar.disable and now - told >= TOLD_EVERY_S and left:
-                told = now
+            if bar.disable and now - reported >= REPORTED_EVERY_S and left:
+                reported = now
                 note(f"{ended} of {total} {unit}, {failed} failed, {left}")
 
         yield report

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from batwatt.model.signal import Signal
 
 END_S = 30 * DAY_S
-"""How long a capacity that varies by chance is, unless told."""
+"""How long a capacity that varies by chance is by default, in s."""
 
 KEYS = ("name", "value")
 CapacityEnd = Annotated[

@@ -75,10 +75,10 @@ class ShiftRequest(ABC):
         last = {"watts": given.pop("watts")}
         for name in ("column", "tz", "kind"):
             del given[name]
-        told = first | {"compat": self.compat} | given | last
+        ordered = first | {"compat": self.compat} | given | last
         return {
             name: str(value) if isinstance(value, Path) else value
-            for name, value in told.items()
+            for name, value in ordered.items()
             if value not in (None, False)
         }
 

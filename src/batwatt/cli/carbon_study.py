@@ -1,4 +1,4 @@
-"""The command `carbon study`: all permutations of made jobs under every planner, as a YAML file declares them."""
+"""The command `carbon study`: all permutations of synthetic jobs under every planner, as a YAML file declares them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def study_command(
     jobs: Jobs = None,
     only: Only = None,
 ) -> None:
-    """Plan made jobs in phases at many arrivals, by every planner; goes on where it was interrupted.
+    """Plan synthetic jobs in phases at many arrivals, by every planner; goes on where it was interrupted.
 
     [bold]Example:[/] batwatt carbon study experiments/carbon-small.yaml
     """

@@ -157,15 +157,16 @@ def _check_by(by: Sequence[str], workload: Workload) -> None:
 def _show(rows: Sequence[Mapping[Any, Any]], groups: pd.DataFrame | None) -> None:
     """The table of cases and, below, a table for each grouping; --json gives one object of both."""
     from batwatt.results.compared import MEASURES
+    from batwatt.results.summary import columns_of
     from batwatt.results.tables import Column
 
-    columns = [Column("", "case", [str(row["case"]) for row in rows])]
-    for measure in MEASURES:
-        if measure.name not in LEFT_OUT and any(measure.name in row for row in rows):
-            head = "\n".join(filter(None, (measure.head, measure.unit)))
-            cells = [_cell(row[measure.name], measure.factor, measure.decimals) for row in rows]
-            columns.append(Column(head, measure.name, cells))
     cases = _records(rows)
+    shown = [
+        ("\n".join(filter(None, (measure.head, measure.unit))), measure.name, measure.factor, measure.decimals)
+        for measure in MEASURES
+        if measure.name not in LEFT_OUT and any(measure.name in row for row in rows)
+    ]
+    columns = [Column("", "case", [str(row["case"]) for row in rows]), *columns_of(shown, cases)]
     if groups is None:
         show_table(columns, cases)
         return
@@ -179,19 +180,14 @@ def _show(rows: Sequence[Mapping[Any, Any]], groups: pd.DataFrame | None) -> Non
 
 
 def _group_columns(rows: Sequence[Mapping[Any, Any]]) -> list[Column]:
+    from batwatt.results.summary import columns_of
     from batwatt.results.tables import Column
 
-    texts = [
+    return [
         Column("", "case", [str(row["case"]) for row in rows]),
         Column(str(rows[0]["by"]), "group", [str(row["group"]) for row in rows], is_text=True),
+        *columns_of(GROUPS, _records(rows)),
     ]
-    numbers = [Column(head, key, [_cell(row[key], factor, digits) for row in rows])
-               for head, key, factor, digits in GROUPS]  # fmt: skip
-    return [*texts, *numbers]
-
-
-def _cell(value: float, factor: float, digits: int) -> str:
-    return "-" if value != value else f"{value * factor:.{digits}f}"
 
 
 def _records(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:

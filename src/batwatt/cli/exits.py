@@ -36,7 +36,7 @@ def exit_code_of(command: Callable[[], Any]) -> int:
             _tell_warnings()
             signals.closed = True
         except KeyboardInterrupt:
-            # it came while an error was told
+            # it came while an error was printed
             signals.closed = True
         if signals.caught:
             # whatever another library made of the interrupt

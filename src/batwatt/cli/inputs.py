@@ -183,8 +183,8 @@ def _convert_table(path: Path, format: str, output: Path | None, table: TableOpt
     )
     with nullcontext(sys.stdout) if output is None else whole_file(output) as out:
         count = write_chunks(parts, out)
-    told = [f"{number} {what}" for what, number in notes.items() if number]
-    note("; ".join([f"{count} jobs", *told]))
+    remarks = [f"{number} {what}" for what, number in notes.items() if number]
+    note("; ".join([f"{count} jobs", *remarks]))
 
 
 def events(

@@ -36,7 +36,7 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "CHANGE_JOB_STATE": {"job_id": str, "job_state": str},
 }
 """What a scheduler may ask for, with its fields."""
-_TOLD: dict[str, dict[str, type | tuple[type, ...]]] = {
+_RECEIVED: dict[str, dict[str, type | tuple[type, ...]]] = {
     "SIMULATION_BEGINS": {
         "nb_resources": int, "nb_compute_resources": int, "nb_storage_resources": int, "allow_compute_sharing": bool,
         "allow_storage_sharing": bool, "config": dict, "compute_resources": list, "storage_resources": list,
@@ -51,10 +51,10 @@ _TOLD: dict[str, dict[str, type | tuple[type, ...]]] = {
     "ADD_RESOURCES": {"resources": str},
     "REMOVE_RESOURCES": {"resources": str},
 }  # fmt: skip
-"""What Batsim tells, with the fields that are read."""
+"""The events that Batsim sends, with the fields that are read."""
 _JOB = {"subtime": (int, float), "res": int, "profile": str}
 _HOST = {"id": int, "name": str}
-_HOSTS_TOLD = ("RESOURCE_STATE_CHANGED", "ADD_RESOURCES", "REMOVE_RESOURCES")
+_HOST_EVENTS = ("RESOURCE_STATE_CHANGED", "ADD_RESOURCES", "REMOVE_RESOURCES")
 _AVAILABILITY = ("event_machine_unavailable", "event_machine_available")
 _CONFIG = dict.fromkeys(("redis-enabled", "profiles-forwarded-on-submission", "dynamic-jobs-enabled",
                          "dynamic-jobs-acknowledged", "forward-unknown-events"), bool)  # fmt: skip
@@ -130,7 +130,7 @@ def check_message(message: Any) -> dict[str, Any]:
         where = f"event {index} ({kind}) of Batsim's message"
         if not isinstance(data, dict):
             raise ProtocolError(f"{where}: 'data' must be an object")
-        _need(data, _TOLD.get(kind, {}), where)
+        _need(data, _RECEIVED.get(kind, {}), where)
         if kind == "JOB_SUBMITTED":
             _check_job(data["job"], f"{where}: job")
         elif kind == "SIMULATION_BEGINS":
@@ -139,7 +139,7 @@ def check_message(message: Any) -> dict[str, Any]:
             raise ProtocolError(f"{where}: 'job_ids' must be strings")
         elif kind == "ANSWER" and not _number(data.get("consumed_energy", 0)):
             raise ProtocolError(f"{where}: 'consumed_energy' is not a finite number")
-        if kind in _HOSTS_TOLD or (kind == "NOTIFY" and data["type"] in _AVAILABILITY):
+        if kind in _HOST_EVENTS or (kind == "NOTIFY" and data["type"] in _AVAILABILITY):
             try:
                 from_text(data["resources"])
             except (KeyError, ValueError, AttributeError, TypeError):

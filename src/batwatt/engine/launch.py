@@ -36,7 +36,7 @@ kill -CONT -$group
 sleep {GRACE_S:g}
 kill -KILL -$group
 """
-"""Shell script that is told a group of processes, and ends it when its input ends: when whoever told it has died."""
+"""Shell script that reads a group of processes, and ends it when its input ends: when the writing process ended."""
 
 
 class Child:

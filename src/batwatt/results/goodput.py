@@ -113,10 +113,10 @@ def _spent(run_table: RunTable, rows: Mask) -> Floats:
 
 def _slowdown_rate(run_table: RunTable) -> float | None:
     """Fraction of the completed runs that took longer than the workload says; None if it says nothing of them."""
-    told_s = run_table.told_s[run_table.completed]
+    expected_s = run_table.expected_s[run_table.completed]
     took_s = (run_table.finish_s - run_table.chains.start_s)[run_table.completed]
-    known = ~np.isnan(told_s)
-    return _ratio(int((took_s > told_s + LAG_S)[known].sum()), int(known.sum()))
+    known = ~np.isnan(expected_s)
+    return _ratio(int((took_s > expected_s + LAG_S)[known].sum()), int(known.sum()))
 
 
 def _stretches(run_table: RunTable) -> Floats:

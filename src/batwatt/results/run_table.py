@@ -99,8 +99,8 @@ class RunTable:
         if self.slowed:
             # what was checkpointed may have stood still between its parts
             took_s = np.where(self.chains.saved, self.chains.execution_s, self.finish_s - self.chains.start_s)
-            longer = took_s > self.told_s + LAG_S
-            pace[longer] = self.told_s[longer] / took_s[longer]
+            longer = took_s > self.expected_s + LAG_S
+            pace[longer] = self.expected_s[longer] / took_s[longer]
         job = self.origins.job[self.partly]
         share = self.declared.left_s[job] / self.declared.length_s[job]
         pace[self.partly] *= np.where(np.isnan(share), 1.0, share)
@@ -112,8 +112,8 @@ class RunTable:
         return self.chains.start_s - self.origins.submit_s
 
     @cached_property
-    def told_s(self) -> Floats:
-        """How long the run is to take, as far as the workload says; NaN where it does not."""
+    def expected_s(self) -> Floats:
+        """How long the run is to take at full speed by the workload; NaN where that does not say."""
         origins, first = self.origins, self.chains.first
         whole, left = self._by_row(self.declared.length_s), self._by_row(self.declared.left_s)
         return np.where(origins.itself[first] & ~np.isnan(left), left, whole)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from batwatt.results.metrics import Metrics
 from batwatt.results.tables import Column, tables
@@ -15,10 +17,10 @@ DIGITS = 4
 """Significant digits of the largest energy in a column; all of the column has as many decimals."""
 
 Rows = Sequence[tuple[str, Metrics]]
-_Columns = tuple[tuple[str, str, float, int], ...]
+Columns = tuple[tuple[str, str, float, int], ...]
 """Header (the unit last), metric, by what it is multiplied, and decimals; -1 for `DIGITS`."""
 
-_UNDER_POWER: _Columns = (
+_UNDER_POWER: Columns = (
     ("slowdown\nmean", "mean_slowdown", 1.0, 2),
     ("finished\njobs", "jobs_finished", 1.0, 0),
     ("re-\njected\njobs", "jobs_rejected", 1.0, 0),
@@ -29,12 +31,12 @@ _UNDER_POWER: _Columns = (
     ("above\ncap\nkWh", "energy_above_cap_j", 1.0 / J_PER_KWH, -1),
     ("unused\nkWh", "unused_j", 1.0 / J_PER_KWH, -1),
 )
-_AT_OTHER_SPEEDS: _Columns = (
+_AT_OTHER_SPEEDS: Columns = (
     ("stretch\nof run\ntime", "mean_run_time_stretch", 1.0, 2),
     ("slowdown\n/ full\nspeed", "mean_slowdown_full_speed", 1.0, 2),
 )
 """What is shown next to the slowdown if jobs of a run did not run at full speed."""
-_UNDER_CAPACITY: _Columns = (
+_UNDER_CAPACITY: Columns = (
     ("goodput\n%", "goodput", 100.0, 2),
     ("failed\nruns\n%", "job_failure_rate", 100.0, 2),
     ("killed\nruns", "terminations", 1.0, 0),
@@ -46,7 +48,7 @@ _UNDER_CAPACITY: _Columns = (
     ("completed\n%", "completed_fraction", 100.0, 1),
 )
 """What is shown if a run had a capacity in machines."""
-_OF_CHECKPOINTS: _Columns = (
+_OF_CHECKPOINTS: Columns = (
     ("saving\n%", "checkpoint_volume", 100.0, 2),
     ("recovery\n%", "recovery_volume", 100.0, 2),
     ("yield\nmin", "min_yield", 1.0, 2),
@@ -54,11 +56,15 @@ _OF_CHECKPOINTS: _Columns = (
 """What is shown too if one of them took checkpoints."""
 
 
-def _cells(runs: Sequence[Metrics], names: str, factor: float, decimals: int) -> list[str]:
-    """A column of numbers; those of several metrics are joined by `+`."""
+def columns_of(shown: Columns, rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """Columns of numbers of rows by name; those of several metrics are joined by `+`."""
+    return [Column(head, names, _cells(rows, names, factor, decimals)) for head, names, factor, decimals in shown]
+
+
+def _cells(rows: Sequence[Mapping[str, Any]], names: str, factor: float, decimals: int) -> list[str]:
     parts = []
     for name in names.split():
-        values = [None if (value := getattr(run, name)) is None else value * factor for run in runs]
+        values = [None if row[name] is None else row[name] * factor for row in rows]
         largest = max((value for value in values if value is not None), default=0.0)
         whole = math.floor(math.log10(largest)) + 1 if largest > 0.0 else DIGITS
         places = max(0, DIGITS - max(1, whole)) if decimals < 0 else decimals
@@ -83,11 +89,8 @@ def summary(rows: Rows) -> list[Column]:
         shown = (shown[0], *_AT_OTHER_SPEEDS, *shown[1:])
     if any(metrics.checkpoints or metrics.recoveries for _, metrics in rows):
         shown += _OF_CHECKPOINTS
-    runs = [metrics for _, metrics in rows]
-    return [
-        Column("run", "run", [label for label, _ in rows]),
-        *(Column(head, names, _cells(runs, names, factor, decimals)) for head, names, factor, decimals in shown),
-    ]
+    labels = Column("run", "run", [label for label, _ in rows])
+    return [labels, *columns_of(shown, [asdict(metrics) for _, metrics in rows])]
 
 
 def summary_text(rows: Rows, width: int = 120) -> str:

@@ -156,7 +156,7 @@ def _module_of(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InputError(path, f"cannot be loaded: {_told(error, str(path))}", "mend the file") from error
+        raise InputError(path, f"cannot be loaded: {_line_of(error, str(path))}", "mend the file") from error
     return module
 
 
@@ -230,7 +230,7 @@ def _blame(name: str, scheduler: Any, error: BaseException) -> SchedulerError:
     place = frame.f_code.co_filename if frame is not None else _within(error, kind)
     bs = getattr(scheduler, "bs", None)
     when = f" at {bs.time():.6g} s of the simulation" if bs is not None else ""
-    return SchedulerError(f"{who} raised {_told(error, place)}{when}; `batwatt -v ...` shows the traceback")
+    return SchedulerError(f"{who} raised {_line_of(error, place)}{when}; `batwatt -v ...` shows the traceback")
 
 
 def _culprit(error: BaseException) -> FrameType | None:
@@ -254,13 +254,13 @@ def _within(error: BaseException, scheduler: type[Any]) -> str | None:
     return next((file for file in files if file in frames), None)
 
 
-def _told(error: BaseException, file: str | None) -> str:
+def _line_of(error: BaseException, file: str | None) -> str:
     """An exception in one line: type, text, and the innermost place in `file` (or anywhere) where it happened."""
     what = "SystemExit" if isinstance(error, SystemExit) else type(error).__name__
     text = " ".join(str(error).split())
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if frame.filename == file] or frames[-1:]
-    told = f"{what}: {text}" if text else what
+    line = f"{what}: {text}" if text else what
     if isinstance(error, SyntaxError) or not inside:
-        return told
-    return f"{told} ({inside[-1].filename}:{inside[-1].lineno}, in {inside[-1].name})"
+        return line
+    return f"{line} ({inside[-1].filename}:{inside[-1].lineno}, in {inside[-1].name})"

@@ -11,7 +11,7 @@ _PLACEHOLDER = re.compile(r"%[-+ #0]*[\d.]*[a-zA-Z%]")
 class Repeats:
     """Log records by kind: those of one logger and one text before its values are filled in.
 
-    A kind is told by its first message; the very same message again is not counted.
+    Of a kind the first message is logged; the very same message again is not counted.
     """
 
     def __init__(self) -> None:

@@ -20,8 +20,8 @@ _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?$")
 def json_table(text: str, path: Path) -> pd.DataFrame:
     """The one table with times in a JSON text: a list of objects, or an object of lists of the same length.
 
-    Names within objects are joined by dots (`intensity.actual`). Beside the table, `unit`, `units` (also of `meta`) and
-    `NAME_units` give its units, `utc_offset_seconds` the offset of local times. Raises InputError.
+    Names within objects are joined by dots (`intensity.actual`). In the object with the table `unit`, `units` (also of
+    `meta`) and `NAME_units` give its units, `utc_offset_seconds` the offset of local times. Raises InputError.
     """
     content = load_json(text, path)
     found = [(place, frame) for place, frame in _tables(content, "", {}) if time_column_of(frame.columns) is not None]
@@ -33,18 +33,18 @@ def json_table(text: str, path: Path) -> pd.DataFrame:
     raise InputError(path, "has no list of values with their times", "give a list of objects, or CSV")
 
 
-def _tables(value: Any, place: str, beside: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The tables in a value that stands at `place`, in an object with the values `beside` it."""
+def _tables(value: Any, place: str, siblings: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The tables in a value at `place`; `siblings` are the values of the object it is in."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-        yield place or "the list", _frame([dict(_flat(row)) for row in value], place, beside)
+        yield place or "the list", _frame([dict(_flat(row)) for row in value], place, siblings)
         for row in value:
             yield from _tables({key: inner for key, inner in row.items() if isinstance(inner, list)}, place, {}, depth)
     elif isinstance(value, dict):
         columns = {key: cells for key, cells in value.items() if _is_column(cells)}
         if len(columns) > 1 and len({len(cells) for cells in columns.values()}) == 1:
-            yield place or "the object", _frame(columns, place, {**beside, **value})
+            yield place or "the object", _frame(columns, place, {**siblings, **value})
         for key, inner in value.items():
             yield from _tables(inner, f"{place}.{key}" if place else key, value, depth + 1)
 
@@ -61,20 +61,20 @@ def _flat(row: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[
             yield before + key, value
 
 
-def _frame(rows: Any, place: str, beside: Mapping[str, Any]) -> pd.DataFrame:
+def _frame(rows: Any, place: str, siblings: Mapping[str, Any]) -> pd.DataFrame:
     """The table of rows or of columns, with its units and the offset of its times."""
     frame = pd.DataFrame(rows, dtype=object)
     for name in frame.columns:
         frame[name] = [_text(cell) for cell in frame[name]]
-    own = beside.get(f"{place.rpartition('.')[2]}_units")
-    meta = beside.get("meta")
-    stated = [owner.get(key) for owner in (beside, meta) if isinstance(owner, dict) for key in ("unit", "units")]
+    own = siblings.get(f"{place.rpartition('.')[2]}_units")
+    meta = siblings.get("meta")
+    stated = [owner.get(key) for owner in (siblings, meta) if isinstance(owner, dict) for key in ("unit", "units")]
     whole = next((unit for unit in stated if isinstance(unit, str)), None)
     units = {name: whole for name in frame.columns if whole and name in ("value", "price", "power")}
     if isinstance(own, dict):
         units |= {name: unit for name, unit in own.items() if isinstance(unit, str)}
     frame.attrs["units"] = units
-    offset, times = beside.get("utc_offset_seconds"), time_column_of(frame.columns)
+    offset, times = siblings.get("utc_offset_seconds"), time_column_of(frame.columns)
     if isinstance(offset, int) and not isinstance(offset, bool) and abs(offset) < 86_400 and times is not None:
         sign, minutes = "-" if offset < 0 else "+", abs(offset) // 60
         suffix = f"{sign}{minutes // 60:02}:{minutes % 60:02}"

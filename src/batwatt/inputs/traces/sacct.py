@@ -16,9 +16,9 @@ Dates without an offset are in UTC unless a time zone is given; sacct writes the
 
 A line is a job, also of an array (`12_3`) or a component of a heterogeneous job (`12+1`). Steps (`12.0`, `12.batch`,
 `12.extern`) are none: their energy counts for a job whose own line has none, that of the step with the most. The sum
-would count nodes twice, as Slurm measures whole nodes: `extern` and the numbered steps last beside `batch` on the same
-nodes. So it is exact where a step has all nodes all the time, as `extern` has, and too low where steps follow each
-other. An energy of 0, or of Slurm's "unknown" near 2^64, is none.
+would count nodes twice, as Slurm measures whole nodes: `extern` and the numbered steps run on the same nodes as
+`batch`, and at the same time. So it is exact where a step has all nodes all the time, as `extern` has, and too low
+where steps follow each other. An energy of 0, or of Slurm's "unknown" near 2^64, is none.
 
 Left out, counted by reason: lines with another number of fields than the header, and what `job_log.jobs_of` says.
 """

@@ -288,10 +288,10 @@ def _checked(model: type[_File], data: Any, where: object) -> _File:
     if not isinstance(data, dict):
         keys = ", ".join(model.model_fields)
         raise InputError(where, f"must be an object with {keys}, got {shown(data)}", HINT)
-    return validated(model, data, lambda error: _told(where, model, error))
+    return validated(model, data, lambda error: _error_of(where, model, error))
 
 
-def _told(where: object, model: type[_Row], error: Mapping[str, Any]) -> InputError:
+def _error_of(where: object, model: type[_Row], error: Mapping[str, Any]) -> InputError:
     """pydantic's error, with the number of the phase and what the key must be."""
     key, *rest = error["loc"]
     fields, place = model.model_fields, where

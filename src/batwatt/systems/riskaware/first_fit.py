@@ -43,12 +43,12 @@ class FirstFitStrategy(MachinePlanner):
         # by width, so that the first that fits is found without looking at those that do not
         self._waiting: dict[int, list[tuple[float, int]]] = {}
         self._queued = 0
-        self._told: list[int] = []
+        self._changes: list[int] = []
         self._dropped: list[int] = []
 
     def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
         """See `MachinePlanner`."""
-        self._told, self._dropped = [], []
+        self._changes, self._dropped = [], []
         self._happen(time_s)
         if alive is not None and alive != len(self._alive):
             self._change(alive, time_s)
@@ -66,7 +66,7 @@ class FirstFitStrategy(MachinePlanner):
                 self._dropped.append(job.number)
             else:
                 self._wait(job)
-        return self._told
+        return self._changes
 
     def dropped(self) -> Sequence[int]:
         """See `MachinePlanner`."""
@@ -74,13 +74,13 @@ class FirstFitStrategy(MachinePlanner):
 
     def ended(self, number: int, time_s: float) -> Sequence[int]:
         """See `MachinePlanner`."""
-        self._told = []
+        self._changes = []
         if number in self._running:
             self._end(number)
             self._fill(time_s)
         else:
             self._gone.add(number)
-        return self._told
+        return self._changes
 
     def machine_of(self, number: int) -> int:
         """See `MachinePlanner`."""
@@ -119,7 +119,7 @@ class FirstFitStrategy(MachinePlanner):
         for number in sorted(number for number in self._running if self._machine[number] in gone):
             job = self._jobs[number]
             self._end(number)
-            self._told.append(-1 - number)
+            self._changes.append(-1 - number)
             if job.restart(self.victim, time_s - (self._end_s[number] - job.run_s)):
                 self._wait(job)
 
@@ -156,4 +156,4 @@ class FirstFitStrategy(MachinePlanner):
         self._end_s[number] = end_s = time_s + job.run_s
         self._running.add(number)
         heapq.heappush(self._ends, (end_s, machine, number))
-        self._told.append(number)
+        self._changes.append(number)

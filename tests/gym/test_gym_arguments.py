@@ -1,0 +1,118 @@
+"""What an environment is given: what is wrong is one line; workloads that are drawn; the extra `gym`."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from builders import job, workload_of
+from gym_cases import FALLS, ONES, STATE, THREE, platform
+
+pytest.importorskip("gymnasium")
+
+from batwatt.errors import InputError
+from batwatt.gym import BatwattEnv
+from batwatt.model.platform import Host, Platform, PState
+from batwatt.model.series import Series
+
+WEAK = Platform(tuple(Host(i, f"h{i}", (PState(1.0),)) for i in range(2)), "weak.xml")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"observation": ["queue_lenght"]}, "no observation 'queue_lenght'; did you mean 'queue_length'?"),
+        ({"observation": []}, "names no column"),
+        ({"observation": ["cap_w"]}, "observation 'cap_w': needs the argument 'envelope'"),
+        ({"reward": "slowdown"}, "no reward 'slowdown'; did you mean 'mean_slowdown'?"),
+        ({"reward": {"work": math.nan}}, "its weight is nan"),
+        ({"reward": {}}, "names no figure"),
+        ({"queue": 0}, "queue: must be from 1 to"),
+        ({"queue": 2.5}, "got 2.5"),
+        ({"victim": "checkpoint"}, "choose resubmit or lose"),
+        ({"victim": "loose"}, "did you mean 'lose'?"),
+        ({"platform": WEAK, "reward": "energy_j"}, "weak.xml: reward 'energy_j' needs the watts of every host"),
+        ({"platform": WEAK, "envelope": FALLS}, "an envelope needs the watts of every host"),
+        ({"platform": WEAK, "observation": ["power_w"]}, "observation 'power_w' needs the watts"),
+        ({"platform": "nowhere.xml"}, "nowhere.xml"),
+        ({"platform": 4}, "platform: must be a path or Platform or MachineSpec, got 4"),
+        ({"render_mode": "human"}, "render_mode: 'human' is not None"),
+    ],
+    ids=str,
+)
+def test_arguments_that_are_wrong(given, message):
+    with pytest.raises(InputError) as error:
+        BatwattEnv(**{"platform": platform(), "workload": THREE, **given})
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"workload": workload_of()}, "has no job"),
+        ({"workload": []}, "is an empty list"),
+        ({"workload": "nowhere.json"}, "nowhere.json"),
+        ({"workload": 4}, "workload: must be a path or Workload, got 4"),
+        ({"workload": workload_of(job("a#1", 0, 1, 1))}, "let no id end in #"),
+        ({"capacity": Series((0.0,), (9.0,))}, "must be in [0, 4], got 9"),
+        ({"capacity": "walk:range=2"}, "range"),
+    ],
+    ids=str,
+)
+def test_workloads_and_capacities_that_are_wrong(given, message):
+    env = BatwattEnv(**{"platform": platform(), "workload": THREE, **given})
+    with pytest.raises(InputError) as error:
+        env.reset()
+    assert message in str(error.value)
+
+
+def test_a_machine_of_several_hosts_has_no_capacity():
+    hosts = tuple(Host(i, f"h{i}", (STATE,), has_power=True, properties={"machine": "m"}) for i in range(2))
+    with pytest.raises(InputError, match="whose hosts are machines"):
+        BatwattEnv(Platform(hosts), ONES, capacity=Series((0.0,), (1.0,))).reset()
+
+
+def test_seeds_choose_among_workloads():
+    loads = [workload_of(*(job(f"{k}{i}", 0, 1, 1) for i in range(k))) for k in range(1, 5)]
+    env = BatwattEnv(platform(), loads)
+
+    def drawn(seed):
+        env.reset(seed=seed)
+        found = [env._simulation.total]
+        for _ in range(5):
+            env.reset()
+            found.append(env._simulation.total)
+        return found
+
+    assert drawn(3) == drawn(3)
+    assert len({tuple(drawn(seed)) for seed in range(5)}) > 1
+    assert {number for seed in range(5) for number in drawn(seed)} == {1, 2, 3, 4}
+    env.reset(options={"workload": 2})
+    assert env._simulation.total == 3
+    with pytest.raises(InputError, match="must be from 0 to 3, got 4"):
+        env.reset(options={"workload": 4})
+    drawing = BatwattEnv(platform(), lambda rng: loads[rng.integers(4)])
+    drawing.reset(seed=7)
+    assert drawing._simulation.total == 1 + int(np.random.Generator(np.random.PCG64(7)).integers(4))
+
+
+# the extra ------------------------------------------------------------------------------------------------------------
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_batwatt_alone_does_not_import_gymnasium():
+    assert python("import batwatt, batwatt.run.run, sys; print('gymnasium' in sys.modules)") == "False"
+
+
+def test_without_gymnasium_one_line_says_what_to_install():
+    code = (
+        "import sys; sys.modules['gymnasium'] = None\ntry:\n    import batwatt.gym\nexcept ImportError as e: print(e)"
+    )
+    assert python(code) == "batwatt[gym]: the library 'gymnasium' is not installed; pip install 'batwatt[gym]'"

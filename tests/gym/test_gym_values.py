@@ -1,0 +1,159 @@
+"""Observations and rewards of `batwatt.gym`, on cases that were worked out on paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from builders import job, workload_of
+from gym_cases import FALLS, THREE, platform, play, states_of
+
+pytest.importorskip("gymnasium")
+
+from batwatt.gym import OBSERVATIONS, BatwattEnv
+from batwatt.model.series import Series
+
+# observations ---------------------------------------------------------------------------------------------------------
+
+
+def test_values_of_all_columns_by_hand():
+    limits = {
+        "envelope": Series((0.0, 1000.0), (400.0, 250.0), "power_w"),
+        "capacity": Series((0.0, 310.0), (4.0, 3.0), "machines"),
+    }
+    env = BatwattEnv(platform(), THREE, queue=2, observation=OBSERVATIONS, **limits)
+    env.reset()
+    env.step(0)
+    # 10 s: a runs on 3 hosts until 200 s at the latest, b has waited for 10 s, c has come
+    values = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in env.values().items()}
+    assert values == {
+        "time_of_day_s": 10.0,
+        "free_hosts": 1.0,
+        "room_hosts": 1.0,
+        "running_jobs": 1.0,
+        "queue_length": 2.0,
+        "queue_hosts": 3.0,
+        "oldest_wait_s": 10.0,
+        "next_end_s": 190.0,
+        "head_shadow_s": 190.0,
+        "power_w": 330.0,
+        "cap_w": 400.0,
+        "next_cap_w": 400.0,
+        "capacity": 4.0,
+        "next_capacity": 3.0,
+        "next_change_s": 300.0,
+        "job_hosts": [2.0, 1.0],
+        "job_walltime_s": [60.0, 40.0],
+        "job_wait_s": [10.0, 0.0],
+        "job_slowdown": [70 / 60, 1.0],
+        "job_fits": [0.0, 1.0],
+    }
+    assert set(values) == set(OBSERVATIONS)
+
+
+def test_how_values_are_scaled():
+    names = ("time_of_day_s", "queue_length", "job_hosts", "power_w")
+    env = BatwattEnv(platform(), THREE, queue=3, observation=names)
+    env.reset()
+    seen = env.step(0)[0]
+    assert env.layout == {
+        "time_of_day_s": slice(0, 1),
+        "queue_length": slice(1, 2),
+        "job_hosts": slice(2, 5),
+        "power_w": slice(5, 6),
+    }
+    # bounded: v / s; open: v / (v + s), two jobs for three places
+    assert seen.tolist() == pytest.approx([10 / 86400, 2 / (2 + 3), 2 / 4, 1 / 4, 0.0, 330 / 400])
+    assert seen.dtype == np.float32
+
+
+def test_a_cap_above_all_power_is_1_and_no_walltime_is_long():
+    env = BatwattEnv(
+        platform(),
+        workload_of(job("a", 0, 1, 10)),
+        queue=1,
+        observation=("cap_w", "job_walltime_s", "next_end_s", "next_change_s"),
+        envelope=Series((0.0,), (9e9,)),
+    )
+    assert env.reset()[0].tolist() == [1.0, 1.0, 1.0, 1.0]
+
+
+def test_the_slowdown_of_a_job_with_a_short_walltime_is_bounded():
+    load = workload_of(job("a", 0, 4, 30), job("b", 0, 1, 2, 4))
+    env = BatwattEnv(platform(), load, queue=1, observation=["job_slowdown"])
+    env.reset()
+    env.step(0)
+    # (30 + 10) / 10, and 4 / (4 + 10)
+    assert env.values()["job_slowdown"].tolist() == [4.0]
+    assert env._observed().tolist() == pytest.approx([4 / 14])
+
+
+def test_a_step_returns_new_data():
+    env = BatwattEnv(platform(), THREE, queue=3)
+    first, info = env.reset()
+    kept = first.copy(), info["action_mask"].copy()
+    env.step(0)
+    assert np.array_equal(first, kept[0]) and np.array_equal(info["action_mask"], kept[1])
+
+
+# rewards --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reward", "gains"),
+    [
+        # b waits for 10 s, then for 90 s more; three jobs
+        ("mean_wait_s", [-10 / 3, -90 / 3, 0.0]),
+        ("makespan_s", [-10.0, -90.0, -50.0]),
+        # delays draw nothing more than idle hosts: 4 x 30 W
+        ("energy_j", [-1200.0, -10800.0, -6000.0]),
+        # 3 x 100, 2 x 50 and 1 x 20 host seconds at one speed
+        ("work", [0.0, 320 / 420, 100 / 420]),
+        ("goodput", [0.0, 320 / 400, 420 / 600 - 320 / 400]),
+        ("mean_bounded_slowdown", [0.0, -2 / 3, -1.0]),
+        ({"makespan_s": 0.5, "work": 420.0}, [-5.0, -45.0 + 320, -25.0 + 100]),
+    ],
+    ids=str,
+)
+def test_rewards_by_hand(reward, gains):
+    steps = play(BatwattEnv(platform(), THREE, queue=3, reward=reward), 0, 1, 0)
+    assert [gain for _, _, gain in steps] == pytest.approx(gains)
+
+
+def test_bounded_slowdown_of_a_short_job():
+    # b of 2 s waits for 8 s: (8 + 2) / 10 s, not 5; c of 2 s for 10 s more than that: 2, not 10
+    load = workload_of(job("a", 0, 4, 8), job("b", 0, 4, 2), job("c", 0, 4, 10))
+    env = BatwattEnv(platform(), load, reward="mean_bounded_slowdown", queue=3)
+    assert [gain for _, _, gain in play(env, 0, 0, 0)] == pytest.approx([-1 / 3, -1 / 3, -2 / 3])
+
+
+def test_jobs_that_reach_their_walltime_count_in_no_mean():
+    # b reaches its walltime of 5 s: only a's slowdown counts at the end
+    load = workload_of(job("a", 0, 4, 10), job("b", 0, 4, 50, 5))
+    env = BatwattEnv(platform(), load, queue=2)
+    gains = [gain for _, _, gain in play(env, 1, 0)]
+    assert gains == pytest.approx([0.0, -15 / 10])
+    assert states_of(env) == {"b": "COMPLETED_WALLTIME_REACHED", "a": "COMPLETED_SUCCESSFULLY"}
+
+
+def test_a_job_that_ends_when_it_starts():
+    # Batsim's files say that it ran for 1e-5 s: after a wait of 10 s its slowdown is 1,000,001
+    env = BatwattEnv(platform(), workload_of(job("a", 0, 4, 10), job("z", 0, 4, 0, flops=True)), queue=2)
+    assert sum(gain for _, _, gain in play(env, 0, 0)) == pytest.approx(-(1 + 1_000_001) / 2, rel=1e-9)
+    assert env.outcome().figures.metrics.mean_slowdown == pytest.approx((1 + 1_000_001) / 2, rel=1e-9)
+
+
+def test_a_victim_waits_again_since_its_first_submission():
+    # b waits until a ends at 100 s, is killed at 150 s and starts again at 170 s, after 170 s of waiting altogether
+    load = workload_of(job("a", 0, 1, 100), job("b", 0, 1, 100))
+    capacity = Series((0.0, 150.0, 170.0), (1.0, 0.0, 1.0), "machines")
+    env = BatwattEnv(platform(), load, queue=2, capacity=capacity, reward="mean_wait_s")
+    steps = play(env, 0, 0, 0)
+    assert [time for time, _, _ in steps] == [100.0, 170.0, 270.0]
+    assert [gain for _, _, gain in steps] == pytest.approx([-100 / 2, -70 / 2, 0.0])
+
+
+def test_jobs_that_are_rejected_wait_no_more():
+    # `late` is rejected at 60 s; d comes at 80 s and starts when a ends at 100 s; at the end only a and d count
+    load = workload_of(job("a", 0, 1, 100), job("late", 0, 2, 300), job("d", 80, 1, 10))
+    env = BatwattEnv(platform(), load, queue=2, envelope=FALLS, reward="mean_wait_s")
+    assert [gain for _, _, gain in play(env, 0, 0)] == pytest.approx([-20 / 3, 20 / 3 - 20 / 2])
