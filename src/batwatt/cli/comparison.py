@@ -161,11 +161,11 @@ def _show(rows: Sequence[Mapping[Any, Any]], groups: pd.DataFrame | None) -> Non
     from batwatt.results.tables import Column
 
     cases = _records(rows)
-    shown = [
+    shown = tuple(
         ("\n".join(filter(None, (measure.head, measure.unit))), measure.name, measure.factor, measure.decimals)
         for measure in MEASURES
         if measure.name not in LEFT_OUT and any(measure.name in row for row in rows)
-    ]
+    )
     columns = [Column("", "case", [str(row["case"]) for row in rows]), *columns_of(shown, cases)]
     if groups is None:
         show_table(columns, cases)

@@ -21,7 +21,7 @@ from batwatt.errors import BatwattError, InputError, UnknownNameError
 from batwatt.scheduling.base import Scheduler
 from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of
 
-OURS = ("platform", "envelope", "capacity", "until_s", "switch")
+OURS = ("platform", "envelope", "capacity", "until_s", "switch", "shift")
 """Options that a run gives to a scheduler of ours by itself."""
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from batwatt.engine.config import EngineConfig
+from batwatt.engine.held import HeldArrivals
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
@@ -35,6 +36,12 @@ class ResolvedRun:
     scheduler: Any
     config: EngineConfig
     events: Sequence[Any]
+    held: Mapping[str, float] = field(default_factory=dict)
+    """Until when jobs are held, by id: the option `shift`."""
+
+    def link(self, link: Any) -> Any:
+        """What the scheduler sees of a link to an engine."""
+        return HeldArrivals(link, self.held) if self.held else link
 
 
 def resolve(spec: RunSpec) -> ResolvedRun:
@@ -65,6 +72,7 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     else:
         _check_instance(spec, found)
         scheduler = spec.scheduler
+    held = _held(spec, inputs, options.get("shift"))
     config = _config_for(spec, scheduler, platform)
     events: Sequence[Any] = ()
     if spec.events is not None:
@@ -73,7 +81,21 @@ def resolve(spec: RunSpec) -> ResolvedRun:
         if spec.options.get("envelope") == EVENTS and told is None:
             raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
         inputs = replace(inputs, envelope=inputs.envelope or told)
-    return ResolvedRun(spec, inputs, scheduler, config, events)
+    return ResolvedRun(spec, inputs, scheduler, config, events, held)
+
+
+def _held(spec: RunSpec, inputs: RunInputs, shift: Any) -> Mapping[str, float]:
+    """Until when jobs are held for the sake of carbon or price. Raises InputError."""
+    if shift is None:
+        return {}
+    signal = inputs.carbon or inputs.price
+    if signal is None:
+        raise InputError("option 'shift'", "needs a carbon or price signal", "give --carbon or --price")
+    if spec.engine == "nominal":
+        raise InputError("option 'shift'", "is not for --engine nominal", "use --engine embedded")
+    from batwatt.systems.carbon.holding import held_until
+
+    return held_until(shift, inputs.measured, signal, inputs.platform.fastest_flops)
 
 
 def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options: dict[str, Any]) -> RunInputs:

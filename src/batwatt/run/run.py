@@ -20,7 +20,6 @@ from batwatt.files import whole_set
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.record import Record
-from batwatt.model.series import Series
 from batwatt.results.columns import FILES
 from batwatt.results.run_data import RunData
 from batwatt.results.writers import file_of, write_record
@@ -83,6 +82,11 @@ class _Watched:
         self._link.reply(reply)
 
 
+def _watch(resolved: ResolvedRun, progress: Progress | None) -> Callable[[Any], Any]:
+    """What becomes of the link between engine and scheduler."""
+    return lambda link: resolved.link(_Watched(link, progress) if progress else link)
+
+
 class Outcome:
     """A run that was carried out in this process: what it wrote down, and what figures are worked out from that."""
 
@@ -108,14 +112,10 @@ class Outcome:
     def write(self, prefix: Path) -> None:
         """Write all files of the run under a prefix."""
         began = time.perf_counter()
-        spec, inputs = self.resolved.spec, self.resolved.inputs
         write_record(self.record, prefix)
-        if inputs.capacity is not None and _is_own(inputs.capacity, spec):
-            write_capacity(prefix, inputs.capacity)
-        if inputs.envelope is not None and isinstance(spec.envelope, EnvelopeSpec):
-            write_envelope(prefix, inputs.envelope)
+        _write_generated(prefix, self.resolved)
         self.figures.write(prefix)
-        write_metadata(prefix, spec, self.resolved.config, self.elapsed_s + time.perf_counter() - began)
+        write_metadata(prefix, self.resolved.spec, self.resolved.config, self.elapsed_s + time.perf_counter() - began)
 
 
 @seldom_collected()
@@ -129,9 +129,8 @@ def perform(resolved: ResolvedRun, progress: Progress | None = None) -> Outcome:
             record, deadlock = nominal_record(resolved, progress)
         else:
             engine = Engine(inputs.platform, inputs.run, resolved.config, resolved.events)
-            watch = (lambda link: _Watched(link, progress)) if progress else None
             try:
-                record = simulate(engine, scheduler, watch)
+                record = simulate(engine, scheduler, _watch(resolved, progress))
             except DeadlockError as error:
                 record, deadlock = engine.close(), error
     return Outcome(resolved, record, deadlock, time.perf_counter() - began)
@@ -184,12 +183,9 @@ def _run_apart(resolved: ResolvedRun, inner: Path, progress: Progress | None, be
 
     inputs = resolved.inputs
     files = with_files(resolved.spec, len(inputs.platform), inner)
-    watch = (lambda link: _Watched(link, progress)) if progress else (lambda link: link)
+    watch = _watch(resolved, progress)
     about = Apart(files, resolved.scheduler, resolved.config, inputs.platform, inner, watch).run()
-    if inputs.capacity is not None and _is_own(inputs.capacity, resolved.spec):
-        write_capacity(inner, inputs.capacity)
-    if inputs.envelope is not None and isinstance(resolved.spec.envelope, EnvelopeSpec):
-        write_envelope(inner, inputs.envelope)
+    _write_generated(inner, resolved)
     metrics = write_results(inner, inputs)
     write_metadata(inner, resolved.spec, resolved.config, time.perf_counter() - began, about)
     return metrics
@@ -235,9 +231,14 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
         raise InputError(shown, f"cannot be written ({error.strerror})", "choose another place") from None
 
 
-def _is_own(capacity: Series, spec: RunSpec) -> bool:
-    """Whether a capacity is in no file: generated, given as an object, or what an envelope feeds."""
-    return not isinstance(spec.capacity, Path) or capacity.source != str(spec.capacity)
+def _write_generated(prefix: Path, resolved: ResolvedRun) -> None:
+    """Write the series that are in no file: generated, given as an object, or a view of another (watts, machines)."""
+    spec, inputs = resolved.spec, resolved.inputs
+    capacity, envelope = inputs.capacity, inputs.envelope
+    if capacity is not None and not (isinstance(spec.capacity, Path) and capacity.source == str(spec.capacity)):
+        write_capacity(prefix, capacity)
+    if envelope is not None and isinstance(spec.envelope, EnvelopeSpec):
+        write_envelope(prefix, envelope)
 
 
 def write_results(prefix: Path, inputs: RunInputs) -> Metrics:

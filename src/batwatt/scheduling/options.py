@@ -19,6 +19,8 @@ from batwatt.units import number_text
 
 PartChoice = str | dict[str, Any]
 NODES = "which of the free nodes a job gets (docs/explanation/node-selection.md)"
+WAIT_H = [6.0, 24.0]
+"""Hours that short and long jobs may wait (GAIA)."""
 VICTIM = "what becomes of a job that is killed: lose, resubmit, checkpoint or migrate (docs/explanation/victims.md)"
 
 
@@ -28,6 +30,11 @@ class SchedulerOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, frozen=True, allow_inf_nan=False)
 
     platform: str | Path | Platform | None = Field(None, description="platform file, for the servers' speeds and watts")
+    shift: PartChoice | None = Field(
+        None,
+        description="policy of `batwatt carbon policies` by which a job is held after its submission, for --carbon or "
+        '--price: a name, or {"name": "waiting", "wait_h": [6, 24]}',
+    )
 
 
 class EnvelopeOptions(SchedulerOptions):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.scheduling.options import SchedulerOptions
+from batwatt.scheduling.options import WAIT_H, SchedulerOptions
 
 
 class CarbonOptions(SchedulerOptions):
@@ -23,7 +23,7 @@ class CarbonOptions(SchedulerOptions):
     price_weight: float = Field(0.0, ge=0.0, description="weight of a unit of money in plans")
     policy: str = Field("phase-aware", description="a policy of `batwatt carbon policies`")
     wait_h: list[Annotated[float, Field(ge=0.0)]] = Field(
-        [6.0, 24.0],
+        WAIT_H,
         min_length=1,
         max_length=2,
         description="hours >= 0 that short and long jobs may wait, or one for all",

@@ -101,6 +101,8 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
     def _signal(self) -> SignalIntegral:
         """What plans are made by: carbon, price, or both by their weights. Raises InputError."""
         chosen = self.settings
+        if chosen.shift is not None:
+            raise InputError("option 'shift'", "is for schedulers that do not shift jobs themselves", "give policy")
         if chosen.deadline_h is not None and chosen.constraint is not None:
             raise InputError("options", "have both deadline_h and constraint", "give one of them")
         if not chosen.carbon_weight + chosen.price_weight > 0.0:

@@ -1,0 +1,71 @@
+"""When jobs are to be started for the sake of carbon or price, for schedulers that know nothing of either.
+
+The policies of the scheduler `carbon` that do not suspend jobs choose a start for each job as if it were alone; until
+then it is held, and any scheduler runs it when it can after that (GAIA does so on a cluster). The option is
+`shift`: the name of a policy, or an object as {"name": "waiting", "wait_h": [6, 24]}.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from batwatt.checks import shown_json, validated
+from batwatt.errors import InputError
+from batwatt.model.phases import ShiftJob, constant
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.workload import Workload
+from batwatt.results.work import run_times_s
+from batwatt.scheduling.options import WAIT_H
+from batwatt.systems.carbon.policies import Known, policy_named
+from batwatt.systems.carbon.windows import by_class, is_short
+
+_WHERE = "option 'shift'"
+
+
+class Shift(BaseModel):
+    """A policy, and how long short and long jobs may wait."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    name: str
+    wait_h: list[Annotated[float, Field(ge=0.0)]] = Field(WAIT_H, min_length=1, max_length=2)
+
+
+def shift_of(choice: Any) -> Shift:
+    """The option as a model. Raises InputError."""
+
+    def error_of(error: Any) -> InputError:
+        problem = f"{shown_json(choice)} is no policy"
+        return InputError(_WHERE, problem, 'write "waiting", or {"name": "waiting", "wait_h": [6, 24]}')
+
+    return validated(Shift, {"name": choice} if isinstance(choice, str) else choice, error_of)
+
+
+def held_until(choice: Any, workload: Workload, signal: SignalIntegral, speed_flops: float) -> dict[str, float]:
+    """Job id -> until when it is held, in s; lengths of flops at `speed_flops`. Raises InputError.
+
+    A job whose length is not known, or longer than the signal is, is not held. The mean length of a class is that of
+    its jobs submitted so far.
+    """
+    chosen = shift_of(choice)
+    policy = policy_named(chosen.name)
+    if policy.interrupting:
+        problem = f"the policy {policy.name!r} suspends jobs, which only the scheduler 'carbon' does"
+        raise InputError(_WHERE, problem, "choose one that does not, such as waiting or oracle")
+    lengths = run_times_s(workload, speed_flops).tolist()
+    found: dict[str, float] = {}
+    sums = {True: (0.0, 0), False: (0.0, 0)}
+    for job, length_s in sorted(zip(workload.jobs, lengths, strict=True), key=lambda pair: pair[0].submit_time_s):
+        if not 0.0 < length_s < math.inf:
+            continue
+        alone = ShiftJob(job.id, job.submit_time_s, constant(length_s, 1.0))
+        short = is_short(alone)
+        total, count = sums[short] = sums[short][0] + length_s, sums[short][1] + 1
+        window = by_class(alone, chosen.wait_h)
+        if window.latest_s + max(length_s, total / count) > signal.end_s:
+            continue
+        found[job.id] = policy.choose(alone, window, signal, Known(total / count))[0][0]
+    return found

@@ -1,0 +1,126 @@
+"""Jobs held by a carbon policy before a scheduler sees them: any scheduler, any engine."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import batwatt as bw
+from batwatt.engine import events as ev
+from batwatt.engine.held import HeldArrivals
+from batwatt.errors import InputError
+from batwatt.model.signal_integral import SignalIntegral
+
+HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
+SIGNAL = SignalIntegral.regular(HOURS * 30)
+JOBS = bw.Workload.from_frame(
+    pd.DataFrame(
+        {"submission_time_s": [600.0 * i for i in range(20)], "length_s": [900.0 + 611.0 * (i % 9) for i in range(20)],
+         "hosts": [1 + i % 3 for i in range(20)]}
+    )
+)  # fmt: skip
+MACHINES = bw.Platform.machines(6, 1, watts=100)
+
+
+def test_held_by_hand():
+    """Two jobs of an hour on one host, four hours to wait: both are to start in the fifth, the second waits."""
+    frame = pd.DataFrame({"submission_time_s": [0.0, 0.0], "length_s": [3600.0] * 2, "hosts": [1, 1]})
+    found = bw.simulate(
+        bw.Platform.machines(1, 1, watts=100), bw.Workload.from_frame(frame), "easyBackfill", carbon=SIGNAL,
+        options={"shift": {"name": "oracle", "wait_h": [4]}},
+    )  # fmt: skip
+    rows = found.jobs.sort_values("job_id")
+    assert rows["starting_time_s"].tolist() == [14_400.0, 18_000.0]
+    assert rows["submission_time_s"].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("powercap", {"response": "frugal"}),
+        ("riskaware", {}),
+        ("varcap", {"termination": "lww", "backfilling": "easy"}),
+        ("varcap", {"mapping": "longshort", "foresight_h": 2.0}),
+        ("checkpoint", {}),
+        ("easyBackfill", {}),
+    ],
+)
+def test_any_scheduler(name, options):
+    """Nothing starts before its time, all of it runs, and a policy that holds nothing changes nothing."""
+    capacity = bw.Series((0.0, 9000.0, 30_000.0), (6.0, 4.0, 6.0), "machines") if name != "easyBackfill" else None
+    shared = {"carbon": SIGNAL, "capacity": capacity}
+    plain = bw.simulate(MACHINES, JOBS, name, options=options, **shared)
+    none = bw.simulate(MACHINES, JOBS, name, options={**options, "shift": "immediate"}, **shared)
+    pd.testing.assert_frame_equal(plain.jobs, none.jobs)
+    held = bw.simulate(MACHINES, JOBS, name, options={**options, "shift": {"name": "oracle", "wait_h": [8]}}, **shared)
+    alone = bw.simulate(
+        bw.Platform.machines(100, 1), JOBS, "carbon", options={"policy": "oracle", "wait_h": [8]}, carbon=SIGNAL
+    )
+    earliest = alone.jobs.set_index("job_id")["starting_time_s"].sort_index()
+    first = held.jobs.groupby(held.jobs["job_id"].str.partition("#")[0])["starting_time_s"].min().sort_index()
+    # one that was rejected has no start
+    assert (first.isna() | (first >= earliest - 1e-4)).all() and set(first.index) == set(earliest.index)
+    assert held.metrics["jobs_finished"] >= plain.metrics["jobs_finished"] > 5
+
+
+def test_the_same_over_a_socket(tmp_path, house):
+    signal = house.write(
+        "s.csv", "time_s,carbon_intensity\n" + "".join(f"{3600 * i},{v}\n" for i, v in enumerate(HOURS * 9))
+    )
+    jobs = house.write(
+        "j.csv", "arrival_time,length,cpus\n" + "".join(f"{500 * i},{1000 + 90 * i},1\n" for i in range(9))
+    )
+    shift = ("-s", "easyBackfill", "-o", '{"shift": {"name": "oracle", "wait_h": [3]}}', "--carbon", signal)
+    for engine in ("embedded", "wire"):
+        words = ("-w", jobs, "--machines", 4, "--cores", 1, "--engine", engine, "-e", house.out / engine)
+        assert house.batwatt("run", *words, *shift).code == 0
+    one, two = (pd.read_csv(house.out / f"{engine}_jobs.csv") for engine in ("embedded", "wire"))
+    pd.testing.assert_frame_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (
+            {"shift": "suspend-resume"},
+            "'suspend-resume' suspends jobs, which only the scheduler 'carbon' does",
+        ),
+        ({"shift": {"wait_h": [3]}}, "option 'shift': {\"wait_h\": \\[3\\]} is no policy"),
+        ({"shift": "waitin"}, "did you mean 'waiting'"),
+    ],
+)
+def test_refused(options, line):
+    with pytest.raises(InputError, match=line):
+        bw.simulate(MACHINES, JOBS, "powercap", options=options, carbon=SIGNAL)
+
+
+def test_needs_a_signal():
+    with pytest.raises(InputError, match="option 'shift': needs a carbon or price signal"):
+        bw.simulate(MACHINES, JOBS, "powercap", options={"shift": "waiting"})
+    with pytest.raises(InputError, match="is for schedulers that do not shift jobs themselves"):
+        bw.simulate(MACHINES, JOBS, "carbon", options={"shift": "waiting"}, carbon=SIGNAL)
+
+
+class _Played:
+    def __init__(self, *messages):
+        self.messages, self.replies = list(messages), []
+
+    def message(self):
+        return self.messages.pop(0)
+
+    def reply(self, reply):
+        self.replies.append(reply)
+
+
+def test_the_link_by_hand():
+    """b is held until 50 s, and with it the notice that no job is to come; a passes."""
+    a, b = (ev.JobSubmitted(0.0, name, {}, None) for name in "ab")
+    over = ev.Notified(0.0, ev.NO_MORE_JOBS, {})
+    played = _Played(ev.Message(0.0, [a, b, over]), ev.Message(50.0, [ev.RequestedCall(50.0)]))
+    link = HeldArrivals(played, {"a": 0.0, "b": 50.0})
+    assert link.message().events == [a]
+    link.reply(ev.Reply(0.0, []))
+    assert [decision.at for decision in played.replies[0].decisions] == [50.0]
+    assert link.message().events == [b, over]
+    link.reply(ev.Reply(50.0, []))
+    assert played.replies[1].decisions == []
