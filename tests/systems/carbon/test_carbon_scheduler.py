@@ -192,7 +192,7 @@ def test_as_users_run_it(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"signal": None}, "option 'signal': the scheduler needs it; give a CSV file"),
+        ({"signal": None}, "option 'signal': the scheduler needs it; give a signal"),
         ({"policy": "orakle"}, "did you mean 'oracle'"),
         ({"price_weight": 1.0}, "option 'price_weight': there is no price; give the option price"),
         ({"wait_h": [300.0]}, "the signal ends at"),
