@@ -45,8 +45,8 @@ class _Due(NamedTuple):
 class Replay(Scheduler[ReplayOptions]):
     """Starts every job at its recorded start (`start_s`), to check a platform against a log, or to measure the log.
 
-    A job without a recorded start starts at its submission, as does one that ran when the window began. Where hosts
-    are lacking jobs wait, and each starts as soon as there are enough, the earlier recorded start first.
+    A job without a recorded start starts at its submission, as does one that ran when the window began. A job that
+    finds too few free hosts waits, and starts as soon as there are enough, the earlier recorded start first.
     """
 
     Options: ClassVar[type[ReplayOptions]] = ReplayOptions
@@ -129,7 +129,7 @@ class Replay(Scheduler[ReplayOptions]):
         return True
 
     def _chosen(self, free: int, hosts: int) -> int:
-        """So many of the free hosts."""
+        """The hosts of a job among the free ones, by the option `hosts`."""
         chosen = 0
         while self.settings.hosts == "packed":
             rooms = [(machine & free).bit_count() for machine in self._machines]

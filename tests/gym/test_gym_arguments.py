@@ -29,6 +29,7 @@ WEAK = Platform(tuple(Host(i, f"h{i}", (PState(1.0),)) for i in range(2)), "weak
         ({"observation": ["cap_w"]}, "observation 'cap_w': needs the argument 'envelope'"),
         ({"reward": "slowdown"}, "no reward 'slowdown'; did you mean 'mean_slowdown'?"),
         ({"reward": {"work": math.nan}}, "its weight is nan"),
+        ({"reward": {"work": "much"}}, "its weight is 'much'"),
         ({"reward": {}}, "names no figure"),
         ({"queue": 0}, "queue: must be from 1 to"),
         ({"queue": 2.5}, "got 2.5"),
@@ -90,8 +91,9 @@ def test_seeds_choose_among_workloads():
     assert drawn(3) == drawn(3)
     assert len({tuple(drawn(seed)) for seed in range(5)}) > 1
     assert {number for seed in range(5) for number in drawn(seed)} == {1, 2, 3, 4}
-    env.reset(options={"workload": 2})
-    assert env._simulation.total == 3
+    for index in (2, np.int64(2)):
+        env.reset(options={"workload": index})
+        assert env._simulation.total == 3
     with pytest.raises(InputError, match="must be from 0 to 3, got 4"):
         env.reset(options={"workload": 4})
     drawing = BatwattEnv(platform(), lambda rng: loads[rng.integers(4)])

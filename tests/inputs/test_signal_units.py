@@ -150,6 +150,12 @@ def test_columns_of_one_name(read):
     assert read.refused(text, column="power_kw").startswith("2 columns are called 'power_kw'")
 
 
+def test_a_column_without_values_is_named_as_the_file_has_it(read):
+    for name in ("output", "power (kW)"):
+        said = read.refused(f"time,{name}\n2024-01-01,\n2024-01-02,\n", "power", column=name)
+        assert said == f"no value in column {name!r}; choose another with column="
+
+
 def test_a_second_line_of_header(read):
     text = "variable,pressure,wind_speed\nheight,0,10\n2010-01-01 00:00:00+01:00,98405.7,5.3\n"
     with pytest.raises(InputError, match=r"s.txt: line 2: is a second line of header: height, 0, 10; name each column"):

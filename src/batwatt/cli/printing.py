@@ -29,7 +29,7 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 @dataclass
 class Manners:
-    """How much the command of this process prints, and its tables how."""
+    """How much the command of this process prints, and whether its tables are JSON; `words` are its command line."""
 
     verbose: int = 0
     quiet: bool = False
@@ -37,12 +37,12 @@ class Manners:
     words: Sequence[str] = ()
 
     def begin(self, words: Sequence[str]) -> None:
-        """A command with these words: as they are if nothing is given."""
+        """Go back to the defaults for a command with these words."""
         self.verbose, self.quiet, self.as_json, self.words = 0, False, False, words
 
     @property
     def level(self) -> int:
-        """Of the messages that are logged."""
+        """The lowest level of messages that are logged."""
         return logging.ERROR if self.quiet else LEVELS[min(self.verbose, 2)]
 
 

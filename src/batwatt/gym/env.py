@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.api.result import Result
+from batwatt.checks import finite, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, Observation, Reward
 from batwatt.gym.inputs import (
@@ -39,6 +40,8 @@ from batwatt.scheduling.victims import VictimRule
 Workloads = WorkloadLike | Sequence[WorkloadLike] | Callable[[np.random.Generator], WorkloadLike]
 Info = dict[str, Any]
 Episode = tuple[RunSpec, RunInputs, Limits]
+MOST_PLACES = 100_000
+"""More visible jobs than this are taken for a typing error."""
 
 
 class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
@@ -120,12 +123,15 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         weights = {given: 1.0} if isinstance(given, str) else dict(given)
         if not weights:
             raise InputError("reward", "names no figure", f"choose some of {', '.join(REWARDS)}")
-        chosen = [(_named(REWARDS, "reward", name), float(weight)) for name, weight in weights.items()]
-        for reward, weight in chosen:
-            if not np.isfinite(weight):
-                raise InputError(f"reward {reward.name!r}", f"its weight is {weight!r}", "give a finite number")
+        chosen = []
+        for name, weight in weights.items():
+            reward = _named(REWARDS, "reward", name)
             if reward.watts:
-                check_watts(self.platform, f"reward {reward.name!r}")
+                check_watts(self.platform, f"reward {name!r}")
+            try:
+                chosen.append((reward, finite(weight)))
+            except ValueError:
+                raise InputError(f"reward {name!r}", f"its weight is {shown(weight)}", "give a finite number") from None
         return chosen
 
     def _lay_out(self) -> None:
@@ -215,20 +221,21 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     def _chosen(self, index: object) -> Episode:
         given = self._workloads
         if callable(given):
-            return self._made_of(given(self.np_random))
+            return self._episode_of(given(self.np_random))
         several = [given] if not isinstance(given, Sequence) or isinstance(given, str) else given
         if not several:
             raise InputError("workload", "is an empty list", "give one or more")
         if index is None:
             index = int(self.np_random.integers(len(several))) if len(several) > 1 else 0
-        if not isinstance(index, int) or not 0 <= index < len(several):
+        if not isinstance(index, int | np.integer) or not 0 <= index < len(several):
             bound = f"must be from 0 to {len(several) - 1}, got {index!r}"
             raise InputError("options['workload']", bound, "name one of the workloads")
-        if index not in self._known:
-            self._known[index] = self._made_of(several[index])
-        return self._known[index]
+        chosen = int(index)
+        if chosen not in self._known:
+            self._known[chosen] = self._episode_of(several[chosen])
+        return self._known[chosen]
 
-    def _made_of(self, workload: WorkloadLike) -> Episode:
+    def _episode_of(self, workload: WorkloadLike) -> Episode:
         spec = spec_of(self._given, workload, self._envelope, self._capacity, self._settings)
         inputs = inputs_of(spec)
         limited = inputs.capacity if spec.capacity is not None else None
@@ -259,10 +266,6 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     def save(self, prefix: str | Path) -> Path:
         """Write the files of `batwatt run` under a prefix, all or none; returns it. Raises InputError."""
         return self.result().save(prefix)
-
-
-MOST_PLACES = 100_000
-"""More visible jobs than this are taken for a typing error."""
 
 
 def _named(table: Mapping[str, Any], kind: str, name: object) -> Any:

@@ -96,16 +96,15 @@ class Battery(Parameters, where=_WHERE):
         bound_j = math.nan
         if request_w >= 0.0:
             power_w = min(request_w, charge_w)
-            stored_w, most_w = power_w * self.charge_efficiency, self._reaching(self.max_soc, energy_j, left, effect_s)
+            stored_w = power_w * self.charge_efficiency
+            most_w = self._reaching(self.max_soc, energy_j, left, effect_s)
             if not stored_w < most_w:
                 stored_w, bound_j = max(most_w, 0.0), self.max_soc * self.capacity_j if most_w > 0.0 else math.nan
                 power_w = min(power_w, stored_w / self.charge_efficiency)
         else:
             power_w = max(request_w, -discharge_w)
-            stored_w, least_w = (
-                power_w / self.discharge_efficiency,
-                self._reaching(self.min_soc, energy_j, left, effect_s),
-            )
+            stored_w = power_w / self.discharge_efficiency
+            least_w = self._reaching(self.min_soc, energy_j, left, effect_s)
             if not stored_w > least_w:
                 stored_w, bound_j = min(least_w, 0.0), self.min_soc * self.capacity_j if least_w < 0.0 else math.nan
                 power_w = max(power_w, stored_w * self.discharge_efficiency)

@@ -172,9 +172,9 @@ def _against(compared: Compared, measure: Measure, first: str, second: str) -> s
     """By how much the first differs from the second, and whether that counts."""
     found = compared.difference(measure, first, second)
     unit = " % points" if measure.unit == "%" else _unit(measure)
-    if found.instances < 2:
-        return f"{_signed(measure, found)}{unit}, on one instance"
     shown = f"{_signed(measure, found)}{unit}"
+    if found.instances < 2:
+        return f"{shown}, on one instance"
     if not found.counts:
         return f"{shown}; its 95 % interval contains 0, so no difference is claimed"
     better = (found.mean < 0.0) == (measure.better == "lower")
@@ -288,7 +288,7 @@ def _power(compared: Compared, campaign: SavedCampaign, plan: ReportPlan) -> Rep
         row = pairs.iloc[int(usual.to_numpy().argmax())]
         envelope = envelope_of(campaign.prefix(row["key"]))
         if envelope is None:
-            return None
+            continue
         runs = [
             (str(row[f"label{end}"]), power_series(campaign.prefix(row[f"key{end}"]), float(row[f"makespan_s{end}"])))
             for end in ("_base", "")

@@ -270,12 +270,10 @@ def _tip(panel: Chart, row: pd.Series) -> str:
     def number(value: float) -> str:
         return f"{value:.{measure.decimals}f}"
 
-    mean = f"mean {number(row['mean'])} {measure.unit}".strip()
+    error = f" ± {number(row['error'])}" if panel.kind != "boxes" and math.isfinite(row["error"]) else ""
+    more = [f"mean {number(row['mean'])}{error} {measure.unit}".strip()]
     if panel.kind == "boxes":
-        more = [f"{mean}, median {number(row['median'])}", f"25 to 75 %: {number(row['q1'])} to {number(row['q3'])}",
+        more = [f"{more[0]}, median {number(row['median'])}", f"25 to 75 %: {number(row['q1'])} to {number(row['q3'])}",
                 f"10 to 90 %: {number(row['low'])} to {number(row['high'])}"]  # fmt: skip
-    else:
-        error = f" ± {number(row['error'])}" if math.isfinite(row["error"]) else ""
-        more = [f"mean {number(row['mean'])}{error} {measure.unit}".strip()]
     count = int(row["count"])
     return "\n".join(filter(None, (head, *more, f"{count} instance{'s' * (count != 1)}")))

@@ -223,7 +223,8 @@ def _shown(text: str) -> Iterator[None]:
 
 def _needed(full_w: float | None, whose: object) -> float:
     if full_w is None:
-        raise InputError(whose, "is a share of the power of the whole machine, which is not known", "give it (full_w)")
+        problem = "is a share of the power of the whole machine, which is not known"
+        raise InputError(whose, problem, "give watts to all hosts of the platform, or --full-w without a platform")
     return full_w
 
 

@@ -6,6 +6,7 @@ import logging
 import re
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,18 @@ _IN_GRAMS = re.compile(r"carbon[ _]?intensity|intensity\.", re.IGNORECASE)
 """Columns of Electricity Maps and of the British API, whose g/kWh need not be said."""
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "-"}
 _log = logging.getLogger(__name__)
+_Floats = npt.NDArray[np.float64]
+
+
+class _Columns(NamedTuple):
+    """Times in s and values in the order of the file, with remarks; `name` is that of the values as converted."""
+
+    times_s: _Floats
+    dated: bool
+    values: _Floats
+    column: str
+    name: str
+    notes: list[str]
 
 
 def read_signal(file: SignalFile) -> Signal:
@@ -59,7 +72,7 @@ def read_signal(file: SignalFile) -> Signal:
 
 @lru_cache(maxsize=16)
 def _read(file: SignalFile, state: tuple[int, int] | None) -> Signal:
-    times, dated, values, column, notes = _columns(file)
+    times, dated, values, column, name, notes = _columns(file)
     kept = np.isfinite(times)
     times, values = times[kept], values[kept]
     # of like times those with a value come last, in the order of the file
@@ -78,7 +91,7 @@ def _read(file: SignalFile, state: tuple[int, int] | None) -> Signal:
     notes += [remark] if remark else []
     if notes:
         _log.warning("%s: %s", file.path, "; ".join(notes))
-    return _cut(bridged, begin, end, column.strip(), file)
+    return _cut(bridged, begin, end, name.strip(), file)
 
 
 def read_rows(file: SignalFile, count: int) -> Rows:
@@ -86,7 +99,7 @@ def read_rows(file: SignalFile, count: int) -> Rows:
 
     Neither sorted nor filled: values that are empty are NaN. Raises InputError.
     """
-    times, dated, values, _, _ = _columns(file)
+    times, dated, values, *_ = _columns(file)
     first = 0
     if file.begin is not None:
         begin = moment(file.begin, dated, file)
@@ -97,15 +110,15 @@ def read_rows(file: SignalFile, count: int) -> Rows:
     return Rows(times[part], values[part], dated)
 
 
-def _columns(file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, npt.NDArray[np.float64], str, list[str]]:
-    """Times, whether they are dates, values, the name of their column, and remarks, in the order of the file."""
+def _columns(file: SignalFile) -> _Columns:
+    """The columns of times and of values. Raises InputError."""
     frame = _chosen_rows(table_of(file.path), file)
     time_column = _time_column(frame, file)
     column = _value_column(frame, file, time_column)
     _check_kind(frame, column, file)
     times, dated, notes = times_of(frame[time_column], file)
     values, name = _converted(_values(frame[column], file.path), frame, column, file, notes)
-    return times, dated, values, name, notes
+    return _Columns(times, dated, values, column, name, notes)
 
 
 def _chosen_rows(frame: pd.DataFrame, file: SignalFile) -> pd.DataFrame:
@@ -228,8 +241,8 @@ def _declared(file: SignalFile) -> Unit | None:
 
 
 def _converted(
-    values: npt.NDArray[np.float64], frame: pd.DataFrame, column: str, file: SignalFile, notes: list[str]
-) -> tuple[npt.NDArray[np.float64], str]:
+    values: _Floats, frame: pd.DataFrame, column: str, file: SignalFile, notes: list[str]
+) -> tuple[_Floats, str]:
     """The values in W, g/kWh or money per kWh, and their name; as they are if no kind and no unit is asked for."""
     declared = _declared(file)
     if file.wanted is None and declared is None:
@@ -253,7 +266,7 @@ def _converted(
     return values if unit.factor == 1.0 else values * unit.factor, name
 
 
-def _at_night(values: npt.NDArray[np.float64], file: SignalFile, notes: list[str]) -> npt.NDArray[np.float64]:
+def _at_night(values: _Floats, file: SignalFile, notes: list[str]) -> _Floats:
     """The values with 0 for those below: what an inverter itself draws at night."""
     below = values < 0.0
     if not below.any():
@@ -266,7 +279,7 @@ def _at_night(values: npt.NDArray[np.float64], file: SignalFile, notes: list[str
     return np.where(below, 0.0, values)
 
 
-def _values(cells: pd.Series[str], path: Path) -> npt.NDArray[np.float64]:
+def _values(cells: pd.Series[str], path: Path) -> _Floats:
     """The numbers of a column, NaN where a cell is empty. Raises InputError."""
     texts = cells.str.strip()
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)

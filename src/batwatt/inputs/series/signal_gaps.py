@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from batwatt.errors import InputError
 from batwatt.model.series import MAX_ROWS
-from batwatt.units import DAY_S
+from batwatt.units import DAY_S, HOUR_S
 
 Gaps = Literal["interpolate", "hold", "error"]
 
@@ -32,7 +32,7 @@ class Rows:
     def step_s(self) -> float:
         """The most common distance of two rows; an hour if there is one row only."""
         if len(self.times_s) < 2:
-            return 3600.0
+            return HOUR_S
         lengths, counts = np.unique(np.round(np.diff(self.times_s), 3), return_counts=True)
         return float(lengths[np.argmax(counts)])
 
@@ -50,8 +50,8 @@ def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, p
     A gap is the time from the value before to the value after it. Up to `max_gap_s` it is bridged by a straight line;
     in a longer one, each value is that of the same time of day on the day before (itself filled in gaps of more than
     a day), without dates or such a day the value before the gap. `hold` goes on with the value before in all gaps;
-    `error` refuses them. Before the first value that one holds. Rows by date that are missing count as values that
-    are; rows of a file of seconds hold until the next one, however long.
+    `error` refuses them. Before the first value, that one holds. A row by date that is missing is a missing value;
+    a row of a file of seconds holds until the next one, however long that is.
     """
     whole = _with_missing_rows(rows, path) if rows.dated else rows
     missing = np.isnan(whole.values)
@@ -119,4 +119,4 @@ def _remark(
         return text
     if gaps == "hold":
         return f"{text}, the value before holds"
-    return f"{text}, up to {max_gap_s / 3600.0:g} h interpolated, longer ones as the day before"
+    return f"{text}, up to {max_gap_s / HOUR_S:g} h interpolated, longer ones as the day before"

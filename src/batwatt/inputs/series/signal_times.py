@@ -15,9 +15,9 @@ from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import TIME
 from batwatt.inputs.series.signal_file import Dates, SignalFile
 
-_EXACT = (TIME, "datetime (utc)", "datetime", "time", "timestamp", "date")
 _NAMES = (
-    *_EXACT, "mtu", "utc_timestamp", "point_time", "oootime", "measured_on", "from", "valid_from", "start", "start_time"
+    TIME, "datetime (utc)", "datetime", "time", "timestamp", "date", "mtu", "utc_timestamp", "point_time", "oootime",
+    "measured_on", "from", "valid_from", "start", "start_time",
 )  # fmt: skip
 _HEADER_ZONES = {"utc": "UTC", "gmt": "UTC", "cet/cest": "Europe/Brussels", "wet/west": "Europe/Lisbon",
                  "eet/eest": "Europe/Athens"}  # fmt: skip
