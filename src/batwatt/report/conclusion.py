@@ -12,6 +12,7 @@ import pandas as pd
 from batwatt.report.charts import Key
 from batwatt.report.claims import mean_of, sure
 from batwatt.report.figures import Report, ReportFigure, Shown
+from batwatt.report.front import front_of
 from batwatt.report.grid import sentence
 from batwatt.report.interactive import (
     axis_of,
@@ -261,11 +262,7 @@ def _trade_off(compared: Compared, first: Measure, second: Measure, keys: dict[s
         for label in labels
     ]  # fmt: skip
     signs = [1.0 if measure.better == "lower" else -1.0 for measure in (second, first)]
-    costs = sorted((signs[0] * right[label], signs[1] * up[label]) for label in labels)
-    front: list[tuple[float, float]] = []
-    for x, y in costs:
-        if not front or y < front[-1][1]:
-            front.append((x, y))
+    front = front_of([(signs[0] * right[label], signs[1] * up[label]) for label in labels])
     if len(front) > 1:
         xs, ys = (rounded(sign * np.array(side)) for sign, side in zip(signs, zip(*front, strict=True), strict=True))
         series.insert(0, series_of("line", "not dominated", "#8c8c8c", None, dash="2 3", x=xs, y=ys))

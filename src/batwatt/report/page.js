@@ -89,7 +89,7 @@
     div.querySelector("svg")?.remove();
     const text = document.createElement("p");
     text.className = "nothing";
-    text.textContent = "No algorithm of this figure is chosen.";
+    text.textContent = `No ${document.getElementById("chooser").dataset.kind} of this figure is chosen.`;
     div.append(text);
   }
 

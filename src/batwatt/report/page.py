@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from batwatt import __version__
-from batwatt.errors import extra
 from batwatt.files import whole_file, whole_set
 from batwatt.report.conclusion import Conclusion, conclusion
 from batwatt.report.figures import Report, ReportFigure, figures, write_pictures
 from batwatt.report.glossary import Glossary
 from batwatt.report.grid import write_csv
+from batwatt.report.html import page_of
 from batwatt.report.interactive import on_page
 from batwatt.report.papers import checkpoint_charts, igsc22, pmbs23_tables, varcap_figures
 from batwatt.report.report_plan import ReportPlan, general_plan
@@ -23,9 +19,6 @@ from batwatt.report.table import COMPARED, INSTANCE, SavedCampaign, read_campaig
 from batwatt.report.tables import SUMMARY, study_tables, summary, table2, table3
 from batwatt.results.metrics import METRICS
 from batwatt.results.style import drawing
-
-with extra("report"):
-    from jinja2 import Environment, StrictUndefined
 
 REPORT, PAGE = "report", "index.html"
 """Folder of the report, within the campaign's."""
@@ -82,14 +75,15 @@ def _write(report: Report) -> list[Path]:
 
 def _html(report: Report, top: Conclusion, shown: Sequence[ReportFigure], images: Mapping[str, str]) -> str:
     campaign, plan = report.campaign, report.plan
-    home = files("batwatt.report")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["terms"] = Glossary(report.measures).marked
-    template = environment.from_string((home / "page.html.j2").read_text(encoding="utf-8"))
     groups: dict[str, list[str]] = {}
     for label in plan.ordered(campaign.labels):
         groups.setdefault(plan.groups[label], []).append(label)
-    return template.render(
+    return page_of(
+        "campaign.html.j2",
+        kind="algorithm",
+        title=plan.title,
+        glossary=Glossary(report.measures),
+        figures=(*top.figures, *shown),
         plan=plan,
         conclusion=top,
         facts=_facts(campaign),
@@ -97,17 +91,13 @@ def _html(report: Report, top: Conclusion, shown: Sequence[ReportFigure], images
         failed=_failed(campaign),
         grids=report.tables,
         further={name: FURTHER[name] for name in report.frames if name in FURTHER},
-        figures=shown,
+        shown=shown,
         images=images,
         groups=groups,
         colours={label: on_page(look.colour) for label, look in plan.looks(campaign.labels).items()},
         chosen=(*plan.shown, *_table_only(campaign, plan)),
         total=len(campaign.labels),
         metrics=METRICS,
-        version=__version__,
-        style=(home / "page.css").read_text(encoding="utf-8"),
-        scripts=[(home / name).read_text(encoding="utf-8") for name in ("plots.js", "page.js")],
-        plots=_json({part.id: part.plot for figure in (*top.figures, *shown) for part in figure.shown}),
     )
 
 
@@ -116,14 +106,6 @@ def _table_only(campaign: SavedCampaign, plan: ReportPlan) -> list[str]:
     studies = (plan.main, plan.variants)
     figured = set(campaign.frame.loc[campaign.frame["study"].isin(studies), "label"])
     return [label for label in campaign.labels if label not in figured]
-
-
-def _json(value: Any) -> str:
-    """JSON that may stand within <script>: a label cannot end the element."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
 
 
 def _facts(campaign: SavedCampaign) -> list[tuple[str, str]]:

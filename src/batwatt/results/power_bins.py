@@ -1,0 +1,77 @@
+"""A power and its envelope in few intervals: exact means, the least and the largest power, what is above and unused."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from batwatt.model.series import Series
+from batwatt.results.power import Floats, PowerTrace, compare
+
+MOST = 1200
+"""So many intervals at most: about as many pixels as a figure is wide."""
+
+
+@dataclass(frozen=True)
+class PowerBins:
+    """Powers in W, a value for each interval between consecutive `edges_s`.
+
+    Means of the power, of the envelope, and of what is above the envelope and below it at any time within: `power_w` is
+    `cap_w` + `above_w` - `unused_w`. `low_w` and `high_w` are the least and the largest power.
+    """
+
+    edges_s: Floats
+    power_w: Floats
+    low_w: Floats
+    high_w: Floats
+    cap_w: Floats
+    above_w: Floats
+    unused_w: Floats
+
+
+def bin_edges(traces: Collection[PowerTrace], envelope: Series, most: int = MOST) -> Floats:
+    """Edges in s for several traces: wherever a power or the envelope changes, or else `most` equal intervals."""
+    end_s = max((trace.end_s for trace in traces), default=0.0)
+    changes = [np.array([0.0, end_s])]
+    for trace in traces:
+        pieces = compare(trace, envelope)
+        new = (np.diff(pieces.power_w) != 0.0) | (np.diff(pieces.cap_w) != 0.0)
+        changes += [pieces.start_s[1:][new], np.array([trace.end_s])]
+    exact = np.unique(np.concatenate(changes))
+    return exact if len(exact) <= most + 1 else np.linspace(0.0, end_s, most + 1)
+
+
+def power_bins(trace: PowerTrace, envelope: Series, edges_s: Floats) -> PowerBins:
+    """The trace in the intervals between edges from 0 s on, the last of which is cut at its end."""
+    edges = np.append(edges_s[edges_s < trace.end_s], trace.end_s)
+    if not trace.end_s > 0.0:
+        none = np.empty(0)
+        return PowerBins(edges[:1], none, none, none, none, none, none)
+    pieces = compare(trace, envelope)
+    starts = np.union1d(pieces.start_s, edges[:-1])
+    of = np.searchsorted(pieces.start_s, starts, side="right") - 1
+    power, cap = pieces.power_w[of], pieces.cap_w[of]
+    durations = np.diff(np.append(starts, trace.end_s))
+    first = np.searchsorted(starts, edges[:-1])
+
+    def mean(values: Floats) -> Floats:
+        return np.add.reduceat(values * durations, first) / np.diff(edges)
+
+    return PowerBins(
+        edges_s=edges,
+        power_w=mean(power),
+        low_w=np.minimum.reduceat(power, first),
+        high_w=np.maximum.reduceat(power, first),
+        cap_w=mean(cap),
+        above_w=mean(np.maximum(power - cap, 0.0)),
+        unused_w=mean(np.maximum(cap - power, 0.0)),
+    )
+
+
+def envelope_bins(envelope: Series, edges_s: Floats) -> PowerBins:
+    """The envelope itself as the power, between edges from 0 s on."""
+    steps = list(envelope.steps(0.0, float(edges_s[-1])))
+    times, values = (np.array([step[part] for step in steps]) for part in (0, 2))
+    return power_bins(PowerTrace(times, values, float(edges_s[-1])), envelope, edges_s)
