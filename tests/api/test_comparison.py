@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import sys
 
 import numpy as np
 import pandas as pd
@@ -103,7 +104,25 @@ def test_seeds_are_paired(tmp_path):
     difference = by_seed["random"] - by_seed["lww"]
     assert found.summary.loc["random", "mean_slowdown_se"] == pytest.approx(np.std(difference, ddof=1) / np.sqrt(3))
     found.save(tmp_path / "cmp")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cmp_comparison.csv", "cmp_jobs.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cmp.html", "cmp_comparison.csv", "cmp_jobs.csv"]
+    page = (tmp_path / "cmp.html").read_text()
+    assert "“lww”" in page and "± its standard error over 3 seeds" in page
+    # the powers are those of the first seed
+    energy_j = found.table.set_index(["case", "seed"])["energy_j"]
+    assert {label: trace.energy_j for label, trace in found.traces.items()} == pytest.approx(
+        {label: energy_j[label, 1] for label in cases}
+    )
+    assert found.cases["random"].random and found.envelope is cap
+
+
+def test_without_the_libraries_of_reports_there_is_no_page(tmp_path, monkeypatch):
+    found = compare_systems(MACHINES, FEW, FALLS, {"one": Case("varcap")})
+    for name in [name for name in sys.modules if name.startswith("batwatt.report")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    found.save(tmp_path / "cmp", by=["size"])
+    names = ["cmp_comparison.csv", "cmp_groups.csv", "cmp_jobs.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_what_cannot_run_is_said():

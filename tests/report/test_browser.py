@@ -6,6 +6,9 @@ import json
 import shutil
 
 import pytest
+from tables_of_systems import compared, jobs_of, row
+
+from batwatt.report.comparison.page import write_comparison_page
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: the page is not looked at")
 DRIVER = shutil.which("chromedriver")
@@ -273,3 +276,50 @@ def test_fits_the_screen(page, width, scheme):
     sizes = page.script("return [innerWidth, document.scrollingElement.scrollWidth]")
     assert sizes == [width, width] and page.script(OUTSIDE) == []
     assert page.driver.get_log("browser") == []
+
+
+@pytest.fixture
+def comparison(browser, tmp_path):
+    """A page of twelve cases with long names, one of which is chosen at a time in the figure of power."""
+    names = [f"{'a long name ' * 4}{n}" for n in range(12)]
+    rows = [row(name, mean_slowdown=1.0 + n, goodput=0.5 - n / 50, energy_above_cap_j=1e6 * (n == 0))
+            for n, name in enumerate(names)]  # fmt: skip
+    jobs = jobs_of(
+        {name: [60.0 * n] * 12 for n, name in enumerate(names)}, user=[f"{'user' * 9}{n}" for n in range(12)]
+    )
+    return Seen(browser, write_comparison_page(tmp_path / "cmp.html", compared(rows, jobs))), names
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_comparison_fits_and_draws(comparison, width):
+    page, names = comparison
+    page.driver.get_log("browser")
+    page.size(width)
+    assert page.script("return document.scrollingElement.scrollWidth") == width
+    assert page.driver.get_log("browser") == []
+    assert page.traces("plot-front-slowdown") == names
+    assert page.script("return document.querySelectorAll('#plot-front-slowdown .ring').length") == 1
+    # names stand within the figure and hide no other
+    boxes = page.script(
+        "const frame = document.querySelector('#plot-front-slowdown svg').getBoundingClientRect();"
+        "return [...document.querySelectorAll('#plot-front-slowdown .name')].map(t => { const b = t.getBoundingClientRect();"
+        "return [b.left - frame.left, b.top - frame.top, b.right - frame.left, b.bottom - frame.top, frame.width]; })"
+    )
+    assert all(left >= 0 and right <= wide + 1 for left, _, right, _, wide in boxes)
+    pairs = [(a, b) for n, a in enumerate(boxes) for b in boxes[:n]]
+    assert not any(a[0] < b[2] - 1 and b[0] < a[2] - 1 and a[1] < b[3] - 4 and b[1] < a[3] - 4 for a, b in pairs)
+
+
+def test_one_power_at_a_time(comparison):
+    page, names = comparison
+    page.size(1280)
+    # the best of those that keep to the envelope, then the one that the reader chooses
+    assert page.traces("plot-power") == [names[1]]
+    page.script("document.querySelector('#plot-power [data-choice=\"' + arguments[0] + '\"]').click()", names[5])
+    assert page.traces("plot-power") == [names[5]]
+    pressed = "return [...document.querySelectorAll('#plot-power [aria-pressed=true]')].map(b => b.textContent)"
+    assert page.script(pressed) == [names[5]]
+    page.script("document.getElementById('chooser').open = true; document.querySelector('[data-choose=none]').click()")
+    page.wait("document.getElementById('count').textContent === '0'")
+    assert page.traces("plot-power") == [names[5]] and page.script(VISIBLE) == []
+    assert "No case of this figure is chosen." in page.script("return document.getElementById('front').textContent")

@@ -23,12 +23,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from batwatt.api.arguments import path_or, signal_or, whole
+from batwatt.api.arguments import signal_or, whole
+from batwatt.api.comparison_result import Comparison
 from batwatt.api.inputs import PathLike, Workload
 from batwatt.api.result import Result
 from batwatt.api.simulation import (
@@ -41,20 +41,17 @@ from batwatt.api.simulation import (
     simulate,
 )
 from batwatt.errors import BatwattError, InputError
-from batwatt.files import whole_set
 from batwatt.model import workload as workloads
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.site import MachinePower, least_of
-from batwatt.results.compared import summary_of
-from batwatt.results.groups import union_of
+from batwatt.results.compared import CaseFacts
 from batwatt.results.outcomes import JobOutcomes, job_outcomes
 from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
 from batwatt.run.find_scheduler import scheduler_class
 from batwatt.run.inputs import capacity_of, envelope_of, signal_of
-from batwatt.run.run import checked_prefix
 from batwatt.scheduling.base import Scheduler
 
 if TYPE_CHECKING:
@@ -98,42 +95,6 @@ class Measured:
     makespan_s: float
     emitted: Mapping[str, float | None]
     """carbon_g and cost."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The cases, side by side. `errors`: label -> why a case of a preset could not run."""
-
-    table: pd.DataFrame
-    """A row for each case and seed; columns as in the module's docstring."""
-    jobs: pd.DataFrame
-    """A row for each job of each case; the first seed."""
-    errors: Mapping[str, str]
-
-    def save(self, prefix: PathLike, *, by: Sequence[str] = ()) -> Path:
-        """Write PREFIX_comparison.csv and PREFIX_jobs.csv, and PREFIX_groups.csv if `by` names groupings; all or none.
-
-        Raises InputError.
-        """
-        prefix = checked_prefix(path_or("prefix", prefix))
-        tables = {"comparison": self.table, "jobs": self.jobs} | ({"groups": self.groups(*by)} if by else {})
-        old = [f"{prefix.name}_{stem}.csv" for stem in ("comparison", "jobs", "groups")]
-        with whole_set(prefix.parent, prefix.name, old=old) as part:
-            for stem, table in tables.items():
-                table.to_csv(part / f"{prefix.name}_{stem}.csv", index=False, lineterminator="\n")
-        return prefix
-
-    @property
-    def summary(self) -> pd.DataFrame:
-        """A row a case: means over seeds; of several, the standard error of the difference to the first case, too.
-
-        These have the column's name with `_se`.
-        """
-        return summary_of(self.table)
-
-    def groups(self, *by: str) -> pd.DataFrame:
-        """The jobs by user, group, queue, size or length, compared with the first case: `batwatt.results.groups`."""
-        return union_of(self.jobs, by)
 
 
 def compare_systems(
@@ -217,12 +178,18 @@ def compare_systems(
         for seed in seeds:
             one = done.get((label, seed if label in seeded else seeds[0]))
             if one is not None:
-                scheduler = case.scheduler if isinstance(case.scheduler, str) else case.scheduler.__name__
-                rows.append({"case": label, "scheduler": scheduler, "seed": seed} | _figures(one, cap, available))
+                about = {"case": label, "scheduler": _scheduler_name(case), "seed": seed}
+                rows.append(about | _figures(one, cap, available))
     import pandas as pd
 
     table = pd.DataFrame(rows).dropna(axis="columns", how="all")
-    return Comparison(table, _job_table(workload, done, seeds[0]), errors)
+    jobs = _job_table(workload, done, seeds[0])
+    traces = {label: one.trace for (label, seed), one in done.items() if seed == seeds[0] and one.trace is not None}
+    facts = {
+        label: CaseFacts(_scheduler_name(case), case.options, case.limit, label in seeded)
+        for label, case in cases.items()
+    }
+    return Comparison(table, jobs, errors, facts, traces, cap, power, workload.source)
 
 
 @dataclass(frozen=True)
@@ -307,6 +274,10 @@ def _adopt(work: _Work) -> None:
 
 def _measured(task: tuple[str, int]) -> Measured | BatwattError:
     return _work[0].measured(*task)
+
+
+def _scheduler_name(case: Case) -> str:
+    return case.scheduler if isinstance(case.scheduler, str) else case.scheduler.__name__
 
 
 def _draws(case: Case) -> bool:

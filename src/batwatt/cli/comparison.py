@@ -105,8 +105,9 @@ def compare_systems_of(
     texts: Sequence[str],
     export: Path,
 ) -> None:
-    """Run the comparison, print it, and write EXPORT_comparison.csv, EXPORT_jobs.csv, EXPORT_groups.csv. InputError."""
+    """Run the comparison, print it, and write EXPORT.html and CSV files. Raises InputError."""
     import os
+    import shlex
 
     from batwatt.api.comparison import compare_systems
     from batwatt.api.inputs import Workload
@@ -133,13 +134,16 @@ def compare_systems_of(
         carbon=options.carbon,
         price=options.price,
     )
-    found.save(export, by=by)
+    found.save(export, by=by, command=shlex.join(["batwatt", *manners.words]))
     groups = found.groups(*by) if by else None
     _show(found.summary.reset_index().to_dict("records"), groups)
     for label, why in found.errors.items():
         note(f"not run: {printable(label)}: {why}")
-    stems = ("comparison", "jobs", *(("groups",) if by else ()))
-    below(f"files: {', '.join(f'{printable(export)}_{stem}.csv' for stem in stems)}")
+    page = export.with_name(f"{export.name}.html")
+    if not page.exists():
+        note(f"no page {printable(page)}, which needs more libraries: pip install 'batwatt[report]'")
+    ends = (*((".html",) if page.exists() else ()), "_comparison.csv", "_jobs.csv", *(("_groups.csv",) if by else ()))
+    below(f"files: {', '.join(f'{printable(export)}{end}' for end in ends)}")
 
 
 def _check_by(by: Sequence[str], workload: Workload) -> None:

@@ -185,7 +185,7 @@ def compare_command(
     """Run several settings of a scheduler side by side, or several systems: one table, measured alike.
 
     Of settings all files of each run are written, and a picture of power against the envelope. Of systems
-    (--preset systems, or cases that name a scheduler) EXPORT_comparison.csv and EXPORT_jobs.csv.
+    (--preset systems, or cases that name a scheduler) the page EXPORT.html, EXPORT_comparison.csv and EXPORT_jobs.csv.
 
     [bold]Example:[/]
     batwatt compare -p platforms/grid5000.xml -w workloads/google-288-00.json

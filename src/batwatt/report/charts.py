@@ -108,12 +108,17 @@ class Chart:
         """
         points = pd.concat([curve.points for curve in self.curves])
         low, high = (float(points["low"].min()), float(points["high"].max())) if self.kind == "boxes" else (0.0, 0.0)
-        if not (low > 0.0 and high > TIMES * low):
-            return []
-        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        # 5e-1, read as a text, is 0.5 to the last digit
-        marks = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
-        return [mark for mark in marks if low <= mark <= high]
+        return decades_between(low, high)
+
+
+def decades_between(low: float, high: float) -> list[float]:
+    """1, 2, 5, 10, ... between two values; none if these are so near that a plain axis shows them well."""
+    if not (low > 0.0 and high > TIMES * low):
+        return []
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    # 5e-1, read as a text, is 0.5 to the last digit
+    marks = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    return [mark for mark in marks if low <= mark <= high]
 
 
 def keys_of_labels(labels: Sequence[str], looks: Mapping[str, Look]) -> list[Key]:

@@ -34,11 +34,11 @@ TERM = Markup('<abbr class="term" tabindex="0" data-tip="{}">{}</abbr>')
 
 
 class Glossary:
-    """Marks terms within texts."""
+    """Marks terms within texts: `measures`, or else `meanings` by term."""
 
-    def __init__(self, measures: Sequence[Measure]) -> None:
-        meanings = {measure.title: measure.meaning for measure in (*SHOWN, *COMPARED, *measures)}
-        self.meanings: Mapping[str, str] = TERMS | meanings
+    def __init__(self, measures: Sequence[Measure] = (), meanings: Mapping[str, str] | None = None) -> None:
+        of_measures = {measure.title: measure.meaning for measure in (*SHOWN, *COMPARED, *measures)}
+        self.meanings: Mapping[str, str] = TERMS | of_measures if meanings is None else meanings
         words = sorted(self.meanings, key=len, reverse=True)
         self._pattern = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(s?)(?![\w-])", re.IGNORECASE)
         self._by_lower = {word.lower(): meaning for word, meaning in self.meanings.items()}

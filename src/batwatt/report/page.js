@@ -97,7 +97,9 @@
     const named = [];
     for (const div of figure.querySelectorAll(".plot")) {
       const plot = plots[div.id];
-      const there = plot.series.filter((one) => one.label === null || labels.has(one.label));
+      // a plot of one case at a time shows it whatever else is chosen
+      const shown = plot.choices ? new Set([div.dataset.choice ?? plot.choices[0]]) : labels;
+      const there = plot.series.filter((one) => one.label === null || shown.has(one.label));
       if (!plot.rows) named.push(...there);
       drawPlot(div, plot, there.filter((one) => plot.rows || !off.get(figure).has(one.name)));
     }
@@ -124,11 +126,12 @@
     width = innerWidth;
   });
   addEventListener("beforeprint", draw);
-  for (const select of document.querySelectorAll("[data-range]")) {
+  for (const select of document.querySelectorAll("[data-plot]")) {
     select.addEventListener("click", () => {
       const div = document.getElementById(select.dataset.plot);
-      div.dataset.range = select.dataset.range;
-      for (const other of div.querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === select));
+      const kind = "range" in select.dataset ? "range" : "choice";
+      div.dataset[kind] = select.dataset[kind];
+      for (const other of select.parentElement.children) other.setAttribute("aria-pressed", String(other === select));
       drawFigure(div.closest("figure"), chosen());
     });
   }

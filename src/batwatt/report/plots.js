@@ -106,7 +106,7 @@ const Plots = (() => {
       one.y.forEach((value, n) => {
         d += value === null ? "Z" : `${d === "" || d.endsWith("Z") ? "M" : "L"}${at(n, 0, value).map(px).join(" ")}`;
       });
-      add(g, "path", { d, class: "area" });
+      add(g, "path", { d, class: one.pale ? "area pale" : "area" });
     },
     errors(g, one, at, cap) {
       one.y.forEach((value, n) => {
@@ -123,7 +123,8 @@ const Plots = (() => {
         const [x, y] = at(n, 0, value);
         const size = one.small ? 3 : one.mean ? 5 : 4.5;
         const place = `translate(${px(x)} ${px(y)}) scale(${size})`;
-        add(g, "path", { d: one.marker, class: one.mean ? "dot mean" : "dot", transform: place });
+        add(g, "path", { d: one.marker, class: one.mean ? "dot mean" : one.faint ? "dot faint" : "dot", transform: place });
+        if (one.ring) add(g, "circle", { cx: px(x), cy: px(y), r: one.ring, class: "ring" });
         add(g, "circle", { cx: px(x), cy: px(y), r: one.small ? 5 : 10, class: "near", "data-tip": tipOf(one, n) });
       });
     },
@@ -169,13 +170,13 @@ const Plots = (() => {
 
   /** What the series are at a value of x. */
   function reading(plot, series, x) {
-    const [decimals, unit] = plot.reading;
+    const [decimals, unit, clock = "h"] = plot.reading;
     const lines = series.filter((one) => one.step).map((one) => {
       const after = one.x.findIndex((start) => start > x);
       const value = after > 0 ? one.y[after - 1] : null;
       return value === null || value === undefined ? "" : `${one.name}: ${value.toFixed(decimals)} ${unit}`;
     });
-    return [`${x.toFixed(2)} h`, ...lines.filter(Boolean)].join("\n");
+    return [`${x.toFixed(2)} ${clock}`, ...lines.filter(Boolean)].join("\n");
   }
 
   function read(svg, plot, series, u, [left, top, right, bottom], tip) {
@@ -207,6 +208,27 @@ const Plots = (() => {
         add(svg, "text", { x, y: bottom + 16, "text-anchor": "middle", class: "tick" }, text);
         free = x + half + 6;
       }
+    }
+  }
+
+  /** Names next to the points, each where it hides no point and no other name; those without room are left out. */
+  function nameDots(g, series, u, v, [left, top, right, bottom]) {
+    const dots = series.filter((one) => one.draw === "dots");
+    const taken = dots.flatMap((one) => one.x.map((x, n) => {
+      const [half, at, up] = [one.ring || 6, u(x), v(one.y[n])];
+      return [at - half, up - half, at + half, up + half];
+    }));
+    const free = ([a, b, c, d]) => a >= left && c <= right && b >= top && d <= bottom
+      && !taken.some(([e, f, h, i]) => a < h && e < c && b < i && f < d);
+    for (const one of dots) {
+      const [gap, x, y, w] = [(one.ring || 6) + 3, u(one.x[0]), v(one.y[0]), widthOf(one.name)];
+      const places = [[x + gap, y + 4], [x - gap - w, y + 4], [x - w / 2, y - gap - 2], [x - w / 2, y + gap + 10],
+        [x + gap / 2, y - gap], [x - gap / 2 - w, y - gap], [x + gap / 2, y + gap + 8], [x - gap / 2 - w, y + gap + 8]];
+      const box = ([at, base]) => [at, base - 11, at + w, base + 3];
+      const place = places.find((where) => free(box(where)));
+      if (!place) continue;
+      taken.push(box(place));
+      add(g, "text", { x: px(place[0]), y: px(place[1]), class: "name" }, one.name);
     }
   }
 
@@ -308,6 +330,7 @@ const Plots = (() => {
         : (n, offset, value) => [u(one.x[n] + place + offset), v(value)];
       DRAW[one.draw](g, one, at, thick, ends);
     }
+    if (plot.named) nameDots(add(svg, "g"), series, u, v, [left, top, right, bottom]);
     if (plot.reading) read(svg, plot, series, u, [left, top, right, bottom], tip);
   }
 

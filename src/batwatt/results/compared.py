@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -85,6 +86,17 @@ MEASURES = (
     ComparedMeasure("makespan_s", "makespan", "makespan", "h", 1.0 / HOUR_S, 1, "lower", "end of the last job"),
 )  # fmt: skip
 """In the order of the table."""
+
+
+@dataclass(frozen=True)
+class CaseFacts:
+    """A case: a scheduler with its options, and what of the envelope it follows: envelope, mean or none."""
+
+    scheduler: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    limit: str = "envelope"
+    random: bool = False
+    """Whether it draws at random, so that seeds differ."""
 
 
 def summary_of(table: pd.DataFrame) -> pd.DataFrame:

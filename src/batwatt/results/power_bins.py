@@ -10,7 +10,7 @@ import numpy as np
 from batwatt.model.series import Series
 from batwatt.results.power import Floats, PowerTrace, compare
 
-MOST = 1200
+MOST = 2000
 """So many intervals at most: about as many pixels as a figure is wide."""
 
 

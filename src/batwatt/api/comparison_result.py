@@ -1,0 +1,85 @@
+"""What a comparison of systems gives: tables, groups of jobs, and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from batwatt.api.arguments import path_or
+from batwatt.api.inputs import PathLike
+from batwatt.errors import MissingExtraError
+from batwatt.files import whole_set
+from batwatt.model.series import Series
+from batwatt.model.site import MachinePower
+from batwatt.results.compared import CaseFacts, summary_of
+from batwatt.results.groups import union_of
+from batwatt.results.power import PowerTrace
+from batwatt.run.run import checked_prefix
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The cases, side by side. `errors`: label -> why a case of a preset could not run."""
+
+    table: pd.DataFrame
+    """A row for each case and seed; columns as in `batwatt.api.comparison`."""
+    jobs: pd.DataFrame
+    """A row for each job of each case; the first seed."""
+    errors: Mapping[str, str]
+    cases: Mapping[str, CaseFacts]
+    traces: Mapping[str, PowerTrace]
+    """The power of each case; the first seed."""
+    envelope: Series
+    machines: MachinePower
+    workload: str
+    """Where the jobs are from."""
+
+    def save(self, prefix: PathLike, *, by: Sequence[str] = (), command: str = "") -> Path:
+        """Write PREFIX_comparison.csv, PREFIX_jobs.csv and the page PREFIX.html, with the `command`; all or none.
+
+        PREFIX_groups.csv, too, if `by` names groupings. Without the extra `report` there is no page. Raises InputError.
+        """
+        prefix = checked_prefix(path_or("prefix", prefix))
+        tables = {"comparison": self.table, "jobs": self.jobs} | ({"groups": self.groups(*by)} if by else {})
+        page = self._page(command)
+        old = [*(f"{prefix.name}_{stem}.csv" for stem in ("comparison", "jobs", "groups")), f"{prefix.name}.html"]
+        with whole_set(prefix.parent, prefix.name, old=old) as part:
+            for stem, table in tables.items():
+                table.to_csv(part / f"{prefix.name}_{stem}.csv", index=False, lineterminator="\n")
+            if page is not None:
+                (part / f"{prefix.name}.html").write_text(page, encoding="utf-8", newline="\n")
+        return prefix
+
+    def _page(self, command: str) -> str | None:
+        """The page; None without the extra that it needs."""
+        try:
+            from batwatt.report.comparison.data import ComparedSystems
+            from batwatt.report.comparison.page import comparison_page
+        except MissingExtraError:
+            return None
+        facts = [
+            *([("command", command)] if command else []),
+            ("jobs", self.workload),
+            ("machines", str(self.machines)),
+            ("envelope", self.envelope.source),
+            ("seeds", ", ".join(str(seed) for seed in self.table["seed"].unique())),
+        ]
+        parts = (self.table, self.jobs, self.cases, self.traces, self.envelope, self.machines, self.errors, facts)
+        return comparison_page(ComparedSystems(*parts))
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """A row a case: means over seeds; of several, the standard error of the difference to the first case, too.
+
+        These have the column's name with `_se`.
+        """
+        return summary_of(self.table)
+
+    def groups(self, *by: str) -> pd.DataFrame:
+        """The jobs by user, group, queue, size or length, compared with the first case: `batwatt.results.groups`."""
+        return union_of(self.jobs, by)

@@ -1,0 +1,253 @@
+"""The page of a comparison: whole, without network, and no name breaks out of its place."""
+
+from __future__ import annotations
+
+import math
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from tables_of_systems import ENVELOPE, compared, jobs_of, row
+from tables_of_tests import HOSTILE, check_plots, plots_of, visible, words
+
+from batwatt.errors import InputError
+from batwatt.model.series import Series
+from batwatt.report.comparison.figures import front_figure, power_figure
+from batwatt.report.comparison.page import comparison_page, write_comparison_page
+from batwatt.report.comparison.tables import cases_table, groups_tables
+from batwatt.report.front import dominates
+from batwatt.results.compared import MEASURES
+from batwatt.results.power import PowerTrace, compare
+
+ROWS = [
+    row("free", mean_slowdown=1.5, energy_above_cap_j=0.9e6, goodput=0.6),
+    row("a", mean_slowdown=3.0),
+    row("b", mean_slowdown=4.0, goodput=0.55),
+    row("c", mean_slowdown=5.0, goodput=0.4, finished=50),
+]
+VOID = {"meta", "link", "input", "br", "img"}
+
+
+class Tags(HTMLParser):
+    """Raises if an element is closed that is not the innermost open one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+        self.ids += [value for name, value in attrs if name == "id"]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def well_formed(page: str) -> None:
+    tags = Tags()
+    tags.feed(page)
+    tags.close()
+    assert tags.open == [] and len(tags.ids) == len(set(tags.ids))
+    # what the contents lead to is there
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(tags.ids)
+
+
+def hostile():
+    rows = [
+        one | {"case": case}
+        for one, case in zip(ROWS, ("free", HOSTILE, "<script>alert(1)</script>", "c"), strict=True)
+    ]
+    jobs = jobs_of({one["case"]: [0.0, 60.0, 5.0] for one in rows}, user=[HOSTILE, "<script>alert(2)</script>", "x"])
+    errors = {"</main><b>d": "it's <b>broken</b>"}
+    return compared(rows, jobs, errors=errors, facts=[("command", "batwatt compare -c '<i>=varcap'"), ("jobs", "<u>")])
+
+
+def none_finished():
+    nothing = {"finished": 0, "mean_slowdown": None, "mean_wait_s": None, "p95_wait_s": None, "goodput": 0.0}
+    return compared([row(name, **nothing) for name in "xy"], jobs_of({name: [None] * 5 for name in "xy"}))
+
+
+def without_power():
+    rows = [{name: value for name, value in one.items() if name not in ("energy_j", "energy_above_cap_j", "unused_j")}
+            for one in ROWS]  # fmt: skip
+    return compared(rows, traces={})
+
+
+COMPARISONS = {
+    "usual": lambda: compared(ROWS),
+    "hostile": hostile,
+    "one case": lambda: compared([row("only")]),
+    "nothing finished": none_finished,
+    "no power": without_power,
+    "seeds": lambda: compared([one | {"seed": seed, "mean_slowdown": 2.0 + n * seed} for seed in range(3)
+                               for n, one in enumerate(ROWS)]),
+    "many": lambda: compared([row(f"case {n} " + 9 * "long ", mean_slowdown=n, cost=n) for n in range(1, 13)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(COMPARISONS))
+def test_every_page_is_whole_and_needs_no_network(name):
+    page = comparison_page(COMPARISONS[name]())
+    well_formed(page)
+    assert "default-src 'none'" in page and len(page) < 1.5e6
+    html = visible(page)
+    assert not re.search(r"""(src|href|action)=["']?(https?:)?//""", html) and "url(" not in html
+    if plots_of(page):
+        check_plots(plots_of(page))
+    text = words(page)
+    assert "nan" not in text.lower().replace("distinguishable", "") and "None " not in text.replace("None\n", "")
+
+
+def test_names_stay_names():
+    page = comparison_page(hostile())
+    html = visible(page)
+    for wrong in ("<script>alert", "<img src=x", "<b>d", "<b>broken", "<u>", "<i>="):
+        assert wrong not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html and "&lt;script&gt;alert(2)&lt;/script&gt;" in html
+    assert page.count("<script") == 3
+    assert {one["label"] for one in plots_of(page)["plot-front-slowdown"]["series"]} >= {HOSTILE}
+
+
+def test_the_order_of_the_page():
+    page = comparison_page(compared(ROWS))
+    parts = ("conclusion", "cases", "front", "suffer", "power", "metrics", "about")
+    places = [page.index('class="lead"'), *(page.index(f'id="{part}"') for part in parts)]
+    assert places == sorted(places)
+    text = words(page)
+    assert all(
+        measure.meaning in text.replace("&#39;", "'")
+        for measure in MEASURES
+        if measure.name not in ("carbon_g", "cost")
+    )
+    assert "price of that energy" not in text
+    assert "price of that energy" in words(comparison_page(compared([one | {"cost": 1.0} for one in ROWS])))
+
+
+def test_the_table_marks_the_best_of_the_rated():
+    table = cases_table(compared(ROWS))
+    heads = [head.text for head in table.headings]
+    slowdown = heads.index("mean slowdown")
+    column = {label: cells[slowdown] for label, cells in table.rows}
+    # free is above the envelope
+    assert [label for label, cell in column.items() if cell.best] == ["a"]
+    assert column["a"].text == "3.00" and column["a"].more == ("+1.50",) and column["free"].more == ()
+    above = heads.index("energy above the envelope (kWh)")
+    assert [label for label, cells in table.rows if cells[above].alert] == ["free"]
+    # of two that are alike neither is
+    kills = heads.index("kills")
+    assert not any(cells[kills].best for _, cells in table.rows)
+
+
+def test_differences_have_standard_errors():
+    """Of three seeds 1, 2 and 3 more: 2 with a standard deviation of 1."""
+    rows = [
+        row(name, seed, mean_slowdown=2.0 + more * (seed + 1))
+        for name, more in (("free", 0), ("a", 1))
+        for seed in range(3)
+    ]
+    table = cases_table(compared(rows))
+    cell = dict(table.rows)["a"][[head.text for head in table.headings].index("mean slowdown")]
+    assert cell.text == "4.00" and cell.more == ("+2.00 ± 0.58",)
+
+
+def test_who_suffers():
+    jobs = jobs_of({"free": [0.0, 0.0, 60.0], "a": [3600.0, None, 60.0]}, hosts=[1, 2, 2])
+    table = groups_tables(compared([row("free"), row("a")], jobs))[0]
+    assert [(head.text, head.meaning) for head in table.headings] == [("1 host", "1 job"), ("2 to 4 hosts", "2 jobs")]
+    narrow, wide = dict(table.rows)["a"]
+    assert narrow.text == "+1.00 h" and narrow.more == ("slowdown +1.00",) and narrow.shade == 1.0
+    assert wide.text == "±0 h" and wide.more == ("slowdown ±0", "50 % unfinished") and wide.shade == 0.0
+    assert "added, of the 1 job that finish in “free”, too: ±0 s" in wide.tip
+    # the reference's own
+    assert dict(table.rows)["free"][1].text == "30.0 s"
+
+
+def test_the_front_law():
+    """On the front is exactly what nothing dominates, among those that keep to the envelope."""
+    draw = np.random.default_rng(4)
+    for _ in range(20):
+        rows = [row(f"c{n}", mean_slowdown=float(draw.integers(1, 6)), goodput=float(draw.integers(1, 6)) / 10,
+                    energy_above_cap_j=float(draw.integers(0, 2)) * 1e6) for n in range(7)]  # fmt: skip
+        data = compared(rows)
+        costs = {one["case"]: (one["mean_slowdown"], -one["goodput"]) for one in rows if not one["energy_above_cap_j"]}
+        front = {label for label, mine in costs.items() if not any(dominates(other, mine) for other in costs.values())}
+        assert front == {label for label, others in data.dominating().items() if not others}
+        lines = [one for one in front_figure(data).shown[0].plot["series"] if one["name"] == "Pareto front"]
+        drawn = {(x, round(y / 100.0, 9)) for one in lines for x, y in zip(one["x"], one["y"], strict=True)}
+        assert drawn == (
+            {(x, -y) for x, y in (costs[label] for label in front)} if len({costs[n] for n in front}) > 1 else set()
+        )
+
+
+def test_marks_of_the_front():
+    plot = front_figure(compared(ROWS)).shown[0].plot
+    dots = {one["name"]: one for one in plot["series"] if one["draw"] == "dots"}
+    # a fourth of its energy is above the envelope
+    assert dots["free"]["ring"] == 9.0 and not any("ring" in dots[name] for name in "abc")
+    assert dots["c"]["faint"] and not any("faint" in dots[name] for name in ("free", "a", "b"))
+    assert "0.25 kWh above the envelope (25 % of its energy)" in dots["free"]["tips"][0]
+    assert "50 of 100 jobs finished" in dots["c"]["tips"][0]
+
+
+def test_no_wait_on_a_logarithmic_axis():
+    rows = [row(name, mean_wait_s=wait) for name, wait in (("a", 0.0), ("b", 60.0), ("c", 6000.0))]
+    axis = front_figure(compared(rows)).shown[1].plot["x"]
+    places = [one["x"][0] for one in front_figure(compared(rows)).shown[1].plot["series"] if one["draw"] == "dots"]
+    assert axis["log"] and axis["ticks"][0] == [pytest.approx(places[0], rel=1e-5), "0"]
+    assert 0.0 < places[0] < places[1] < places[2]
+
+
+def area(xs, ys):
+    """The area of shapes, each along its upper edge and back along the lower one."""
+    total, shape = 0.0, []
+    for x, y in zip(xs, ys, strict=True):
+        if x is not None:
+            shape.append((x, y))
+            continue
+        corners = [*shape, shape[0]]
+        total += abs(sum(a[0] * b[1] - b[0] * a[1] for a, b in pairwise(corners))) / 2.0
+        shape = []
+    return total
+
+
+def test_areas_of_the_power_are_energies():
+    data = compared(ROWS)
+    (shown,) = power_figure(data).shown
+    assert shown.plot["choices"] == ["a", "free", "b", "c"]
+    pieces = compare(data.traces["b"], ENVELOPE)
+    grey, red = [one for one in shown.plot["series"] if one["draw"] == "area" and one["name"] == "b"]
+    # kW over h
+    assert area(grey["x"], grey["y"]) == pytest.approx(pieces.unused_j / 3.6e6)
+    assert area(red["x"], red["y"]) == pytest.approx(pieces.above_j / 3.6e6) and pieces.above_j > 0.0
+
+
+def test_a_long_power_is_thinned():
+    times = np.arange(0.0, 30 * 86400.0, 60.0)
+    trace = PowerTrace(times, np.where(np.arange(len(times)) % 2, 900.0, 100.0), float(times[-1] + 60.0))
+    hourly = Series(tuple(3600.0 * n for n in range(720)), tuple(float(n % 7) for n in range(720)), "power_w")
+    figure = power_figure(compared([row("free")], traces={"free": trace}, envelope=hourly))
+    plot = figure.shown[0].plot
+    assert max(len(one["x"]) for one in plot["series"] if one["draw"] == "line") == 2001
+    pale = next(one for one in plot["series"] if one.get("pale"))
+    assert min(y for y in pale["y"] if y is not None) == 0.1 and max(y for y in pale["y"] if y is not None) == 0.9
+    assert [text for text, _ in plot["ranges"]] == ["the first day", "the first week", "all"] and plot["range"] == 1
+    assert "Means over 21.6 min" in figure.caption and math.isclose(plot["series"][0]["x"][-1], 30.0)
+
+
+def test_the_page_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = write_comparison_page(tmp_path / "new" / "cmp.html", compared(ROWS))
+    first = path.read_bytes()
+    assert first.startswith(b"<!DOCTYPE html>")
+    assert write_comparison_page(path, compared(ROWS)).read_bytes() == first
+    monkeypatch.setattr("batwatt.report.comparison.page.paragraph", lambda data: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_comparison_page(path, compared(ROWS))
+    assert path.read_bytes() == first and [one.name for one in path.parent.iterdir()] == ["cmp.html"]
+    monkeypatch.undo()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        write_comparison_page(tmp_path / "file" / "cmp.html", compared(ROWS))
