@@ -1,0 +1,149 @@
+"""Run what experiments/cross.yaml declares: every case on every log x signal x load, measured alike.
+
+    python experiments/cross.py [--part tune] [--only hpc2n/solar/0.5] [--cases LABEL ...] [-o out/cross] [-j 2]
+
+A cell writes OUT/PART-LOG-SIGNAL-SHARE.csv, a row for each case and seed; cells that are there with the same declaration
+are not run again. `--table` prints the tables of docs/results/cross.md of what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+import yaml
+
+import batwatt as bw
+from batwatt.units import DAY_S
+
+HERE = Path(__file__).parent
+Declared = Mapping[str, Any]
+
+
+def cells(part: str, declared: Declared) -> Iterator[tuple[str, str, float]]:
+    """(log, signal, share) of each cell of a part."""
+    found = declared["parts"][part]
+    for log in found["logs"]:
+        for signal in found["signals"]:
+            for share in declared["shares"]:
+                yield log, signal, share
+
+
+def jobs_of(log: Declared, data: Path) -> bw.Workload:
+    """The jobs of a log that are submitted within its days, times from the first day on."""
+    begin_s, end_s = (DAY_S * day for day in log["days"])
+    with TemporaryDirectory() as folder:
+        file = data / log["file"]
+        if "fields" in log:
+            file = Path(folder) / "jobs.sacct"
+            file.write_text("".join((data / log[name]).read_text() for name in ("fields", "file")))
+        whole = bw.Workload.read(file)
+    kept = [job for job in whole.jobs if begin_s <= job.submit_time_s < end_s][:: log.get("sample", 1)]
+    lengths = bw_lengths(whole)
+    width = log["machines"] * log["cores"]
+    rows = [
+        {
+            "id": job.name, "submission_time_s": job.submit_time_s - begin_s, "length_s": lengths[job.name],
+            "hosts": min(job.hosts, width), "user": job.raw.get("user"),
+        }
+        for job in kept
+    ]  # fmt: skip
+    return bw.Workload.from_frame(pd.DataFrame(rows).astype({"id": str}), source=str(log["file"]))
+
+
+def bw_lengths(workload: bw.Workload) -> dict[str, float]:
+    """Run time of each job, by name, in s."""
+    from batwatt.results.work import run_times_s
+
+    return dict(zip((job.name for job in workload.jobs), run_times_s(workload, 1e9).tolist(), strict=True))
+
+
+def envelope_of(signal: Declared, share: float, full_w: float, data: Path) -> str:
+    """The power as a text: a budget of carbon or money, or sun with a grid connection, with a mean of `share`."""
+    file = f"{data / signal['file']},from={signal['from']},days=14,repeat=yes"
+    if "budget" in signal:
+        kind = ",kind=lifecycle" if signal["budget"] == "carbon" else ""
+        return f"{signal['budget']}:{file}{kind},budget={share}"
+    peak_w = signal["peak"] * full_w
+    sun = f"power:{file},peak_w={peak_w:g}"
+    # the mean of two weeks of that sun, so that the grid gives the rest
+    mean_w = bw.read_signal(data / signal["file"], begin=str(signal["from"]), days=14.0, wanted="power")
+    top = max(bw.read_signal(data / signal["file"], wanted="power").values)
+    mean = float(mean_w.integral(mean_w.end_s)) / mean_w.end_s / top * peak_w
+    return f"{sun} + constant:{max(0.0, share * full_w - mean):g}"
+
+
+def run_cell(
+    part: str, cell: tuple[str, str, float], declared: Declared, cases: Declared, workers: int
+) -> pd.DataFrame:
+    """The table of a cell."""
+    log, signal, share = cell
+    found = declared["parts"][part]
+    data = (HERE / declared["data"]).resolve()
+    about = found["logs"][log]
+    machines, cores, watts = about["machines"], about["cores"], declared["host_w"]
+    hosts = machines * cores
+    result = bw.compare_systems(
+        bw.Platform.machines(machines, cores, watts=watts * cores),
+        jobs_of(about, data),
+        envelope_of(found["signals"][signal], share, float(hosts * watts), data),
+        {label: bw.Case(*case) for label, case in cases.items()},
+        carbon=f"{data / found['emissions']},repeat=yes",
+        price=f"{data / found['cost']},repeat=yes",
+        seeds=found["seeds"],
+        workers=workers,
+        lenient=tuple(cases),
+    )
+    for label, why in result.errors.items():
+        print(f"not run: {label}: {why}", file=sys.stderr)
+    table = result.table
+    for name, value in zip(("part", "log", "signal", "share"), (part, *cell), strict=True):
+        table.insert(0, name, value)
+    return table
+
+
+def main(words: list[str] | None = None) -> None:
+    """Run, or print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", default="tune", choices=("tune", "held"))
+    parser.add_argument("--only", nargs="*", default=[], help="LOG/SIGNAL/SHARE, or a beginning of it")
+    parser.add_argument("--cases", nargs="*", default=[], help="labels; default: all")
+    parser.add_argument("-o", "--output", type=Path, default=Path("out/cross"))
+    parser.add_argument("-j", "--jobs", type=int, default=2)
+    given = parser.parse_args(words)
+    logging.getLogger("batwatt").setLevel(logging.ERROR)
+    declared = yaml.safe_load((HERE / "cross.yaml").read_text())
+    cases = {label: case for label, case in declared["cases"].items() if not given.cases or label in given.cases}
+    given.output.mkdir(parents=True, exist_ok=True)
+    for cell in cells(given.part, declared):
+        name = "/".join(map(str, cell))
+        if given.only and not any(name.startswith(one) for one in given.only):
+            continue
+        path = given.output / f"{given.part}-{name.replace('/', '-')}.csv"
+        key = path.with_suffix(".json")
+        done: dict[str, Any] = json.loads(key.read_text()) if key.exists() and path.exists() else {}
+        todo = {label: case for label, case in cases.items() if done.get(label) != case}
+        if not todo:
+            continue
+        began = time.perf_counter()
+        table = run_cell(given.part, cell, declared, todo, given.jobs)
+        if done:
+            old = pd.read_csv(path)
+            table = pd.concat([old[~old["case"].isin(todo)], table])
+        order = {label: i for i, label in enumerate(declared["cases"])}
+        table = table.sort_values("case", key=lambda column: column.map(order), kind="stable")
+        table.to_csv(path, index=False)
+        key.write_text(json.dumps({**done, **todo}))
+        print(f"{name}: {len(todo)} cases, {time.perf_counter() - began:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
