@@ -302,7 +302,8 @@ def test_a_comparison_fits_and_draws(comparison, width):
     # names stand within the figure and hide no other
     boxes = page.script(
         "const frame = document.querySelector('#plot-front-slowdown svg').getBoundingClientRect();"
-        "return [...document.querySelectorAll('#plot-front-slowdown .name')].map(t => { const b = t.getBoundingClientRect();"
+        "const names = [...document.querySelectorAll('#plot-front-slowdown .name')];"
+        "return names.map(name => { const b = name.getBoundingClientRect();"
         "return [b.left - frame.left, b.top - frame.top, b.right - frame.left, b.bottom - frame.top, frame.width]; })"
     )
     assert all(left >= 0 and right <= wide + 1 for left, _, right, _, wide in boxes)

@@ -27,11 +27,11 @@ def test_the_paragraph():
     rows = [FREE_ROW, row("a", mean_slowdown=4.0, mean_wait_s=5400.0), row("b", mean_slowdown=3.0, finished=99)]
     assert paragraph(compared(rows)) == (
         "3 cases ran the same 100 jobs on 10 machines of 100 W (off: 0 W). In the 2.00 h that “free” takes the "
-        "envelope feeds 7.50 machines on average (75 % of them). Without following the envelope (“free”), all 100 jobs finish, "
-        "with a mean slowdown of 1.50 and a mean wait of 5.00 min; 25 % of its energy is above the envelope. Of the "
-        "cases that keep to the envelope, “b” has the lowest mean slowdown: 3.00 (+1.50 compared with “free”), a mean "
-        "wait of 10.0 min (+5.00 min), 99 of 100 jobs finished (−1). The two differ in how they schedule, too: the "
-        "difference is not that of the envelope alone."
+        "envelope feeds 7.50 machines on average (75 % of them). Without following the envelope (“free”), all 100 jobs "
+        "finish, with a mean slowdown of 1.50 and a mean wait of 5.00 min; 25 % of its energy is above the envelope. "
+        "Of the cases that keep to the envelope, “b” has the lowest mean slowdown: 3.00 (+1.50 compared with “free”), "
+        "a mean wait of 10.0 min (+5.00 min), 99 of 100 jobs finished (−1). The two differ in how they schedule, too: "
+        "the difference is not that of the envelope alone."
     )
 
 
@@ -168,8 +168,8 @@ def test_chance():
     data = seeded(("free", (2, 3, 4)), ("a", (3, 4.1, 5.2)), ("b", (2, 4, 6)), ("c", (3.1, 4, 5.2)), ("d", (9, 10, 11)))
     assert one(remarks(data), "3 seeds") == (
         "3 seeds, paired, mean slowdown: “a” and “c” differ from “free” by more than 4.3 standard errors (95 %, "
-        "Student's t); “b” is not distinguishable from “free”. Seeds are those of the schedulers: they say nothing "
-        "about other jobs or other weather."
+        "Student's t); “b” is not distinguishable from “free”; the other differences do not depend on the seed. Seeds "
+        "are those of the schedulers: they say nothing about other jobs or other weather."
     )
     above = [row("free", seed, energy_above_cap_j=1e6, mean_slowdown=2.0) for seed in range(3)]
     rows = [row(name, seed, mean_slowdown=value) for name, values in (("a", (3, 4.1, 5.2)), ("c", (3.1, 4, 5.3)))
@@ -182,7 +182,9 @@ def test_chance():
 
 def test_rounding_is_no_chance():
     data = seeded(("free", (2, 3, 4)), ("a", (2.1, 3.1, 4.1)))
-    assert one(remarks(data), "3 seeds").startswith("3 seeds, paired, mean slowdown: no case depends on the seed.")
+    assert one(remarks(data), "3 seeds").startswith(
+        "3 seeds, paired, mean slowdown: no difference depends on the seed."
+    )
     assert "±" not in paragraph(data).replace("±0", "")
 
 
@@ -215,6 +217,7 @@ def test_numbers(text, shown):
         ("goodput", 0.0123, 0.0004, "+1.230 ± 0.040 % points"),
         ("mean_wait_s", -5400.0, 360.0, "−1.50 ± 0.10 h"),
         ("energy_j", 3.6e8, 3.6e7, "+100 ± 10 kWh"),
+        ("energy_j", 3.6e6, 1000.0, "+1.00 kWh"),
         ("kills", 3.0, math.nan, "+3"),
         ("finished", 0.0, 0.0, "±0 jobs"),
     ],

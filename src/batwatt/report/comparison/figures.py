@@ -144,11 +144,11 @@ def _steps(edges_s: Floats, power_w: Floats, unit_s: float) -> dict[str, Any]:
 
 
 def _power_series(data: ComparedSystems, label: str, bins: PowerBins, unit_s: float) -> list[dict[str, Any]]:
-    """Areas of what is unused and above, the band from the least to the largest power, and its mean."""
+    """Areas of what is unused (upon the mean power) and above (below it), the band of powers, and the mean."""
     look = data.looks[label]
     found = [
-        _area(label, UNUSED, bins, bins.cap_w - bins.unused_w, bins.cap_w, unit_s, label),
-        _area(label, VIOLATION, bins, bins.cap_w, bins.cap_w + bins.above_w, unit_s, label),
+        _area(label, UNUSED, bins, bins.power_w, bins.power_w + bins.unused_w, unit_s, label),
+        _area(label, VIOLATION, bins, bins.power_w - bins.above_w, bins.power_w, unit_s, label),
         _area(label, look.colour, bins, bins.low_w, bins.high_w, unit_s, label, pale=True),
     ]
     line = of_label("line", label, look, **_steps(bins.edges_s, bins.power_w, unit_s))

@@ -65,11 +65,11 @@ def number(measure: ComparedMeasure, value: float) -> str:
 
 
 def signed(measure: ComparedMeasure, found: Difference) -> str:
-    """A difference, with its standard error if it has one: two digits of that, and as many decimals."""
+    """A difference, with its standard error if that is not 0.000: two digits of it, and as many decimals."""
     mean, error = found.mean * measure.factor, found.error * measure.factor
     if not math.isfinite(mean):
         return NOTHING
-    if not error > 0.0:
+    if not error >= 0.0005:
         return plain(mean, digits(mean, measure.decimals == 0), sign=True)
     decimals = 0 if error >= 10.0 else 1 if error >= 1.0 else 2 if error >= 0.1 else 3
     return f"{plain(mean, decimals, sign=True)} ± {plain(error, decimals)}"

@@ -152,11 +152,9 @@ def _worst(data: ComparedSystems, label: str, by: str) -> str:
     if len(known) < 2:
         return ""
     worst = max(known, key=lambda row: float(row["wait_more_s"]))
-    whom, more = who(by, worst["group"]), duration(worst["wait_more_s"], sign=True)
-    if worst["wait_more_s"] > 0.0:
-        text = f"by {by}, the mean wait grows most for {whom}, {more} ({jobs(worst['paired_jobs'])})"
-    else:
-        text = f"by {by}, the mean wait grows for none, and shrinks least for {whom}, {more} ({jobs(worst['paired_jobs'])})"
+    grows = "grows most" if worst["wait_more_s"] > 0.0 else "grows for none, and shrinks least"
+    more = f"{duration(worst['wait_more_s'], sign=True)} ({jobs(worst['paired_jobs'])})"
+    text = f"by {by}, the mean wait {grows} for {who(by, worst['group'])}, {more}"
     lost = min(rows, key=lambda row: float(row["finished_share"]))
     if lost["finished_share"] < 1.0:
         share = percent(1.0 - lost["finished_share"])
@@ -239,7 +237,9 @@ def _chance(data: ComparedSystems) -> str:
         if like:
             found.append(f"{cases(like)} {'is' if len(like) == 1 else 'are'} not distinguishable from {quoted(chosen)}")
     if not found:
-        found = ["no case depends on the seed"]
+        found = ["no difference depends on the seed"]
+    elif len(near) + len(far) + 1 < len(data.labels):
+        found.append("the other differences do not depend on the seed")
     return (
         f"{data.seeds} seeds, paired, {SLOWDOWN.title}: {'; '.join(found)}. Seeds are those of the schedulers: they "
         "say nothing about other jobs or other weather."
