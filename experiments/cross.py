@@ -2,8 +2,8 @@
 
     python experiments/cross.py [--part tune] [--only hpc2n/solar/0.5] [--cases LABEL ...] [-o out/cross] [-j 2]
 
-A cell writes OUT/PART-LOG-SIGNAL-SHARE.csv, a row for each case and seed; cells that are there with the same declaration
-are not run again. `--table` prints the tables of docs/results/cross.md of what is there.
+A cell writes OUT/PART-LOG-SIGNAL-SHARE.csv, a row for each case and seed; cases that are there as declared are not run
+again. `--table` prints the tables of docs/results/cross.md of what is there.
 """
 
 from __future__ import annotations

@@ -79,6 +79,7 @@ CASES = {
     "planned": planned,
     "replay": replayed,
     "carbon": carbon,
+    "adaptive": lambda house: machines(house, "adaptive"),
 }
 
 

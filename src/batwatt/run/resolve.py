@@ -77,10 +77,10 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     events: Sequence[Any] = ()
     if spec.events is not None:
         events = read_events(spec.events, config.forward_unknown_events, len(platform))
-        told = _envelope_of(events, spec.events)
-        if spec.options.get("envelope") == EVENTS and told is None:
+        reported = _envelope_of(events, spec.events)
+        if spec.options.get("envelope") == EVENTS and reported is None:
             raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
-        inputs = replace(inputs, envelope=inputs.envelope or told)
+        inputs = replace(inputs, envelope=inputs.envelope or reported)
     return ResolvedRun(spec, inputs, scheduler, config, events, held)
 
 
@@ -167,7 +167,7 @@ def _with_one_length(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
 
 
 def _with_one_capacity(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
-    """The same run with the capacity told once, for the scheduler and for what is measured. Raises InputError."""
+    """The same run with one capacity, for the scheduler and for what is measured. Raises InputError."""
     follows = _options_of(scheduler)
     if spec.capacity is not None and not {"capacity", "envelope"} & follows.keys():
         problem = f"the scheduler {spec.scheduler_name!r} follows no capacity"

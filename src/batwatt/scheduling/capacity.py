@@ -17,8 +17,11 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity import read_capacity
+from batwatt.inputs.series.series_csv import read_series
 from batwatt.model.hostset import HostSet
+from batwatt.model.platform import Platform
 from batwatt.model.series import Series
+from batwatt.model.site import MachinePower, least_of
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.hosts import Hosts
@@ -178,6 +181,21 @@ class CapacityScheduler(Scheduler[Settings]):
         for time_s in sorted({self.step_s, math.inf if until_s is None else until_s}):
             self.lifecycle.wake_at(time_s, now_s)
         self._asked = self.next_step
+
+
+def machines_fed(
+    capacity: str | Path | Series | None, envelope: str | Path | Series | None, platform: Platform | None
+) -> Series | None:
+    """The machines that a capacity and an envelope in W leave, the less of both; None without either. InputError."""
+    found = read_capacity(capacity, None) if isinstance(capacity, str | Path) else capacity
+    if envelope is None:
+        return found
+    if platform is None:
+        problem = "needs the watts of the hosts, which Batsim does not report"
+        raise InputError("option 'envelope'", problem, "give the option platform")
+    power_w = read_series(envelope) if isinstance(envelope, str | Path) else envelope
+    fed = MachinePower.of(platform).fed_by(power_w)
+    return fed if found is None else least_of(found, fed)
 
 
 def _changes(series: Series) -> list[tuple[float, float]]:

@@ -129,6 +129,20 @@ class Widest(Order):
         return -jobs.hosts
 
 
+@register("order", "smith", "wspt")
+class Smith(Order):
+    """Smith's rule for the mean slowdown: least area / weight first, the weight of a job being 1 / walltime.
+
+    Smith (1956) has it for one machine, where it is the optimum; a job takes its area of many. The key is the square of
+    the walltime x hosts.
+    """
+
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Walltime squared x hosts."""
+        walltime = _walltime(jobs)
+        return walltime * walltime * jobs.hosts
+
+
 @register("order", "wfp")
 class Wfp(Order):
     """Greatest (wait / walltime)^3 x width first: the utility WFP of Cobalt (Tang et al., IEEE Cluster 2009)."""

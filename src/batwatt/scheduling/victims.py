@@ -114,8 +114,19 @@ class Victims:
         self._first: dict[str, Job] = {}
         self._runs: dict[str, NextRun | None] = {}
 
+    def loss_s(self, job: Job, ran_s: float) -> float:
+        """The s that a job would lose if it were killed when its run has lasted `ran_s` s. Raises InputError."""
+        victim, following = self._following(job, ran_s)
+        if following is None:
+            return victim.progress_s
+        return victim.ran_s - (following.saved_s - victim.done_s) + following.recovery_s
+
     def killed(self, job: Job, ran_s: float) -> None:
         """Decide what becomes of a run that is killed when it has lasted `ran_s` s. Raises InputError."""
+        self.decide(job, self._following(job, ran_s)[1])
+
+    def _following(self, job: Job, ran_s: float) -> tuple[Victim, NextRun | None]:
+        """A run that is killed, and the next one if there is one."""
         name = self._lifecycle.name_of(job)
         first = self._first.setdefault(name, job)
         if self._lengths.known(first):
@@ -126,7 +137,8 @@ class Victims:
         else:
             length_s = run_s = math.inf
         before = self._runs.get(name) or NextRun(run_s, length_s - run_s if run_s < length_s else 0.0)
-        self.decide(job, next_run(self._rule, Victim(length_s, before.saved_s, before.recovery_s, ran_s)))
+        victim = Victim(length_s, before.saved_s, before.recovery_s, ran_s)
+        return victim, next_run(self._rule, victim)
 
     def decide(self, job: Job, following: NextRun | None) -> None:
         """Let this be the next run of a job that is killed; None: there is none."""

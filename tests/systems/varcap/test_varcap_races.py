@@ -52,7 +52,7 @@ def test_a_step_waits_for_what_moves():
 
 
 @pytest.mark.parametrize("hold", [{name: 3.0} for name in "abcde"] + [dict.fromkeys("abcde", 2.0)])
-@pytest.mark.parametrize("termination", ["random", "lww", "lfd", "order"])
+@pytest.mark.parametrize("termination", ["random", "lww", "lfd", "order", "least-loss"])
 @pytest.mark.parametrize("name", ["base", "migration", "longshort"])
 def test_kills_that_take_a_while(name, termination, hold):
     jobs = ["a 0 1000 2", "b 0 1000 2", "c 0 1000 3", "d 0 1000 1", "e 0 1000 1", "t 0 400 1"]

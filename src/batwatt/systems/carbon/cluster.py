@@ -21,8 +21,8 @@ from batwatt.model.hostset import HostSet
 from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.platform import MACHINE, Platform
 from batwatt.model.series import Series, least_around
-from batwatt.model.site import MachinePower, least_of
 from batwatt.model.workload import NO_WALLTIME
+from batwatt.scheduling.capacity import machines_fed
 from batwatt.scheduling.fleet import Fleet, JobState
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths
@@ -187,12 +187,7 @@ class PlainHosts(Cluster):
 
     def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
         """The capacity in hosts; watts become machines, as hosts that are on draw power without a job, too."""
-        if envelope is not None:
-            if self._platform is None:
-                problem = "needs the watts of the hosts, which Batsim does not report"
-                raise InputError("option 'envelope'", problem, "give the option platform")
-            fed = MachinePower.of(self._platform).fed_by(envelope)
-            capacity = fed if capacity is None else least_of(capacity, fed)
+        capacity = machines_fed(capacity, envelope, self._platform)
         if capacity is None:
             capacity = Series((0.0,), (float(self._machines),))
         checked_capacity(capacity, self._machines, capacity.source)

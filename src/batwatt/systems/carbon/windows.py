@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime, timedelta
 
+from batwatt.checks import time_zone
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob
@@ -97,7 +97,7 @@ def by_constraint(job: ShiftJob, constraint: str, integral: SignalIntegral, cloc
     begin = begin.replace(tzinfo=UTC) if begin.tzinfo is None else begin
     # whole microseconds, so that 09:00 is 09:00
     finish = begin + timedelta(microseconds=round((job.arrival_s + job.length_s) * 1e6))
-    target = CONSTRAINTS[kind](finish.astimezone(_zone(clock)))
+    target = CONSTRAINTS[kind](finish.astimezone(time_zone("options", "clock", clock)))
     return StartWindow(job.arrival_s, (target.astimezone(UTC) - finish.astimezone(UTC)).total_seconds())
 
 
@@ -129,14 +129,3 @@ CONSTRAINTS: dict[str, Callable[[datetime], datetime]] = {"next-workday": next_w
 
 def _morning(moment: datetime, days: int) -> datetime:
     return (moment + timedelta(days=days)).replace(hour=int(_MORNING_H), minute=0, second=0, microsecond=0, fold=0)
-
-
-def _zone(name: str) -> tzinfo:
-    # UTC needs no data base of time zones
-    if name == "UTC":
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, KeyError):
-        hint = "write a name such as Europe/Berlin, or install tzdata"
-        raise InputError("option clock", f"{name!r} is no known time zone", hint) from None

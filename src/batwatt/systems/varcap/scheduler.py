@@ -67,6 +67,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         machines = len(self.hosts)
         self.parts = self.make_parts(machines)
         self.victims = Victims(self.victim, self.lifecycle, self.lengths)
+        self.parts.termination.loss_s = self.victims.loss_s
         memory = self.settings.machine_memory
         self.fleet = Fleet(machines, self.hosts.cores, np.inf if memory is None else memory, self.parts.mapping.stable)
         self.fleet.foresight = Foresight(self.parts.forecast)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.scheduling.fleet import Fleet, JobState
+from batwatt.scheduling.lifecycle import Job
 from batwatt.scheduling.registry import register
 
 Machines = NDArray[np.int64]
@@ -20,6 +22,9 @@ class Termination(ABC):
     name: ClassVar[str] = ""
     idle_first = True
     """Whether machines without a task leave before any other."""
+
+    loss_s: Callable[[Job, float], float]
+    """What killing a job that has run so long costs it, in s; set before the first decision."""
 
     def begin(self, rng: np.random.Generator, foresight: bool) -> None:  # noqa: B027  (most need neither)
         """Before the first decision: the generator of the scheduler's seed, and whether changes are known ahead."""
@@ -96,6 +101,18 @@ class LeastWastedWork(LeastSum):
     def exact_figure(self, task: JobState, now_s: float) -> float:
         """See `LeastSum`."""
         return task.work(now_s)
+
+
+@register("termination", "least-loss")
+class LeastLoss(LeastSum):
+    """Least core seconds lost, as the victim rule has it: work that is not saved, checkpoint and recovery.
+
+    LWW if nothing is saved of a job.
+    """
+
+    def exact_figure(self, task: JobState, now_s: float) -> float:
+        """See `LeastSum`."""
+        return task.cpus * self.loss_s(task.job, now_s - task.part_s)
 
 
 @register("termination", "lfd")
