@@ -1,9 +1,9 @@
 """Run what experiments/cross.yaml declares: every case on every log x signal x load, measured alike.
 
-    python experiments/cross.py [--part tune] [--only hpc2n/solar/0.5] [--cases LABEL ...] [-o out/cross] [-j 2]
+    python experiments/cross.py [--part tune] [--only hpc2n/solar/0.5] [-o out/cross] [-j 2]
 
-A cell writes OUT/PART-LOG-SIGNAL-SHARE.csv, a row for each case and seed; cases that are there as declared are not run
-again. `--table` prints the tables of docs/results/cross.md of what is there.
+A cell writes OUT/PART-LOG-SIGNAL-SHARE.csv, a row for each case and seed; one that is there as declared is not run
+again. cross_tables.py makes the tables of docs/results/cross.md of these.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import pandas as pd
 import yaml
 
 import batwatt as bw
+from batwatt.results.work import run_times_s
 from batwatt.units import DAY_S
 
 HERE = Path(__file__).parent
@@ -47,7 +48,7 @@ def jobs_of(log: Declared, data: Path) -> bw.Workload:
             file.write_text("".join((data / log[name]).read_text() for name in ("fields", "file")))
         whole = bw.Workload.read(file)
     kept = [job for job in whole.jobs if begin_s <= job.submit_time_s < end_s][:: log.get("sample", 1)]
-    lengths = bw_lengths(whole)
+    lengths = lengths_of(whole)
     width = log["machines"] * log["cores"]
     rows = [
         {
@@ -59,10 +60,8 @@ def jobs_of(log: Declared, data: Path) -> bw.Workload:
     return bw.Workload.from_frame(pd.DataFrame(rows).astype({"id": str}), source=str(log["file"]))
 
 
-def bw_lengths(workload: bw.Workload) -> dict[str, float]:
+def lengths_of(workload: bw.Workload) -> dict[str, float]:
     """Run time of each job, by name, in s."""
-    from batwatt.results.work import run_times_s
-
     return dict(zip((job.name for job in workload.jobs), run_times_s(workload, 1e9).tolist(), strict=True))
 
 
@@ -111,17 +110,16 @@ def run_cell(
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run, or print the tables."""
+    """Run what is not there yet."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", default="tune", choices=("tune", "held"))
     parser.add_argument("--only", nargs="*", default=[], help="LOG/SIGNAL/SHARE, or a beginning of it")
-    parser.add_argument("--cases", nargs="*", default=[], help="labels; default: all")
     parser.add_argument("-o", "--output", type=Path, default=Path("out/cross"))
     parser.add_argument("-j", "--jobs", type=int, default=2)
     given = parser.parse_args(words)
     logging.getLogger("batwatt").setLevel(logging.ERROR)
     declared = yaml.safe_load((HERE / "cross.yaml").read_text())
-    cases = {label: case for label, case in declared["cases"].items() if not given.cases or label in given.cases}
+    cases = declared["cases"]
     given.output.mkdir(parents=True, exist_ok=True)
     for cell in cells(given.part, declared):
         name = "/".join(map(str, cell))
@@ -129,20 +127,15 @@ def main(words: list[str] | None = None) -> None:
             continue
         path = given.output / f"{given.part}-{name.replace('/', '-')}.csv"
         key = path.with_suffix(".json")
-        done: dict[str, Any] = json.loads(key.read_text()) if key.exists() and path.exists() else {}
-        todo = {label: case for label, case in cases.items() if done.get(label) != case}
-        if not todo:
+        # goodput is relative to the last end of any case, so that all cases are run together
+        done = json.loads(key.read_text()) if key.exists() and path.exists() else None
+        if done == cases:
             continue
         began = time.perf_counter()
-        table = run_cell(given.part, cell, declared, todo, given.jobs)
-        if done:
-            old = pd.read_csv(path)
-            table = pd.concat([old[~old["case"].isin(todo)], table])
-        order = {label: i for i, label in enumerate(declared["cases"])}
-        table = table.sort_values("case", key=lambda column: column.map(order), kind="stable")
-        table.to_csv(path, index=False)
-        key.write_text(json.dumps({**done, **todo}))
-        print(f"{name}: {len(todo)} cases, {time.perf_counter() - began:.0f} s", flush=True)
+        table = run_cell(given.part, cell, declared, cases, given.jobs)
+        table.to_csv(path, index=False, lineterminator="\n")
+        key.write_text(json.dumps(cases))
+        print(f"{name}: {len(cases)} cases, {time.perf_counter() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
