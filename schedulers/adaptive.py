@@ -23,7 +23,9 @@ RULES: Mapping[str, Mapping[str, Any]] = {
     "varcap": {"order": "smith", "backfilling": "easy", "termination": "least-loss"},
     "carbon": {"policy": "phase-aware"},
 }
-"""The parts of each core."""
+"""The parts of each core, for slowdown."""
+FOR_GOODPUT = {"order": "widest", "backfilling": "first-fit"}
+"""What is different where machines are to be used as much as can be."""
 
 
 class AdaptiveOptions(MachineOptions):
@@ -32,7 +34,9 @@ class AdaptiveOptions(MachineOptions):
     envelope: str | Path | Series | None = Field(None, description="CSV file of the power envelope")
     signal: str | Path | SignalIntegral | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
     price: str | Path | SignalIntegral | None = Field(None, description="CSV file of the price of a kWh")
-    objective: Literal["jobs", "carbon"] = Field("jobs", description="what counts: slowdown, or carbon (or the price)")
+    objective: Literal["slowdown", "goodput", "carbon"] = Field(
+        "slowdown", description="what counts: the mean slowdown, the use of the machines, or carbon (or the price)"
+    )
     wait_h: list[float] | None = Field(None, description="hours that jobs may wait for less carbon, as for `carbon`")
     checkpoint_s: float | None = Field(
         None, ge=0.0, le=1e9, description="time in s of a checkpoint of a job; by default jobs cannot be checkpointed"
@@ -77,6 +81,8 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         shared: dict[str, Any] = {"platform": chosen.platform, "envelope": chosen.envelope, "capacity": chosen.capacity}
         if kind is Varcap:
             shared |= {"capacity": self._machines(), "switch": chosen.switch}
+        if kind is not Carbon and chosen.objective == "goodput":
+            shared |= FOR_GOODPUT
         if kind is Carbon:
             shared |= {"switch": chosen.switch}
         given = {**RULES[name], **shared, **options, **chosen.parts}

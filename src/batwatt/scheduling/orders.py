@@ -129,6 +129,17 @@ class Widest(Order):
         return -jobs.hosts
 
 
+@register("order", "widest")
+class Widest(Order):
+    """Most requested servers first, of equals the shortest walltime: wide jobs are packed while there is room."""
+
+    def key(self, jobs: Jobs, now_s: float) -> Any:
+        """Minus the hosts, and less than 1 more the longer the walltime is."""
+        walltime = _walltime(jobs)
+        # 1 without a walltime
+        return -(jobs.hosts + 1.0 / (1.0 + walltime * 1e-6))
+
+
 @register("order", "smith", "wspt")
 class Smith(Order):
     """Smith's rule for the mean slowdown: least area / weight first, the weight of a job being 1 / walltime.

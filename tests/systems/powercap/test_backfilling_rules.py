@@ -49,6 +49,7 @@ EXPECTED = {
     "desc_walltime": [2, 0, 3, 1],
     "asc_size": [1, 0, 2, 3],
     "desc_size": [3, 2, 0, 1],
+    "widest": [3, 2, 0, 1],
     "smith": [1, 0, 3, 2],  # walltime^2 x hosts: 20000, 100, 640000, 20000 (of equals the earlier)
     "wfp": [1, 0, 2, 3],  # (wait / walltime)^3 x hosts: 1.458, 512, 0.0625, 0
 }
