@@ -130,7 +130,7 @@ class Widest(Order):
 
 
 @register("order", "widest")
-class Widest(Order):
+class WidestShortest(Order):
     """Most requested servers first, of equals the shortest walltime: wide jobs are packed while there is room."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
