@@ -33,8 +33,8 @@ test: $(BIN)/batwatt  ## all tests
 	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 lint: $(VENV)/dev  ## style, types, import contract
-	$(BIN)/ruff check setup.py src schedulers tests bench docs experiments power_profiles docker
-	$(BIN)/ruff format --check setup.py src schedulers tests bench docs experiments power_profiles docker
+	$(BIN)/ruff check setup.py src schedulers tests bench docs experiments power_profiles workloads docker
+	$(BIN)/ruff format --check setup.py src schedulers tests bench docs experiments power_profiles workloads docker
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -1,0 +1,70 @@
+"""From the raw files of a site to the answer, in two commands: on public data, and the shipped synthetic site."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+
+import pytest
+from cli_house import ROOT
+
+from batwatt.api.comparison import SYSTEMS
+
+SITES = ROOT.parent / "shared" / "data" / "sites"
+COUNTS = ("finished", "killed", "rejected", "unfinished")
+
+
+@pytest.fixture(scope="module")
+def pozidriv(tmp_path_factory):
+    """A dump of 700 lines with its header."""
+    if not SITES.is_dir():
+        pytest.skip("no data of sites in ../shared/data/sites")
+    path = tmp_path_factory.mktemp("site") / "jobs.sacct"
+    parts = (SITES / "sacct" / f"xdmod-{name}.txt" for name in ("header", "pozidriv-700"))
+    path.write_text("\n".join(part.read_text(encoding="utf-8").strip("\n") for part in parts) + "\n", encoding="utf-8")
+    return path
+
+
+def test_the_first_command_says_what_is_read(house, pozidriv):
+    workload = house.folder / "jobs.json"
+    done = house.batwatt("convert", pozidriv, "-o", workload)
+    assert done.code == 0, done.err
+    jobs = json.loads(workload.read_text())["jobs"]
+    lines = sum("." not in line.partition("|")[0] for line in pozidriv.read_text().splitlines()[1:] if line)
+    assert f"{len(jobs)} jobs; {lines - len(jobs)} of {lines} lines of jobs are left out:" in done.err
+
+
+def test_the_second_command_runs_all_systems(house, pozidriv):
+    solar = SITES / "solar-wind" / "serf_east_15min_ac_power.csv"
+    done = house.batwatt(
+        *("compare", "-w", pozidriv, "--machines", 300, "--cores", 1, "--preset", "systems", "-e", house.out / "cmp"),
+        *("--envelope", f"power:{solar},peak_w=3000,from=2016-07-04,days=14,repeat=yes + constant:600"),
+        *("--carbon", f"{SITES / 'carbon' / 'DE-LU_2023_hourly.csv'},from=2023-07-04,days=60,kind=lifecycle"),
+        "--price",
+        f"{SITES / 'price' / 'processed-DE-LU_2023_local_EUR.csv'},tz=Europe/Berlin,from=2023-07-04,days=60",
+        "--json",
+    )
+    assert done.code == 0 and "not run:" not in done.err, done.err
+    rows = {row["case"]: row for row in json.loads(done.out)}
+    assert list(rows) == list(SYSTEMS)
+    with (house.out / "cmp_jobs.csv").open() as stream:
+        jobs = list(csv.DictReader(stream))
+    count = len({job["job_id"] for job in jobs})
+    assert len(jobs) == count * len(SYSTEMS)
+    for label, row in rows.items():
+        assert sum(row[name] for name in COUNTS) == count, label
+        assert row["carbon_g"] > 0.0 and row["energy_j"] > 0.0, label
+        states = [job["state"] for job in jobs if job["case"] == label]
+        assert [states.count(name) for name in COUNTS] == [row[name] for name in COUNTS]
+    assert rows["no limit"]["finished"] == count and rows["no limit"]["energy_above_cap_j"] > 0.0
+    page = (house.out / "cmp.html").read_text(encoding="utf-8")
+    assert f"Comparison of {len(SYSTEMS)} cases on {count} jobs" in page
+    assert [label for label in SYSTEMS if f'data-label="{label}"' not in page] == []
+
+
+@pytest.mark.parametrize("script", ["workloads/site/make_dump.py", "power_profiles/site/make_solar.py"])
+def test_the_shipped_files_are_what_their_scripts_make(script):
+    done = subprocess.run([sys.executable, ROOT / script, "--check"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
