@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -176,7 +177,8 @@ class PlainHosts(Cluster):
         self._lengths = JobLengths(bs, alike.speed_flops if alike else 0.0)
         self._power_w = alike.full_w if alike and alike.full_w > 0.0 else 1.0
         self._on_s, self._off_s = _switching_s(platform) if self._hosts.pstates is not None else (0.0, 0.0)
-        self._steps: list[tuple[float, float]] = []
+        self._steps: list[tuple[float, float, float]] = []
+        """(s, hosts, the most hosts from then on), the next last."""
         self._expected: list[tuple[float, int]] = []
         """(s, hosts): when hosts for a planned start are to be on."""
         self._soon = 0
@@ -193,7 +195,9 @@ class PlainHosts(Cluster):
         checked_capacity(capacity, self._machines, capacity.source)
         hosts = Series(capacity.times_s, tuple(value * self._cores for value in capacity.values))
         serving = least_around(hosts, 0.0, self._off_s)
-        self._steps = list(zip((0.0, *serving.times_s[1:]), serving.values, strict=True))[::-1]
+        backwards = serving.values[::-1]
+        times_s = (0.0, *serving.times_s[1:])[::-1]
+        self._steps = list(zip(times_s, backwards, accumulate(backwards, max), strict=True))
         self._serving = len(self._fleet)
         return least_around(hosts, self._on_s, self._off_s), None
 
@@ -263,8 +267,8 @@ class PlainHosts(Cluster):
         if hosts.pstates is not None:
             for mask, state in hosts.switches(fleet):
                 self._bs.set_resource_state(HostSet(mask), state)
-        times = [rows[i][0] for rows, i in ((self._steps, -1), (self._expected, 0)) if rows]
-        return min(times, default=math.inf)
+        step_s = self._steps[-1][0] if self._steps else math.inf
+        return min(step_s, self._expected[0][0] if self._expected else math.inf)
 
     def switched(self, low: int, high: int, pstate: int) -> None:
         """See `Cluster`."""
@@ -272,7 +276,7 @@ class PlainHosts(Cluster):
 
     def most(self) -> int:
         """See `Cluster`."""
-        return int(max([self._serving, *(count for _, count in self._steps)]))
+        return int(max(self._serving, self._steps[-1][2])) if self._steps else self._serving
 
 
 def _switching_s(platform: Platform | None) -> tuple[float, float]:

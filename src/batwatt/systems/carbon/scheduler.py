@@ -77,7 +77,8 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._starts: list[tuple[float, int, SuspendableJob]] = []
         self._stops: list[tuple[float, int, SuspendableJob]] = []
         self._count = 0
-        self._lengths: dict[bool, list[float]] = {True: [], False: []}
+        self._lengths = {True: (0.0, 0), False: (0.0, 0)}
+        """(sum in s, number) of the jobs that have arrived, by whether they are short."""
 
     @property
     def needs_dynamic_jobs(self) -> bool:
@@ -130,13 +131,14 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def _plan(self, job: ShiftJob) -> Execution | None:
         """When a job runs, None if it never can; e is the mean length of its class so far. Raises InputError."""
-        chosen, lengths = self.settings, self._lengths[is_short(job)]
-        lengths.append(job.length_s)
+        chosen, short = self.settings, is_short(job)
+        total_s, count = self._lengths[short]
+        total_s, count = self._lengths[short] = total_s + job.length_s, count + 1
         window = start_window(job, self.shared.integral, chosen.wait_h, chosen.deadline_h, chosen.constraint)
         earliest_s = self.cluster.earliest_s(job)
         if earliest_s > job.arrival_s:
             window = StartWindow(earliest_s, max(window.latest_s - earliest_s, 0.0))
-        return self.shared.place(job, window, Known(sum(lengths) / len(lengths), max_starts=chosen.max_starts))
+        return self.shared.place(job, window, Known(total_s / count, max_starts=chosen.max_starts))
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 

@@ -70,10 +70,8 @@ class Frugal(Response):
 
     def respond(self, plan: Plan, cap_w: float) -> None:
         """F1 to F7 at the beginning of a step."""
-        if self._watts.hosts is not plan.hosts:
-            self._watts = _Watts(plan.hosts, self.efficiency)
-        watts = self._watts
-        _slow_down(plan)
+        watts = self._known(plan)
+        _slow_down(plan, watts)
         to_wake = self._choose(plan, cap_w)
         _kill_until(plan, watts, cap_w)
         if plan.forecast_w:
@@ -82,12 +80,18 @@ class Frugal(Response):
             state = plan.hosts[server].compute[-1]
             if plan.power_w + plan.state_power_w(server, state) - plan.power_of(server) <= cap_w + NOISE_W:
                 plan.put(server, state)
-        _speed_up(plan, cap_w)
+        _speed_up(plan, watts, cap_w)
 
     def adjust(self, plan: Plan, cap_w: float) -> None:
         """F4 and F6 within a step."""
-        _slow_down(plan)
-        _speed_up(plan, cap_w)
+        watts = self._known(plan)
+        _slow_down(plan, watts)
+        _speed_up(plan, watts, cap_w)
+
+    def _known(self, plan: Plan) -> _Watts:
+        if self._watts.hosts is not plan.hosts:
+            self._watts = _Watts(plan.hosts, self.efficiency)
+        return self._watts
 
     def _choose(self, plan: Plan, cap_w: float) -> list[int]:
         """F1 to F3: puts the idle servers to sleep that are not to be awake; returns those to be woken."""
@@ -116,7 +120,8 @@ class Frugal(Response):
                 slow_w += more_w
                 off_w += more_off_w
                 (wake if plan.sleeps(server) else stay).append(server)
-        plan.put_to_sleep(server for server in idle if not (server in stay or plan.sleeps(server)))
+        on = set(stay)
+        plan.put_to_sleep(server for server in idle if not (server in on or plan.sleeps(server)))
         while plan.exceeds(cap_w) and stay:
             server = stay.pop()
             if watts.off[server] < watts.slow[server]:
@@ -128,11 +133,13 @@ class _Watts:
     """What servers draw, in W by id: at the slowest state, asleep, and while they fall asleep (Eq. 2).
 
     `merit` is their flop per joule at the best state, `efficient` who has at least a share of the best one's.
+    `adjustable` is the mask of those that compute in several states.
     """
 
     def __init__(self, hosts: tuple[Host, ...], share: float) -> None:
         self.hosts = hosts
         self.ids = range(len(hosts))
+        self.adjustable = sum(1 << host.id for host in hosts if len(host.compute) > 1)
         self.slow = [host.pstates[host.compute[-1]].full_w if host.compute else 0.0 for host in hosts]
         self.sleep = list(self.slow)
         self.off = list(self.slow)
@@ -170,12 +177,15 @@ def _states(plan: Plan, run: Running, speed_flops: float) -> dict[int, int]:
     }
 
 
-def _slow_down(plan: Plan) -> None:
+def _slow_down(plan: Plan, watts: _Watts) -> None:
     """F4: everything that is on to its slowest state."""
+    if not watts.adjustable:
+        return
     idle = [server for server in plan.free_to_change() if plan.is_idle(server) and not plan.sleeps(server)]
     states = {server: plan.hosts[server].compute[-1] for server in idle}
     for run in _changeable(plan):
-        states |= _states(plan, run, _speeds(plan, run)[0])
+        if run.mask & watts.adjustable:
+            states |= _states(plan, run, _speeds(plan, run)[0])
     plan.put_all(states)
 
 
@@ -253,19 +263,22 @@ def _kill_ahead(plan: Plan, watts: _Watts, next_w: float) -> None:
         freed_w += _freed_w(run, watts.sleep, watts.off)
 
 
-def _speed_up(plan: Plan, cap_w: float) -> None:
+def _speed_up(plan: Plan, watts: _Watts, cap_w: float) -> None:
     """F6: jobs that are late first, then those with the most work left."""
     runs = _changeable(plan)
+    speeds_of = {run: _speeds(plan, run) for run in runs if run.mask & watts.adjustable}
+    if not speeds_of:
+        return
     left_flops = {run.job.id: max(0.0, run.work_flops - run.done_by(plan.now_s)) for run in runs}
-    for run in sorted(runs, key=lambda run: (run.deadline_s, run.serial)):
+    for run in sorted(speeds_of, key=lambda run: (run.deadline_s, run.serial)):
         needed = left_flops[run.job.id] / max(run.deadline_s - plan.now_s, 1e-9)
-        speeds = _speeds(plan, run)
+        speeds = speeds_of[run]
         enough = [speed for speed in speeds if at_least(speed, needed)]
         if len(enough) < len(speeds):
             _raise(plan, run, speeds[: len(speeds) - len(enough)] + enough[:1], cap_w)
     left = dict(zip(runs, merged([left_flops[run.job.id] * run.hosts for run in runs]), strict=True))
-    for run in sorted(runs, key=lambda run: (-left[run], run.serial)):
-        _raise(plan, run, _speeds(plan, run), cap_w)
+    for run in sorted(speeds_of, key=lambda run: (-left[run], run.serial)):
+        _raise(plan, run, speeds_of[run], cap_w)
 
 
 def _raise(plan: Plan, run: Running, speeds: list[float], cap_w: float) -> None:

@@ -149,13 +149,17 @@ class Plan:
 
     def put_all(self, states: Mapping[int, int]) -> None:
         """Change the states of several servers."""
+        changed = False
         for server, state in states.items():
             if self.locked >> server & 1:
                 raise ValueError(f"server {server} is in transition")
-            self.state[server] = state
-            self._power[server] = self._power_of(self.hosts[server], state)
-        # summed anew: increments would pile up rounding errors
-        self.power_w = math.fsum(self._power)
+            if state != self.state[server]:
+                changed = True
+                self.state[server] = state
+                self._power[server] = self._power_of(self.hosts[server], state)
+        if changed:
+            # summed anew: increments would pile up rounding errors
+            self.power_w = math.fsum(self._power)
 
     def kill(self, run: Running) -> None:
         """Give up a job; its servers are idle from then on."""
