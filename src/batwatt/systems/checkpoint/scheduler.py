@@ -303,9 +303,10 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         for hurried in (False, True):
             free = self._free()
             room = min(free, safe) if hurried else free
-            fitting = (task for task in self._idle() if task.width <= room)
-            self._begin(in_order(task for task in fitting if self._at_risk(task, now_s) == hurried), room, now_s)
-        if self.step_s < math.inf:
+            if room > 0:
+                fitting = (task for task in self._idle() if task.width <= room)
+                self._begin(in_order(task for task in fitting if self._at_risk(task, now_s) == hurried), room, now_s)
+        if self.step_s < math.inf and self._free() > 0:
             self._recover_on(now_s)
 
     def _idle(self) -> list[CheckpointableJob]:
