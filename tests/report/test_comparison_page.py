@@ -243,7 +243,7 @@ def test_the_page_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     first = path.read_bytes()
     assert first.startswith(b"<!DOCTYPE html>")
     assert write_comparison_page(path, compared(ROWS)).read_bytes() == first
-    monkeypatch.setattr("batwatt.report.comparison.page.paragraph", lambda data: 1 / 0)
+    monkeypatch.setitem(write_comparison_page.__globals__, "paragraph", lambda data: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_comparison_page(path, compared(ROWS))
     assert path.read_bytes() == first and [one.name for one in path.parent.iterdir()] == ["cmp.html"]

@@ -46,6 +46,7 @@ CHOICES = {
     "checkpoint": [{"k": 3}, {"prepare": "all"}, {"cover": "needed"}],
     "oversubscribed": [{"oversubscription": 1.5, "use": 0.7}],
     "replay": [{}, {"hosts": "packed"}],
+    "adaptive": [{}, {"checkpoint_s": 20, "recovery_s": 5}, {"objective": "goodput"}],
 }
 FROM_FILES = ("carbon", "planned")
 """Schedulers with inputs of their own: see the last tests."""

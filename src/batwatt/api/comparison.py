@@ -81,8 +81,9 @@ SYSTEMS: Mapping[str, Case] = {
     "varcap long-short": Case("varcap", {"mapping": "longshort"}),
     "checkpoint": Case("checkpoint"),
     "carbon": Case("carbon", {"policy": "oracle", "wait_h": [6.0, 24.0]}),
+    "adaptive": Case("adaptive"),
 }
-"""The references, then the best known setting of each system, by its paper or ours."""
+"""The references, then the best known setting of each system, by its paper or ours; and what we made of all."""
 PRESETS: Mapping[str, Mapping[str, Case]] = {"systems": SYSTEMS}
 
 
