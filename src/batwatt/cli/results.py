@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 PLURALS = {
     "node_selection": "node selections (option node_selection)",
-    "victim": "victim rules (option victim of powercap, riskaware and varcap)",
+    "victim": "victim rules (option victim of jobpower, powercap, riskaware and varcap)",
     "mapping": "mappings (varcap)",
     "strategy": "strategies (riskaware)",
     "policy": "policies (carbon)",
     "termination": "terminations (varcap)",
+    "power_check": "power checks (jobpower)",
+    "predictor": "predictors (jobpower)",
 }
 """Headings of lists of parts."""
 
