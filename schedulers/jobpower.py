@@ -76,6 +76,8 @@ class Jobpower(Scheduler[JobPowerOptions]):
         self._loads: dict[str, Load] = {}
         self._started: dict[str, Prediction] = {}
         self._doomed: set[str] = set()
+        self._fields: dict[str, Mapping[str, Any]] = {}
+        """Those of the first run of each job that was killed."""
         self._known: dict[int, tuple[int, Prediction]] = {}
         self._learned = 0
         self._looked: tuple[int, int, float] | None = None
@@ -214,15 +216,13 @@ class Jobpower(Scheduler[JobPowerOptions]):
 
     def _raw(self, job: Job) -> Mapping[str, Any]:
         """The fields of a job, those of its first run if it was submitted again."""
-        first = self.bs.jobs.get(self.lifecycle.name_of(job), job)
-        return first.json_dict or job.json_dict or {}
+        return self._fields.get(self.lifecycle.name_of(job)) or job.json_dict or {}
 
     def _learn(self, job: Job, run: Running, predicted: Prediction) -> None:
         power = power_of(self._raw(job), job.id)
         if power is None:
             return
-        if job.job_state is not Job.State.COMPLETED_SUCCESSFULLY:
-            power = power.until(self.bs.time() - run.start_s)
+        power = power.until(self.bs.time() - run.start_s)
         self.scores.add(predicted, power.mean_w)
         self.predictor.learn(self._submitted(job), power)
         self._learned += 1
@@ -284,6 +284,7 @@ class Jobpower(Scheduler[JobPowerOptions]):
             victims.append(run)
         for run in victims:
             self._doomed.add(run.job.id)
+            self._fields[self.lifecycle.name_of(run.job)] = self._raw(run.job)
             self.victims.killed(run.job, self.cluster.now_s - run.start_s)
         self.kills += len(victims)
         if victims:

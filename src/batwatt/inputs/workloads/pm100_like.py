@@ -48,8 +48,8 @@ USERS, APPLICATION_SPREAD, RUN_SPREAD = 40, 0.15, 0.05
 """Assumed: users; spreads (of logarithms) between the applications of a user, and between runs of one."""
 QUEUES = ("normal", "long", "debug")
 """Assumed: names of queues; jobs of an application are in one of them."""
-_BETWEEN_QUARTILES = 2.0 * 0.6744897501960817
-"""Distance of the quartiles of a normal distribution, in its deviations."""
+_QUARTILE = 0.6744897501960817
+"""Upper quartile of a normal distribution, in its deviations."""
 _Count = Annotated[int, Between(1)]
 _Positive = Annotated[float, Between(0.0, ends="][")]
 
@@ -74,15 +74,16 @@ class Pm100Like(Parameters, where=_WHERE):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.user_variance >= 0.0:
+        if not min(self.user_variances) >= 0.0:
             problem = f"application_spread {self.application_spread!r} and run_spread {self.run_spread!r} are more "
             raise InputError(_WHERE, f"{problem}than the quartiles of all jobs allow", "make them smaller")
 
     @property
-    def user_variance(self) -> float:
-        """What is left of the published spread of all jobs for that between users."""
-        whole = math.log(QUARTILES_W[2] / QUARTILES_W[0]) / _BETWEEN_QUARTILES
-        return whole**2 - TIME_SPREAD**2 - self.application_spread**2 - self.run_spread**2
+    def user_variances(self) -> tuple[float, float]:
+        """What is left of the published spread of all jobs, below and above the median, for that between users."""
+        low, middle, high = map(math.log, QUARTILES_W)
+        within = TIME_SPREAD**2 + self.application_spread**2 + self.run_spread**2
+        return ((middle - low) / _QUARTILE) ** 2 - within, ((high - middle) / _QUARTILE) ** 2 - within
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +102,11 @@ class _Application:
 def pm100_like(params: Pm100Like | None = None, seed: int = 0) -> dict[str, Any]:
     """A Batsim workload as JSON data: delays with `user`, `queue`, `power_w`, its deviation, maximum and phases.
 
-    A user has a power, an application of a user one near it, a run one near that; powers of nodes are lognormal, cut to
-    what a node draws. A run has two to five phases of random length and power, on all its nodes alike. Users are of
-    unequal activity (1/rank), arrivals uniform over the time that the load gives, walltimes 1.2 to 4 times the run
-    time. All draws come from PCG64(seed): same seed, same bytes. Raises InputError.
+    A user has a power, an application of a user one near it, a run one near that; logarithms of the powers of nodes are
+    normal, with other spreads below and above the median, and cut to what a node draws. A run has two to five phases of
+    random length and power, on all its nodes alike. Users are of unequal activity (1/sqrt(rank)), arrivals uniform over
+    the time that the load gives, walltimes 1.2 to 4 times the run time. All draws come from PCG64(seed): same seed,
+    same bytes. Raises InputError.
     """
     params = params or Pm100Like()
     rng = rng_of(seed, _WHERE)
@@ -144,7 +146,8 @@ def _applications(params: Pm100Like, rng: np.random.Generator) -> tuple[list[_Ap
     shares = np.array(list(widths.values())) / sum(widths.values())
     found, activity = [], []
     for user in range(1, params.users + 1):
-        user_w = math.log(QUARTILES_W[1]) + math.sqrt(params.user_variance) * rng.normal()
+        away = float(rng.normal())
+        user_w = math.log(QUARTILES_W[1]) + math.sqrt(params.user_variances[away > 0.0]) * away
         count = int(rng.integers(1, params.applications + 1))
         for _ in range(count):
             node_w = math.exp(user_w + params.application_spread * rng.normal())
@@ -159,7 +162,7 @@ def _applications(params: Pm100Like, rng: np.random.Generator) -> tuple[list[_Ap
                     min(high, max(low, TIME_SPREAD * math.exp(rng.normal()))),
                 )
             )
-            activity.append(1.0 / user / count)
+            activity.append(1.0 / math.sqrt(user) / count)
     return found, (np.array(activity) / math.fsum(activity)).tolist()
 
 
