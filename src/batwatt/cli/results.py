@@ -1,4 +1,4 @@
-"""The commands that show: policies, metrics, gantt, report."""
+"""The commands that show: policies, metrics, job-power, gantt, report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from batwatt.cli.batsim import FirstHosts, HostOptions
 from batwatt.cli.models import options_of
-from batwatt.cli.options import EnvelopeFile, Jobs, MachineChoice, OptionalPlatform, Plugins
+from batwatt.cli.options import EnvelopeFile, Jobs, MachineChoice, OptionalPlatform, PlatformFile, Plugins
 from batwatt.cli.printing import below, show_described, show_table, tabular, tell
 from batwatt.errors import printable
 
@@ -111,6 +111,49 @@ def metrics(
     spec = machines.spec(platform, workload, engine="batsim", delays_to_flops=slowed, hosts=hosts.choice)
     found = write_results(prefix, load_inputs(spec, envelope))
     print_summary([(prefix.name, found)], [{"prefix": str(prefix)}])
+
+
+@tabular
+def job_power(
+    *,
+    prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left, ours or a real Batsim's.")],
+    workload: Jobs,
+    platform: PlatformFile,
+    envelope: Annotated[str, typer.Option("--envelope", help="Power envelope of that run: a CSV file, or as for run.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Where to write the power over time, as CSV.", show_default="nowhere"),
+    ] = None,
+    hosts: HostOptions,
+) -> None:
+    """Work out the power of a run whose jobs say what they draw (power_w), and how long it was above the cap.
+
+    [bold]Example:[/]
+    batwatt generate power-jobs --seed 7 -o jobs.json
+    batwatt run -s jobpower -p platforms/marconi100-48.xml -w jobs.json
+      --envelope constant:30000 -e out/x
+    batwatt job-power out/x -p platforms/marconi100-48.xml -w jobs.json
+      --envelope constant:30000
+    """
+    from batwatt.results.columns import FILES
+    from batwatt.results.job_power import job_power_figures, job_power_trace
+    from batwatt.results.power import power_columns
+    from batwatt.results.run_data import RunData
+    from batwatt.results.summary import job_power_columns
+    from batwatt.results.writers import write_columns
+    from batwatt.run.inputs import envelope_named, load_inputs
+    from batwatt.run.spec import RunSpec
+
+    first, *others = workload
+    spec = RunSpec(platform, first, engine="batsim", more_workloads=tuple(others), hosts=hosts.choice)
+    inputs = load_inputs(spec, envelope_named(envelope))
+    series, data = inputs.envelope, RunData(prefix)
+    assert series is not None
+    found = job_power_figures(data, inputs.measured, inputs.platform, series)
+    if output is not None:
+        trace = job_power_trace(data, inputs.measured, inputs.platform)
+        write_columns(output, FILES["power"], dict(power_columns(trace, series)))
+    show_table(job_power_columns(prefix.name, found), [{"prefix": str(prefix), **found.as_dict()}])
 
 
 @options_of
