@@ -37,13 +37,13 @@ def jobs_of(*rows: dict[str, Any], nb_res: int) -> Workload:
     return parse_workload({"nb_res": nb_res, "jobs": jobs, "profiles": profiles}, "w0", "test")
 
 
-def carried_out(workload: Workload, hosts: int, **options: Any) -> tuple[Record, Jobpower]:
-    """Run them, by the real power of the jobs unless the options have a predictor."""
+def carried_out(workload: Workload, hosts: int, link: Any = None, **options: Any) -> tuple[Record, Jobpower]:
+    """Run them, by the real power of the jobs unless the options have a predictor; `link` is for `simulate`."""
     platform = plain(hosts)
     scheduler = Jobpower({"platform": platform, "predictor": "exact", **options})
     again = scheduler.needs_dynamic_jobs
     config = EngineConfig(dynamic_jobs=again, profile_reuse=again)
-    return simulate(Engine(platform, [workload], config), scheduler), scheduler
+    return simulate(Engine(platform, [workload], config), scheduler, link), scheduler
 
 
 def figures_of(record: Record, workload: Workload, hosts: int, envelope: Any) -> JobPowerFigures:

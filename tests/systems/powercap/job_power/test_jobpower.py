@@ -11,6 +11,7 @@ from drawing import FULL_W, IDLE_W, carried_out, drawing, figures_of, jobs_of, p
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from links import ThroughText
 
 from batwatt.errors import InputError
 from batwatt.model.hostset import from_text
@@ -239,6 +240,17 @@ def test_no_job_is_lost(drawn, levels, choice, excess, victim):
     for one, other in itertools.combinations([row for row in record.jobs if row[8] is not None], 2):
         if from_text(one[14]) & from_text(other[14]):
             assert one[10] <= other[8] or other[10] <= one[8]
+
+
+@examples(10)
+@given(drawn=jobs, levels=caps, choice=st.sampled_from(CHOICES))
+def test_the_same_on_the_wire(drawn, levels, choice):
+    """Fields of jobs are as good after JSON."""
+    options = {"power_check": choice[0], "predictor": choice[1], "excess": "kill-latest", "victim": "resubmit"}
+    workload, cap = jobs_of(*rows_of(drawn), nb_res=4), envelope(*map(float, levels), 4 * FULL_W)
+    here, _ = carried_out(workload, 4, envelope=cap, **options)
+    there, _ = carried_out(workload, 4, ThroughText, envelope=cap, **options)
+    assert list(here.jobs) == list(there.jobs)
 
 
 @examples(40)

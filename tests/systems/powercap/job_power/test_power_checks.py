@@ -58,7 +58,7 @@ def test_a_margin_of_several_deviations():
 
 def test_in_order_each_that_fits():
     jobs = [candidate(1, 100.0), candidate(2, 80.0), candidate(1, 40.0), candidate(9, 1.0)]
-    assert make("power_check", "mean").choose(jobs, room(4, 150.0)) == [0, 2]
+    assert make("power_check", "mean").pick(jobs, room(4, 150.0)) == [0, 2]
 
 
 def test_late_ones_fit_now_and_with_the_reserved_job():
@@ -71,22 +71,22 @@ def test_late_ones_fit_now_and_with_the_reserved_job():
     ]
     space = room(4, 250.0, Load(300.0, 100.0, 0.0, 100.0), 2, reserved)
     # late ones have 2 hosts and 50 W: 40 W, then 5 W
-    assert make("power_check", "mean").choose(jobs, space) == [0, 1, 3]
-    assert make("power_check", "mean").choose(jobs, room(4, 250.0, late_hosts=0, late_load=reserved)) == [0]
+    assert make("power_check", "mean").pick(jobs, space) == [0, 1, 3]
+    assert make("power_check", "mean").pick(jobs, room(4, 250.0, late_hosts=0, late_load=reserved)) == [0]
 
 
 def test_a_knapsack_uses_more_hosts():
     jobs = [candidate(1, 100.0, walltime=1000.0), candidate(2, 80.0), candidate(2, 70.0)]
-    assert make("power_check", "mean").choose(jobs, room(5, 150.0)) == [0]
-    assert make("power_check", "knapsack").choose(jobs, room(5, 150.0)) == [1, 2]
+    assert make("power_check", "mean").pick(jobs, room(5, 150.0)) == [0]
+    assert make("power_check", "knapsack").pick(jobs, room(5, 150.0)) == [1, 2]
     # 1 host for 1000 s is more than 4 for 50 s
-    assert make("power_check", {"name": "knapsack", "value": "area"}).choose(jobs, room(5, 150.0)) == [0]
+    assert make("power_check", {"name": "knapsack", "value": "area"}).pick(jobs, room(5, 150.0)) == [0]
     # maxima are 150, 120 and 105 W
-    assert make("power_check", {"name": "knapsack", "watts": "max"}).choose(jobs, room(5, 150.0)) == [1]
+    assert make("power_check", {"name": "knapsack", "watts": "max"}).pick(jobs, room(5, 150.0)) == [1]
     # only the first two are looked at
-    assert make("power_check", {"name": "knapsack", "depth": 2}).choose(jobs, room(5, 150.0)) == [1]
+    assert make("power_check", {"name": "knapsack", "depth": 2}).pick(jobs, room(5, 150.0)) == [1]
     # among equals the earlier ones
-    assert make("power_check", "knapsack").choose([candidate(2, 80.0)] * 3, room(4, 200.0)) == [0, 1]
+    assert make("power_check", "knapsack").pick([candidate(2, 80.0)] * 3, room(4, 200.0)) == [0, 1]
 
 
 @examples(60)
@@ -113,7 +113,7 @@ def test_a_knapsack_is_the_best_of_all_sets(rows, hosts, late_hosts, cap, value)
         return now and (later or not late)
 
     late_load = Load(300.0, 20.0, 0.0, 20.0)
-    found = make("power_check", {"name": "knapsack", "value": value}).choose(
+    found = make("power_check", {"name": "knapsack", "value": value}).pick(
         jobs, room(hosts, float(cap), late_hosts=late_hosts, late_load=late_load)
     )
     sets = (s for count in range(len(rows) + 1) for s in itertools.combinations(range(len(rows)), count))

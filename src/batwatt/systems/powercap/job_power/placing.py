@@ -77,7 +77,7 @@ def jobs_to_start(
         for job in behind
     ]
     room = Room(free, load, spare, later, cap_w)
-    return starts + [behind[index] for index in check.choose(candidates, room)]
+    return starts + [behind[index] for index in check.pick(candidates, room)]
 
 
 def reservation(

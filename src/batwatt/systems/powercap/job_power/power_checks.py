@@ -77,7 +77,7 @@ class PowerCheck(ABC):
         """Whether that is within the cap."""
         return self.bound_w(load) <= cap_w + NOISE_W
 
-    def choose(self, candidates: Sequence[Candidate], room: Room) -> list[int]:
+    def pick(self, candidates: Sequence[Candidate], room: Room) -> list[int]:
         """Which candidates start, as positions: each that fits with those before it."""
         chosen = []
         for index, job in enumerate(candidates):
@@ -169,7 +169,7 @@ class Knapsack(PowerCheck):
         """Means or maxima."""
         return load.mean_w if self.watts == "mean" else load.max_w
 
-    def choose(self, candidates: Sequence[Candidate], room: Room) -> list[int]:
+    def pick(self, candidates: Sequence[Candidate], room: Room) -> list[int]:
         """The best set."""
         jobs = candidates[: self.depth]
         values = [self._value_of(job) for job in jobs]
