@@ -218,12 +218,13 @@ def tradeoff(runs: pd.DataFrame) -> Figure:
         side = -1 if check == NODE else 1
         axes.annotate(label, (x, y), (8 * side, 4), textcoords="offset points", ha="left" if side > 0 else "right")
     axes.set_xscale("log")
-    ticks = [4, 5, 6, 8, 10, 15, 20, 30]
+    ticks = [1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30]
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.set_xticks([], minor=True)
     axes.set_xlabel("mean turnaround (h)")
     axes.set_ylabel("time above the cap (%)")
-    axes.set_ylim(bottom=0.0)
+    # room for the marker of nothing
+    axes.set_ylim(bottom=-0.8)
     style.plain(axes)
     axes.legend(fontsize=7.0, frameon=False, ncols=2, loc="upper right")
     style.headline(figure, "Time above the cap against turnaround: checks and predictors, 20 seeds", 0.05)
