@@ -43,6 +43,29 @@ def test_a_run_and_its_figures(house, jobs):
     assert row.split("\t")[1] == str(found["share_above"])
 
 
+def test_a_table_of_pm100(house):
+    """A host is a node; two jobs draw 240 W above idle on average, and 400 W at most, on machines of 240 to 2100 W."""
+    rows = "".join(
+        f"{i},2020-05-01 10:00:{i:02},2020-05-01 11:00:00,2020-05-01 11:10:00,600,90,32,1,COMPLETED,u{i},1,q,"
+        '"[480, 320, 640]"\n'
+        for i in range(2)
+    )
+    head = (
+        "job_id,submit_time,start_time,end_time,run_time,time_limit,num_cores_alloc,num_nodes_alloc,job_state,user_id,"
+        "group_id,partition,node_power_consumption\n"
+    )
+    table = house.write("pm100.csv", head + rows)
+    words = ("-p", PLATFORM, "-w", table, "--width", "nodes", "--envelope", "constant:12200")
+    for check, turnaround_s in (("mean", 600.0), ("max", 899.5)):
+        options = json.dumps({"predictor": "exact", "power_check": check})
+        ran = house.batwatt("run", *words, "-s", "jobpower", "-o", options, "-e", house.out / check)
+        assert ran.code == 0, ran.err
+        (found,) = json.loads(house.batwatt("job-power", house.out / check, *words, "--json").out)
+        # 48 x 240 = 11520 W; two means are 480 W more, and two maxima 800 W, which is too much
+        assert found["mean_turnaround_s"] == pytest.approx(turnaround_s)
+        assert found["max_w"] == (12000.0 if check == "mean" else 11760.0)
+
+
 def test_jobs_that_do_not_say_what_they_draw(house):
     words = ("-p", PLATFORM, "-w", ROOT / "workloads" / "small.json", "--envelope", CAP)
     assert house.batwatt("run", *words, "-s", "jobpower", "-e", house.out / "x").code == 0

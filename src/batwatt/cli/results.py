@@ -10,7 +10,7 @@ import typer
 
 from batwatt.cli.batsim import FirstHosts, HostOptions
 from batwatt.cli.models import options_of
-from batwatt.cli.options import EnvelopeFile, Jobs, MachineChoice, OptionalPlatform, PlatformFile, Plugins
+from batwatt.cli.options import EnvelopeFile, Jobs, MachineChoice, OptionalPlatform, Plugins
 from batwatt.cli.printing import below, show_described, show_table, tabular, tell
 from batwatt.errors import printable
 
@@ -118,12 +118,13 @@ def job_power(
     *,
     prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left, ours or a real Batsim's.")],
     workload: Jobs,
-    platform: PlatformFile,
+    platform: OptionalPlatform = None,
     envelope: Annotated[str, typer.Option("--envelope", help="Power envelope of that run: a CSV file, or as for run.")],
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Where to write the power over time, as CSV.", show_default="nowhere"),
     ] = None,
+    machines: MachineChoice,
     hosts: HostOptions,
 ) -> None:
     """Work out the power of a run whose jobs say what they draw (power_w), and how long it was above the cap.
@@ -142,10 +143,8 @@ def job_power(
     from batwatt.results.summary import job_power_columns
     from batwatt.results.writers import write_columns
     from batwatt.run.inputs import envelope_named, load_inputs
-    from batwatt.run.spec import RunSpec
 
-    first, *others = workload
-    spec = RunSpec(platform, first, engine="batsim", more_workloads=tuple(others), hosts=hosts.choice)
+    spec = machines.spec(platform, workload, engine="batsim", hosts=hosts.choice)
     inputs = load_inputs(spec, envelope_named(envelope))
     series, data = inputs.envelope, RunData(prefix)
     assert series is not None
