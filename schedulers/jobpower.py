@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -29,7 +29,7 @@ from batwatt.scheduling.registry import make
 from batwatt.scheduling.victims import Lose, VictimRule, Victims
 from batwatt.systems.powercap.cluster import Cluster, Running
 from batwatt.systems.powercap.envelope import EventInjector, FileInjector, Injector
-from batwatt.systems.powercap.job_power.placing import Held, Queued, jobs_to_start
+from batwatt.systems.powercap.job_power.placing import Held, jobs_to_start
 from batwatt.systems.powercap.job_power.power_checks import Load, PowerCheck
 from batwatt.systems.powercap.job_power.predictors import Prediction, Predictor, Scores, Submitted
 from batwatt.systems.powercap.scheduler import EVENTS
@@ -52,6 +52,15 @@ class JobPowerOptions(SchedulerOptions):
     envelope: str | Path | Series | None = Field(
         None, description="CSV file of the power envelope, or 'events' if the engine forwards it as external events"
     )
+
+
+class _Known(NamedTuple):
+    """A waiting job, and what it was predicted to draw when so many runs had been learnt of."""
+
+    submitted: Submitted
+    learned: int
+    predicted: Prediction
+    load: Load
 
 
 class Jobpower(Scheduler[JobPowerOptions]):
@@ -78,7 +87,7 @@ class Jobpower(Scheduler[JobPowerOptions]):
         self._doomed: set[str] = set()
         self._fields: dict[str, Mapping[str, Any]] = {}
         """Those of the first run of each job that was killed."""
-        self._known: dict[int, tuple[int, Prediction]] = {}
+        self._known: dict[int, _Known] = {}
         self._learned = 0
         self._looked: tuple[int, int, float] | None = None
         if self.platform is not None:
@@ -227,22 +236,21 @@ class Jobpower(Scheduler[JobPowerOptions]):
         self.predictor.learn(self._submitted(job), power)
         self._learned += 1
 
-    def _predicted(self, waiting: Waiting) -> Prediction:
-        """What a waiting job is predicted to draw now."""
+    def _load_of(self, waiting: Waiting) -> Load:
+        """The load of a waiting job, as it is predicted now."""
         known = self._known.get(waiting.serial)
-        if known is None or known[0] != self._learned:
-            known = self._known[waiting.serial] = self._learned, self.predictor.predict(self._submitted(waiting.job))
-        return known[1]
-
-    def _above_idle(self, predicted: Prediction, hosts: int) -> Load:
-        """The load that a job is taken to be."""
-        idle_w = hosts * self._idle_w
-        return Load(
-            hosts * (self._node_w - self._idle_w),
-            max(0.0, predicted.mean_w - idle_w),
-            predicted.variance_w2,
-            max(0.0, predicted.max_w - idle_w),
-        )
+        if known is None or known.learned != self._learned:
+            submitted = self._submitted(waiting.job) if known is None else known.submitted
+            predicted, hosts = self.predictor.predict(submitted), waiting.hosts
+            idle_w = hosts * self._idle_w
+            load = Load(
+                hosts * (self._node_w - self._idle_w),
+                max(0.0, predicted.mean_w - idle_w),
+                predicted.variance_w2,
+                max(0.0, predicted.max_w - idle_w),
+            )
+            known = self._known[waiting.serial] = _Known(submitted, self._learned, predicted, load)
+        return known.load
 
     # decisions --------------------------------------------------------------------------------------------------
 
@@ -254,17 +262,15 @@ class Jobpower(Scheduler[JobPowerOptions]):
             queue.new.clear()
             return
         held = [Held(run.deadline_s, run.hosts, self._loads[run.job.id]) for run in cluster.running.values()]
-        ordered = queue.ordered(cluster.now_s)
-        queued = (Queued(waiting, self._above_idle(self._predicted(waiting), waiting.hosts)) for waiting in ordered)
+        ordered, count = queue.ordered(cluster.now_s), free.bit_count()
         starts = []
-        for job in jobs_to_start(self.rule, self.check, queued, held, free.bit_count(), cap_w, cluster.now_s):
-            mask = cluster.select(job.waiting, free)
+        for job in jobs_to_start(self.rule, self.check, ordered, self._load_of, held, count, cap_w, cluster.now_s):
+            mask = cluster.select(job, free)
             if mask:
                 free &= ~mask
-                starts.append(Start(job.waiting, mask))
-                name = job.waiting.job.id
-                self._loads[name], self._started[name] = job.load, self._predicted(job.waiting)
-                del self._known[job.waiting.serial]
+                starts.append(Start(job, mask))
+                known = self._known.pop(job.serial)
+                self._loads[job.job.id], self._started[job.job.id] = known.load, known.predicted
         cluster.carry_out(starts, self.bs)
         queue.new.clear()
         self._looked = (cluster.version, self._learned, cap_w)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from batwatt.schedulers.jobpower import Jobpower
@@ -37,13 +38,15 @@ def jobs_of(*rows: dict[str, Any], nb_res: int) -> Workload:
     return parse_workload({"nb_res": nb_res, "jobs": jobs, "profiles": profiles}, "w0", "test")
 
 
-def carried_out(workload: Workload, hosts: int, link: Any = None, **options: Any) -> tuple[Record, Jobpower]:
+def carried_out(
+    workload: Workload, hosts: int, link: Any = None, events: Sequence[Any] = (), **options: Any
+) -> tuple[Record, Jobpower]:
     """Run them, by the real power of the jobs unless the options have a predictor; `link` is for `simulate`."""
     platform = plain(hosts)
     scheduler = Jobpower({"platform": platform, "predictor": "exact", **options})
     again = scheduler.needs_dynamic_jobs
-    config = EngineConfig(dynamic_jobs=again, profile_reuse=again)
-    return simulate(Engine(platform, [workload], config), scheduler, link), scheduler
+    config = EngineConfig(dynamic_jobs=again, profile_reuse=again, forward_unknown_events=bool(events))
+    return simulate(Engine(platform, [workload], config, events), scheduler, link), scheduler
 
 
 def figures_of(record: Record, workload: Workload, hosts: int, envelope: Any) -> JobPowerFigures:

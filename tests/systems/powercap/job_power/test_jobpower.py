@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from links import ThroughText
 
 from batwatt.errors import InputError
+from batwatt.inputs.workloads.events import envelope_events, read_events
 from batwatt.model.hostset import from_text
 from batwatt.scheduling.registry import names
 
@@ -175,6 +176,29 @@ def test_without_an_envelope_it_is_easy_backfilling(caplog):
     assert "no cap holds" in caplog.text
     rich = start_times(rows, envelope=envelope(1e9))
     assert found == rich
+
+
+def test_an_envelope_of_events(tmp_path):
+    rows = [drawing(i, 40 * i, 1 + i % 2, 150, power_w=180.0 * (1 + i % 2)) for i in range(9)]
+    caps, workload = envelope(650.0, 480.0, 800.0, 560.0, 1200.0), jobs_of(*rows, nb_res=4)
+    path = tmp_path / "events.txt"
+    path.write_text("".join(f"{line}\n" for line in envelope_events(caps)))
+    events = read_events(path, forward_unknown=True)
+    options = {"power_check": "mean", "excess": "kill-latest", "victim": "resubmit"}
+    told, scheduler = carried_out(workload, 4, events=events, envelope="events", **options)
+    read, _ = carried_out(workload, 4, envelope=caps, **options)
+    assert list(told.jobs) == list(read.jobs) and scheduler.kills > 0
+
+
+def test_hosts_that_are_away(tmp_path):
+    path = tmp_path / "events.txt"
+    path.write_text(
+        '{"timestamp": 10, "type": "machine_unavailable", "resources": "1-3"}\n'
+        '{"timestamp": 500, "type": "machine_available", "resources": "1-3"}\n'
+    )
+    rows = [drawing("a", 0, 1, 100, power_w=110.0), drawing("b", 20, 2, 100, power_w=220.0)]
+    record, _ = carried_out(jobs_of(*rows, nb_res=4), 4, events=read_events(path, False), envelope=envelope(650.0))
+    assert {name: at for name, (at, _) in starts(record).items()} == {"a": 0, "b": 500}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ enough power under the present cap; nobody knows a later one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from batwatt.scheduling.queue import Waiting
@@ -25,55 +25,44 @@ class Held:
     load: Load
 
 
-@dataclass(frozen=True, slots=True)
-class Queued:
-    """A waiting job and its predicted load."""
-
-    waiting: Waiting
-    load: Load
-
-
 def jobs_to_start(
     rule: str,
     check: PowerCheck,
-    queue: Iterable[Queued],
+    queue: Iterable[Waiting],
+    load_of: Callable[[Waiting], Load],
     running: Sequence[Held],
     free: int,
     cap_w: float,
     now_s: float,
-) -> list[Queued]:
+) -> list[Waiting]:
     """The jobs of a queue, in its order, that start on `free` hosts under a dynamic power of `cap_w` W.
 
-    `rule`: pass, stop or reserve.
+    `rule`: pass, stop or reserve; `load_of` is the predicted load of a job.
     """
     held = list(running)
     load = Load.of(job.load for job in held)
-    starts: list[Queued] = []
+    starts: list[Waiting] = []
     waiting = iter(queue)
-    head: Queued | None = None
+    head: Waiting | None = None
     for job in waiting:
-        hosts, more = job.waiting.hosts, load.plus(job.load)
-        if hosts > free or not check.fits(more, cap_w):
+        own = load_of(job)
+        more = load.plus(own)
+        if job.hosts > free or not check.fits(more, cap_w):
             head = job
             break
         starts.append(job)
-        held.append(Held(microseconds(now_s + job.waiting.walltime_s), hosts, job.load))
-        free, load = free - hosts, more
+        held.append(Held(microseconds(now_s + job.walltime_s), job.hosts, own))
+        free, load = free - job.hosts, more
     if head is None or rule == "stop" or not free:
         return starts
-    behind = [job for job in waiting if job.waiting.hosts <= free]
+    behind = [job for job in waiting if job.hosts <= free]
     if not behind:
         return starts
     begin_s, spare, later = math.inf, 0, Load()
     if rule == "reserve":
-        begin_s, spare, later = reservation(check, head, held, free, cap_w)
+        begin_s, spare, later = reservation(check, head.hosts, load_of(head), held, free, cap_w)
     candidates = [
-        Candidate(
-            job.waiting.hosts,
-            job.waiting.walltime_s,
-            job.load,
-            microseconds(now_s + job.waiting.walltime_s) > begin_s,
-        )
+        Candidate(job.hosts, job.walltime_s, load_of(job), microseconds(now_s + job.walltime_s) > begin_s)
         for job in behind
     ]
     room = Room(free, load, spare, later, cap_w)
@@ -81,9 +70,9 @@ def jobs_to_start(
 
 
 def reservation(
-    check: PowerCheck, head: Queued, held: Sequence[Held], free: int, cap_w: float
+    check: PowerCheck, hosts: int, own: Load, held: Sequence[Held], free: int, cap_w: float
 ) -> tuple[float, int, Load]:
-    """When the head may start at the latest in s, the hosts to spare then, and the load with it.
+    """When a job of so many hosts and that load may start at the latest in s, the hosts to spare, and the load with it.
 
     It never may if the ends of all jobs do not leave enough: then nothing delays it.
     """
@@ -94,7 +83,7 @@ def reservation(
             break
         free += sum(job.hosts for job in left if job.end_s <= end_s)
         left = [job for job in left if job.end_s > end_s]
-        load = Load.of([head.load, *(job.load for job in left)])
-        if head.waiting.hosts <= free and check.fits(load, cap_w):
-            return end_s, free - head.waiting.hosts, load
+        load = Load.of([own, *(job.load for job in left)])
+        if hosts <= free and check.fits(load, cap_w):
+            return end_s, free - hosts, load
     return math.inf, 0, Load()

@@ -85,6 +85,8 @@ class PowerCheck(ABC):
             if left is not None:
                 chosen.append(index)
                 room = left
+                if not room.hosts:
+                    break
         return chosen
 
     def after(self, job: Candidate, room: Room) -> Room | None:

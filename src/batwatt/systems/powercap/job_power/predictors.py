@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from batwatt.inputs.workloads.job_power import estimate_of, power_of
@@ -138,11 +138,9 @@ class PastRuns(Predictor):
         self.decay, self.least = float(decay), least
         self._groups: dict[Key, Past] = {}
 
-    def _keys(self, job: Submitted) -> list[Key]:
-        return [
-            (*level, *(str(job.hosts) if name == "width" else job.label(name) for name in level))
-            for level in self.LEVELS
-        ]
+    def _keys(self, job: Submitted) -> Iterator[Key]:
+        for level in self.LEVELS:
+            yield (*level, *[str(job.hosts) if name == "width" else job.label(name) for name in level])
 
     def predict(self, job: Submitted) -> Prediction:
         """By the first level that has enough runs."""
