@@ -167,10 +167,10 @@ def checks_table(runs: pd.DataFrame) -> str:
 
 def kills_table(runs: pd.DataFrame) -> str:
     """Runs in which the last started jobs are killed; turnaround against the same without kills, seed by seed."""
-    kept = {(check, predictor): rows for check, predictor, rows in groups(runs, KEEP)}
+    without = {(check, predictor): rows for check, predictor, rows in groups(runs, KEEP)}
     lines = []
     for check, predictor, rows in groups(runs, KILL):
-        change = 100.0 * (rows["mean_turnaround_s"] / kept[check, predictor]["mean_turnaround_s"] - 1.0)
+        change = 100.0 * (rows["mean_turnaround_s"] / without[check, predictor]["mean_turnaround_s"] - 1.0)
         lines.append([
             *names_of(check, predictor), cell(rows["kills"], 1), cell(100.0 * rows["share_above"], 1),
             cell(rows["mean_turnaround_s"] / HOUR_S, 2), cell(change, 1),

@@ -104,8 +104,8 @@ def test_when_the_cap_falls():
     # 250 W above idle until 300 s, then 150 W: room for one
     caps = envelope(650.0, 550.0)
     workload = jobs_of(*rows, nb_res=4)
-    kept, scheduler = carried_out(workload, 4, envelope=caps, power_check="mean")
-    assert {row[0]: (row[8], row[10]) for row in kept.jobs} == {"a": (0.0, 500.0), "b": (10.0, 510.0)}
+    going_on, scheduler = carried_out(workload, 4, envelope=caps, power_check="mean")
+    assert {row[0]: (row[8], row[10]) for row in going_on.jobs} == {"a": (0.0, 500.0), "b": (10.0, 510.0)}
     assert scheduler.kills == 0
     options = {"envelope": caps, "power_check": "mean", "excess": "kill-latest"}
     lost, scheduler = carried_out(workload, 4, **options)
@@ -121,7 +121,7 @@ def test_when_the_cap_falls():
         "b#1": (500.0, 1000.0),
     }
     # from 300 to 500 s 600 W, 50 above the cap; killed, never
-    figures = figures_of(kept, workload, 4, caps)
+    figures = figures_of(going_on, workload, 4, caps)
     assert figures.share_above == pytest.approx(200.0 / 510.0)
     assert figures.above_j == pytest.approx(200 * 50.0)
     assert figures_of(again, workload, 4, caps).share_above == 0.0
@@ -185,9 +185,9 @@ def test_an_envelope_of_events(tmp_path):
     path.write_text("".join(f"{line}\n" for line in envelope_events(caps)))
     events = read_events(path, forward_unknown=True)
     options = {"power_check": "mean", "excess": "kill-latest", "victim": "resubmit"}
-    told, scheduler = carried_out(workload, 4, events=events, envelope="events", **options)
-    read, _ = carried_out(workload, 4, envelope=caps, **options)
-    assert list(told.jobs) == list(read.jobs) and scheduler.kills > 0
+    by_events, scheduler = carried_out(workload, 4, events=events, envelope="events", **options)
+    of_file, _ = carried_out(workload, 4, envelope=caps, **options)
+    assert list(by_events.jobs) == list(of_file.jobs) and scheduler.kills > 0
 
 
 def test_hosts_that_are_away(tmp_path):

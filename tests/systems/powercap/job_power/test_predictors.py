@@ -17,9 +17,9 @@ from batwatt.systems.powercap.job_power.predictors import Past, Prediction, Scor
 
 
 def predictor(choice):
-    made = make("predictor", choice)
-    made.node_w, made.idle_w = 300.0, 100.0
-    return made
+    found = make("predictor", choice)
+    found.node_w, found.idle_w = 300.0, 100.0
+    return found
 
 
 def job(hosts=1, user="u1", queue="q1", **fields):

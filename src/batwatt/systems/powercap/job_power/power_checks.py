@@ -1,4 +1,4 @@
-"""Power checks: what running jobs are taken to draw together, to be kept under the cap.
+"""Power checks: what running jobs are taken to draw together, which must stay under the cap.
 
 Watts are dynamic here: above what the hosts draw when idle, which they draw whether they have a job or not.
 """

@@ -1,7 +1,7 @@
 """Predictions of what a job will draw: mean, variance and maximum, from what is known when it is to start.
 
 A predictor learns what a run has drawn when that run has ended, and never before. What it says of a job may change
-until the job starts. Histories are kept per host, as a user's jobs have several widths.
+until the job starts. Histories are per host, as a user's jobs have several widths.
 """
 
 from __future__ import annotations
