@@ -25,6 +25,8 @@ RUNS = {
     "victim.py": (*RISK, "-s", "riskaware", "-o", '{"victim": {"name": "hourly", "every_s": 600}}'),
     "mapping.py": (*RISK, "-s", "varcap", "-o", '{"mapping": "wide-and-thin"}'),
     "strategy.py": (*RISK, "-s", "riskaware", "-o", '{"strategy": "last-fit"}'),
+    "power_check.py": (*POWER, "-s", "jobpower", "-o", '{"power_check": {"name": "between", "share": 0.2}}'),
+    "predictor.py": (*POWER, "-s", "jobpower", "-o", '{"predictor": "last"}'),
 }
 
 
@@ -70,8 +72,10 @@ def test_a_carbon_policy_runs(house: House):  # noqa: F811
 def test_all_parts_of_one_file_are_listed(house: House):  # noqa: F811
     path = house.folder / "all.py"
     path.write_text("".join(FILES.values()), encoding="utf-8")
-    listed = house.batwatt("policies", "--plugin", path).out
-    names = "patience shallow even sleep-idle hourly fewest-cores wide-and-thin last-fit half-way"
+    done = house.batwatt("policies", "--plugin", path)
+    assert done.code == 0, done.err
+    listed = done.out
+    names = "patience shallow even sleep-idle hourly fewest-cores wide-and-thin last-fit between last half-way"
     for name in names.split():
         assert re.search(rf"^\w[\w ]*\t{name}\t", listed, re.M), name
 
@@ -79,7 +83,7 @@ def test_all_parts_of_one_file_are_listed(house: House):  # noqa: F811
 PARTS = [
     ("order", "patience"), ("backfilling", "shallow"), ("node_selection", "even"), ("response", "sleep-idle"),
     ("victim", "hourly"), ("termination", "fewest-cores"), ("mapping", "wide-and-thin"), ("strategy", "last-fit"),
-    ("policy", "half-way"),
+    ("power_check", "between"), ("predictor", "last"), ("policy", "half-way"),
 ]  # fmt: skip
 
 

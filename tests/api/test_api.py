@@ -51,6 +51,18 @@ def replayed(house):
     return (bw.Platform.machines(4, 2), trace, "replay"), {}, words
 
 
+def drawing(house):
+    jobs = [
+        {"id": str(i), "subtime": 40 * i, "res": 1 + i % 3, "walltime": 900, "profile": f"p{i % 2}",
+         "user": f"u{i % 3}", "power_w": 90.0 * (1 + i % 3) + i}
+        for i in range(20)
+    ]  # fmt: skip
+    profiles = {f"p{i}": {"type": "delay", "delay": 200 + 100 * i} for i in range(2)}
+    workload = house.write("drawing.json", json.dumps({"nb_res": 4, "jobs": jobs, "profiles": profiles}))
+    words = ("-p", SMALL, "-w", workload, "--envelope", house.envelope, "-s", "jobpower")
+    return (SMALL, workload, "jobpower"), {"envelope": house.envelope}, words
+
+
 def planned(house):
     found = bw.optimum(SMALL, ROOT / "workloads" / "small.json", house.envelope, effort=1)
     found.save(house.out / "opt")
@@ -80,6 +92,7 @@ CASES = {
     "replay": replayed,
     "carbon": carbon,
     "adaptive": lambda house: machines(house, "adaptive"),
+    "jobpower": drawing,
 }
 
 

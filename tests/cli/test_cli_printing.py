@@ -42,7 +42,7 @@ def test_every_table_can_be_json():
     assert set(TABULAR) == {
         "run", "compare", "optimum", "campaign run", "campaign resume", "campaign status", "checkpoint front",
         "carbon run", "carbon compare", "carbon gaia", "carbon lwa", "carbon policies", "carbon study",
-        "characterise", "policies", "metrics",
+        "characterise", "policies", "metrics", "job-power",
     }  # fmt: skip
 
 

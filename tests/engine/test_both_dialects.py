@@ -10,10 +10,12 @@ from dataclasses import replace
 import pytest
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.checkpoint import Checkpoint
+from batwatt.schedulers.jobpower import Jobpower
 from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.riskaware import Riskaware
 from batwatt.schedulers.varcap import Varcap
 from builders import envelope, job, machine, workload_of
+from drawing import drawing, jobs_of, plain
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_pybatsim_schedulers import pybatsim_scheduler
@@ -151,6 +153,20 @@ def test_powercap(tmp_path, options, given, powers):
     caps = {} if options["response"] == "none" else {"envelope": envelope(*powers, step=120.0)}
     make = lambda: Powercap({"platform": platform, **caps, **options})  # noqa: E731
     check(make, platform, load(given, 4), tmp_path)
+
+
+@pytest.mark.parametrize("predictor", ["exact", "user"])
+@few
+@given(rows, st.lists(st.integers(450, 1300).map(float), min_size=1, max_size=4))
+def test_jobs_that_draw_different_power(tmp_path, predictor, given, powers):
+    """What is known of a job besides Batsim's own fields is in `extra_data` there."""
+    platform, caps = plain(4), envelope(*powers, 1300.0, step=120.0)
+    jobs = [
+        drawing(i, at, width, run, user=f"u{i % 2}", power_w=float(width * (120 + 30 * (i % 5))))
+        for i, (at, width, run, *_) in enumerate(given)
+    ]
+    options = {"platform": platform, "envelope": caps, "predictor": predictor, "excess": "kill-latest"}
+    check(lambda: Jobpower(options), platform, jobs_of(*jobs, nb_res=4), tmp_path)
 
 
 @pytest.mark.parametrize(("kind", "options"), MACHINES, ids=lambda value: getattr(value, "__name__", str(value)))

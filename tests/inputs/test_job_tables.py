@@ -65,9 +65,10 @@ def test_pm100(tmp_path: Path, name: str, caplog):
     # the first submission is that of 12
     first, second = read_trace(path)
     assert (first.id, first.submit_s, first.run_s, first.cpus, first.requested_s) == ("11", 3600, 3600, 256, 5400)
-    # the mean of the samples of the whole job, whatever its nodes
+    # samples of the whole job, whatever its nodes; their variance is (200^2 + 300^2 + 100^2) / 3
+    power = {"power_w": 1200, "power_std_w": 216.02469, "power_max_w": 1500}
     labels = {"user": "7", "group": "1", "queue": "a"}
-    assert dict(first.extra) == {"start_s": 5400, "power_w": 1200, **labels}
+    assert dict(first.extra) == {"start_s": 5400, **power, **labels}
     assert (second.id, second.submit_s, second.run_s, second.cpus, second.requested_s) == ("12", 0, 60, 8, None)
     assert dict(second.extra) == {"start_s": 20, "user": "8", "group": "1", "queue": "b"}
     assert f"{path}: 2 jobs; 2 of 4 lines of jobs are left out: 1 running, 1 never ran" in caplog.text

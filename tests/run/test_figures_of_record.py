@@ -47,6 +47,7 @@ CHOICES = {
     "oversubscribed": [{"oversubscription": 1.5, "use": 0.7}],
     "replay": [{}, {"hosts": "packed"}],
     "adaptive": [{}, {"checkpoint_s": 20, "recovery_s": 5}, {"objective": "goodput"}],
+    "jobpower": [{"excess": "kill-latest"}, {"excess": "kill-latest", "victim": "resubmit", "power_check": "knapsack"}],
 }
 FROM_FILES = ("carbon", "planned")
 """Schedulers with inputs of their own: see the last tests."""
@@ -83,8 +84,8 @@ def test_every_scheduler_is_here():
 @given(rows=jobs_of, seed=st.integers(0, 999), cut=st.booleans(), data=st.data())
 def test_random_runs(scheduler, rows, seed, cut, data):
     options = data.draw(st.sampled_from(CHOICES[scheduler]))
-    power = scheduler == "powercap"
-    follows = scheduler not in ("powercap", "replay")
+    power = scheduler in ("powercap", "jobpower")
+    follows = not power and scheduler != "replay"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         # one is in the window
@@ -94,7 +95,7 @@ def test_random_runs(scheduler, rows, seed, cut, data):
         watts = np.random.default_rng(seed).uniform(200.0, 2000.0, 8)
         steps = "".join(f"{300 * i},{value!r}\n" for i, value in enumerate(watts.tolist()))
         (folder / "envelope.csv").write_text("time_s,power_w\n" + steps + "2400,9999\n")
-        machines = SpeedMachineSpec if power or scheduler == "oversubscribed" else MachineSpec
+        machines = SpeedMachineSpec if scheduler in ("powercap", "oversubscribed") else MachineSpec
         capacity = parse_capacity(f"walk:range=0.6,mean=0.7,step=0.3,period=250,seed={seed}")
         spec = RunSpec(
             machines(MACHINES, CORES, off_s=5.0, on_s=20.0),

@@ -78,6 +78,21 @@ class Result(Shown):
             raise InputError("power", "is not known: hosts of the platform have no watts, or nothing ran", "give them")
         return pd.DataFrame(power_columns(trace, self._inputs.envelope))
 
+    @cached_property
+    def job_power(self) -> dict[str, float | int]:
+        """Of a run under an envelope whose jobs say what they draw (`power_w`): what `batwatt job-power` works out.
+
+        The share of time above the cap, energy above it in J, mean and maximum in W, mean turnaround in s, kills.
+        Raises InputError.
+        """
+        from batwatt.results.job_power import job_power_figures
+
+        envelope = self._inputs.envelope
+        if envelope is None:
+            raise InputError("job_power", "there is no envelope", "give simulate one")
+        data = self._outcome.figures.data
+        return job_power_figures(data, self._inputs.measured, self.platform, envelope).as_dict()
+
     def save(self, prefix: str | Path) -> Path:
         """Write the files of `batwatt run` under a prefix (`out/x` gives `out/x_jobs.csv`, ...): all, or none.
 

@@ -43,7 +43,8 @@ _RESULTS = (
 CODE = (
     *("_version.py", "units.py", "checks.py", "model", "inputs", "engine", "scheduling"),
     *("systems/riskaware", "systems/varcap"),
-    *("systems/powercap/*.py", "systems/checkpoint/*.py", "systems/carbon/*.py", "systems/carbon/simulators"),
+    *("systems/powercap/*.py", "systems/powercap/job_power", "systems/checkpoint/*.py"),
+    *("systems/carbon/*.py", "systems/carbon/simulators"),
     *(f"results/{name}.py" for name in _RESULTS),
     *(f"run/{name}.py" for name in ("find_scheduler", "inputs", "nominal", "resolve", "run", "spec")),
 )

@@ -1,4 +1,4 @@
-"""The commands that make inputs: `generate` a platform, a workload, machines, a walk, a trace, a slice, an envelope."""
+"""The commands that make inputs: `generate` a platform, workloads, machines, a walk, a trace, a slice, an envelope."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_walk import Walk
 from batwatt.inputs.workloads.google_like import GoogleLike
+from batwatt.inputs.workloads.pm100_like import Pm100Like
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS, Synthetic
 from batwatt.inputs.workloads.varcap_like import SYSTEMS, TNG_LONG, VarcapLike
 from batwatt.units import DAY_S
@@ -72,6 +73,34 @@ def generate_workload(
         nb_res=servers,
     )
     write_output(to_text(google_like(params, seed)), output)
+
+
+@generate.command("power-jobs")
+def generate_power_jobs(
+    seed: Seed = 0,
+    jobs: Annotated[int, typer.Option(help="Number of jobs.")] = Pm100Like.jobs,
+    nodes: Annotated[int, typer.Option(help="Nodes of the platform (nb_res).")] = Pm100Like.nodes,
+    users: Annotated[int, typer.Option(help="Number of users.")] = Pm100Like.users,
+    load: Annotated[
+        float, typer.Option(help="Share of the nodes that the jobs keep busy while they arrive.")
+    ] = Pm100Like.load,
+    mean_runtime: Annotated[float, typer.Option(help="Mean run time, s.")] = Pm100Like.mean_runtime_s,
+    run_spread: Annotated[
+        float, typer.Option(help="Spread of the power between runs of an application of a user, of logarithms.")
+    ] = Pm100Like.run_spread,
+    output: Output = None,
+) -> None:
+    """Write a workload whose jobs draw different power by user, shaped like the published statistics of PM100.
+
+    [bold]Example:[/] batwatt generate power-jobs --seed 7 -o jobs.json
+    """
+    from batwatt.inputs.workloads.google_like import to_text
+    from batwatt.inputs.workloads.pm100_like import pm100_like
+
+    params = Pm100Like(
+        jobs=jobs, nodes=nodes, users=users, load=load, mean_runtime_s=mean_runtime, run_spread=run_spread
+    )
+    write_output(to_text(pm100_like(params, seed)), output)
 
 
 @generate.command("machines")

@@ -43,6 +43,7 @@ COMMANDS = {
     "Look up": {
         "policies": "results:policies",
         "metrics": "results:metrics",
+        "job-power": "results:job_power",
         "gantt": "results:gantt",
         "report": "results:report",
     },

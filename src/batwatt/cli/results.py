@@ -1,4 +1,4 @@
-"""The commands that show: policies, metrics, gantt, report."""
+"""The commands that show: policies, metrics, job-power, gantt, report."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 PLURALS = {
     "node_selection": "node selections (option node_selection)",
-    "victim": "victim rules (option victim of powercap, riskaware and varcap)",
+    "victim": "victim rules (option victim of jobpower, powercap, riskaware and varcap)",
     "mapping": "mappings (varcap)",
     "strategy": "strategies (riskaware)",
     "policy": "policies (carbon)",
     "termination": "terminations (varcap)",
+    "power_check": "power checks (jobpower)",
+    "predictor": "predictors (jobpower)",
 }
 """Headings of lists of parts."""
 
@@ -109,6 +111,48 @@ def metrics(
     spec = machines.spec(platform, workload, engine="batsim", delays_to_flops=slowed, hosts=hosts.choice)
     found = write_results(prefix, load_inputs(spec, envelope))
     print_summary([(prefix.name, found)], [{"prefix": str(prefix)}])
+
+
+@tabular
+def job_power(
+    *,
+    prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left, ours or a real Batsim's.")],
+    workload: Jobs,
+    platform: OptionalPlatform = None,
+    envelope: Annotated[str, typer.Option("--envelope", help="Power envelope of that run: a CSV file, or as for run.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Where to write the power over time, as CSV.", show_default="nowhere"),
+    ] = None,
+    machines: MachineChoice,
+    hosts: HostOptions,
+) -> None:
+    """Work out the power of a run whose jobs say what they draw (power_w), and how long it was above the cap.
+
+    [bold]Example:[/]
+    batwatt generate power-jobs --seed 7 -o jobs.json
+    batwatt run -s jobpower -p platforms/marconi100-48.xml -w jobs.json
+      --envelope constant:30000 -e out/x
+    batwatt job-power out/x -p platforms/marconi100-48.xml -w jobs.json
+      --envelope constant:30000
+    """
+    from batwatt.results.columns import FILES
+    from batwatt.results.job_power import job_power_figures, job_power_trace
+    from batwatt.results.power import power_columns
+    from batwatt.results.run_data import RunData
+    from batwatt.results.summary import job_power_columns
+    from batwatt.results.writers import write_columns
+    from batwatt.run.inputs import envelope_named, load_inputs
+
+    spec = machines.spec(platform, workload, engine="batsim", hosts=hosts.choice)
+    inputs = load_inputs(spec, envelope_named(envelope))
+    series, data = inputs.envelope, RunData(prefix)
+    assert series is not None
+    found = job_power_figures(data, inputs.measured, inputs.platform, series)
+    if output is not None:
+        trace = job_power_trace(data, inputs.measured, inputs.platform)
+        write_columns(output, FILES["power"], dict(power_columns(trace, series)))
+    show_table(job_power_columns(prefix.name, found), [{"prefix": str(prefix), **found.as_dict()}])
 
 
 @options_of

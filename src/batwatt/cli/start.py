@@ -7,6 +7,7 @@ from pathlib import Path
 
 _SAME = """
 platforms/small.toml platforms/small.xml platforms/grid5000.toml platforms/grid5000.xml
+platforms/marconi100-48.toml platforms/marconi100-48.xml
 workloads/small.json workloads/google-288-00.json workloads/risk-small.txt
 workloads/site/jobs.sacct power_profiles/site/solar.csv
 workloads/carbon/job.json workloads/carbon/jobs.csv workloads/carbon/ml.json

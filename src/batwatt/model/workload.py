@@ -41,6 +41,8 @@ LABELS: Final = ("user", "group", "queue")
 POWER_W, START_S = "power_w", "start_s"
 """Fields of a job, numbers of a job log: its mean power while it ran, in W, of all of its hosts; when it started, in s
 of the same clock as its submission."""
+POWER_STD_W, POWER_MAX_W, POWER_PHASES = "power_std_w", "power_max_w", "power_phases"
+"""Fields of a job: standard deviation over time and maximum of that power, in W; or all of it, as a list of [s, W]."""
 MOST_CPUS: Final = 1_000_000_000
 """A job of more is refused: a mistake."""
 LONG_S: Final = 3600.0

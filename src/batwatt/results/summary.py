@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from batwatt.results.job_power import JobPowerFigures
 from batwatt.results.metrics import Metrics
 from batwatt.results.tables import Column, tables
 from batwatt.units import HOUR_S, J_PER_KWH
@@ -101,3 +102,19 @@ def summary_text(rows: Rows, width: int = 120) -> str:
     console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False)
     console.print(*tables(summary(rows), width), sep="")
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n") + "\n"
+
+
+def job_power_columns(label: str, found: JobPowerFigures) -> list[Column]:
+    """The figures of a run whose jobs draw different power."""
+    shown = (
+        ("above\ncap\n% of time", "share_above", 100.0 * found.share_above, 2),
+        ("above\ncap\nkWh", "above_j", found.above_j / J_PER_KWH, 2),
+        ("power\nmean\nkW", "mean_w", found.mean_w / 1e3, 2),
+        ("power\nmax\nkW", "max_w", found.max_w / 1e3, 2),
+        ("turn-\naround\nmean h", "mean_turnaround_s", found.mean_turnaround_s / HOUR_S, 3),
+        ("finished\njobs", "completed", found.completed, 0),
+        ("killed\nruns", "kills", found.kills, 0),
+    )
+    texts = (NOTHING if math.isnan(value) else f"{value:.{decimals}f}" for _, _, value, decimals in shown)
+    columns = [Column(head, key, [text]) for (head, key, _, _), text in zip(shown, texts, strict=True)]
+    return [Column("run", "prefix", [label]), *columns]

@@ -25,6 +25,8 @@ _METHODS = {
     "victim": "saved_s",
     "strategy": "advance",
     "policy": "choose",
+    "power_check": "bound_w",
+    "predictor": "predict",
 }
 KINDS = tuple(_METHODS)
 """Kinds of parts; the options that choose them have these names, too."""

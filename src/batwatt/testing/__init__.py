@@ -11,7 +11,8 @@ The laws of a simulated part, on the embedded engine, with random jobs and a ran
 
 Of a victim rule, that the work which counts adds up to the length of the job. Of an order, that a key of vectors is
 that of each job, and that it is time-invariant if it says so. Of a carbon policy, that it runs a job within its window,
-in order, and for as long as the job is.
+in order, and for as long as the job is. Of a power check, that more jobs are never taken to draw less. Of a predictor,
+that its figures are those of a power, and that it only changes its mind when a run has ended.
 """
 
 from __future__ import annotations
@@ -32,28 +33,33 @@ from batwatt.engine.embedded import simulate
 from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.hostset import from_text
+from batwatt.model.job_power import JobPower
 from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.model.workload import OVERHEAD, Workload
+from batwatt.model.workload import OVERHEAD, POWER_W, Workload
 from batwatt.run.find_scheduler import load_plugins, scheduler_class
 from batwatt.scheduling.orders import Columns
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.victims import NextRun, Victim, next_run
 from batwatt.systems.carbon.policies import Known, policy_named
 from batwatt.systems.carbon.windows import StartWindow
+from batwatt.systems.powercap.job_power.power_checks import Load
+from batwatt.systems.powercap.job_power.predictors import Submitted
 
 SYSTEMS: Mapping[str, tuple[str, ...]] = {
-    "order": ("powercap", "varcap"),
-    "backfilling": ("powercap", "varcap"),
-    "node_selection": ("powercap", "varcap"),
+    "order": ("powercap", "varcap", "jobpower"),
+    "backfilling": ("powercap", "varcap", "jobpower"),
+    "node_selection": ("powercap", "varcap", "jobpower"),
     "response": ("powercap",),
-    "victim": ("powercap", "riskaware", "varcap"),
+    "victim": ("powercap", "riskaware", "varcap", "jobpower"),
     "termination": ("varcap",),
     "mapping": ("varcap",),
     "strategy": ("riskaware",),
+    "power_check": ("jobpower",),
+    "predictor": ("jobpower",),
 }
 """The schedulers that have an option of each kind."""
 MACHINES, CORES = 4, 2
@@ -77,7 +83,9 @@ def check_part(kind: str, choice: object, *, plugin: str | Path | None = None, c
     systems = SYSTEMS.get(kind, ())
     if kind == "backfilling" and make(kind, choice).blocked is None:
         systems = ("powercap",)
-    own: dict[str, Callable[..., None]] = {"policy": _policy, "victim": _victim, "order": _order}
+    own: dict[str, Callable[..., None]] = {
+        "policy": _policy, "victim": _victim, "order": _order, "power_check": _power_check, "predictor": _predictor
+    }  # fmt: skip
     laws = [partial(own[kind], choice)] if kind in own else []
     laws += [partial(_simulated, system, kind, choice) for system in systems]
     for law, number in product(laws, range(seed, seed + cases)):
@@ -113,14 +121,16 @@ def _victim(choice: object, rng: np.random.Generator) -> None:
 
 
 def _simulated(system: str, kind: str, choice: object, rng: np.random.Generator) -> None:
-    power = system == "powercap"
-    platform = machines_platform((SpeedMachineSpec if power else MachineSpec)(MACHINES, CORES, off_s=5.0, on_s=20.0))
-    workload = _jobs(rng, platform.fastest_flops if power else 0.0)
+    power = system in ("powercap", "jobpower")
+    speeds = system == "powercap"
+    platform = machines_platform((SpeedMachineSpec if speeds else MachineSpec)(MACHINES, CORES, off_s=5.0, on_s=20.0))
+    workload = _jobs(rng, platform.fastest_flops if speeds else 0.0)
     options: dict[str, Any] = {kind: choice}
     if power:
         most_w = sum(host.pstates[host.initial_pstate].full_w for host in platform.hosts)
         options |= {"platform": platform, "envelope": _series(rng, 0.2 * most_w, most_w, most_w)}
-        options.setdefault("response", "idfs")
+        options |= {} if kind == "response" or not speeds else {"response": "idfs"}
+        options |= {"excess": "kill-latest"} if system == "jobpower" else {}
     else:
         options |= {"capacity": _series(rng, 1, MACHINES + 1, MACHINES, whole=True), "switch": False}
     first, second = (_record(system, dict(options), platform, workload) for _ in range(2))
@@ -170,7 +180,8 @@ def _jobs(rng: np.random.Generator, speed_flops: float) -> Workload:
             profiles[f"p{number}"] = {"type": "parallel_homogeneous", "cpu": length_s * speed_flops, "com": 0}
         rows.append({
             "id": str(number), "profile": f"p{number}", "subtime": float(rng.integers(0, 300)),
-            "res": int(rng.integers(1, CORES + 1)), "walltime": 3 * length_s,
+            "res": int(rng.integers(1, CORES + 1)), "walltime": 3 * length_s, "user": f"u{number % 3}",
+            "power_w": float(rng.integers(1, 30)), "mean_power_estimation": 1.0,
         })  # fmt: skip
     return parse_workload({"nb_res": MACHINES * CORES, "jobs": rows, "profiles": profiles}, "w0", "batwatt.testing")
 
@@ -180,6 +191,38 @@ def _series(rng: np.random.Generator, low: float, high: float, last: float, *, w
     count = int(rng.integers(1, 12))
     values = rng.integers(int(low), int(high), count).astype(np.float64) if whole else rng.uniform(low, high, count)
     return Series(tuple(50.0 * i for i in range(count + 1)), (*values.tolist(), float(last)))
+
+
+# power of jobs ---------------------------------------------------------------------------------------------------
+
+
+def _load(rng: np.random.Generator) -> Load:
+    mean_w = float(rng.uniform(0.0, 500.0))
+    return Load(
+        float(rng.uniform(mean_w, 2000.0)), mean_w, float(rng.uniform(0.0, 1e4)), float(rng.uniform(mean_w, 900.0))
+    )
+
+
+def _power_check(choice: object, rng: np.random.Generator) -> None:
+    check, loads = make("power_check", choice), [_load(rng) for _ in range(6)]
+    bounds = [check.bound_w(Load.of(loads[:count])) for count in range(len(loads) + 1)]
+    _law(all(bound >= 0.0 for bound in bounds), f"it takes jobs to draw {min(bounds):g} W")
+    _law(bounds == sorted(bounds), "with one job more it takes all to draw less")
+
+
+def _predictor(choice: object, rng: np.random.Generator) -> None:
+    predictor = make("predictor", choice)
+    predictor.node_w, predictor.idle_w = 500.0, 100.0
+    for number in range(12):
+        watts = float(rng.uniform(100.0, 500.0))
+        fields = {"user": f"u{rng.integers(3)}", POWER_W: watts, "mean_power_estimation": watts}
+        hidden = {name: value for name, value in fields.items() if predictor.oracle or name != POWER_W}
+        job = Submitted(f"w0!{number}", int(rng.integers(1, 4)), hidden)
+        found = predictor.predict(job)
+        good = 0.0 <= found.mean_w <= found.max_w < math.inf and 0.0 <= found.variance_w2 < math.inf
+        _law(good, f"{found} is no power: 0 <= mean <= maximum, and a variance >= 0")
+        _law(predictor.predict(job) == found, "it predicts something else when asked again")
+        predictor.learn(job, JobPower(job.hosts * watts, 0.1 * watts, 1.2 * job.hosts * watts))
 
 
 # orders and carbon policies ---------------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 Which of the two a table is its columns say. Rules of both: the width is what was allocated, else what was requested, in
 cores or nodes as `width` says; dates without an offset are in UTC unless a time zone is given.
 
-PM100: `run_time` (s), else end - start; `time_limit` (minutes) is the walltime, `INFINITE` is none; power is the mean
-of the samples in `node_power_consumption` (`power_consumption` in an older release), a list for the whole job, in W;
+PM100: `run_time` (s), else end - start; `time_limit` (minutes) is the walltime, `INFINITE` is none; power is the mean,
+the standard deviation and the maximum of the samples in `node_power_consumption` (`power_consumption` in an older
+release), a list for the whole job, in W;
 user, group and queue are `user_id`, `group_id`, `partition`; cores are called `num_cores_*` or `num_cpus_*`.
 
 F-DATA: `duration` (s), else `edt` - `sdt`; submission `adt`; `elpl` (s) is the walltime; power is `avgpcon`, the mean
@@ -31,7 +32,7 @@ from batwatt.files import readable
 from batwatt.inputs.traces.job_log import USUAL, LogColumns, LogOptions, dates_s, jobs_of, number
 from batwatt.inputs.traces.trace import open_text
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable, labels_of
-from batwatt.model.workload import ESTIMATE, LABELS
+from batwatt.model.workload import ESTIMATE, LABELS, POWER_MAX_W, POWER_STD_W
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,11 +151,13 @@ def _columns(part: pd.DataFrame, layout: _Layout, options: LogOptions) -> LogCol
     run_s = _numbers(part, layout.run_s)
     run_s = np.where(np.isnan(run_s), _dates(part, layout.end, options) - start_s, run_s)
     cpus, nodes = (_first(part, names) for names in (layout.cpus, layout.nodes))
-    power_w = np.full(len(part), np.nan)
+    power = np.full((3, len(part)), np.nan)
     for name in layout.power:
         if name in part.columns:
-            power_w = np.array([_mean_of(cell) for cell in part[name]])
+            power = np.array([_power_of(cell) for cell in part[name]]).T
             break
+    power_w, deviation_w, most_w = power
+    needs = {POWER_STD_W: deviation_w, POWER_MAX_W: most_w} if not layout.of_node else {}
     limit_s = _numbers(part, layout.limit) * layout.limit_s
     return LogColumns(
         _texts(part, layout.id),
@@ -164,7 +167,7 @@ def _columns(part: pd.DataFrame, layout: _Layout, options: LogOptions) -> LogCol
         nodes if options.width == "nodes" else cpus,
         _texts(part, layout.state),
         power_w * (nodes if layout.of_node else 1.0) * run_s,
-        {ESTIMATE: np.where(limit_s > 0.0, limit_s, np.nan)},
+        {ESTIMATE: np.where(limit_s > 0.0, limit_s, np.nan), **needs},
         {name: _texts(part, column) for name, column in zip(LABELS, layout.labels, strict=True)},
     )
 
@@ -207,8 +210,8 @@ def _text(cell: object) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
-def _mean_of(cell: Any) -> float:
-    """The mean of a list of samples, also one that is a text, or a number; NaN if there is none."""
+def _power_of(cell: Any) -> tuple[float, float, float]:
+    """Mean, deviation and maximum of a list of samples, also one that is a text, or a number; NaN if there is none."""
     if isinstance(cell, str):
         samples = [number(word) for word in cell.strip().strip("[]").replace(",", " ").split()]
     elif cell is None or isinstance(cell, float | int):
@@ -216,4 +219,7 @@ def _mean_of(cell: Any) -> float:
     else:
         samples = [float(value) for value in cell if value is not None]
     known = [value for value in samples if value == value]
-    return math.fsum(known) / len(known) if known else math.nan
+    if not known:
+        return math.nan, math.nan, math.nan
+    mean = math.fsum(known) / len(known)
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in known) / len(known)), max(known)

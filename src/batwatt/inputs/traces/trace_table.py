@@ -12,7 +12,19 @@ import numpy.typing as npt
 from batwatt.checks import SHOWN, number_named
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.model.workload import CHECKPOINT_S, DEPENDS, ESTIMATE, LABELS, MEMORY, POWER_W, RECOVERY_S, START_S, USE
+from batwatt.model.workload import (
+    CHECKPOINT_S,
+    DEPENDS,
+    ESTIMATE,
+    LABELS,
+    MEMORY,
+    POWER_MAX_W,
+    POWER_STD_W,
+    POWER_W,
+    RECOVERY_S,
+    START_S,
+    USE,
+)
 from batwatt.units import microseconds
 
 Column = npt.NDArray[np.float64]
@@ -27,6 +39,8 @@ NEEDS: dict[str, tuple[Test, str]] = {
     CHECKPOINT_S: _NOT_NEGATIVE,
     RECOVERY_S: _NOT_NEGATIVE,
     POWER_W: _NOT_NEGATIVE,
+    POWER_STD_W: _NOT_NEGATIVE,
+    POWER_MAX_W: _NOT_NEGATIVE,
     START_S: _NOT_NEGATIVE,
 }
 """What may be known of a job, by the field of the Batsim job that it becomes: which values are good, and in words. An

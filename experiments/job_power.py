@@ -1,0 +1,266 @@
+"""Power per job: checks and predictors over 20 seeds, for docs/results/job-power.md.
+
+python experiments/job_power.py
+    runs everything (about 10 minutes), writes docs/results/job-power/runs.csv and tradeoff.png, and puts the tables on
+    the page
+python experiments/job_power.py --check
+    makes the tables from runs.csv, and exits 1 if the page has other ones
+
+Each seed has its own 500 jobs (`batwatt generate power-jobs --seed SEED`) on platforms/marconi100-48.xml, and its own
+envelope: a random walk between 30 and 90 % of the most that Marconi100's nodes drew above idle on average, in steps of
+30 minutes. All runs of a seed have the same jobs and the same envelope.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import doc_pages
+import numpy as np
+import pandas as pd
+from batwatt.schedulers.jobpower import Jobpower
+from igsc22_tables import markdown
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.files import whole_file
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.pm100_like import IDLE_W, TYPICAL_W, Pm100Like, pm100_like
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+from batwatt.model.workload import Workload
+from batwatt.results import style
+from batwatt.results.job_power import job_power_figures
+from batwatt.results.run_data import RunData
+from batwatt.units import HOUR_S, J_PER_KWH
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs" / "results"
+PAGES = ("job-power.md",)
+FOLDER, RUNS, PICTURE = "job-power", "runs.csv", "tradeoff.png"
+TABLES = ("checks", "kills", "predictors")
+PLATFORM = ROOT / "platforms" / "marconi100-48.xml"
+
+SEEDS = range(1, 21)
+STEP_S, STEPS = 1800.0, 600
+LOW, HIGH, STRIDE = 0.3, 0.9, 0.1
+
+KEEP, KILL = "keep", "kill-latest"
+NONE, NODE, EXACT = "none", "node", "exact"
+CHECKS: dict[str, Any] = {
+    "mean": "mean",
+    "knapsack": "knapsack",
+    "gaussian 1": {"name": "gaussian", "sigma": 1},
+    "gaussian 2": {"name": "gaussian", "sigma": 2},
+    "gaussian 3": {"name": "gaussian", "sigma": 3},
+    "max": "max",
+}
+"""Name -> option; of the Gaussian ones with their sigma."""
+PREDICTORS = (EXACT, "user", "user-queue-width", "history")
+KILLING = (EXACT, "history")
+"""Predictors that are also run with kills."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a run of a seed is."""
+
+    excess: str
+    check: str
+    predictor: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The scheduler's."""
+        found = {"power_check": CHECKS.get(self.check, NODE), "predictor": self.predictor, "excess": self.excess}
+        return found | ({"victim": "resubmit"} if self.excess == KILL else {})
+
+
+def cases() -> Iterator[Case]:
+    """All of a seed."""
+    yield Case(KEEP, NONE, EXACT)
+    for excess, predictors in ((KEEP, PREDICTORS), (KILL, KILLING)):
+        yield Case(excess, NODE, EXACT)
+        for check in CHECKS:
+            for predictor in predictors:
+                yield Case(excess, check, predictor)
+
+
+def envelope_of(seed: int, nodes: int) -> Series:
+    """The cap in W of a seed; after 300 hours the highest, so that all jobs can end."""
+    rng = np.random.default_rng([seed, 7])
+    share, shares = 0.6, []
+    for _ in range(STEPS):
+        shares.append(share)
+        share = round(min(HIGH, max(LOW, share + STRIDE * float(rng.choice([-1.0, 1.0])))), 6)
+    watts = [nodes * (IDLE_W + each * (TYPICAL_W - IDLE_W)) for each in (*shares, HIGH)]
+    return Series(tuple(STEP_S * i for i in range(STEPS + 1)), tuple(watts), "power_w", f"seed {seed}")
+
+
+def run_case(case: Case, platform: Platform, workload: Workload, envelope: Series) -> dict[str, Any]:
+    """The figures of a run."""
+    given = {} if case.check == NONE else {"envelope": envelope}
+    scheduler = Jobpower({"platform": platform, **case.options, **given})
+    again = scheduler.needs_dynamic_jobs
+    engine = Engine(platform, [workload], EngineConfig(energy=False, dynamic_jobs=again, profile_reuse=again))
+    data = RunData(FOLDER, simulate(engine, scheduler))
+    scores = scheduler.scores
+    scored = {"mape": scores.mape, "mape_known": scores.mape_known, "blind_share": scores.blind_share}
+    return asdict(case) | job_power_figures(data, workload, platform, envelope).as_dict() | scored
+
+
+def run_seed(seed: int, params: Pm100Like | None = None) -> list[dict[str, Any]]:
+    """All runs of a seed."""
+    platform = read_platform(PLATFORM)
+    workload = parse_workload(pm100_like(params, seed), "w0", f"seed {seed}")
+    envelope = envelope_of(seed, len(platform))
+    return [{"seed": seed} | run_case(case, platform, workload, envelope) for case in cases()]
+
+
+# tables -------------------------------------------------------------------------------------------------------------
+
+
+def error(values: pd.Series) -> float:
+    """Standard error of the mean."""
+    return float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def cell(values: pd.Series, decimals: int) -> str:
+    """Mean and standard error."""
+    return f"{values.mean():.{decimals}f} ± {error(values):.{decimals}f}"
+
+
+def groups(runs: pd.DataFrame, excess: str) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """(check, predictor, its runs by seed) in the order in which they were run."""
+    of_excess = runs[runs["excess"] == excess]
+    for (check, predictor), rows in of_excess.groupby(["check", "predictor"], sort=False):
+        yield str(check), str(predictor), rows.set_index("seed")
+
+
+def names_of(check: str, predictor: str) -> list[str]:
+    """The first cells of a row."""
+    return [check, "" if check in (NONE, NODE) else predictor]
+
+
+def checks_table(runs: pd.DataFrame) -> str:
+    """Runs in which jobs go on; turnaround against that of node-level watts, seed by seed."""
+    base = next(rows for check, _, rows in groups(runs, KEEP) if check == NODE)
+    lines = []
+    for check, predictor, rows in groups(runs, KEEP):
+        change = 100.0 * (rows["mean_turnaround_s"] / base["mean_turnaround_s"] - 1.0)
+        lines.append([
+            *names_of(check, predictor), cell(100.0 * rows["share_above"], 1), cell(rows["above_j"] / J_PER_KWH, 1),
+            cell(rows["mean_turnaround_s"] / HOUR_S, 2), "" if check == NODE else cell(change, 1),
+        ])  # fmt: skip
+    heads = ["check", "predictor", "above the cap, % of time", "above, kWh", "turnaround, h", "against node, %"]
+    return markdown(heads, lines, texts=2)
+
+
+def kills_table(runs: pd.DataFrame) -> str:
+    """Runs in which the last started jobs are killed; turnaround against the same without kills, seed by seed."""
+    without = {(check, predictor): rows for check, predictor, rows in groups(runs, KEEP)}
+    lines = []
+    for check, predictor, rows in groups(runs, KILL):
+        change = 100.0 * (rows["mean_turnaround_s"] / without[check, predictor]["mean_turnaround_s"] - 1.0)
+        lines.append([
+            *names_of(check, predictor), cell(rows["kills"], 1), cell(100.0 * rows["share_above"], 1),
+            cell(rows["mean_turnaround_s"] / HOUR_S, 2), cell(change, 1),
+        ])  # fmt: skip
+    heads = ["check", "predictor", "kills", "above the cap, % of time", "turnaround, h", "against no kills, %"]
+    return markdown(heads, lines, texts=2)
+
+
+def predictors_table(runs: pd.DataFrame) -> str:
+    """Errors of the predictors, of the runs with the check `mean`."""
+    lines = []
+    for check, predictor, rows in groups(runs, KEEP):
+        if check == "mean":
+            shares = (100.0 * rows[name] for name in ("mape", "mape_known", "blind_share"))
+            lines.append([predictor, *(cell(values, 1) for values in shares)])
+    return markdown(["predictor", "MAPE, %", "of those with a history, %", "without one, % of runs"], lines)
+
+
+def tables_of(docs: Path) -> dict[str, str]:
+    """Every table, from runs.csv."""
+    runs = pd.read_csv(docs / FOLDER / RUNS)
+    return {"checks": checks_table(runs), "kills": kills_table(runs), "predictors": predictors_table(runs)}
+
+
+# figure -------------------------------------------------------------------------------------------------------------
+
+
+def tradeoff(runs: pd.DataFrame) -> Figure:
+    """Share of time above the cap against mean turnaround: means and standard errors over the seeds."""
+    figure, [[axes]] = style.panels_of(style.WIDTH_IN, 4.2, 1, 1, margins_in=(0.42, 0.48), left=0.09, right=0.985)
+    points = {(check, predictor): rows for check, predictor, rows in groups(runs, KEEP)}
+    for number, predictor in enumerate(PREDICTORS):
+        colour = style.PALETTE[number]
+        chain = ["mean", "gaussian 1", "gaussian 2", "gaussian 3"]
+        line = [_point(points[check, predictor]) for check in chain]
+        axes.plot(*zip(*line, strict=True), color=colour, linewidth=0.9, zorder=1)
+        axes.plot([], [], color=colour, linewidth=3.0, label=predictor)
+        for turn, check in enumerate(CHECKS):
+            _draw(axes, points[check, predictor], colour, style.MARKERS[turn][0])
+    for turn, check in enumerate(CHECKS):
+        axes.plot([], [], color=style.INK, marker=style.MARKERS[turn][0], linestyle="", markersize=4.5, label=check)
+    for check, label in ((NONE, "no check"), (NODE, "node: full watts")):
+        _draw(axes, points[check, EXACT], style.CAP, "X" if check == NODE else "P")
+        x, y = _point(points[check, EXACT])
+        side = -1 if check == NODE else 1
+        axes.annotate(label, (x, y), (8 * side, 4), textcoords="offset points", ha="left" if side > 0 else "right")
+    axes.set_xscale("log")
+    ticks = [1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30]
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel("mean turnaround (h)")
+    axes.set_ylabel("time above the cap (%)")
+    # room for the marker of nothing
+    axes.set_ylim(bottom=-0.8)
+    style.plain(axes)
+    axes.legend(fontsize=7.0, frameon=False, ncols=2, loc="upper right")
+    style.headline(figure, "Time above the cap against turnaround: checks and predictors, 20 seeds", 0.05)
+    return figure
+
+
+def _point(rows: pd.DataFrame) -> tuple[float, float]:
+    return float(rows["mean_turnaround_s"].mean() / HOUR_S), float(100.0 * rows["share_above"].mean())
+
+
+def _draw(axes: Axes, rows: pd.DataFrame, colour: str, marker: str) -> None:
+    x, y = _point(rows)
+    errors = error(rows["mean_turnaround_s"] / HOUR_S), error(100.0 * rows["share_above"])
+    axes.errorbar(
+        x, y, xerr=errors[0], yerr=errors[1], color=colour, marker=marker, markersize=4.5, linewidth=0.0,
+        elinewidth=0.6, alpha=0.95, zorder=2,
+    )  # fmt: skip
+
+
+def make(docs: Path) -> int:
+    """Run everything; write runs.csv, the figure and the tables."""
+    pages = doc_pages.read_pages(docs, PAGES, TABLES)
+    rows: list[dict[str, Any]] = []
+    for seed in SEEDS:
+        rows += run_seed(seed)
+        print(f"seed {seed}: {len(rows)} runs", file=sys.stderr)
+    (docs / FOLDER).mkdir(exist_ok=True)
+    with whole_file(docs / FOLDER / RUNS) as out:
+        out.write(pd.DataFrame(rows).to_csv(index=False, lineterminator="\n", float_format="%.9g"))
+    style.draw(docs / FOLDER / PICTURE, lambda: tradeoff(pd.read_csv(docs / FOLDER / RUNS)))
+    doc_pages.write(pages, tables_of(docs))
+    return 0
+
+
+main = doc_pages.Script("job_power", DOCS, PAGES, TABLES, (), make, tables_of).main
+
+if __name__ == "__main__":
+    logging.disable(logging.WARNING)
+    sys.exit(main())

@@ -1,0 +1,324 @@
+"""Power per job under an envelope, as a Batsim scheduler: docs/explanation/job-power.md.
+
+After *Scheduling with lightweight predictions in power-constrained HPC platforms* (hal-04747713).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from pydantic import Field
+
+from batwatt.errors import InputError
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.workloads.job_power import POWER_FIELDS, power_of
+from batwatt.model.hostset import HostSet
+from batwatt.model.series import Series
+from batwatt.scheduling.backfilling import Backfilling
+from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.job_lengths import JobLengths
+from batwatt.scheduling.node_selection import First, NodeSelection
+from batwatt.scheduling.options import NODES, VICTIM, PartChoice, SchedulerOptions
+from batwatt.scheduling.orders import Order
+from batwatt.scheduling.passes import Start
+from batwatt.scheduling.queue import Queue, Waiting
+from batwatt.scheduling.registry import make
+from batwatt.scheduling.victims import Lose, VictimRule, Victims
+from batwatt.systems.powercap.cluster import Cluster, Running
+from batwatt.systems.powercap.envelope import EventInjector, FileInjector, Injector
+from batwatt.systems.powercap.job_power.placing import Held, jobs_to_start
+from batwatt.systems.powercap.job_power.power_checks import Load, PowerCheck
+from batwatt.systems.powercap.job_power.predictors import Prediction, Predictor, Scores, Submitted
+from batwatt.systems.powercap.scheduler import EVENTS
+
+
+class JobPowerOptions(SchedulerOptions):
+    """Options of the scheduler `jobpower` (docs/explanation/job-power.md)."""
+
+    order: PartChoice = Field("fcfs", description="queue order")
+    backfilling: PartChoice = Field("easy", description="backfilling of jobs on servers: its rule alone counts")
+    node_selection: PartChoice = Field("first", description=NODES)
+    power_check: PartChoice = Field(
+        "gaussian", description="what running jobs are taken to draw together: node, mean, max, gaussian or knapsack"
+    )
+    predictor: PartChoice = Field("history", description="prediction of what a job will draw")
+    excess: Literal["keep", "kill-latest"] = Field(
+        "keep", description="what happens when the cap falls below: jobs go on, or those started last are killed"
+    )
+    victim: PartChoice = Field("lose", description=VICTIM)
+    envelope: str | Path | Series | None = Field(
+        None, description="CSV file of the power envelope, or 'events' if the engine forwards it as external events"
+    )
+
+
+class _Known(NamedTuple):
+    """A waiting job, and what it was predicted to draw when so many runs had been learnt of."""
+
+    submitted: Submitted
+    learned: int
+    predicted: Prediction
+    load: Load
+
+
+class Jobpower(Scheduler[JobPowerOptions]):
+    """EASY backfilling where a start must fit hosts and the predicted power of all jobs under the envelope."""
+
+    Options: ClassVar[type[JobPowerOptions]] = JobPowerOptions
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(options)
+        chosen = self.settings
+        self.order: Order = make("order", chosen.order)
+        self.rule = _rule_of(make("backfilling", chosen.backfilling))
+        selection: NodeSelection = make("node_selection", chosen.node_selection)
+        self.selection = None if type(selection) is First else selection
+        self.check: PowerCheck = make("power_check", chosen.power_check)
+        self.predictor: Predictor = make("predictor", chosen.predictor)
+        self.victim: VictimRule = make("victim", chosen.victim)
+        self.injector = self._make_injector()
+        self.scores = Scores()
+        self.kills = 0
+        self._idle_w = self._node_w = 0.0
+        self._loads: dict[str, Load] = {}
+        self._started: dict[str, Prediction] = {}
+        self._doomed: set[str] = set()
+        self._fields: dict[str, Mapping[str, Any]] = {}
+        """Those of the first run of each job that was killed."""
+        self._known: dict[int, _Known] = {}
+        self._learned = 0
+        self._looked: tuple[int, int, float] | None = None
+        if self.platform is not None:
+            self._take_watts()
+
+    @property
+    def needs_dynamic_jobs(self) -> bool:
+        """Whether killed jobs are submitted again."""
+        return not isinstance(self.victim, Lose)
+
+    def _make_injector(self) -> Injector | None:
+        given = self.settings.envelope
+        if given is None:
+            self.logger.warning("no envelope is given, so no cap holds")
+            return None
+        if self.platform is None:
+            problem = "the scheduler needs one, for the watts of its hosts"
+            raise InputError("option 'platform'", problem, "give the XML file")
+        if not self.platform.has_power:
+            problem = f"the scheduler needs the watts of every host; {self.platform.power_problem}"
+            raise InputError(self.platform.source, problem, "correct it")
+        if given == EVENTS:
+            return EventInjector()
+        return FileInjector(given if isinstance(given, Series) else read_series(given))
+
+    def _take_watts(self) -> None:
+        """Where hosts differ a job is taken to raise the power by as much as it can on any of them."""
+        assert self.platform is not None
+        states = [host.pstates[host.initial_pstate] for host in self.platform.hosts]
+        self._idle_all_w = math.fsum(state.idle_w for state in states)
+        self._idle_w = min(state.idle_w for state in states)
+        self._node_w = max(state.full_w for state in states)
+        self.predictor.idle_w, self.predictor.node_w = self._idle_w, self._node_w
+
+    @property
+    def _cap_w(self) -> float:
+        """The dynamic power that the present cap leaves, in W."""
+        injector = self.injector
+        if injector is None:
+            return math.inf
+        return -math.inf if injector.cap_w is None else injector.cap_w - self._idle_all_w
+
+    # what pybatsim calls ----------------------------------------------------------------------------------------
+
+    def onSimulationBegins(self) -> None:
+        """Make the queue and the cluster."""
+        super().onSimulationBegins()
+        speed_flops = self.platform.fastest_flops if self.platform is not None else 0.0
+        self.victims = Victims(self.victim, self.lifecycle, JobLengths(self.bs, speed_flops))
+        self.queue = Queue(self.order)
+        self.cluster = Cluster(self.bs.nb_compute_resources, self.queue, self.platform, self.selection)
+
+    def onJobSubmission(self, job: Job) -> None:
+        """Queue a job; one wider than the platform can never run and is rejected."""
+        if job.requested_resources > self.cluster.count:
+            self.lifecycle.reject([job], f"wider than the platform of {self.cluster.count} hosts")
+            return
+        if not self.lifecycle.acknowledged(job):
+            self.lifecycle.check_id(job)
+        self.queue.add(job)
+
+    def onJobCompletion(self, job: Job) -> None:
+        """Free its hosts; learn what it has drawn, unless it was killed for power."""
+        run = self.cluster.end(job.id)
+        self._loads.pop(job.id, None)
+        predicted = self._started.pop(job.id, None)
+        killed = job.id in self._doomed and job.job_state is Job.State.COMPLETED_KILLED
+        doomed = job.id in self._doomed
+        self._doomed.discard(job.id)
+        if run is not None and predicted is not None and not killed:
+            self._learn(job, run, predicted)
+        following = self.victims.next_of(job) if doomed else None
+        if killed and following is not None:
+            again = self.victims.again(job, following)
+            if not self.lifecycle.awaits:
+                self.queue.add(again)
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """No host is switched."""
+
+    def onNoMoreExternalEvents(self) -> None:
+        """The last value of the envelope holds from now on."""
+        if isinstance(self.injector, EventInjector):
+            self.injector.no_more()
+
+    def onNotifyGenericEvent(self, event_data: Mapping[str, Any]) -> None:
+        """A step of the envelope, if it comes as events."""
+        if isinstance(self.injector, EventInjector):
+            self.injector.take(event_data, self.bs.time())
+
+    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
+        """Hosts went away; their jobs go on."""
+        self.cluster.set_available(HostSet.of(machines).mask, False)
+
+    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
+        """Hosts came back."""
+        self.cluster.set_available(HostSet.of(machines).mask, True)
+
+    def onNoMoreEvents(self) -> None:
+        """Decide, once everything that a message says is known."""
+        if not self.bs.running_simulation:
+            return
+        self.cluster.now_s = now_s = self.bs.time()
+        injector = self.injector
+        if injector is not None and injector.due(now_s) and self.settings.excess == "kill-latest":
+            self._kill_latest()
+        # a job that is being killed still holds its hosts
+        if not self._doomed:
+            self._place()
+        done = self._done()
+        if injector is not None and not done and not injector.over:
+            next_s = injector.next_call_s()
+            if next_s is not None:
+                self.lifecycle.wake_at(next_s, now_s)
+        if not done:
+            self._give_up()
+        if self.needs_dynamic_jobs:
+            self.lifecycle.close(self._done())
+
+    def onSimulationEnds(self) -> None:
+        """Say how well predictions met what jobs have drawn."""
+        super().onSimulationEnds()
+        if self.scores.mape is not None:
+            text = "predictor %s: mean absolute error %.2f %% of the power of %d runs"
+            runs = len(self.scores.errors) + len(self.scores.blind)
+            self.logger.info(text, self.predictor.name, 100.0 * self.scores.mape, runs)
+
+    # predictions ------------------------------------------------------------------------------------------------
+
+    def _submitted(self, job: Job) -> Submitted:
+        raw = self._raw(job)
+        if not self.predictor.oracle:
+            raw = {name: value for name, value in raw.items() if name not in POWER_FIELDS}
+        return Submitted(job.id, job.requested_resources, raw)
+
+    def _raw(self, job: Job) -> Mapping[str, Any]:
+        """The fields of a job, those of its first run if it was submitted again."""
+        return self._fields.get(self.lifecycle.name_of(job)) or job.json_dict or {}
+
+    def _learn(self, job: Job, run: Running, predicted: Prediction) -> None:
+        power = power_of(self._raw(job), job.id)
+        if power is None:
+            return
+        power = power.until(self.bs.time() - run.start_s)
+        self.scores.add(predicted, power.mean_w)
+        self.predictor.learn(self._submitted(job), power)
+        self._learned += 1
+
+    def _load_of(self, waiting: Waiting) -> Load:
+        """The load of a waiting job, as it is predicted now."""
+        known = self._known.get(waiting.serial)
+        if known is None or known.learned != self._learned:
+            submitted = self._submitted(waiting.job) if known is None else known.submitted
+            predicted, hosts = self.predictor.predict(submitted), waiting.hosts
+            idle_w = hosts * self._idle_w
+            load = Load(
+                hosts * (self._node_w - self._idle_w),
+                max(0.0, predicted.mean_w - idle_w),
+                predicted.variance_w2,
+                max(0.0, predicted.max_w - idle_w),
+            )
+            known = self._known[waiting.serial] = _Known(submitted, self._learned, predicted, load)
+        return known.load
+
+    # decisions --------------------------------------------------------------------------------------------------
+
+    def _place(self) -> None:
+        cluster, queue = self.cluster, self.queue
+        free, cap_w = cluster.free, self._cap_w
+        looked = (cluster.version, self._learned, cap_w)
+        if not queue.rows or not free or (looked == self._looked and not queue.new and queue.time_invariant):
+            queue.new.clear()
+            return
+        held = [Held(run.deadline_s, run.hosts, self._loads[run.job.id]) for run in cluster.running.values()]
+        ordered, count = queue.ordered(cluster.now_s), free.bit_count()
+        starts = []
+        for job in jobs_to_start(self.rule, self.check, ordered, self._load_of, held, count, cap_w, cluster.now_s):
+            mask = cluster.select(job, free)
+            if mask:
+                free &= ~mask
+                starts.append(Start(job, mask))
+                known = self._known.pop(job.serial)
+                self._loads[job.job.id], self._started[job.job.id] = known.load, known.predicted
+        cluster.carry_out(starts, self.bs)
+        queue.new.clear()
+        self._looked = (cluster.version, self._learned, cap_w)
+
+    def _latest_first(self) -> Iterator[Running]:
+        runs = sorted(self.cluster.running.values(), key=lambda run: (run.start_s, run.serial), reverse=True)
+        return (run for run in runs if run.job.id not in self._doomed)
+
+    def _kill_latest(self) -> None:
+        """Kill the jobs that were started last until the check holds for the others."""
+        victims: list[Running] = []
+        left = {run.job.id: self._loads[run.job.id] for run in self._latest_first()}
+        for run in self._latest_first():
+            if self.check.fits(Load.of(left.values()), self._cap_w):
+                break
+            del left[run.job.id]
+            victims.append(run)
+        for run in victims:
+            self._doomed.add(run.job.id)
+            self._fields[self.lifecycle.name_of(run.job)] = self._raw(run.job)
+            self.victims.killed(run.job, self.cluster.now_s - run.start_s)
+        self.kills += len(victims)
+        if victims:
+            self.bs.kill_jobs([run.job for run in victims])
+
+    def _done(self) -> bool:
+        """Whether all work is over."""
+        jobs = self.lifecycle
+        return not (jobs.more_jobs or len(self.queue) or self.cluster.running or self._doomed or jobs.awaits)
+
+    def _give_up(self) -> None:
+        """Reject the jobs that wait when nothing runs or is to come that could let them start."""
+        jobs, injector = self.lifecycle, self.injector
+        coming = jobs.more_jobs or self.cluster.running or self._doomed or jobs.awaits
+        changes = injector is not None and not injector.over
+        away = self.cluster.unavailable and not self.bs.no_more_external_events
+        if coming or changes or away or not len(self.queue):
+            return
+        waiting = list(self.queue)
+        for row in waiting:
+            self.queue.remove(row)
+        cap = "" if injector is None or injector.cap_w is None else f" under the last cap of {injector.cap_w} W"
+        jobs.reject([row.job for row in waiting], f"not started{cap}")
+
+
+def _rule_of(backfilling: Backfilling) -> str:
+    """What a job that may not start does to those behind it. Raises InputError."""
+    if backfilling.blocked is None:
+        problem = f"{backfilling.name or type(backfilling).__name__!r} has no rule 'blocked', only 'place'"
+        raise InputError("option 'backfilling'", problem, "choose none, first-fit or easy")
+    return backfilling.blocked

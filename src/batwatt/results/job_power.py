@@ -1,0 +1,102 @@
+"""The power of a platform whose jobs draw different power, worked out after a run from starts and ends.
+
+A host has one power for each p-state, so engines, and `PREFIX_consumed_energy.csv`, know nothing of what a job draws.
+Here every host draws what it does when idle, and each run adds what its job draws above that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from batwatt.errors import InputError
+from batwatt.inputs.workloads.job_power import power_of
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+from batwatt.model.workload import Workload
+from batwatt.results.columns import KILLED
+from batwatt.results.origins import Origins, origins_of
+from batwatt.results.power import PowerTrace, compare
+from batwatt.results.run_data import RunData, numbers, texts
+from batwatt.results.writers import file_of
+
+
+@dataclass(frozen=True, slots=True)
+class JobPowerFigures:
+    """What came of a run whose jobs draw different power.
+
+    `share_above` of the time from 0 until the last end, and `above_j` in J, lie above the cap; `mean_w` and `max_w` are
+    the power in W, `mean_turnaround_s` the mean of end - first submission in s over the `completed` jobs; `kills` are
+    runs that the scheduler killed, `makespan_s` is the last end.
+    """
+
+    share_above: float
+    above_j: float
+    mean_w: float
+    max_w: float
+    mean_turnaround_s: float
+    completed: int
+    kills: int
+    makespan_s: float
+
+    def as_dict(self) -> dict[str, float | int]:
+        """Name -> value."""
+        return asdict(self)
+
+
+def job_power_trace(data: RunData, workload: Workload, platform: Platform) -> PowerTrace:
+    """The power of all hosts from 0 until the last end: idle watts of all, and what each run draws above its hosts'.
+
+    A run begins its curve anew. Where hosts differ each counts with their mean idle watts. Raises InputError for a
+    platform without watts, or a job that does not say what it draws.
+    """
+    if not platform.has_power:
+        raise InputError(platform.source, f"has no watts; {platform.power_problem}", "give wattage_per_state")
+    origins = _origins(data, workload)
+    idle_all_w = math.fsum(host.pstates[host.initial_pstate].idle_w for host in platform.hosts)
+    idle_w = idle_all_w / len(platform.hosts)
+    start_s, finish_s = numbers(data.jobs, "starting_time"), numbers(data.jobs, "finish_time")
+    times: list[float] = [0.0]
+    steps: list[float] = [0.0]
+    for row in np.flatnonzero(origins.known & (finish_s > start_s)).tolist():
+        job = workload.jobs[int(origins.job[row])]
+        power = power_of(job.raw, job.id)
+        if power is None:
+            problem = f"job {job.name} does not say what it draws"
+            raise InputError(workload.source, problem, "give power_w, as `batwatt generate power-jobs` does")
+        begin_s = float(start_s[row])
+        for low_s, high_s, watts in power.pieces(float(finish_s[row]) - begin_s):
+            times += (begin_s + low_s, begin_s + high_s)
+            steps += (watts - job.hosts * idle_w, job.hosts * idle_w - watts)
+    edges, where = np.unique(np.round(times, 6), return_inverse=True)
+    power_w = idle_all_w + np.cumsum(np.bincount(where, weights=steps))
+    if len(edges) < 2:
+        return PowerTrace(np.empty(0), np.empty(0), 0.0)
+    # sums of steps carry rounding errors
+    return PowerTrace(edges[:-1], np.round(power_w[:-1], 6), float(edges[-1]))
+
+
+def job_power_figures(data: RunData, workload: Workload, platform: Platform, envelope: Series) -> JobPowerFigures:
+    """The figures of a run under an envelope in W. Raises InputError as `job_power_trace`."""
+    trace = job_power_trace(data, workload, platform)
+    pieces = compare(trace, envelope)
+    origins, states = _origins(data, workload), texts(data.jobs, "final_state")
+    completed = origins.known & (states == "COMPLETED_SUCCESSFULLY")
+    turnaround_s = numbers(data.jobs, "finish_time")[completed] - origins.submit_s[completed]
+    count, end_s = int(completed.sum()), trace.end_s
+    return JobPowerFigures(
+        share_above=float((pieces.end_s - pieces.start_s)[pieces.over].sum()) / end_s if end_s else 0.0,
+        above_j=pieces.above_j,
+        mean_w=trace.energy_j / end_s if end_s else 0.0,
+        max_w=float(trace.power_w.max()) if end_s else 0.0,
+        mean_turnaround_s=math.fsum(turnaround_s.tolist()) / count if count else math.nan,
+        completed=count,
+        kills=int((states == KILLED).sum()),
+        makespan_s=end_s,
+    )
+
+
+def _origins(data: RunData, workload: Workload) -> Origins:
+    return origins_of(data.jobs, workload, file_of(data.prefix, "jobs"))

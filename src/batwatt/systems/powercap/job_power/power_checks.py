@@ -1,0 +1,205 @@
+"""Power checks: what running jobs are taken to draw together, which must stay under the cap.
+
+Watts are dynamic here: above what the hosts draw when idle, which they draw whether they have a job or not.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from batwatt.model.platform import NOISE_W
+from batwatt.scheduling.registry import register
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Dynamic power of a job or of several together: full watts of the hosts, mean and maximum in W, variance in W²."""
+
+    node_w: float = 0.0
+    mean_w: float = 0.0
+    variance_w2: float = 0.0
+    max_w: float = 0.0
+
+    def plus(self, other: Load) -> Load:
+        """Both together: jobs are independent of each other."""
+        return Load(
+            self.node_w + other.node_w,
+            self.mean_w + other.mean_w,
+            self.variance_w2 + other.variance_w2,
+            self.max_w + other.max_w,
+        )
+
+    @classmethod
+    def of(cls, loads: Iterable[Load]) -> Load:
+        """All of them together."""
+        rows = [(load.node_w, load.mean_w, load.variance_w2, load.max_w) for load in loads]
+        return cls(*map(math.fsum, zip(*rows, strict=True))) if rows else cls()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A job that may start by backfilling: hosts, walltime in s, load, and whether it runs on past the reservation."""
+
+    hosts: int
+    walltime_s: float
+    load: Load
+    late: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What backfilled jobs may use: free hosts and the load there is; past the reservation fewer, with another load.
+
+    `cap_w` is the dynamic power that the cap leaves.
+    """
+
+    hosts: int
+    load: Load
+    late_hosts: int
+    late_load: Load
+    cap_w: float
+
+
+class PowerCheck(ABC):
+    """Base of power checks."""
+
+    name: ClassVar[str] = ""
+
+    @abstractmethod
+    def bound_w(self, load: Load) -> float:
+        """What jobs are taken to draw together, in W; more for more jobs."""
+
+    def fits(self, load: Load, cap_w: float) -> bool:
+        """Whether that is within the cap."""
+        return self.bound_w(load) <= cap_w + NOISE_W
+
+    def pick(self, candidates: Sequence[Candidate], room: Room) -> list[int]:
+        """Which candidates start, as positions: each that fits with those before it."""
+        chosen = []
+        for index, job in enumerate(candidates):
+            left = self.after(job, room)
+            if left is not None:
+                chosen.append(index)
+                room = left
+                if not room.hosts:
+                    break
+        return chosen
+
+    def after(self, job: Candidate, room: Room) -> Room | None:
+        """The room that is left when a candidate starts, None if it may not."""
+        hosts, load = room.hosts - job.hosts, room.load.plus(job.load)
+        if hosts < 0 or not self.fits(load, room.cap_w):
+            return None
+        if not job.late:
+            return Room(hosts, load, room.late_hosts, room.late_load, room.cap_w)
+        late_hosts, late_load = room.late_hosts - job.hosts, room.late_load.plus(job.load)
+        if late_hosts < 0 or not self.fits(late_load, room.cap_w):
+            return None
+        return Room(hosts, load, late_hosts, late_load, room.cap_w)
+
+
+@register("power_check", "node", "naive", "tdp")
+class FullWatts(PowerCheck):
+    """Every host with a job draws its full watts: no prediction, and never too little."""
+
+    def bound_w(self, load: Load) -> float:
+        """Full watts."""
+        return load.node_w
+
+
+@register("power_check", "mean")
+class SumOfMeans(PowerCheck):
+    """The sum of the predicted means: about as often too little as too much."""
+
+    def bound_w(self, load: Load) -> float:
+        """Means."""
+        return load.mean_w
+
+
+@register("power_check", "max", "maximum")
+class SumOfMaxima(PowerCheck):
+    """The sum of the predicted maxima, as if all jobs drew them at once."""
+
+    def bound_w(self, load: Load) -> float:
+        """Maxima."""
+        return load.max_w
+
+
+@register("power_check", "gaussian", "normal")
+class Gaussian(PowerCheck):
+    """The sum of the means and `sigma` times the root of the summed variances: a quantile of a normal distribution."""
+
+    def __init__(self, sigma: float = 1.0) -> None:
+        if isinstance(sigma, bool) or not isinstance(sigma, int | float) or not 0.0 <= sigma <= 100.0:
+            raise ValueError(f"sigma must be from 0 to 100, got {sigma!r}")
+        self.sigma = float(sigma)
+
+    def bound_w(self, load: Load) -> float:
+        """Means and a multiple of the deviation of their sum."""
+        return load.mean_w + self.sigma * math.sqrt(load.variance_w2)
+
+
+@register("power_check", "knapsack")
+class Knapsack(PowerCheck):
+    """Backfills the set of jobs that uses most hosts (or host-seconds) within hosts and predicted means (or maxima).
+
+    Branch and bound over the first `depth` candidates of the queue, the earlier ones first among equals; it stops
+    after `most` sets that were tried, with the best one so far.
+    """
+
+    def __init__(
+        self,
+        value: Literal["hosts", "area"] = "hosts",
+        watts: Literal["mean", "max"] = "mean",
+        depth: int = 32,
+        most: int = 5000,
+    ) -> None:
+        if value not in ("hosts", "area"):
+            raise ValueError(f"value must be hosts or area, got {value!r}")
+        if watts not in ("mean", "max"):
+            raise ValueError(f"watts must be mean or max, got {watts!r}")
+        for name, number in (("depth", depth), ("most", most)):
+            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 1_000_000:
+                raise ValueError(f"{name} must be a whole number from 1 to 1000000, got {number!r}")
+        self.value, self.watts, self.depth, self.most = value, watts, depth, most
+
+    def bound_w(self, load: Load) -> float:
+        """Means or maxima."""
+        return load.mean_w if self.watts == "mean" else load.max_w
+
+    def pick(self, candidates: Sequence[Candidate], room: Room) -> list[int]:
+        """The best set."""
+        jobs = candidates[: self.depth]
+        values = [self._value_of(job) for job in jobs]
+        # what all jobs from here on could add
+        rest = [math.fsum(values[index:]) for index in range(len(jobs) + 1)]
+        best: list[int] = []
+        best_value = 0.0
+        tried = 0
+        todo: list[tuple[int, float, Room, list[int]]] = [(0, 0.0, room, [])]
+        while todo and tried < self.most:
+            index, value, left, chosen = todo.pop()
+            tried += 1
+            if value > best_value:
+                best_value, best = value, chosen
+            if index == len(jobs) or value + self._most(rest[index], left) <= best_value:
+                continue
+            # that without the job is looked at later
+            todo.append((index + 1, value, left, chosen))
+            after = self.after(jobs[index], left)
+            if after is not None:
+                todo.append((index + 1, value + values[index], after, [*chosen, index]))
+        return best
+
+    def _most(self, rest: float, left: Room) -> float:
+        return min(rest, float(left.hosts)) if self.value == "hosts" else rest
+
+    def _value_of(self, job: Candidate) -> float:
+        if self.value == "hosts":
+            return float(job.hosts)
+        # one without a walltime is not worth more than all others
+        return job.hosts * min(job.walltime_s, 1e9)

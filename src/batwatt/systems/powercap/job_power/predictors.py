@@ -1,0 +1,213 @@
+"""Predictions of what a job will draw: mean, variance and maximum, from what is known when it is to start.
+
+A predictor learns what a run has drawn when that run has ended, and never before. What it says of a job may change
+until the job starts. Histories are per host, as a user's jobs have several widths.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+from batwatt.inputs.workloads.job_power import estimate_of, power_of
+from batwatt.model.job_power import JobPower
+from batwatt.scheduling.registry import register
+
+Key = tuple[str, ...]
+
+
+class Prediction(NamedTuple):
+    """Power of all hosts of a job: mean and maximum in W, variance in W²; `known` unless it is their full watts."""
+
+    mean_w: float
+    variance_w2: float
+    max_w: float
+    known: bool = True
+
+
+class Submitted(NamedTuple):
+    """A job as a predictor sees it: its fields, without what it will draw unless the predictor is an `oracle`."""
+
+    id: str
+    hosts: int
+    raw: Mapping[str, Any]
+
+    def label(self, name: str) -> str:
+        """The user, group or queue; empty if unknown."""
+        return str(self.raw.get(name, ""))
+
+
+class Predictor(ABC):
+    """Base of predictors; `node_w` and `idle_w` are the full and the idle watts of a host, set before the first job."""
+
+    name: ClassVar[str] = ""
+    oracle: ClassVar[bool] = False
+    """Whether it sees what a job will draw, which nobody knows."""
+    node_w = 0.0
+    idle_w = 0.0
+
+    @abstractmethod
+    def predict(self, job: Submitted) -> Prediction:
+        """What a job will draw."""
+
+    def learn(self, job: Submitted, power: JobPower) -> None:
+        """A run has ended by itself, and has drawn so much."""
+        return
+
+    def nothing_known(self, job: Submitted) -> Prediction:
+        """All of its hosts draw their full watts."""
+        full_w = job.hosts * self.node_w
+        return Prediction(full_w, 0.0, full_w, known=False)
+
+
+@register("predictor", "exact", "real", "oracle")
+class Exact(Predictor):
+    """What the job will really draw, which nobody knows: mean, deviation over time and maximum."""
+
+    oracle = True
+
+    def predict(self, job: Submitted) -> Prediction:
+        """By the fields of the job; its hosts' full watts without them."""
+        power = power_of(job.raw, job.id)
+        return self.nothing_known(job) if power is None else Prediction(power.mean_w, power.std_w**2, power.max_w)
+
+
+@register("predictor", "field", "estimate")
+class Field(Predictor):
+    """An estimate that the workload carries, as those for easy-powercap: dynamic W of the job, above idle hosts."""
+
+    def __init__(self, field: str = "mean_power_estimation", std_field: str = "", max_field: str = "") -> None:
+        if not (isinstance(field, str) and field):
+            raise ValueError(f"field must be a name, got {field!r}")
+        self.field, self.std_field, self.max_field = field, std_field, max_field
+
+    def predict(self, job: Submitted) -> Prediction:
+        """The estimate and what idle hosts draw; without other fields no deviation, and the mean as maximum."""
+        idle_w = job.hosts * self.idle_w
+        mean_w = idle_w + estimate_of(job.raw, self.field, job.id)
+        std_w = estimate_of(job.raw, self.std_field, job.id) if self.std_field else 0.0
+        max_w = idle_w + estimate_of(job.raw, self.max_field, job.id) if self.max_field else mean_w
+        return Prediction(mean_w, std_w**2, max(mean_w, max_w))
+
+
+class Past:
+    """The runs of a group, per host: weighted mean and variance, and the maximum of all.
+
+    The last run has the weight 1, the one before `decay`, then `decay`², ... The variance is that of the power at a
+    random time of a random run: the mean of the variances over time, and the variance of the means.
+    """
+
+    __slots__ = ("between_w2", "max_w", "mean_w", "runs", "weight", "within_w2")
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.weight = self.mean_w = self.between_w2 = self.within_w2 = self.max_w = 0.0
+
+    def add(self, power: JobPower, hosts: int, decay: float) -> None:
+        """Take in a run."""
+        old = decay * self.weight
+        self.runs += 1
+        self.weight = old + 1.0
+        share = 1.0 / self.weight
+        away_w = power.mean_w / hosts - self.mean_w
+        self.mean_w += share * away_w
+        self.between_w2 = (1.0 - share) * (self.between_w2 + share * away_w**2)
+        self.within_w2 += share * ((power.std_w / hosts) ** 2 - self.within_w2)
+        self.max_w = max(self.max_w, power.max_w / hosts)
+
+    def prediction(self, hosts: int) -> Prediction:
+        """For a job of so many hosts, which draw alike."""
+        return Prediction(hosts * self.mean_w, hosts**2 * (self.between_w2 + self.within_w2), hosts * self.max_w)
+
+
+class PastRuns(Predictor):
+    """What earlier runs of the same group have drawn; the first of `LEVELS` with enough of them counts.
+
+    A level is what jobs of a group have in common. The hosts' full watts count as long as no level has `least` runs.
+    """
+
+    LEVELS: ClassVar[tuple[Key, ...]] = ()
+
+    def __init__(self, decay: float = 0.9, least: int = 1) -> None:
+        if isinstance(decay, bool) or not isinstance(decay, int | float) or not 0.0 < decay <= 1.0:
+            raise ValueError(f"decay must be in ]0, 1], got {decay!r}")
+        if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+            raise ValueError(f"least must be a whole number >= 1, got {least!r}")
+        self.decay, self.least = float(decay), least
+        self._groups: dict[Key, Past] = {}
+
+    def _keys(self, job: Submitted) -> Iterator[Key]:
+        for level in self.LEVELS:
+            yield (*level, *[str(job.hosts) if name == "width" else job.label(name) for name in level])
+
+    def predict(self, job: Submitted) -> Prediction:
+        """By the first level that has enough runs."""
+        for key in self._keys(job):
+            past = self._groups.get(key)
+            if past is not None and past.runs >= self.least:
+                return past.prediction(job.hosts)
+        return self.nothing_known(job)
+
+    def learn(self, job: Submitted, power: JobPower) -> None:
+        """A run counts in its group of each level."""
+        for key in self._keys(job):
+            self._groups.setdefault(key, Past()).add(power, job.hosts, self.decay)
+
+
+@register("predictor", "user")
+class ByUser(PastRuns):
+    """Weighted mean and variance of the user's earlier runs, per host; full watts for the first."""
+
+    LEVELS = (("user",),)
+
+
+@register("predictor", "user-queue-width")
+class ByUserQueueWidth(PastRuns):
+    """Weighted mean and variance of the user's earlier runs of that queue and width; full watts for the first."""
+
+    LEVELS = (("user", "queue", "width"),)
+
+
+@register("predictor", "history")
+class History(PastRuns):
+    """Earlier runs of the user, queue and width, else of user and queue, user, queue, anybody; else full watts."""
+
+    LEVELS = (("user", "queue", "width"), ("user", "queue"), ("user",), ("queue",), ())
+
+
+class Scores:
+    """How well predictions met what runs have drawn: errors of the means, as shares of the latter."""
+
+    def __init__(self) -> None:
+        self.errors: list[float] = []
+        """Of predictions from something that was known."""
+        self.blind: list[float] = []
+        """Of full watts, where nothing was."""
+
+    def add(self, predicted: Prediction, drawn_w: float) -> None:
+        """Score a run; one that drew nothing cannot be."""
+        if drawn_w > 0.0:
+            error = abs(predicted.mean_w - drawn_w) / drawn_w
+            (self.errors if predicted.known else self.blind).append(error)
+
+    @property
+    def mape(self) -> float | None:
+        """Mean absolute percentage error of all runs as a fraction, None without a run."""
+        return _mean([*self.errors, *self.blind])
+
+    @property
+    def mape_known(self) -> float | None:
+        """The same of those of which something was known."""
+        return _mean(self.errors)
+
+    @property
+    def blind_share(self) -> float | None:
+        """The share of runs of which nothing was known."""
+        runs = len(self.errors) + len(self.blind)
+        return len(self.blind) / runs if runs else None
+
+
+def _mean(errors: list[float]) -> float | None:
+    return math.fsum(errors) / len(errors) if errors else None

@@ -1,0 +1,79 @@
+"""The power of jobs among the fields of a workload, and the estimates of workloads for easy-powercap."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from builders import envelope, starts
+from drawing import carried_out
+
+from batwatt.errors import InputError
+from batwatt.inputs.workloads.batsim_json import read_workload
+from batwatt.inputs.workloads.job_power import estimate_of, power_of
+from batwatt.model.job_power import JobPower
+
+ESTIMATES = {
+    "nb_res": 4,
+    "jobs": [
+        {"id": "1", "subtime": 0, "res": 1, "walltime": 200, "profile": "p", "mean_power_estimation": 100.0,
+         "max_power_estimation": 180},
+        {"id": "2", "subtime": 0, "res": 1, "walltime": 200, "profile": "p",
+         "extra_data": {"mean_power_estimation": 100.0, "max_power_estimation": 180}},
+        {"id": "3", "subtime": 0, "res": 1, "walltime": 200, "profile": "p",
+         "extra_data": '{"mean_power_estimation": 100.0, "max_power_estimation": 180}'},
+    ],
+    "profiles": {"p": {"type": "delay", "delay": 100}},
+}  # fmt: skip
+
+
+def test_a_workload_for_easy_powercap(tmp_path):
+    """Estimates are dynamic watts: 250 W above idle are two jobs of 100 W, or one of 180 W."""
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps(ESTIMATES))
+    for field, expected in (("mean_power_estimation", [0, 0, 100]), ("max_power_estimation", [0, 100, 200])):
+        options = {"predictor": {"name": "field", "field": field}, "power_check": "mean", "envelope": envelope(650.0)}
+        record, scheduler = carried_out(read_workload(path), 4, **options)
+        assert [starts(record)[name][0] for name in "123"] == expected
+        assert scheduler.scores.mape is None
+
+
+def test_an_estimate_that_is_not_there(tmp_path):
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps(ESTIMATES))
+    with pytest.raises(InputError, match="job w0!1 has no field 'std_power_estimation'; name the field"):
+        options = {"predictor": {"name": "field", "field": "std_power_estimation"}, "envelope": envelope(650.0)}
+        carried_out(read_workload(path), 4, **options)
+    with pytest.raises(InputError, match="job 1 has no field 'x'"):
+        estimate_of({"extra_data": "no JSON"}, "x", "1")
+    with pytest.raises(InputError, match="job 1: x must be a number >= 0 in W, got -1"):
+        estimate_of({"x": -1}, "x", "1")
+
+
+def test_power_is_that_of_the_fields():
+    assert power_of({}, "1") is None
+    assert power_of({"power_w": 100}, "1") == JobPower(100.0, 0.0, 100.0)
+    assert power_of({"power_w": 100, "power_std_w": 5, "power_max_w": 130}, "1") == JobPower(100.0, 5.0, 130.0)
+    # mean (10 x 100 + 30 x 200) / 40, variance (10 x 75^2 + 30 x 25^2) / 40
+    found = power_of({"power_phases": [[10, 100], [30, 200]], "power_w": 1}, "1")
+    assert (found.mean_w, found.max_w, found.phases) == (175.0, 200.0, ((10.0, 100.0), (30.0, 200.0)))
+    assert found.std_w == pytest.approx(1875.0**0.5)
+
+
+@pytest.mark.parametrize(
+    "fields,words",
+    [
+        ({"power_w": -1}, "power_w must be a number >= 0 in W, got -1"),
+        ({"power_w": True}, "power_w must be a number >= 0 in W, got True"),
+        ({"power_w": 1, "power_max_w": "2"}, "power_max_w must be a number"),
+        ({"power_phases": []}, "power_phases must be a list of"),
+        ({"power_phases": [[0, 100]]}, "power_phases must be a list of"),
+        ({"power_phases": [[10]]}, "power_phases must be a list of"),
+        ({"power_phases": [[10, -1]]}, "power_phases must be a list of"),
+        ({"power_phases": 5}, "power_phases must be a list of"),
+    ],
+)
+def test_malformed_power(fields, words):
+    with pytest.raises(InputError, match=words) as found:
+        power_of(fields, "7")
+    assert "job 7" in str(found.value)

@@ -1,0 +1,309 @@
+"""The scheduler jobpower on schedules worked out by hand, and its laws on random jobs."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from batwatt.schedulers.jobpower import Jobpower
+from builders import envelope, starts
+from drawing import FULL_W, IDLE_W, carried_out, drawing, figures_of, jobs_of, plain
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from links import ThroughText
+
+from batwatt.errors import InputError
+from batwatt.inputs.workloads.events import envelope_events, read_events
+from batwatt.model.hostset import from_text
+from batwatt.scheduling.registry import names
+
+# 4 hosts draw 400 W when idle: 250 W are left for jobs
+ROOM_250 = envelope(650.0)
+
+
+def start_times(rows, hosts=4, **options):
+    workload = jobs_of(*rows, nb_res=hosts)
+    record, _ = carried_out(workload, hosts, **options)
+    return {name: at for name, (at, _) in starts(record).items()}
+
+
+@pytest.mark.parametrize(
+    "check,together",
+    [
+        ("mean", 2),  # 100 W each above idle
+        ("max", 1),  # 150 W
+        ("node", 1),  # 200 W
+        ("gaussian", 2),  # 2 x 100 + the root of 2 x 30^2 = 242.4 W
+        ({"name": "gaussian", "sigma": 2}, 1),  # 284.9 W
+        ("knapsack", 2),
+    ],
+)
+def test_how_many_jobs_run_at_a_time(check, together):
+    fields = {"power_w": 200.0, "power_std_w": 30.0, "power_max_w": 250.0}
+    rows = [drawing(i, 0, 1, 100, **fields) for i in range(4)]
+    found = start_times(rows, envelope=ROOM_250, power_check=check)
+    assert found == {str(i): 100.0 * (i // together) for i in range(4)}
+
+
+def test_a_reservation_counts_power():
+    rows = [
+        drawing("a", 0, 1, 100, power_w=200.0),  # 100 W above idle
+        drawing("b", 0, 1, 100, power_w=300.0),  # 200 W: from 100 s on
+        drawing("c", 0, 1, 50, power_w=140.0),  # ends before
+        drawing("d", 0, 1, 200, power_w=140.0),  # 40 W: 240 W with "b"
+        drawing("e", 0, 1, 200, power_w=160.0),  # 60 W: 240 W now, but 300 W with "b"
+    ]
+    found = start_times(rows, hosts=5, envelope=envelope(750.0), power_check="mean")
+    assert found == {"a": 0, "b": 100, "c": 0, "d": 0, "e": 200}
+    # without a reservation nobody waits for "b"
+    passed = start_times(rows, hosts=5, envelope=envelope(750.0), power_check="mean", backfilling="first-fit")
+    assert passed == {"a": 0, "b": 200, "c": 0, "d": 0, "e": 0}
+    # without backfilling all wait behind it
+    alone = start_times(rows, hosts=5, envelope=envelope(750.0), power_check="mean", backfilling="none")
+    assert alone == {"a": 0, "b": 100, "c": 100, "d": 150, "e": 200}
+
+
+def test_a_reservation_counts_hosts():
+    rows = [
+        drawing("a", 0, 2, 100, power_w=200.0),
+        drawing("head", 0, 4, 100, power_w=400.0),
+        drawing("short", 0, 2, 100, power_w=200.0),
+        drawing("long", 0, 1, 101, power_w=100.0),
+    ]
+    assert start_times(rows, envelope=envelope(9999.0)) == {"a": 0, "head": 100, "short": 0, "long": 200}
+
+
+def test_a_head_that_no_cap_allows_delays_nobody():
+    rows = [
+        drawing("a", 0, 1, 100, power_w=200.0),
+        drawing("b", 0, 4, 100, power_w=1000.0),
+        drawing("c", 0, 1, 900, power_w=200.0),
+    ]
+    # from 600 s on "b" is allowed, but has the hosts when "c" has ended
+    found = start_times(rows, envelope=envelope(650.0, 650.0, 1000.0), power_check="mean")
+    assert found == {"a": 0, "c": 0, "b": 900}
+
+
+def test_a_knapsack_backfills_the_wider_set():
+    rows = [
+        drawing("a", 0, 1, 100, power_w=200.0),  # leaves 150 W
+        drawing("head", 0, 6, 100, power_w=700.0),
+        drawing("x", 0, 1, 50, power_w=200.0),  # 100 W
+        drawing("y", 0, 2, 50, power_w=280.0),  # 80 W
+        drawing("z", 0, 2, 50, power_w=270.0),  # 70 W
+    ]
+    cap = envelope(850.0)
+    assert start_times(rows, hosts=6, envelope=cap, power_check="mean")["x"] == 0
+    found = start_times(rows, hosts=6, envelope=cap, power_check="knapsack")
+    assert (found["x"], found["y"], found["z"]) == (50, 0, 0)
+
+
+def test_when_the_cap_falls():
+    rows = [drawing("a", 0, 1, 500, power_w=200.0), drawing("b", 10, 1, 500, power_w=200.0)]
+    # 250 W above idle until 300 s, then 150 W: room for one
+    caps = envelope(650.0, 550.0)
+    workload = jobs_of(*rows, nb_res=4)
+    going_on, scheduler = carried_out(workload, 4, envelope=caps, power_check="mean")
+    assert {row[0]: (row[8], row[10]) for row in going_on.jobs} == {"a": (0.0, 500.0), "b": (10.0, 510.0)}
+    assert scheduler.kills == 0
+    options = {"envelope": caps, "power_check": "mean", "excess": "kill-latest"}
+    lost, scheduler = carried_out(workload, 4, **options)
+    assert {row[0]: (row[7], row[10]) for row in lost.jobs} == {
+        "a": ("COMPLETED_SUCCESSFULLY", 500.0),
+        "b": ("COMPLETED_KILLED", 300.0),
+    }
+    assert scheduler.kills == 1
+    again, scheduler = carried_out(workload, 4, **options, victim="resubmit")
+    assert {row[0]: (row[8], row[10]) for row in again.jobs} == {
+        "a": (0.0, 500.0),
+        "b": (10.0, 300.0),
+        "b#1": (500.0, 1000.0),
+    }
+    # from 300 to 500 s 600 W, 50 above the cap; killed, never
+    figures = figures_of(going_on, workload, 4, caps)
+    assert figures.share_above == pytest.approx(200.0 / 510.0)
+    assert figures.above_j == pytest.approx(200 * 50.0)
+    assert figures_of(again, workload, 4, caps).share_above == 0.0
+    assert figures_of(again, workload, 4, caps).kills == 1
+
+
+def test_a_history_learns_when_a_run_has_ended():
+    # unknown, a job is taken to draw 200 W above idle: one at a time. In truth it is 50 W, so from then on all may run
+    rows = [drawing(i, 0, 1, 100, user="u", power_w=150.0) for i in range(4)]
+    workload = jobs_of(*rows, nb_res=4)
+    record, scheduler = carried_out(workload, 4, envelope=ROOM_250, predictor="user", power_check="mean")
+    assert {name: at for name, (at, _) in starts(record).items()} == {"0": 0, "1": 100, "2": 100, "3": 100}
+    # 300 W for 150 W is 100 %, the others are right
+    assert scheduler.scores.mape == pytest.approx(0.25)
+    assert scheduler.scores.mape_known == 0.0 and scheduler.scores.blind_share == 0.25
+
+
+def test_what_a_job_will_draw_is_hidden():
+    def schedule(last_w):
+        rows = [drawing(i, 30 * i, 1, 100, user=f"u{i % 2}", power_w=150.0 + 10 * i) for i in range(8)]
+        rows.append(drawing("last", 40, 1, 1000, user="u1", power_w=last_w))
+        return start_times(rows, envelope=envelope(700.0), predictor="history", power_check="gaussian")
+
+    assert schedule(101.0) == schedule(299.0)
+
+
+def test_a_run_cut_at_its_walltime_is_learnt_as_far_as_it_went():
+    phases = [[40, 150.0], [100, 250.0]]
+    rows = [
+        drawing("a", 0, 1, 100, user="u", power_phases=phases) | {"walltime": 40},
+        drawing("b", 50, 1, 100, user="u", power_phases=phases),
+    ]
+    _, scheduler = carried_out(jobs_of(*rows, nb_res=4), 4, envelope=ROOM_250, predictor="user")
+    # "a" draws 150 W, as "b" is predicted to; it draws (40 x 150 + 60 x 250) / 100 = 210 W
+    assert scheduler.scores.blind == [pytest.approx((300.0 - 150.0) / 150.0)]
+    assert scheduler.scores.errors == [pytest.approx((210.0 - 150.0) / 210.0)]
+
+
+def test_a_job_that_can_never_start_is_rejected(caplog):
+    rows = [drawing("a", 0, 1, 10, power_w=290.0), drawing("b", 0, 1, 10, power_w=110.0), drawing("c", 0, 9, 10)]
+    workload = jobs_of(*rows, nb_res=4)
+    record, _ = carried_out(workload, 4, envelope=envelope(500.0), power_check="mean")
+    states = {row[0]: row[7] for row in record.jobs}
+    assert states == {"a": "REJECTED", "b": "COMPLETED_SUCCESSFULLY", "c": "REJECTED"}
+    assert "not started under the last cap of 500.0 W" in caplog.text
+    assert "wider than the platform of 4 hosts" in caplog.text
+
+
+def test_without_an_envelope_it_is_easy_backfilling(caplog):
+    rows = [drawing(i, 10 * i, 1 + i % 3, 100 + 7 * i, power_w=900.0) for i in range(8)]
+    found = start_times(rows)
+    assert "no cap holds" in caplog.text
+    rich = start_times(rows, envelope=envelope(1e9))
+    assert found == rich
+
+
+def test_an_envelope_of_events(tmp_path):
+    rows = [drawing(i, 40 * i, 1 + i % 2, 150, power_w=180.0 * (1 + i % 2)) for i in range(9)]
+    caps, workload = envelope(650.0, 480.0, 800.0, 560.0, 1200.0), jobs_of(*rows, nb_res=4)
+    path = tmp_path / "events.txt"
+    path.write_text("".join(f"{line}\n" for line in envelope_events(caps)))
+    events = read_events(path, forward_unknown=True)
+    options = {"power_check": "mean", "excess": "kill-latest", "victim": "resubmit"}
+    by_events, scheduler = carried_out(workload, 4, events=events, envelope="events", **options)
+    of_file, _ = carried_out(workload, 4, envelope=caps, **options)
+    assert list(by_events.jobs) == list(of_file.jobs) and scheduler.kills > 0
+
+
+def test_hosts_that_are_away(tmp_path):
+    path = tmp_path / "events.txt"
+    path.write_text(
+        '{"timestamp": 10, "type": "machine_unavailable", "resources": "1-3"}\n'
+        '{"timestamp": 500, "type": "machine_available", "resources": "1-3"}\n'
+    )
+    rows = [drawing("a", 0, 1, 100, power_w=110.0), drawing("b", 20, 2, 100, power_w=220.0)]
+    record, _ = carried_out(jobs_of(*rows, nb_res=4), 4, events=read_events(path, False), envelope=envelope(650.0))
+    assert {name: at for name, (at, _) in starts(record).items()} == {"a": 0, "b": 500}
+
+
+@pytest.mark.parametrize(
+    "options,words",
+    [
+        ({"power_check": "maxx"}, "no power_check 'maxx'; did you mean 'max'"),
+        ({"predictor": "usr"}, "no predictor 'usr'"),
+        ({"power_check": {"sigma": 2}}, "is not the name of a power_check"),
+        ({"excess": "kill"}, 'one of "keep", "kill-latest"'),
+        ({"envelope": envelope(1.0), "platform": None}, "for the watts of its hosts"),
+    ],
+)
+def test_wrong_options(options, words):
+    with pytest.raises(InputError, match=words):
+        Jobpower({"platform": plain(2), **options})
+
+
+# laws ---------------------------------------------------------------------------------------------------------------
+
+CHOICES = list(itertools.product(names("power_check"), ["exact", "user", "user-queue-width", "history"]))
+
+jobs = st.lists(
+    st.tuples(
+        st.integers(0, 900),  # submission
+        st.integers(1, 3),  # hosts
+        st.integers(1, 400),  # run time
+        st.integers(0, 2),  # user
+        st.lists(st.tuples(st.integers(1, 200), st.integers(100, 300)), min_size=1, max_size=3),  # W of a host
+    ),
+    min_size=1,
+    max_size=12,
+)
+caps = st.lists(st.integers(300, 1300), min_size=1, max_size=6)
+
+
+def rows_of(drawn):
+    return [
+        drawing(i, at, hosts, run, user=f"u{user}", queue="q", power_phases=[[s, w * hosts] for s, w in phases])
+        for i, (at, hosts, run, user, phases) in enumerate(drawn)
+    ]
+
+
+@examples(40)
+@given(
+    drawn=jobs,
+    levels=caps,
+    choice=st.sampled_from(CHOICES),
+    excess=st.sampled_from(["keep", "kill-latest"]),
+    victim=st.sampled_from(["lose", "resubmit"]),
+)
+def test_no_job_is_lost(drawn, levels, choice, excess, victim):
+    check, predictor = choice
+    options = {"power_check": check, "predictor": predictor, "excess": excess, "victim": victim}
+    workload = jobs_of(*rows_of(drawn), nb_res=4)
+    cap = envelope(*map(float, levels), 4 * FULL_W)
+    record, scheduler = carried_out(workload, 4, envelope=cap, **options)
+    assert sorted(row[0] for row in record.jobs if "#" not in row[0]) == sorted(str(i) for i in range(len(drawn)))
+    ended = {row[0].partition("#")[0] for row in record.jobs if row[7] == "COMPLETED_SUCCESSFULLY"}
+    killed = sum(row[7] == "COMPLETED_KILLED" for row in record.jobs)
+    assert scheduler.kills >= killed and (killed == 0 or excess == "kill-latest")
+    # the last cap allows all, so nobody is rejected
+    assert len(ended) + (killed if victim == "lose" else 0) == len(drawn)
+    for one, other in itertools.combinations([row for row in record.jobs if row[8] is not None], 2):
+        if from_text(one[14]) & from_text(other[14]):
+            assert one[10] <= other[8] or other[10] <= one[8]
+
+
+@examples(10)
+@given(drawn=jobs, levels=caps, choice=st.sampled_from(CHOICES))
+def test_the_same_on_the_wire(drawn, levels, choice):
+    """Fields of jobs are as good after JSON."""
+    options = {"power_check": choice[0], "predictor": choice[1], "excess": "kill-latest", "victim": "resubmit"}
+    workload, cap = jobs_of(*rows_of(drawn), nb_res=4), envelope(*map(float, levels), 4 * FULL_W)
+    here, _ = carried_out(workload, 4, envelope=cap, **options)
+    there, _ = carried_out(workload, 4, ThroughText, envelope=cap, **options)
+    assert list(here.jobs) == list(there.jobs)
+
+
+@examples(40)
+@given(drawn=jobs, levels=caps, check=st.sampled_from(["max", "node"]), kill=st.booleans())
+def test_power_of_which_enough_is_known_stays_under_the_cap(drawn, levels, check, kill):
+    """With the true maxima, or full watts, no cap that rises is exceeded, and with kills no cap at all."""
+    levels = levels if kill else sorted(levels)
+    cap = envelope(*map(float, levels), 4 * FULL_W)
+    workload = jobs_of(*rows_of(drawn), nb_res=4)
+    options = {"excess": "kill-latest", "victim": "resubmit"} if kill else {}
+    record, _ = carried_out(workload, 4, envelope=cap, power_check=check, predictor="exact", **options)
+    if min(levels) >= 4 * IDLE_W:
+        found = figures_of(record, workload, 4, cap)
+        assert found.share_above == 0.0 and found.above_j == pytest.approx(0.0, abs=1e-3)
+
+
+@examples(20)
+@given(drawn=jobs, levels=caps)
+def test_a_wider_margin_is_never_a_larger_load(drawn, levels):
+    """At the start of any job the true mean of what runs is under the cap, whatever the margin of the check."""
+    cap = envelope(*map(float, sorted(levels)), 4 * FULL_W)
+    workload = jobs_of(*rows_of(drawn), nb_res=4)
+    for check in ("mean", "gaussian", "max", "node"):
+        record, scheduler = carried_out(workload, 4, envelope=cap, power_check=check)
+        mean_w = {job.name: scheduler.predictor.predict(scheduler._submitted(scheduler.bs.jobs[job.id])).mean_w
+                  for job in workload.jobs}  # fmt: skip
+        runs = [row for row in record.jobs if row[8] is not None and row[10] > row[8]]
+        for row in runs:
+            at = row[8]
+            now = [other for other in runs if other[8] <= at < other[10]]
+            busy = sum(other[4] for other in now)
+            assert sum(mean_w[other[0]] for other in now) + (4 - busy) * IDLE_W <= cap.at(at) + 1e-6

@@ -1,0 +1,138 @@
+"""Which jobs a power check lets start, worked out by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batwatt.errors import InputError
+from batwatt.scheduling.registry import make, names
+from batwatt.systems.powercap.job_power.power_checks import Candidate, Load, Room
+
+A = Load(200.0, 100.0, 400.0, 150.0)
+B = Load(200.0, 60.0, 900.0, 120.0)
+BOTH = {
+    "node": 400.0,
+    "mean": 160.0,
+    "max": 270.0,
+    # the root of 400 + 900 is 36.06, less than 20 + 30
+    "gaussian": 160.0 + math.sqrt(1300.0),
+    "knapsack": 160.0,
+}
+
+
+def candidate(hosts, watts, walltime=50.0, late=False):
+    return Candidate(hosts, walltime, Load(300.0 * hosts, watts, 0.0, 1.5 * watts), late)
+
+
+NONE = Load()
+
+
+def room(hosts, cap, used=NONE, late_hosts=0, late_load=NONE):
+    return Room(hosts, used, late_hosts, late_load, cap)
+
+
+def test_every_check_has_an_example():
+    assert sorted(BOTH) == names("power_check")
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_what_two_jobs_are_taken_to_draw(name):
+    check = make("power_check", name)
+    assert check.bound_w(A.plus(B)) == pytest.approx(BOTH[name])
+    assert check.bound_w(Load.of([A, B])) == pytest.approx(BOTH[name])
+    assert check.bound_w(Load.of([])) == 0.0
+    assert check.fits(A.plus(B), BOTH[name]) and not check.fits(A.plus(B), BOTH[name] - 0.001)
+
+
+def test_a_margin_of_several_deviations():
+    for sigma in (0.0, 0.5, 2.0):
+        check = make("power_check", {"name": "gaussian", "sigma": sigma})
+        assert check.bound_w(A.plus(B)) == pytest.approx(160.0 + sigma * math.sqrt(1300.0))
+
+
+def test_in_order_each_that_fits():
+    jobs = [candidate(1, 100.0), candidate(2, 80.0), candidate(1, 40.0), candidate(9, 1.0)]
+    assert make("power_check", "mean").pick(jobs, room(4, 150.0)) == [0, 2]
+
+
+def test_late_ones_fit_now_and_with_the_reserved_job():
+    reserved = Load(300.0, 200.0, 0.0, 200.0)
+    jobs = [
+        candidate(1, 40.0),
+        candidate(1, 40.0, late=True),
+        candidate(1, 20.0, late=True),
+        candidate(1, 5.0, late=True),
+    ]
+    space = room(4, 250.0, Load(300.0, 100.0, 0.0, 100.0), 2, reserved)
+    # late ones have 2 hosts and 50 W: 40 W, then 5 W
+    assert make("power_check", "mean").pick(jobs, space) == [0, 1, 3]
+    assert make("power_check", "mean").pick(jobs, room(4, 250.0, late_hosts=0, late_load=reserved)) == [0]
+
+
+def test_a_knapsack_uses_more_hosts():
+    jobs = [candidate(1, 100.0, walltime=1000.0), candidate(2, 80.0), candidate(2, 70.0)]
+    assert make("power_check", "mean").pick(jobs, room(5, 150.0)) == [0]
+    assert make("power_check", "knapsack").pick(jobs, room(5, 150.0)) == [1, 2]
+    # 1 host for 1000 s is more than 4 for 50 s
+    assert make("power_check", {"name": "knapsack", "value": "area"}).pick(jobs, room(5, 150.0)) == [0]
+    # maxima are 150, 120 and 105 W
+    assert make("power_check", {"name": "knapsack", "watts": "max"}).pick(jobs, room(5, 150.0)) == [1]
+    # only the first two are looked at
+    assert make("power_check", {"name": "knapsack", "depth": 2}).pick(jobs, room(5, 150.0)) == [1]
+    # among equals the earlier ones
+    assert make("power_check", "knapsack").pick([candidate(2, 80.0)] * 3, room(4, 200.0)) == [0, 1]
+
+
+@examples(60)
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(1, 4), st.integers(1, 100), st.integers(1, 50), st.booleans()), min_size=1, max_size=8
+    ),
+    hosts=st.integers(1, 10),
+    late_hosts=st.integers(0, 6),
+    cap=st.integers(0, 250),
+    value=st.sampled_from(["hosts", "area"]),
+)
+def test_a_knapsack_is_the_best_of_all_sets(rows, hosts, late_hosts, cap, value):
+    jobs = [candidate(width, float(watts), float(length), late) for width, watts, length, late in rows]
+
+    def worth(chosen):
+        return sum(rows[i][0] * (rows[i][2] if value == "area" else 1) for i in chosen)
+
+    def good(chosen):
+        late = [i for i in chosen if rows[i][3]]
+        now = sum(rows[i][0] for i in chosen) <= hosts and sum(rows[i][1] for i in chosen) <= cap
+        # the reserved job draws 20 W
+        later = sum(rows[i][0] for i in late) <= late_hosts and sum(rows[i][1] for i in late) + 20 <= cap
+        return now and (later or not late)
+
+    late_load = Load(300.0, 20.0, 0.0, 20.0)
+    found = make("power_check", {"name": "knapsack", "value": value}).pick(
+        jobs, room(hosts, float(cap), late_hosts=late_hosts, late_load=late_load)
+    )
+    sets = (s for count in range(len(rows) + 1) for s in itertools.combinations(range(len(rows)), count))
+    assert good(found)
+    assert worth(found) == max(worth(s) for s in sets if good(s))
+
+
+@pytest.mark.parametrize(
+    "choice,words",
+    [
+        ({"name": "gaussian", "sigma": -1}, "sigma must be from 0 to 100"),
+        ({"name": "gaussian", "sigma": True}, "sigma must be from 0 to 100"),
+        ({"name": "knapsack", "value": "watts"}, "value must be hosts or area"),
+        ({"name": "knapsack", "watts": "node"}, "watts must be mean or max"),
+        ({"name": "knapsack", "depth": 0}, "depth must be a whole number"),
+        ({"name": "knapsack", "most": 1.5}, "most must be a whole number"),
+        ("gauss", "did you mean 'gaussian'"),
+    ],
+)
+def test_wrong_parameters(choice, words):
+    with pytest.raises(InputError, match=words):
+        make("power_check", choice)

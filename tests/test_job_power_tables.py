@@ -1,0 +1,79 @@
+"""The tables of docs/results/job-power.md: made from the committed runs, by hand in small, and a run of them again."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.pm100_like import pm100_like
+
+EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
+
+sys.path.append(str(EXPERIMENTS))
+import job_power  # noqa: E402 (scripts are found by their folder)
+from job_power import KEEP, KILL, NODE, Case  # noqa: E402
+
+
+def test_the_page_has_the_tables_of_the_committed_runs():
+    assert job_power.main(["--check"]) == 0
+
+
+def test_a_committed_run_again(caplog):
+    caplog.set_level(logging.CRITICAL)
+    runs = pd.read_csv(job_power.DOCS / job_power.FOLDER / job_power.RUNS)
+    assert len(runs) == len(job_power.SEEDS) * len(list(job_power.cases()))
+    platform = read_platform(job_power.PLATFORM)
+    workload = parse_workload(pm100_like(None, 2), "w0", "test")
+    for case in (Case(KEEP, "gaussian 2", "history"), Case(KILL, "knapsack", "history")):
+        found = job_power.run_case(case, platform, workload, job_power.envelope_of(2, len(platform)))
+        rows = runs[(runs["seed"] == 2) & (runs["excess"] == case.excess)]
+        (row,) = rows[(rows["check"] == case.check) & (rows["predictor"] == case.predictor)].to_dict("records")
+        figures = {name: value for name, value in found.items() if not isinstance(value, str)}
+        assert {name: row[name] for name in figures} == pytest.approx(figures, rel=1e-8)
+
+
+def test_the_envelopes():
+    series = job_power.envelope_of(3, 48)
+    assert series == job_power.envelope_of(3, 48) != job_power.envelope_of(4, 48)
+    dynamic_w = 48 * (job_power.TYPICAL_W - job_power.IDLE_W)
+    shares = [round((watts - 48 * job_power.IDLE_W) / dynamic_w, 6) for watts in series.values]
+    assert shares[0] == 0.6 and shares[-1] == 0.9 == max(shares) and min(shares) >= 0.3
+    steps = {round(abs(late - early), 6) for early, late in pairwise(shares[:-1])}
+    assert steps <= {0.0, 0.1}
+
+
+def row(seed, excess, check, predictor, share, hours, **others):
+    usual = {"above_j": 3.6e6 * share, "kills": 0, "mape": 0.1, "mape_known": 0.05, "blind_share": 0.2}
+    turnaround = {"share_above": share, "mean_turnaround_s": 3600.0 * hours}
+    return {"seed": seed, "excess": excess, "check": check, "predictor": predictor, **usual, **turnaround, **others}
+
+
+def cells(table):
+    """Of all rows but the heading."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def test_the_tables_by_hand():
+    runs = pd.DataFrame([
+        row(1, KEEP, NODE, "exact", 0.0, 10.0), row(1, KEEP, "mean", "history", 0.2, 5.0, mape=0.3),
+        row(1, KILL, "mean", "history", 0.1, 6.0, kills=4),
+        row(2, KEEP, NODE, "exact", 0.0, 20.0), row(2, KEEP, "mean", "history", 0.4, 8.0),
+        row(2, KILL, "mean", "history", 0.1, 10.0, kills=8),
+    ])  # fmt: skip
+    # two values a and b have the standard error |a - b| / 2; 5 / 10 is -50 %, 8 / 20 is -60 %
+    assert cells(job_power.checks_table(runs)) == [
+        ["node", "", "0.0 ± 0.0", "0.0 ± 0.0", "15.00 ± 5.00", ""],
+        ["mean", "history", "30.0 ± 10.0", "0.3 ± 0.1", "6.50 ± 1.50", "-55.0 ± 5.0"],
+    ]
+    # 6 / 5 is 20 %, 10 / 8 is 25 %
+    assert cells(job_power.kills_table(runs)) == [
+        ["mean", "history", "6.0 ± 2.0", "10.0 ± 0.0", "8.00 ± 2.00", "22.5 ± 2.5"]
+    ]
+    assert cells(job_power.predictors_table(runs)) == [["history", "20.0 ± 10.0", "5.0 ± 0.0", "20.0 ± 0.0"]]
