@@ -42,6 +42,10 @@ def exit_code_of(command: Callable[[], Any]) -> int:
             # whatever another library made of the interrupt
             number = signals.caught[-1]
             code = _complain(f"ended by {signal.Signals(number).name}", None, 128 + number)
+    root = logging.getLogger()
+    for handler in [handler for handler in root.handlers if isinstance(handler, Warnings)]:
+        # what is logged after the command is not its own
+        root.removeHandler(handler)
     return code
 
 
