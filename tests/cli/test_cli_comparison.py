@@ -40,7 +40,7 @@ def test_from_raw_files_to_the_answer(site):
     table = list(csv.DictReader((site.out / "cmp_comparison.csv").open()))
     assert [row["case"] for row in table] == list(rows)
     page = (site.out / "cmp.html").read_text()
-    assert "Comparison of 10 cases on 25 jobs" in page and "batwatt compare -w " in page
+    assert "Comparison of 11 cases on 25 jobs" in page and "batwatt compare -w " in page
     jobs = list(csv.DictReader((site.out / "cmp_jobs.csv").open()))
     assert len(jobs) == 25 * len(rows) and {row["user"] for row in jobs} == {"a", "b"}
 
