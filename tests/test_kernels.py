@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from batwatt.schedulers.riskaware import Riskaware
-from builders import job, workload_of
+from builders import envelope, job, machine, workload_of
 from examples import examples
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from machine_talk import ByHand
 
@@ -29,6 +29,10 @@ from batwatt.scheduling import fleet_kernel
 from batwatt.systems.carbon import optimum_kernel
 from batwatt.systems.carbon.simulators import gaia_kernel
 from batwatt.systems.checkpoint import knapsack_kernel
+from batwatt.systems.powercap.optimum import search_kernel, timeline_kernel
+from batwatt.systems.powercap.optimum.bound import Relaxation
+from batwatt.systems.powercap.optimum.problem import make_problem
+from batwatt.systems.powercap.optimum.search import Search
 from batwatt.systems.riskaware import (
     nominal,
     nominal_engine_kernel,
@@ -51,6 +55,8 @@ MODULES = [
     knapsack_kernel,
     optimum_kernel,
     gaia_kernel,
+    timeline_kernel,
+    search_kernel,
 ]
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
@@ -245,3 +251,30 @@ def test_queues_of_gaia(forms, rng, pieces, reserved):
     spot, early = rng.integers(0, 2, pieces), rng.integers(0, 2, pieces)
     freed, room = np.zeros(ticks + 1, dtype=np.int64), [np.zeros(pieces, dtype=np.int64) for _ in range(6)]
     same(forms(gaia_kernel, "dispatch"), submit, due, length, cpus, priority, early, spot, reserved, freed, *room)
+
+
+@examples(10)
+@given(seeds)
+def test_the_search_for_the_optimum(ahead, plain, rng):
+    """Schedules, costs and counts are the same in all forms, on machines of one and of two kinds."""
+    rows = [
+        job(i, float(rng.integers(0, 900)), int(rng.integers(1, 4)), float(rng.integers(9, 700)), flops=True)
+        for i in range(int(rng.integers(2, 8)))
+    ]
+    platform = machine(3, int(rng.integers(0, 3))) if rng.random() < 0.7 else machine(4)
+    step = float(rng.choice([300.0, 60.0]))
+    problem = make_problem(platform, workload_of(*rows), envelope(420.0, 250.0, 420.0, step=step))
+    prices = Relaxation(problem).best.prices
+    held = []
+    for note, improve in (
+        (search_kernel.note, search_kernel.improve),
+        (ahead.search_kernel_note, ahead.search_kernel_improve),
+        (plain[search_kernel.__name__].note, plain[search_kernel.__name__].improve),
+    ):
+        search = Search(problem, prices, 1)
+        use, stand = search.timeline.use, search.stand
+        assume(all(search.insert(each) for each in range(len(rows))))
+        note(use, stand)
+        improve(use, stand, 10)
+        held.append([array.tobytes() for array in (*use, *stand)])
+    assert held[0] == held[1] == held[2]

@@ -20,10 +20,8 @@ from batwatt.results.metrics import measured
 from batwatt.results.writers import write_record
 from batwatt.run.find_scheduler import make_scheduler
 from batwatt.systems.powercap.optimum.bound import Relaxation
-from batwatt.systems.powercap.optimum.insertion import Inserter
 from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise
 from batwatt.systems.powercap.optimum.plan_file import read_plan, write_plan
-from batwatt.systems.powercap.optimum.prices import mode_tables
 from batwatt.systems.powercap.optimum.problem import make_problem
 from batwatt.systems.powercap.optimum.schedule import Schedule, check, name_servers, of_timeline
 from batwatt.systems.powercap.optimum.search import Search
@@ -68,13 +66,11 @@ def test_the_replay_gives_what_the_search_claims(rows, watts, seed):
         problem = make_problem(platform, workload, series)
     except InputError:
         assume(False)
-    search = Search(
-        Inserter(problem, mode_tables(problem)), Relaxation(problem).best.prices, np.random.default_rng(seed)
-    )
+    search = Search(problem, Relaxation(problem).best.prices, seed)
     assume(search.construct(range(len(jobs))))
     search.improve(20)
     search.load(search.best)
-    schedule = of_timeline(search.inserter.timeline)
+    schedule = of_timeline(search.timeline)
     check(problem, schedule)
     assert problem.mean_slowdown(schedule.starts) == pytest.approx(search.value, rel=1e-9)
     metrics = replay(problem, schedule, platform, workload, series)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.systems.powercap.optimum import exact
 from batwatt.systems.powercap.optimum.bound import Relaxation
-from batwatt.systems.powercap.optimum.insertion import Inserter
-from batwatt.systems.powercap.optimum.prices import PowerPrices, mode_tables
+from batwatt.systems.powercap.optimum.prices import PowerPrices
 from batwatt.systems.powercap.optimum.problem import Problem
 from batwatt.systems.powercap.optimum.schedule import Schedule, check, of_timeline
 from batwatt.systems.powercap.optimum.search import Search
-from batwatt.systems.powercap.optimum.timeline import PowerTimeline, Run
+from batwatt.systems.powercap.optimum.timeline import PowerTimeline
 
 EXACT_JOBS = 24
 """Up to so many jobs CP-SAT is asked for a proof."""
@@ -26,7 +23,7 @@ PORTFOLIO = 8
 """From so many cores on CP-SAT gets all of them; with fewer one worker proves sooner than its portfolio does."""
 AGREE = 1e-6
 """A value and a bound closer than this, relatively, are the same."""
-FIRST_ROUNDS, BOUND_ROUNDS, SEARCH_ROUNDS, EXACT_TIME = 24, 4, 200, 1.0
+FIRST_ROUNDS, BOUND_ROUNDS, SEARCH_ROUNDS, EXACT_TIME = 24, 4, 2000, 1.0
 """Rounds of the bound to begin with, then what one unit of effort buys: about a second of one core in all."""
 
 
@@ -109,7 +106,6 @@ class _Search:
         small = len(problem.tasks) <= EXACT_JOBS
         relaxation = Relaxation(problem, PARTS_SMALL if small else PARTS)
         free = relaxation.by_step(relaxation.best.prices)
-        self._alone(free)
         search = self._begin(orders, free)
         effort = budget.effort if budget.effort is not None else 10**9
         interrupted = False
@@ -136,24 +132,23 @@ class _Search:
         assert self.value is not None
         return self.value - self.bound <= AGREE * self.value
 
-    def _alone(self, free: PowerPrices) -> None:
+    def _alone(self, search: Search) -> None:
         """InputError if a job cannot run even alone."""
         problem = self.problem
-        inserter = Inserter(problem, mode_tables(problem))
         for job, task in enumerate(problem.tasks):
-            if not inserter.insert(job, free):
+            if not search.insert(job):
                 if not problem.short_transitions:
                     text = f"leaves job {task.id} no power if servers stay awake, as when a transition outlasts a step"
                     raise InputError("--envelope", text, "give longer steps")
                 text = f"asks for {task.hosts} hosts, and the caps leave it the power at no time, even alone"
                 raise InputError(f"job {task.id}", text, "it can never run within its walltime")
-            inserter.take(job)
+            search.timeline.take(job)
 
     def _begin(self, orders: Iterable[Sequence[int]], free: PowerPrices) -> Search:
         """A first schedule: the best of some orders."""
         problem, tasks = self.problem, self.problem.tasks
-        inserter = Inserter(problem, mode_tables(problem, all_modes=len(tasks) <= EXACT_JOBS))
-        search = Search(inserter, free, np.random.default_rng(self.budget.seed))
+        search = Search(problem, free, self.budget.seed, all_modes=len(tasks) <= EXACT_JOBS)
+        self._alone(search)
         jobs = range(len(tasks))
         shortest = sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s, j))
         smallest = sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s * tasks[j].hosts, j))
@@ -177,16 +172,16 @@ class _Search:
                 return 0.0
             return (self.elapsed_s() - since_s) / max(1e-9, share * limit_s - since_s)
 
-        def go_on(_: int) -> bool:
+        def go_on() -> bool:
             self.value = search.value
             return self._within(share) and not self._agree()
 
         search.improve(rounds, go_on, done if limit_s is not None else None)
 
-    def _schedule(self, runs: dict[int, Run]) -> Schedule:
+    def _schedule(self, starts: Mapping[int, tuple[int, int]]) -> Schedule:
         timeline = PowerTimeline(self.problem)
-        for job, run in runs.items():
-            timeline.restore(job, run)
+        for job, (start, mode) in starts.items():
+            timeline.restore(job, start, mode)
         return of_timeline(timeline)
 
     def _prove(self, found: Schedule, relaxation: Relaxation) -> tuple[Schedule, bool]:
