@@ -25,8 +25,9 @@ PER_STEP = 300_000 // SLOT
 def solve(problem: Problem, limit_s: float) -> str:
     """Value, bound and time of HiGHS."""
     relaxation = Relaxation(problem, PER_STEP)
-    prices = relaxation.by_step(relaxation.improve(1.5, 100).prices)
-    search = Search(problem, prices, 0)
+    relaxation.improve(1.5, 400)
+    search = Search(problem, 0)
+    search.set_prices(relaxation.rates)
     search.construct(sorted(range(len(problem.tasks)), key=lambda j: problem.tasks[j].modes[0].run_s))
     search.improve(8000)
     open_ = relaxation.open_steps(search.value * 1.05)

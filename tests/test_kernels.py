@@ -29,7 +29,7 @@ from batwatt.scheduling import fleet_kernel
 from batwatt.systems.carbon import optimum_kernel
 from batwatt.systems.carbon.simulators import gaia_kernel
 from batwatt.systems.checkpoint import knapsack_kernel
-from batwatt.systems.powercap.optimum import search_kernel, timeline_kernel
+from batwatt.systems.powercap.optimum import bound_kernel, search_kernel, timeline_kernel
 from batwatt.systems.powercap.optimum.bound import Relaxation
 from batwatt.systems.powercap.optimum.problem import make_problem
 from batwatt.systems.powercap.optimum.search import Search
@@ -55,6 +55,7 @@ MODULES = [
     knapsack_kernel,
     optimum_kernel,
     gaia_kernel,
+    bound_kernel,
     timeline_kernel,
     search_kernel,
 ]
@@ -109,7 +110,8 @@ def same(functions, *given):
     outcomes = []
     for function in functions:
         own = copy.deepcopy(given)
-        outcomes.append((function(*own), [each.tobytes() for each in own if isinstance(each, np.ndarray)]))
+        arrays = [array for each in own for array in (each if isinstance(each, tuple) else [each])]
+        outcomes.append((function(*own), [each.tobytes() for each in arrays if isinstance(each, np.ndarray)]))
     assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
@@ -255,7 +257,7 @@ def test_queues_of_gaia(forms, rng, pieces, reserved):
 
 @examples(10)
 @given(seeds)
-def test_the_search_for_the_optimum(ahead, plain, rng):
+def test_the_search_for_the_optimum(forms, ahead, plain, rng):
     """Schedules, costs and counts are the same in all forms, on machines of one and of two kinds."""
     rows = [
         job(i, float(rng.integers(0, 900)), int(rng.integers(1, 4)), float(rng.integers(9, 700)), flops=True)
@@ -264,14 +266,18 @@ def test_the_search_for_the_optimum(ahead, plain, rng):
     platform = machine(3, int(rng.integers(0, 3))) if rng.random() < 0.7 else machine(4)
     step = float(rng.choice([300.0, 60.0]))
     problem = make_problem(platform, workload_of(*rows), envelope(420.0, 250.0, 420.0, step=step))
-    prices = Relaxation(problem).best.prices
-    held = []
+    relaxation = Relaxation(problem, int(rng.integers(1, 4)), 5)
+    relaxation.improve(3.0, 10)
+    rates, held = relaxation.rates, []
+    same(forms(bound_kernel, "evaluate"), relaxation.tables)
+    same(forms(bound_kernel, "by_step"), relaxation.tables, 0, 0, 2.0, 0)
     for note, improve in (
         (search_kernel.note, search_kernel.improve),
         (ahead.search_kernel_note, ahead.search_kernel_improve),
         (plain[search_kernel.__name__].note, plain[search_kernel.__name__].improve),
     ):
-        search = Search(problem, prices, 1)
+        search = Search(problem, 1)
+        search.set_prices(rates)
         use, stand = search.timeline.use, search.stand
         assume(all(search.insert(each) for each in range(len(rows))))
         note(use, stand)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from batwatt.errors import InputError
 from batwatt.systems.powercap.optimum import exact
 from batwatt.systems.powercap.optimum.bound import Relaxation
-from batwatt.systems.powercap.optimum.prices import PowerPrices
 from batwatt.systems.powercap.optimum.problem import Problem
 from batwatt.systems.powercap.optimum.schedule import Schedule, check, of_timeline
 from batwatt.systems.powercap.optimum.search import Search
@@ -17,14 +16,16 @@ from batwatt.systems.powercap.optimum.timeline import PowerTimeline
 
 EXACT_JOBS = 24
 """Up to so many jobs CP-SAT is asked for a proof."""
-PARTS_SMALL, PARTS = 5, 2
+PARTS_SMALL, PARTS = 10, 3
 """Slots that a step is divided into for the bound, up to so many jobs and beyond."""
+SHARES_SMALL, SHARES = (0.05, 0.15, 0.2), (0.1, 0.85, 1.0)
+"""Shares of a time limit until which the bound is raised, schedules are searched, and the bound is raised again."""
 PORTFOLIO = 8
 """From so many cores on CP-SAT gets all of them; with fewer one worker proves sooner than its portfolio does."""
 AGREE = 1e-6
 """A value and a bound closer than this, relatively, are the same."""
-FIRST_ROUNDS, BOUND_ROUNDS, SEARCH_ROUNDS, EXACT_TIME = 24, 4, 2000, 1.0
-"""Rounds of the bound to begin with, then what one unit of effort buys: about a second of one core in all."""
+FIRST_SEARCH, FIRST_ROUNDS, BOUND_ROUNDS, SEARCH_ROUNDS, EXACT_TIME = 2000, 300, 30, 2500, 1.0
+"""Rounds of search and bound to begin with, then what one unit of effort buys: about a second of one core in all."""
 
 
 @dataclass(frozen=True)
@@ -104,21 +105,21 @@ class _Search:
     def run(self, orders: Iterable[Sequence[int]]) -> Solution:
         problem, budget = self.problem, self.budget
         small = len(problem.tasks) <= EXACT_JOBS
-        relaxation = Relaxation(problem, PARTS_SMALL if small else PARTS)
-        free = relaxation.by_step(relaxation.best.prices)
-        search = self._begin(orders, free)
+        search = self._begin(orders)
+        relaxation = Relaxation(problem, PARTS_SMALL if small else PARTS, self._last_step(search.best) + 1)
         effort = budget.effort if budget.effort is not None else 10**9
         interrupted = False
+        first, searched, last = SHARES_SMALL if small else SHARES
         try:
-            self.phase = "bound"
-            share = 0.05 if small else 0.15
-            best = relaxation.improve(search.value, FIRST_ROUNDS + BOUND_ROUNDS * effort, lambda: self._within(share))
-            self.bound = best.value
-            self.phase = "search"
-            search.set_prices(relaxation.by_step(best.prices))
-            self._search(search, SEARCH_ROUNDS * effort, 0.2 if small else 1.0)
+            # without prices, but steps of the bound are measured by the schedule
+            self._search(search, FIRST_SEARCH, 0.5 * first)
+            self._raise_bound(relaxation, search, FIRST_ROUNDS, first)
+            search.set_prices(relaxation.rates)
+            self._search(search, SEARCH_ROUNDS * effort, searched)
+            self._raise_bound(relaxation, search, BOUND_ROUNDS * effort, last)
         except KeyboardInterrupt:
             interrupted = True
+        self.bound = relaxation.value
         self.value = search.value
         found = self._schedule(search.best)
         proven = False
@@ -127,6 +128,14 @@ class _Search:
         check(problem, found)
         value = problem.mean_slowdown(found.starts)
         return Solution(found, value, min(self.bound, value), proven or self._agree())
+
+    def _raise_bound(self, relaxation: Relaxation, search: Search, rounds: int, share: float) -> None:
+        self.phase = "bound"
+        self.bound = relaxation.improve(search.value, rounds, lambda: self._within(share))
+
+    def _last_step(self, starts: Mapping[int, tuple[int, int]]) -> int:
+        tasks = self.problem.tasks
+        return max(self.problem.step_of(start + tasks[j].modes[m].ticks) for j, (start, m) in starts.items())
 
     def _agree(self) -> bool:
         assert self.value is not None
@@ -144,10 +153,10 @@ class _Search:
                 raise InputError(f"job {task.id}", text, "it can never run within its walltime")
             search.timeline.take(job)
 
-    def _begin(self, orders: Iterable[Sequence[int]], free: PowerPrices) -> Search:
+    def _begin(self, orders: Iterable[Sequence[int]]) -> Search:
         """A first schedule: the best of some orders."""
         problem, tasks = self.problem, self.problem.tasks
-        search = Search(problem, free, self.budget.seed, all_modes=len(tasks) <= EXACT_JOBS)
+        search = Search(problem, self.budget.seed, all_modes=len(tasks) <= EXACT_JOBS)
         self._alone(search)
         jobs = range(len(tasks))
         shortest = sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s, j))
@@ -164,6 +173,7 @@ class _Search:
         return search
 
     def _search(self, search: Search, rounds: int, share: float) -> None:
+        self.phase = "search"
         limit_s = self.budget.time_limit_s
         since_s = self.elapsed_s()
 

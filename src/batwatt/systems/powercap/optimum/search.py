@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
+from batwatt.arrays import RealTable
 from batwatt.systems.powercap.optimum import search_kernel as kernel
-from batwatt.systems.powercap.optimum.prices import PowerPrices
 from batwatt.systems.powercap.optimum.problem import Problem
 from batwatt.systems.powercap.optimum.timeline import PowerTimeline
 
 FACTORS = (0.02, 1.0, 4.0, 10.0)
 """The prices are multiplied by one of these, drawn anew each time: real ones count joules, a run holds whole steps."""
-HEAT = 0.005
+HEAT = 0.02
 """By what share a schedule may be worse than the best one at first and still be gone on from."""
 CHUNK = 500
 """Rounds between two looks at the clock."""
@@ -22,7 +22,7 @@ CHUNK = 500
 class Search:
     """A complete schedule that gets better, within a timeline."""
 
-    def __init__(self, problem: Problem, prices: PowerPrices, seed: int, all_modes: bool = True) -> None:
+    def __init__(self, problem: Problem, seed: int, all_modes: bool = True) -> None:
         self.problem = problem
         self.timeline = PowerTimeline(problem)
         use, jobs = self.timeline.use, len(problem.tasks)
@@ -44,7 +44,6 @@ class Search:
             old_row=np.zeros(jobs, dtype=np.int64),
             old_start=np.zeros(jobs, dtype=np.int64),
         )
-        self.set_prices(prices)
 
     @property
     def value(self) -> float:
@@ -60,16 +59,11 @@ class Search:
         modes = (stand.best_row - use.first[:-1]).tolist()
         return dict(enumerate(zip(stand.best_start.tolist(), modes, strict=True)))
 
-    def set_prices(self, prices: PowerPrices) -> None:
-        """The prices from now on."""
-        stand, steps = self.stand, self.problem.steps
-        states = int(self.timeline.use.sizes[kernel.STATES])
-        for k, kind in enumerate(self.problem.kinds):
-            for d, watts in enumerate(kind.powers_w):
-                rate = prices.rates[0] * (watts - kind.rest_w) + prices.rates[1 + k]
-                stand.price[:, k * states + d] = rate[: steps + 1]
+    def set_prices(self, rates: RealTable) -> None:
+        """The prices from now on, by step: of a server for a tick in state d of kind k, in column k * S + d."""
+        self.stand.price[:-1] = rates
         lengths = np.diff(self.timeline.use.begins).astype(np.float64)
-        np.cumsum(stand.price[:-1] * lengths[:, None], axis=0, out=stand.paid[1:])
+        np.cumsum(rates * lengths[:, None], axis=0, out=self.stand.paid[1:])
 
     def insert(self, job: int, factor: float = FACTORS[-1]) -> bool:
         """Put a job in where it is cheapest at the prices times a factor; False if it fits nowhere."""
