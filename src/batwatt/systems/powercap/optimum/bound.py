@@ -19,7 +19,7 @@ from batwatt.systems.powercap.optimum.problem import OptimumJob, Problem, Server
 Floats = NDArray[np.float64]
 BEGUN, FASTEST, SLOWEST = 0.1, 2.0, 1e-4
 """The share of what is hoped for that a step is made for: at first, at most and at least."""
-HOPE = 0.05
+HOPE = 0.1
 """By how much of what is between 1 and a schedule's mean slowdown the bound is hoped to rise."""
 SHARE, LEAST_SHARE = 0.1, 0.002
 """How much of the newest runs goes into their mean, at first and at last."""
