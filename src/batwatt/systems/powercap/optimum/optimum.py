@@ -18,6 +18,8 @@ EXACT_JOBS = 24
 """Up to so many jobs CP-SAT is asked for a proof."""
 PARTS_SMALL, PARTS = 10, 3
 """Slots that a step is divided into for the bound, up to so many jobs and beyond."""
+LONG_RUNS = 2
+"""Of the longest run, after the last submission: what comes later has no price."""
 SHARES_SMALL, SHARES = (0.05, 0.15, 0.2), (0.1, 0.85, 1.0)
 """Shares of a time limit until which the bound is raised, schedules are searched, and the bound is raised again."""
 PORTFOLIO = 8
@@ -106,7 +108,7 @@ class _Search:
         problem, budget = self.problem, self.budget
         small = len(problem.tasks) <= EXACT_JOBS
         search = self._begin(orders)
-        relaxation = Relaxation(problem, PARTS_SMALL if small else PARTS, self._last_step(search.best) + 1)
+        relaxation = Relaxation(problem, PARTS_SMALL if small else PARTS, self._priced(search.best))
         effort = budget.effort if budget.effort is not None else 10**9
         interrupted = False
         first, searched, last = SHARES_SMALL if small else SHARES
@@ -133,9 +135,12 @@ class _Search:
         self.phase = "bound"
         self.bound = relaxation.improve(search.value, rounds, lambda: self._within(share))
 
-    def _last_step(self, starts: Mapping[int, tuple[int, int]]) -> int:
+    def _priced(self, starts: Mapping[int, tuple[int, int]]) -> int:
+        """How many steps have prices: until a schedule ends or, if that is sooner, long runs of the last jobs have."""
         tasks = self.problem.tasks
-        return max(self.problem.step_of(start + tasks[j].modes[m].ticks) for j, (start, m) in starts.items())
+        ended = max(start + tasks[j].modes[m].ticks for j, (start, m) in starts.items())
+        late = max(task.submit for task in tasks) + LONG_RUNS * max(task.modes[-1].ticks for task in tasks)
+        return 1 + self.problem.step_of(min(ended, late))
 
     def _agree(self) -> bool:
         assert self.value is not None
