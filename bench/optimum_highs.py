@@ -11,13 +11,10 @@ import argparse
 import itertools
 import time
 
-import numpy as np
 from optimum import SMALL, small
 from ortools.linear_solver.python import model_builder
 
 from batwatt.systems.powercap.optimum.bound import Relaxation
-from batwatt.systems.powercap.optimum.insertion import Inserter
-from batwatt.systems.powercap.optimum.prices import mode_tables
 from batwatt.systems.powercap.optimum.problem import Problem
 from batwatt.systems.powercap.optimum.search import Search
 
@@ -28,10 +25,11 @@ PER_STEP = 300_000 // SLOT
 def solve(problem: Problem, limit_s: float) -> str:
     """Value, bound and time of HiGHS."""
     relaxation = Relaxation(problem, PER_STEP)
-    prices = relaxation.by_step(relaxation.improve(1.5, 100).prices)
-    search = Search(Inserter(problem, mode_tables(problem)), prices, np.random.default_rng(0))
+    relaxation.improve(1.5, 400)
+    search = Search(problem, 0)
+    search.set_prices(relaxation.rates)
     search.construct(sorted(range(len(problem.tasks)), key=lambda j: problem.tasks[j].modes[0].run_s))
-    search.improve(800)
+    search.improve(8000)
     open_ = relaxation.open_steps(search.value * 1.05)
     begins = problem.begins
     steps = 2 + max(

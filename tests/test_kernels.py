@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from batwatt.schedulers.riskaware import Riskaware
-from builders import job, workload_of
+from builders import envelope, job, machine, workload_of
 from examples import examples
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from machine_talk import ByHand
 
@@ -29,6 +29,10 @@ from batwatt.scheduling import fleet_kernel
 from batwatt.systems.carbon import optimum_kernel
 from batwatt.systems.carbon.simulators import gaia_kernel
 from batwatt.systems.checkpoint import knapsack_kernel
+from batwatt.systems.powercap.optimum import bound_kernel, search_kernel, timeline_kernel
+from batwatt.systems.powercap.optimum.bound import Relaxation
+from batwatt.systems.powercap.optimum.problem import make_problem
+from batwatt.systems.powercap.optimum.search import Search
 from batwatt.systems.riskaware import (
     nominal,
     nominal_engine_kernel,
@@ -51,6 +55,9 @@ MODULES = [
     knapsack_kernel,
     optimum_kernel,
     gaia_kernel,
+    bound_kernel,
+    timeline_kernel,
+    search_kernel,
 ]
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
@@ -103,7 +110,8 @@ def same(functions, *given):
     outcomes = []
     for function in functions:
         own = copy.deepcopy(given)
-        outcomes.append((function(*own), [each.tobytes() for each in own if isinstance(each, np.ndarray)]))
+        arrays = [array for each in own for array in (each if isinstance(each, tuple) else [each])]
+        outcomes.append((function(*own), [each.tobytes() for each in arrays if isinstance(each, np.ndarray)]))
     assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
@@ -245,3 +253,34 @@ def test_queues_of_gaia(forms, rng, pieces, reserved):
     spot, early = rng.integers(0, 2, pieces), rng.integers(0, 2, pieces)
     freed, room = np.zeros(ticks + 1, dtype=np.int64), [np.zeros(pieces, dtype=np.int64) for _ in range(6)]
     same(forms(gaia_kernel, "dispatch"), submit, due, length, cpus, priority, early, spot, reserved, freed, *room)
+
+
+@examples(10)
+@given(seeds)
+def test_the_search_for_the_optimum(forms, ahead, plain, rng):
+    """Schedules, costs and counts are the same in all forms, on machines of one and of two kinds."""
+    rows = [
+        job(i, float(rng.integers(0, 900)), int(rng.integers(1, 4)), float(rng.integers(9, 700)), flops=True)
+        for i in range(int(rng.integers(2, 8)))
+    ]
+    platform = machine(3, int(rng.integers(0, 3))) if rng.random() < 0.7 else machine(4)
+    step = float(rng.choice([300.0, 60.0]))
+    problem = make_problem(platform, workload_of(*rows), envelope(420.0, 250.0, 420.0, step=step))
+    relaxation = Relaxation(problem, int(rng.integers(1, 4)), 5)
+    relaxation.improve(3.0, 10)
+    rates, held = relaxation.rates, []
+    same(forms(bound_kernel, "evaluate"), relaxation.tables)
+    same(forms(bound_kernel, "by_step"), relaxation.tables, 0, 0, 2.0, 0)
+    for note, improve in (
+        (search_kernel.note, search_kernel.improve),
+        (ahead.search_kernel_note, ahead.search_kernel_improve),
+        (plain[search_kernel.__name__].note, plain[search_kernel.__name__].improve),
+    ):
+        search = Search(problem, 1)
+        search.set_prices(rates)
+        use, stand = search.timeline.use, search.stand
+        assume(all(search.insert(each) for each in range(len(rows))))
+        note(use, stand)
+        improve(use, stand, 10)
+        held.append([array.tobytes() for array in (*use, *stand)])
+    assert held[0] == held[1] == held[2]

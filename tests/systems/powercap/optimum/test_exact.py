@@ -15,7 +15,6 @@ from batwatt.errors import InputError
 from batwatt.systems.powercap.optimum import exact
 from batwatt.systems.powercap.optimum.bound import Relaxation
 from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise
-from batwatt.systems.powercap.optimum.prices import PowerPrices
 from batwatt.systems.powercap.optimum.problem import make_problem
 from batwatt.systems.powercap.optimum.schedule import check
 
@@ -37,8 +36,8 @@ def test_the_optimum_is_that_of_brute_force(seed, kinds):
     assert solution.proven
     assert (solution.value - 1.0) * len(workload.jobs) == pytest.approx(least, abs=1e-6)
     assert solution.bound <= solution.value + 1e-12
-    relaxed = Relaxation(problem).improve(2.0 * solution.value, 60)
-    assert 1.0 <= relaxed.value <= solution.value + 1e-9
+    for parts in (1, 4):
+        assert 1.0 <= Relaxation(problem, parts).improve(2.0 * solution.value, 60) <= solution.value + 1e-9
 
 
 DEEP = [pytest.param(run_s, seed, marks=pytest.mark.deep) for run_s, seed in ((60.0, 0), (120.0, 1))]
@@ -92,7 +91,8 @@ def test_runs_that_the_caps_forbid_are_left_out_of_the_bound():
     problem = make_problem(platform, workload_of(job(0, 0, 1, 60, 80, flops=True)), series)
     relaxation = Relaxation(problem)
     # so the 60 s begin when it has woken, 20 s after the beginning, even if watts and servers cost nothing
-    assert relaxation.evaluate(relaxation.best.prices)[0] == pytest.approx(620 / 60)
+    slots, columns = relaxation.tables.price.shape
+    assert relaxation.evaluate(np.zeros(slots * columns + problem.steps))[0] == pytest.approx(620 / 60)
     assert optimise(problem, SearchBudget(effort=1)).value == pytest.approx(1 + 620 / 60)
 
 
@@ -102,11 +102,36 @@ def test_delays_on_mixed_servers_are_priced_at_the_least_power(parts):
     platform = machine(2, 2)
     problem = make_problem(platform, workload_of(job(0, 0, 3, 500, flops=False)), envelope(400.0, 400.0))
     relaxation = Relaxation(problem, parts)
-    slots = len(relaxation.begins) - 1
-    prices = PowerPrices(relaxation.begins, np.full(slots, 1e-8), np.zeros((2, slots)))
-    cost, _ = relaxation.least(0, prices)
+    above_w = (relaxation.tables.power_w - np.array([[kind.rest_w] for kind in problem.kinds])).ravel()
+    ticks = np.diff(relaxation.tables.edges)
+    prices = np.concatenate([(1e-8 * ticks[:, None] * above_w).ravel(), np.zeros(problem.steps)])
+    relaxation.evaluate(prices)
     least_w = min(
         sum(n * (problem.kinds[k].powers_w[d] - problem.kinds[k].rest_w) for k, d, n in mode.parts)
         for mode in problem.tasks[0].modes
     )
-    assert cost == pytest.approx(1e-8 * least_w * 500_000)
+    assert relaxation.tables.lowest[0] == pytest.approx(1e-8 * least_w * 500_000)
+
+
+def valued(prices_by_step, watts_by_step, caps=(300.0, 300.0, 300.0, 300.0)):
+    """The bound of the sum of wait / Et for a job of 60 s on one server, at prices of its fastest state, by hand."""
+    problem = make_problem(machine(1), workload_of(job(0, 0, 1, 60, 80, flops=True)), envelope(*caps))
+    relaxation = Relaxation(problem, 1, 4)
+    price, watt = np.zeros((4, 3)), np.zeros(4)
+    price[:, 0], watt[:] = prices_by_step, watts_by_step
+    value, short = relaxation.evaluate(np.concatenate([price.ravel(), watt * relaxation.scale_w]))
+    return value, short[:12].reshape(4, 3)[:, 0], short[12:] * relaxation.scale_w
+
+
+def test_what_a_job_pays_and_a_server_earns():
+    # the job pays a fifth of 0.2; the server earns 0.2 less 100 W at 0.001, and 300 W are paid
+    value, servers, watts = valued([0.2, 0, 0, 0], [0.001, 0, 0, 0])
+    assert value == pytest.approx(0.2 * 60 / 300 - (0.2 - 0.001 * 100) - 0.001 * 300, abs=1e-6)
+    assert servers[0] == pytest.approx(60 / 300 - 1) and watts[0] == pytest.approx(100 - 300, abs=1e-5)
+
+
+def test_a_server_sleeps_where_watts_are_dear_and_gives_less_in_the_step_in_which_it_wakes():
+    # it sleeps at 5 W in the second step, and is awake 20 s after the beginning of the third
+    value, servers, watts = valued([0, 0, 0.2, 0], [0, 0.01, 0, 0])
+    assert value == pytest.approx(-(0.2 * 280 / 300 - 0.01 * 5) - 0.01 * 300, abs=1e-6)
+    assert servers[2] == pytest.approx(-280 / 300) and watts[1] == pytest.approx(5 - 300, abs=1e-5)

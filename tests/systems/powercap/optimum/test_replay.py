@@ -20,10 +20,8 @@ from batwatt.results.metrics import measured
 from batwatt.results.writers import write_record
 from batwatt.run.find_scheduler import make_scheduler
 from batwatt.systems.powercap.optimum.bound import Relaxation
-from batwatt.systems.powercap.optimum.insertion import Inserter
 from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise
 from batwatt.systems.powercap.optimum.plan_file import read_plan, write_plan
-from batwatt.systems.powercap.optimum.prices import mode_tables
 from batwatt.systems.powercap.optimum.problem import make_problem
 from batwatt.systems.powercap.optimum.schedule import Schedule, check, name_servers, of_timeline
 from batwatt.systems.powercap.optimum.search import Search
@@ -68,13 +66,11 @@ def test_the_replay_gives_what_the_search_claims(rows, watts, seed):
         problem = make_problem(platform, workload, series)
     except InputError:
         assume(False)
-    search = Search(
-        Inserter(problem, mode_tables(problem)), Relaxation(problem).best.prices, np.random.default_rng(seed)
-    )
+    search = Search(problem, seed)
     assume(search.construct(range(len(jobs))))
     search.improve(20)
     search.load(search.best)
-    schedule = of_timeline(search.inserter.timeline)
+    schedule = of_timeline(search.timeline)
     check(problem, schedule)
     assert problem.mean_slowdown(schedule.starts) == pytest.approx(search.value, rel=1e-9)
     metrics = replay(problem, schedule, platform, workload, series)
@@ -82,6 +78,38 @@ def test_the_replay_gives_what_the_search_claims(rows, watts, seed):
     assert metrics.jobs_finished == len(jobs)
     assert metrics.killed_power == metrics.killed_walltime == 0
     assert metrics.violations is not None and metrics.violations <= problem.raised
+
+
+@examples(60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(jobs_of, powers, st.sampled_from([300.0, 25.0]), st.integers(1, 4), st.integers(0, 2**16))
+def test_no_schedule_is_below_the_bound_at_any_prices(rows, watts, step, parts, seed):
+    """Steps of 300 s, or of 25 s: the transitions of `machine` take up to 30 s."""
+    platform = machine(FAST, SLOW)
+    jobs = [
+        job(i, at, hosts, run, None if factor is None else round(run * factor, 3), flops=flops)
+        for i, (at, hosts, run, factor, flops) in enumerate(rows)
+    ]
+    series = envelope(*watts, 600.0, step=step)
+    try:
+        problem = make_problem(platform, workload_of(*jobs, nb_res=FAST + SLOW), series)
+    except InputError:
+        assume(False)
+    rng = np.random.default_rng(seed)
+    search = Search(problem, seed)
+    assume(search.construct(rng.permutation(len(jobs)).tolist()))
+    search.improve(100)
+    last = max(start + problem.tasks[j].modes[m].ticks for j, (start, m) in search.best.items())
+    relaxation = Relaxation(problem, parts, 1 + problem.step_of(last))
+    total = (search.value - 1.0) * len(jobs) + 1e-9
+    for _ in range(8):
+        prices = rng.exponential(float(rng.choice([0.001, 0.01, 0.1])), len(relaxation.best))
+        prices[rng.random(len(prices)) < rng.random()] = 0.0
+        assert relaxation.evaluate(prices)[0] <= total
+    assert relaxation.improve(search.value, 100) <= search.value + 1e-9
+    # a better schedule starts a job only where that is open
+    open_steps = relaxation.open_steps(search.value + 1e-6)
+    for j, (start, m) in search.best.items():
+        assert problem.step_of(start) in open_steps[j][m]
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.deep), 2, 3])

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.systems.powercap.optimum import exact
 from batwatt.systems.powercap.optimum.bound import Relaxation
-from batwatt.systems.powercap.optimum.insertion import Inserter
-from batwatt.systems.powercap.optimum.prices import PowerPrices, mode_tables
 from batwatt.systems.powercap.optimum.problem import Problem
 from batwatt.systems.powercap.optimum.schedule import Schedule, check, of_timeline
 from batwatt.systems.powercap.optimum.search import Search
-from batwatt.systems.powercap.optimum.timeline import PowerTimeline, Run
+from batwatt.systems.powercap.optimum.timeline import PowerTimeline
 
 EXACT_JOBS = 24
 """Up to so many jobs CP-SAT is asked for a proof."""
-PARTS_SMALL, PARTS = 5, 2
+PARTS_SMALL, PARTS = 10, 3
 """Slots that a step is divided into for the bound, up to so many jobs and beyond."""
+LONG_RUNS = 2
+"""Of the longest run, after the last submission: what comes later has no price."""
+SHARES_SMALL, SHARES = (0.05, 0.15, 0.2), (0.1, 0.85, 1.0)
+"""Shares of a time limit until which the bound is raised, schedules are searched, and the bound is raised again."""
 PORTFOLIO = 8
 """From so many cores on CP-SAT gets all of them; with fewer one worker proves sooner than its portfolio does."""
 AGREE = 1e-6
 """A value and a bound closer than this, relatively, are the same."""
-FIRST_ROUNDS, BOUND_ROUNDS, SEARCH_ROUNDS, EXACT_TIME = 24, 4, 200, 1.0
-"""Rounds of the bound to begin with, then what one unit of effort buys: about a second of one core in all."""
+FIRST_SEARCH, FIRST_ROUNDS, BOUND_ROUNDS, SEARCH_ROUNDS, EXACT_TIME = 2000, 300, 30, 2500, 1.0
+"""Rounds of search and bound to begin with, then what one unit of effort buys: about a second of one core in all."""
 
 
 @dataclass(frozen=True)
@@ -107,22 +107,21 @@ class _Search:
     def run(self, orders: Iterable[Sequence[int]]) -> Solution:
         problem, budget = self.problem, self.budget
         small = len(problem.tasks) <= EXACT_JOBS
-        relaxation = Relaxation(problem, PARTS_SMALL if small else PARTS)
-        free = relaxation.by_step(relaxation.best.prices)
-        self._alone(free)
-        search = self._begin(orders, free)
+        search = self._begin(orders)
+        relaxation = Relaxation(problem, PARTS_SMALL if small else PARTS, self._priced(search.best))
         effort = budget.effort if budget.effort is not None else 10**9
         interrupted = False
+        first, searched, last = SHARES_SMALL if small else SHARES
         try:
-            self.phase = "bound"
-            share = 0.05 if small else 0.15
-            best = relaxation.improve(search.value, FIRST_ROUNDS + BOUND_ROUNDS * effort, lambda: self._within(share))
-            self.bound = best.value
-            self.phase = "search"
-            search.set_prices(relaxation.by_step(best.prices))
-            self._search(search, SEARCH_ROUNDS * effort, 0.2 if small else 1.0)
+            # without prices, but steps of the bound are measured by the schedule
+            self._search(search, FIRST_SEARCH, 0.5 * first)
+            self._raise_bound(relaxation, search, FIRST_ROUNDS, first)
+            search.set_prices(relaxation.rates)
+            self._search(search, SEARCH_ROUNDS * effort, searched)
+            self._raise_bound(relaxation, search, BOUND_ROUNDS * effort, last)
         except KeyboardInterrupt:
             interrupted = True
+        self.bound = relaxation.value
         self.value = search.value
         found = self._schedule(search.best)
         proven = False
@@ -132,28 +131,38 @@ class _Search:
         value = problem.mean_slowdown(found.starts)
         return Solution(found, value, min(self.bound, value), proven or self._agree())
 
+    def _raise_bound(self, relaxation: Relaxation, search: Search, rounds: int, share: float) -> None:
+        self.phase = "bound"
+        self.bound = relaxation.improve(search.value, rounds, lambda: self._within(share))
+
+    def _priced(self, starts: Mapping[int, tuple[int, int]]) -> int:
+        """How many steps have prices: until a schedule ends or, if that is sooner, long runs of the last jobs have."""
+        tasks = self.problem.tasks
+        ended = max(start + tasks[j].modes[m].ticks for j, (start, m) in starts.items())
+        late = max(task.submit for task in tasks) + LONG_RUNS * max(task.modes[-1].ticks for task in tasks)
+        return 1 + self.problem.step_of(min(ended, late))
+
     def _agree(self) -> bool:
         assert self.value is not None
         return self.value - self.bound <= AGREE * self.value
 
-    def _alone(self, free: PowerPrices) -> None:
+    def _alone(self, search: Search) -> None:
         """InputError if a job cannot run even alone."""
         problem = self.problem
-        inserter = Inserter(problem, mode_tables(problem))
         for job, task in enumerate(problem.tasks):
-            if not inserter.insert(job, free):
+            if not search.insert(job):
                 if not problem.short_transitions:
                     text = f"leaves job {task.id} no power if servers stay awake, as when a transition outlasts a step"
                     raise InputError("--envelope", text, "give longer steps")
                 text = f"asks for {task.hosts} hosts, and the caps leave it the power at no time, even alone"
                 raise InputError(f"job {task.id}", text, "it can never run within its walltime")
-            inserter.take(job)
+            search.timeline.take(job)
 
-    def _begin(self, orders: Iterable[Sequence[int]], free: PowerPrices) -> Search:
+    def _begin(self, orders: Iterable[Sequence[int]]) -> Search:
         """A first schedule: the best of some orders."""
         problem, tasks = self.problem, self.problem.tasks
-        inserter = Inserter(problem, mode_tables(problem, all_modes=len(tasks) <= EXACT_JOBS))
-        search = Search(inserter, free, np.random.default_rng(self.budget.seed))
+        search = Search(problem, self.budget.seed, all_modes=len(tasks) <= EXACT_JOBS)
+        self._alone(search)
         jobs = range(len(tasks))
         shortest = sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s, j))
         smallest = sorted(jobs, key=lambda j: (tasks[j].modes[0].run_s * tasks[j].hosts, j))
@@ -169,6 +178,7 @@ class _Search:
         return search
 
     def _search(self, search: Search, rounds: int, share: float) -> None:
+        self.phase = "search"
         limit_s = self.budget.time_limit_s
         since_s = self.elapsed_s()
 
@@ -177,16 +187,16 @@ class _Search:
                 return 0.0
             return (self.elapsed_s() - since_s) / max(1e-9, share * limit_s - since_s)
 
-        def go_on(_: int) -> bool:
+        def go_on() -> bool:
             self.value = search.value
             return self._within(share) and not self._agree()
 
         search.improve(rounds, go_on, done if limit_s is not None else None)
 
-    def _schedule(self, runs: dict[int, Run]) -> Schedule:
+    def _schedule(self, starts: Mapping[int, tuple[int, int]]) -> Schedule:
         timeline = PowerTimeline(self.problem)
-        for job, run in runs.items():
-            timeline.restore(job, run)
+        for job, (start, mode) in starts.items():
+            timeline.restore(job, start, mode)
         return of_timeline(timeline)
 
     def _prove(self, found: Schedule, relaxation: Relaxation) -> tuple[Schedule, bool]:

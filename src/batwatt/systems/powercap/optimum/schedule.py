@@ -38,18 +38,13 @@ class BrokenScheduleError(BatwattError):
 
 def of_timeline(timeline: PowerTimeline) -> Schedule:
     """The schedule that a timeline holds, until its last job ends."""
-    steps = 1 + max(int(timeline.step_of(end - 1)) for _, end, _ in timeline.runs.values())
+    problem, runs = timeline.problem, timeline.runs
+    steps = 1 + max(problem.step_of(end - 1) for _, end, _ in runs.values())
     kinds = []
-    for use in timeline.uses:
-        inside, waking = [], []
-        before = use.kind.count
-        for step in range(steps):
-            on, wakes = use.wakers(use.peaks[step], use.early[step], before, use.awake[step])
-            inside.append(tuple(on))
-            waking.append(tuple(wakes))
-            before = use.awake[step]
-        kinds.append(KindCounts(tuple(inside), tuple(waking)))
-    return Schedule({job: (start, mode) for job, (start, _, mode) in timeline.runs.items()}, tuple(kinds))
+    for k in range(len(problem.kinds)):
+        inside, waking = zip(*(timeline.wakers(step, k) for step in range(steps)), strict=True)
+        kinds.append(KindCounts(tuple(map(tuple, inside)), tuple(map(tuple, waking))))
+    return Schedule({job: (start, mode) for job, (start, _, mode) in runs.items()}, tuple(kinds))
 
 
 def check(problem: Problem, schedule: Schedule) -> None:
