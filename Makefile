@@ -82,6 +82,8 @@ varcap: $(BIN)/batwatt  ## experiments of the varcap dissertation, in part: camp
 	$(BIN)/python experiments/varcap_tables.py results/varcap-part results/varcap-small
 	$(BIN)/batwatt campaign run experiments/varcap-claims.yaml
 	$(BIN)/python experiments/varcap_claims.py results/varcap-claims
+	$(BIN)/batwatt campaign run experiments/varcap-prices.yaml
+	$(BIN)/python experiments/varcap_prices.py results/varcap-prices
 
 checkpoint: $(BIN)/batwatt  ## experiments on checkpoint planning, in part: campaign, report, tables of the docs
 	$(BIN)/batwatt campaign run experiments/checkpoint-part.yaml

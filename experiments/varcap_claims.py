@@ -18,21 +18,15 @@ from typing import Literal
 import doc_pages
 import numpy as np
 import pandas as pd
-from varcap_tables import DOCS, FOLDER, PAGES, SINGLE, TABLES, markdown, tables_of, with_error, write
+from varcap_tables import ALL, DOCS, FOLDER, PAGES, SINGLE, markdown, tables_of, with_error, write
 
-from batwatt.errors import InputError
-from batwatt.inputs.series.capacity_spec import parse_capacity
-from batwatt.inputs.series.characterise import characterise
-from batwatt.inputs.series.energy_budget import bill, held
 from batwatt.inputs.workloads.batsim_json import read_text
-from batwatt.model.signal import Signal
 from batwatt.report.claims import NO, OPEN, mean_of, sure, verdict_of
 from batwatt.report.papers.varcap import FIXED, points
 from batwatt.report.table import SavedCampaign, read_campaign
 from batwatt.results import read
 from batwatt.results.columns import KILLED
 from batwatt.results.writers import file_of
-from batwatt.units import HOUR_S
 
 PERCENT = 100.0
 HOLDS, PART = "holds", "in part"
@@ -217,13 +211,14 @@ def sentences_table(frame: pd.DataFrame) -> str:
         row = [sentence.section, sentence.says]
         for group in GROUPS:
             found = numbers_of(frame, group, sentence)
-            row += ["", ""] if found is None else [_shown(sentence, *found), sentence.verdict(*found)]
+            row += ["", ""] if found is None else [shown_number(sentence, *found), sentence.verdict(*found)]
         rows.append(row)
     heads = [text for group in GROUPS for text in (group.name, "verdict")]
     return markdown(["section", "what the text says", *heads], rows)
 
 
-def _shown(sentence: Sentence, number: float, error: float, count: int) -> str:
+def shown_number(sentence: Sentence, number: float, error: float, count: int) -> str:
+    """The number of a sentence with its error and unit, and of how many it is."""
     unit = {"times": " times", "more": " % more", "less": " % less", "percent": " %"}.get(sentence.how, "")
     if sentence.how == "value":
         unit = " s" if sentence.measure == WAIT else " %"
@@ -325,74 +320,19 @@ def fairer_table(found: pd.DataFrame) -> str:
     return markdown(["what the text says (6.1)", *(head for name in SYSTEMS.values() for head in (name, "so"))], rows)
 
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "carbon"
-GERMANY, FRANCE = "DE-2024-hourly.csv", "FR-2020-30min.csv"
-YEAR = "from=2020-01-01,to=2021-01-01"
-GRIDS = (
-    ("Germany, July to October 2024", GERMANY, ""),
-    ("France 2020", FRANCE, YEAR),
-    ("January, February", FRANCE, "from=2020-01-01,to=2020-03-01"),
-    ("March to May", FRANCE, "from=2020-03-01,to=2020-06-01"),
-    ("June to August", FRANCE, "from=2020-06-01,to=2020-09-01"),
-    ("September to November", FRANCE, "from=2020-09-01,to=2020-12-01"),
-)
-"""Row, file and part of it; parts of the year have the budget of all of it."""
-MOST_STEPS = 0.95
-
-
-def carbon_table(data: Path = DATA) -> str:
-    """What capacity a constant budget of carbon buys in each of `GRIDS`, by the hour. Raises InputError."""
-    rows = []
-    for name, file, part in GRIDS:
-        whole = f"carbon:{data / file},period=3600" + (f",{YEAR}" if file == FRANCE else "")
-        reference = capacity_of(whole)[1].mean
-        capacity, signal = capacity_of(
-            f"carbon:{data / file},period=3600,reference={reference!r}" + f",{part}" * bool(part)
-        )
-        character, paid = characterise(capacity), bill(capacity.series, signal)
-        hours = held(capacity.series, np.arange(0.0, capacity.end_s, HOUR_S))
-        days = hours[: len(hours) // 24 * 24].reshape(-1, 24)
-        daily = float(np.median(days.max(axis=1) - days.min(axis=1)))
-        ends = f"{character.low:.2f} to {character.high:.2f}"
-        shares = [f"{PERCENT * share:.1f}" for share in (paid.saved or 0.0, paid.gained or 0.0)]
-        most = float(np.quantile(np.abs(np.diff(hours)), MOST_STEPS))
-        values = (character.mean, daily, character.step_mean, most, character.step_max)
-        rows.append([name, character.structure, ends, *(f"{value:.3f}" for value in values), *shares])
-    heads = [
-        "grid",
-        "structure",
-        "capacity",
-        "mean",
-        "median range of a day",
-        "mean step",
-        f"{MOST_STEPS:.0%} of the steps: at most",
-        "largest",
-    ]
-    return markdown([*heads, "carbon saved, %", "more capacity, %"], rows)
-
-
-def capacity_of(text: str) -> tuple[Signal, Signal]:
-    """The capacity that a text describes, and the signal behind it. Raises InputError."""
-    spec = parse_capacity(text)
-    signal = spec.signal(0.0) if spec else None
-    if spec is None or signal is None:
-        raise InputError(text, "is no capacity by a signal", "write carbon:FILE")
-    return spec.found(0.0), signal
-
-
 def make(results: Path, docs: Path) -> int:
     """Write the tables, and all tables of docs/results/varcap to the page; says what changed."""
-    pages = doc_pages.read_pages(docs, PAGES, (*TABLES, *SINGLE))
+    pages = doc_pages.read_pages(docs, PAGES, ALL)
     campaign = read_campaign(results)
     fair = fairness_of(campaign)
-    texts = (sentences_table(points_of(campaign)), fairness_table(fair), fairer_table(fair), carbon_table())
+    texts = (sentences_table(points_of(campaign)), fairness_table(fair), fairer_table(fair))
     for name, text in zip(SINGLE, texts, strict=True):
         write(docs / FOLDER / f"{name}.md", text + "\n")
     doc_pages.write(pages, tables_of(docs))
     return 0
 
 
-main = doc_pages.Script("varcap_claims", DOCS, PAGES, (*TABLES, *SINGLE), ("varcap-claims",), make, tables_of).main
+main = doc_pages.Script("varcap_claims", DOCS, PAGES, ALL, ("varcap-claims",), make, tables_of).main
 
 if __name__ == "__main__":
     sys.exit(main())

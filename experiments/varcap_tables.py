@@ -105,8 +105,19 @@ MEANS = (
 )
 TABLES = (LOADS, *(table.name for table in MEANS), *REPORTED)
 """The tables of the page that are made here; each is a file of docs/results/varcap, too."""
-SINGLE = ("sentences", "fairness", "fairer", "carbon-variation")
+SINGLE = ("sentences", "fairness", "fairer")
 """Those that varcap_claims.py makes."""
+PRICED = (
+    "carbon-variation",
+    "price-variation",
+    "stranded",
+    "price-cost",
+    "price-sentences",
+    "price-work",
+    "price-real",
+)
+"""Those that varcap_prices.py makes."""
+ALL = (*TABLES, *SINGLE, *PRICED)
 HEADINGS = {
     "cap_range": "range",
     "cap_step": "largest step",
@@ -259,7 +270,7 @@ def small_rows(results: Path) -> pd.DataFrame:
 
 def make(results: Path, small: Path, docs: Path) -> int:
     """Write docs/results/varcap and the tables of the page; says what changed."""
-    pages = doc_pages.read_pages(docs, PAGES, (*TABLES, *SINGLE))
+    pages = doc_pages.read_pages(docs, PAGES, ALL)
     frame, cells = rows_of(results), campaign_of(results).cells
     folder = docs / FOLDER
     folder.mkdir(exist_ok=True)
@@ -285,13 +296,11 @@ def write(path: Path, text: str) -> None:
 
 def tables_of(docs: Path) -> dict[str, str]:
     """Every table, those of the report without their titles. Raises InputError."""
-    texts = {name: read_text(docs / FOLDER / f"{name}.md") for name in (*TABLES, *SINGLE)}
+    texts = {name: read_text(docs / FOLDER / f"{name}.md") for name in ALL}
     return {name: (text.partition("\n")[2] if text.startswith("# ") else text).strip() for name, text in texts.items()}
 
 
-main = doc_pages.Script(
-    "varcap_tables", DOCS, PAGES, (*TABLES, *SINGLE), ("varcap-part", "varcap-small"), make, tables_of
-).main
+main = doc_pages.Script("varcap_tables", DOCS, PAGES, ALL, ("varcap-part", "varcap-small"), make, tables_of).main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""The numbers of varcap_claims.py by hand: quotients of means, verdicts, pairs, and how terminations are spread."""
+"""The numbers of varcap_claims.py and varcap_prices.py by hand: quotients, verdicts, pairs, terminations, budgets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 sys.path.append(str(ROOT / "experiments"))
 import varcap_claims as claims  # noqa: E402 (scripts are found by their folder)
+import varcap_prices as prices  # noqa: E402
 
 TIMES = claims.Sentence(
     "1", "twice as long", claims.WAIT, "times", ("TwoMode", 0.6, 0.0), ("Base", 0.6, 0.0), 2.0, neutral=1.0
@@ -140,7 +141,30 @@ def test_the_capacity_that_carbon_buys(tmp_path):
     path = tmp_path / "two.csv"
     hours = [f"2020-01-0{1 + hour // 24} {hour % 24:02d}:00:00,{1 + hour % 2}" for hour in range(48)]
     path.write_text("\n".join(["Time,Carbon Intensity", *hours]) + "\n")
-    capacity, signal = claims.capacity_of(f"carbon:{path}")
+    capacity, signal = prices.capacity_of(f"carbon:{path}")
     assert capacity.series.values[:2] == pytest.approx((1.0, 0.525)) and signal.mean == 1.5
     with pytest.raises(InputError, match="write carbon:FILE"):
-        claims.capacity_of("walk:range=0.6")
+        prices.capacity_of("walk:range=0.6")
+
+
+def test_days_under_a_budget_of_carbon_and_what_they_cost(tmp_path):
+    """By hand, two days of 1 and 2 g by the hour, and of 10 and 40 money: 1 at 1 g, 0.525 at 2 g.
+
+    A fixed 0.7 emits 12 x 0.7 x 3 = 25.2 a day and costs 12 x 0.7 x 50 = 420; the capacity 12 x 2.05 = 24.6 and
+    12 x (10 + 21) = 372. Without headroom 0.7 and 0.525: 12 x 1.75 = 21 and 12 x 28 = 336.
+    """
+    dates = pd.date_range("2023-01-01", "2023-12-31 23:00", freq="h").strftime("%Y-%m-%d %H:%M:%S")
+    for name, head, values in (("c", "Carbon Intensity", (1, 2)), ("p", "Price (EUR/kWh)", (10, 40))):
+        rows = [f"{date},{values[at % 2]}" for at, date in enumerate(dates)]
+        (tmp_path / f"{name}.csv").write_text("\n".join([f"Time,{head}", *rows]) + "\n")
+    grid = prices.Grid("G", "p.csv", "c.csv")
+    days = prices.days_of(grid, 1.0, data=tmp_path)
+    assert len(days) == 12 and days.loc[0, ["carbon_fixed", "carbon"]].tolist() == pytest.approx([25.2, 24.6])
+    assert days.loc[11, ["price_fixed", "price"]].tolist() == pytest.approx([420.0, 372.0])
+    year = prices.days_of(grid, 0.7, prices.YEAR, data=tmp_path)
+    # without the last hour, of 2 g and 40, the mean is a little less than 1.5, and so is what is bought at 2 g
+    bought = 0.7 * (4380 * 1 + 4379 * 2) / 8759 / 2
+    assert len(year) == 364 and year.loc[5, ["carbon", "price"]].tolist() == pytest.approx(
+        [12 * (0.7 + 2 * bought), 12 * (7 + 40 * bought)]
+    )
+    assert year.loc[5, "gained"] == pytest.approx((0.7 + bought) / 1.4 - 1.0)

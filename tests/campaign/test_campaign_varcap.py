@@ -290,10 +290,9 @@ def _tables_made_and_checked(varied, tables):
     docs = varied.folder / "docs"
     docs.mkdir()
     page = docs / "varcap.md"
-    names = (*tables.TABLES, *tables.SINGLE)
-    page.write_text("".join(f"<!-- table {name} -->\n<!-- end -->\n" for name in names))
+    page.write_text("".join(f"<!-- table {name} -->\n<!-- end -->\n" for name in tables.ALL))
     (docs / tables.FOLDER).mkdir()
-    for name in tables.SINGLE:
+    for name in (*tables.SINGLE, *tables.PRICED):
         shutil.copy(tables.DOCS / tables.FOLDER / f"{name}.md", docs / tables.FOLDER)
     assert tables.main([str(varied.out), str(varied.out), "--docs", str(docs)]) == 0
     assert tables.main(["--check", "--docs", str(docs)]) == 0
@@ -323,8 +322,8 @@ def test_the_experiments_declare_what_they_say(varied):
     """Rows and different runs of the README; the part and the small have the studies of the whole."""
     text = (EXPERIMENTS / "README.md").read_text()
     whole = read_declared(EXPERIMENTS / "varcap.yaml", Campaign)
-    for name in ("varcap-part", "varcap-small", "varcap-claims"):
-        if name != "varcap-claims":
+    for name in ("varcap-part", "varcap-small", "varcap-claims", "varcap-prices"):
+        if name in ("varcap-part", "varcap-small"):
             assert list(read_declared(EXPERIMENTS / f"{name}.yaml", Campaign).studies) == list(whole.studies)
         found = campaign_in(EXPERIMENTS / f"{name}.yaml", varied.results)
         if found.missing:
