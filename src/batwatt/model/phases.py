@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 
@@ -142,6 +142,14 @@ class PhaseModel:
         ends = accumulate(phase.duration_s for phase in self.work)
         marked = (end for phase, end in zip(self.work, ends, strict=True) if phase.is_checkpoint)
         return tuple(end for end in marked if end < self.work_s)
+
+    def rest(self, done_s: float) -> PhaseModel:
+        """What is left after a progress of `done_s`, less than all work: the start-up and the work from there on."""
+        if not done_s:
+            return self
+        ends = accumulate(phase.duration_s for phase in self.work)
+        left = [(phase, min(end - done_s, phase.duration_s)) for phase, end in zip(self.work, ends, strict=True)]
+        return PhaseModel(self.startup, tuple(replace(phase, duration_s=lasts) for phase, lasts in left if lasts > 0.0))
 
     def averaged(self, name: str = "mean") -> PhaseModel:
         """Its twin of the same length and energy, without phases or start-up: what one knew before the thesis."""

@@ -135,10 +135,14 @@ def crowds(draw):
 
 
 @examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(crowds(), st.sampled_from(POLICIES), st.integers(2, 4), st.sampled_from([0.0, 1.5, 6.0]), st.booleans())
-def test_a_run_is_its_plans(tmp_path, jobs, policy, machines, wait_h, text):
+@given(
+    crowds(), st.sampled_from(POLICIES), st.integers(2, 4), st.sampled_from([0.0, 1.5, 6.0]), st.booleans(),
+    st.sampled_from([None, 0.5, 1.0]),
+)  # fmt: skip
+def test_a_run_is_its_plans(tmp_path, jobs, policy, machines, wait_h, text, replan_h):
+    """Also if forecasts are wrong and jobs are planned anew."""
     wrap = ThroughText if text else lambda link: link
-    options = {"policy": policy, "wait_h": [wait_h]}
+    options = {"policy": policy, "wait_h": [wait_h], "replan_h": replan_h, "forecast_error": 0.3 if replan_h else 0.0}
     scheduler, workload = play(jobs, machines, tmp_path / "x", wrap, **options)
     same(scheduler, workload, tmp_path / "x")
     assert len(scheduler.executions) == len(jobs)
@@ -198,6 +202,8 @@ def test_as_users_run_it(tmp_path):
         ({"wait_h": [300.0]}, "the signal ends at"),
         ({"wait_h": [-1.0]}, "option 'wait_h': -1.0 is not a list as"),
         ({"deadline_h": 9.0, "constraint": "semi-weekly"}, "both deadline_h and constraint"),
+        ({"replan_h": 0.0}, "option 'replan_h'"),
+        ({"forecast_error": -0.1}, "option 'forecast_error'"),
         ({"carbon_weight": 0.0}, "carbon_weight and price_weight are both 0"),
     ],
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from typing import Any
 
@@ -64,12 +64,16 @@ class Cluster(ABC):
         """Register the profile of a piece of a job, which will be called `name`."""
 
     @abstractmethod
-    def earliest_s(self, job: ShiftJob) -> float:
-        """When a job that arrives may start at the earliest."""
+    def earliest_s(self, now_s: float) -> float:
+        """When a job that is planned now may start at the earliest."""
 
     @abstractmethod
     def expect(self, begin_s: float, cpus: int) -> None:
         """A job will need so many cpus at a time."""
+
+    @abstractmethod
+    def forget(self, begin_s: float, cpus: int) -> None:
+        """It will not: it was planned anew."""
 
     @abstractmethod
     def follow(self, now_s: float) -> float:
@@ -125,12 +129,15 @@ class PhaseHosts(Cluster):
         """See `Cluster`."""
         self._free |= mask
 
-    def earliest_s(self, job: ShiftJob) -> float:
+    def earliest_s(self, now_s: float) -> float:
         """At once."""
-        return job.arrival_s
+        return now_s
 
     def expect(self, begin_s: float, cpus: int) -> None:
         """They are on."""
+
+    def forget(self, begin_s: float, cpus: int) -> None:
+        """They stay on."""
 
     def follow(self, now_s: float) -> float:
         """They draw nothing when they are idle, so that none is switched."""
@@ -241,13 +248,22 @@ class PlainHosts(Cluster):
         profile = self._lengths.lasting(job, length_s + beyond_s)
         return profile, length_s if beyond_s else NO_WALLTIME
 
-    def earliest_s(self, job: ShiftJob) -> float:
+    def earliest_s(self, now_s: float) -> float:
         """Once hosts can be on."""
-        return job.arrival_s + self._on_s
+        return now_s + self._on_s
 
     def expect(self, begin_s: float, cpus: int) -> None:
         """See `Cluster`."""
         heappush(self._expected, (begin_s - self._on_s - self._off_s, cpus))
+
+    def forget(self, begin_s: float, cpus: int) -> None:
+        """See `Cluster`."""
+        entry = (begin_s - self._on_s - self._off_s, cpus)
+        if entry in self._expected:
+            self._expected.remove(entry)
+            heapify(self._expected)
+        else:
+            self._soon -= cpus
 
     def follow(self, now_s: float) -> float:
         """See `Cluster`."""

@@ -30,6 +30,13 @@ class CarbonOptions(SchedulerOptions):
     )
     deadline_h: float | None = Field(None, gt=0.0, description="hours from arrival to completion, in place of wait_h")
     constraint: str | None = Field(None, description="next-workday or semi-weekly, in place of wait_h")
+    replan_h: float | None = Field(
+        None, ge=0.01, description="jobs that wait are planned anew every so many hours; by default never"
+    )
+    forecast_error: float = Field(
+        0.0, ge=0.0, le=10.0, description="relative error of forecasts 1 h ahead, grows with the root of the time"
+    )
+    forecast_seed: int = Field(0, ge=0, description="seed of these errors")
     max_starts: int | None = Field(None, ge=1, description="most starts of a job")
     slot_s: float = Field(60.0, ge=0.1, description="length in s of the slots of shared plans")
     capacity: str | Path | Series | None = Field(None, description="file of the machines that there are, by time")

@@ -105,6 +105,12 @@ class ReservationCalendar:
         self.room_w[part] -= need.watts
         self._settled = max(self._settled, need.first + len(need))
 
+    def give_back(self, need: Need) -> None:
+        """Hold it no longer."""
+        part = slice(need.first, need.first + len(need))
+        self.free[part] += need.cpus
+        self.room_w[part] += need.watts
+
     def _spans(self, execution: Execution) -> Iterator[tuple[int, int, float]]:
         """(first slot, slot after the last, W) of each step of power."""
         for segment in execution.segments:

@@ -8,10 +8,12 @@ docs/explanation/carbon-engine.md has the rules.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heapify, heappop, heappush
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,12 +31,13 @@ from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.systems.carbon.cluster import Cluster, PhaseHosts, PlainHosts
 from batwatt.systems.carbon.execution import Execution, Segment, ShiftJob
+from batwatt.systems.carbon.forecast import SignalForecast
 from batwatt.systems.carbon.options import CarbonOptions
 from batwatt.systems.carbon.policies import Known, policy_named
 from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
-from batwatt.systems.carbon.shared import SharedCluster
+from batwatt.systems.carbon.shared import SharedCluster, Waiting
 from batwatt.systems.carbon.windows import StartWindow, is_short, start_window
-from batwatt.units import LAG_S
+from batwatt.units import HOUR_S, LAG_S
 
 UNFIT = "for want of machines or watts"
 """Why a job is rejected."""
@@ -47,6 +50,7 @@ class SuspendableJob:
     number: int
     job: Job
     execution: Execution
+    window: StartWindow
     segment: int = 0
     hosts: int = 0
     pieces: list[tuple[float, float]] = field(default_factory=list)
@@ -63,6 +67,24 @@ class SuspendableJob:
         """Whether this segment is the last."""
         return self.segment == len(self.execution.segments) - 1
 
+    @property
+    def left(self) -> Execution:
+        """What is to come of a job that does not run, as an execution of its own."""
+        whole, done_s = self.execution.job, self.next_segment.from_s
+        segments = (
+            replace(segment, from_s=segment.from_s - done_s, to_s=segment.to_s - done_s)
+            for segment in self.execution.segments[self.segment :]
+        )
+        return Execution(replace(whole, model=whole.model.rest(done_s)), tuple(segments))
+
+    def go_on(self, left: Execution) -> None:
+        """Let what is to come be this."""
+        whole, done_s = self.execution.job, self.next_segment.from_s
+        segments = (
+            replace(segment, from_s=segment.from_s + done_s, to_s=segment.to_s + done_s) for segment in left.segments
+        )
+        self.execution = Execution(whole, (*self.execution.segments[: self.segment], *segments))
+
 
 class ShiftingScheduler(Scheduler[CarbonOptions]):
     """Plans each job when it arrives, by a policy and around those before it, and carries the plans out."""
@@ -77,6 +99,8 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._starts: list[tuple[float, int, SuspendableJob]] = []
         self._stops: list[tuple[float, int, SuspendableJob]] = []
         self._count = 0
+        self._turn = 0
+        """How often it has been time to plan anew."""
         self._lengths = {True: (0.0, 0), False: (0.0, 0)}
         """(sum in s, number) of the jobs that have arrived, by whether they are short."""
 
@@ -97,7 +121,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             watts = read_series(watts)
         self.cluster = cluster
         calendar = ReservationCalendar(chosen.slot_s, *cluster.limits(capacity, watts))
-        self.shared = SharedCluster(self._integral, calendar, policy_named(chosen.policy))
+        self.shared = SharedCluster(self.forecast.at(0.0), calendar, policy_named(chosen.policy))
 
     def _signal(self) -> SignalIntegral:
         """What plans are made by: carbon, price, or both by their weights. Raises InputError."""
@@ -129,23 +153,62 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             read_signal(SignalFile(Path(given), begin=begin, days=self.settings.days, wanted=wanted))
         )
 
-    def _plan(self, job: ShiftJob) -> Execution | None:
-        """When a job runs, None if it never can; e is the mean length of its class so far. Raises InputError."""
-        chosen, short = self.settings, is_short(job)
-        total_s, count = self._lengths[short]
-        total_s, count = self._lengths[short] = total_s + job.length_s, count + 1
+    def forecasts(self) -> SignalForecast:
+        """How the signal is forecast while jobs are planned. Raises InputError."""
+        return SignalForecast(self._signal(), self.settings.forecast_error, self.settings.forecast_seed)
+
+    def _plan(self, job: ShiftJob) -> tuple[Execution | None, StartWindow]:
+        """When a job runs, None if it never can, and when it might. Raises InputError."""
+        chosen = self.settings
+        total_s, count = self._lengths[is_short(job)]
+        self._lengths[is_short(job)] = total_s + job.length_s, count + 1
+        self.shared.integral = self.forecast.at(job.arrival_s)
         window = start_window(job, self.shared.integral, chosen.wait_h, chosen.deadline_h, chosen.constraint)
-        earliest_s = self.cluster.earliest_s(job)
-        if earliest_s > job.arrival_s:
-            window = StartWindow(earliest_s, max(window.latest_s - earliest_s, 0.0))
-        return self.shared.place(job, window, Known(total_s / count, max_starts=chosen.max_starts))
+        allowed = window.after(self.cluster.earliest_s(job.arrival_s))
+        return self.shared.place(job, allowed, self._known(job, chosen.max_starts)), window
+
+    def _known(self, job: ShiftJob, max_starts: int | None) -> Known:
+        """What policies know: the mean length of the job's class so far, and how often it may start."""
+        total_s, count = self._lengths[is_short(job)]
+        return Known(total_s / count, max_starts=max_starts)
+
+    def _plan_anew(self, now_s: float) -> None:
+        """Plan what waits anew, in the order of arrival; who must have started by now stays where it is."""
+        if self.settings.replan_h is None:
+            return
+        every_s = HOUR_S * self.settings.replan_h
+        before, self._turn = self._turn, math.floor((now_s + _SOON_S) / every_s)
+        # messages may be late; at other times nobody waited when it was time
+        if self._turn == before or now_s - self._turn * every_s > LAG_S:
+            return
+        now_s = self._turn * every_s
+        self.shared.integral = self.forecast.at(now_s)
+        earliest_s = self.cluster.earliest_s(now_s)
+        waiting, jobs = [], []
+        for _, _, shifted in sorted(self._starts, key=itemgetter(1)):
+            whole, left = shifted.execution.job, shifted.left
+            begin_s = max(earliest_s, self.cluster.earliest_s(whole.arrival_s))
+            latest_s = shifted.window.deadline_s(whole) - left.job.length_s
+            if latest_s >= begin_s:
+                most = self.settings.max_starts
+                known = self._known(whole, most if most is None else max(1, most - shifted.segment))
+                waiting.append(Waiting(left, StartWindow(begin_s, latest_s - begin_s), known))
+                jobs.append(shifted)
+        for shifted, one, found in zip(jobs, waiting, self.shared.place_anew(waiting), strict=True):
+            if found is not one.execution:
+                self.cluster.forget(shifted.next_segment.begin_s, found.job.cpus)
+                shifted.go_on(found)
+                self.cluster.expect(found.begin_s, found.job.cpus)
+                self.executions[found.job.id] = shifted.execution
+        self._starts = [(shifted.next_segment.begin_s, number, shifted) for _, number, shifted in self._starts]
+        heapify(self._starts)
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
         """The machines are known: those that are made for jobs in phases, or others."""
         super().onSimulationBegins()
-        self._integral = self._signal()
+        self.forecast = self.forecasts()
         described = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
         self._plain = partial(PlainHosts, self.bs, described, self.platform, self.settings.switch)
         try:
@@ -160,14 +223,14 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         if not self._count and not self.cluster.suits(job):
             # machines that draw nothing when idle are not only for phases
             self._use(self._plain())
-        execution = self._plan(self.cluster.shift_job(job))
+        execution, window = self._plan(self.cluster.shift_job(job))
         if execution is None:
             self.lifecycle.reject([job], UNFIT)
             return
         self.executions[job.id] = execution
         self._count += 1
         self.lifecycle.live += 1
-        shifted = SuspendableJob(self._count, job, execution)
+        shifted = SuspendableJob(self._count, job, execution, window)
         self._await(shifted)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
@@ -199,11 +262,14 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
                 continue  # it took less than its walltime, by which it was planned
             self.bs.set_job_metadata(shifted.job.id, SUSPENDED)
             self.lifecycle.kill([shifted])
+        self._plan_anew(now_s)
         changes_s = self.cluster.follow(now_s)
         self._start_due(now_s)
         for due in (self._stops, self._starts):
             if due:
                 self.lifecycle.wake_at(due[0][0], now_s + _SOON_S)
+        if self._starts and self.settings.replan_h:
+            self.lifecycle.wake_at((self._turn + 1) * HOUR_S * self.settings.replan_h, now_s + _SOON_S)
         if not self.lifecycle.finished:
             self.lifecycle.wake_at(changes_s, now_s + _SOON_S)
         self.lifecycle.close(self.lifecycle.finished)

@@ -6,7 +6,8 @@ Neither GAIA nor the thesis has this. docs/explanation/carbon-engine.md has the 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +18,27 @@ from batwatt.systems.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import NoPlanError, plan
 from batwatt.systems.carbon.policies import Known, ShiftPolicy, immediate, oracle
 from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
-from batwatt.systems.carbon.starts import first_least
+from batwatt.systems.carbon.starts import NOISE, first_least
 from batwatt.systems.carbon.windows import StartWindow
 from batwatt.units import PRECISION_S
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """A job that was placed and does not run: what is left of it, with the plan for that, and when it may run."""
+
+    execution: Execution
+    window: StartWindow
+    known: Known
+
+    @property
+    def due_s(self) -> float:
+        """When it may end at the latest: its deadline, or as it was planned if it is late."""
+        return max(self.window.deadline_s(self.execution.job), self.execution.end_s)
+
+
 class SharedCluster:
-    """Places jobs by a policy, in the order of their arrival; what was placed stays where it is.
+    """Places jobs by a policy, in the order of their arrival; what was placed stays until it is placed anew.
 
     1. What the policy chooses for the job as if it were alone is taken if it fits.
     2. Else a policy that finds an optimum finds it among what is free: `phase-aware` in the slots that have room for
@@ -51,6 +66,42 @@ class SharedCluster:
         if found is not None:
             calendar.take(calendar.need(found))
         return found
+
+    def place_anew(self, waiting: Sequence[Waiting]) -> list[Execution]:
+        """Place jobs anew, in this order, by the signal as it is known now; returns what holds from now on.
+
+        All of them give back what they hold. What comes of it is taken if it emits less in all and nobody ends after
+        `due_s`. Else each alone is placed anew among the others, and stays where it was unless the same holds of it.
+        """
+        found = self._anew(waiting)
+        if found is None and len(waiting) > 1:
+            found = [(self._anew([one]) or [one.execution])[0] for one in waiting]
+        return found or [one.execution for one in waiting]
+
+    def _anew(self, waiting: Sequence[Waiting]) -> list[Execution] | None:
+        """The jobs in new places if these are better, else None, and all is as it was."""
+        calendar = self.calendar
+        for one in waiting:
+            calendar.give_back(calendar.need(one.execution))
+        found = [self.place(one.execution.job, one.window, one.known) for one in waiting]
+        placed = [execution for execution in found if execution is not None]
+        if len(placed) == len(waiting) and self._better(placed, waiting):
+            return placed
+        for execution in placed:
+            calendar.give_back(calendar.need(execution))
+        for one in waiting:
+            calendar.take(calendar.need(one.execution))
+        return None
+
+    def _better(self, placed: Sequence[Execution], waiting: Sequence[Waiting]) -> bool:
+        if any(new.end_s > one.due_s + PRECISION_S for new, one in zip(placed, waiting, strict=True)):
+            return False
+        after, before = (
+            math.fsum(execution.emitted(self.integral) for execution in executions)
+            for executions in (placed, [one.execution for one in waiting])
+        )
+        # what is saved by rounding alone is not saved
+        return after < before - NOISE * abs(before)
 
     def _at_once(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution:
         return carry_out(job, immediate(job, window, self.integral, known))

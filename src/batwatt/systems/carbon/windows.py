@@ -35,6 +35,12 @@ class StartWindow:
         """The latest start of a job that runs in one piece."""
         return self.arrival_s + self.wait_s
 
+    def after(self, time_s: float) -> StartWindow:
+        """What is left of it from a time on, which is one start at least."""
+        if time_s <= self.arrival_s:
+            return self
+        return StartWindow(time_s, max(self.latest_s - time_s, 0.0))
+
     def deadline_s(self, job: ShiftJob) -> float:
         """When the job must have finished."""
         return self.latest_s + job.length_s

@@ -1,0 +1,68 @@
+"""Forecasts of a signal that prove wrong: the truth with an error that grows with the time ahead."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from batwatt.model.phases import Array
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.units import HOUR_S
+
+SMOOTH_S = 6 * HOUR_S
+"""Errors of times closer than this go together, as those of a forecast of weather do."""
+MOST_STEPS = 336
+"""The error grows over so many steps of the signal (two weeks by the hour) and no further."""
+
+
+class SignalForecast:
+    """A signal as it is forecast anew at the beginning of each of its steps.
+
+    In step n the forecast of step i > n is c_i x max(0, 1 + error x sum of sqrt(d_r) z_r(i) over r in n + 1 ... i):
+    d_r is the length of step r in h, z_r(i) is standard normal and what is learnt of step i when step r begins. So each
+    forecast corrects the one before, that of the present step is right, and the relative error k h ahead has the
+    standard deviation `error` x sqrt(k). z_r is independent of other r, and the mean over `SMOOTH_S` of independent
+    draws for i. The draws depend on `seed` and r only. An `error` of 0 is an exact forecast.
+
+    `scheduling.foresight.EnvelopeForecast` grows alike, but draws each forecast independently of the one before: who
+    asks often and takes the best answer is then wrong more often than who asks once.
+    """
+
+    def __init__(self, truth: SignalIntegral, error: float = 0.0, seed: int = 0) -> None:
+        self._truth, self._error, self._seed = truth, error, seed
+        lengths_h = np.diff(truth.edges_s) / HOUR_S
+        self._roots = np.sqrt(lengths_h)
+        self._width = max(1, round(SMOOTH_S / HOUR_S / float(np.median(lengths_h))))
+        self._learnt: dict[int, Array] = {}
+        self._last: tuple[int, SignalIntegral] | None = None
+
+    def at(self, now_s: float) -> SignalIntegral:
+        """The signal as it is forecast at the beginning of the step of `now_s`; what is over is as it was."""
+        if not self._error:
+            return self._truth
+        step = int(np.searchsorted(self._truth.edges_s, now_s, "right")) - 1
+        if self._last is None or self._last[0] != step:
+            self._last = step, self._issued(step)
+        return self._last[1]
+
+    def _issued(self, step: int) -> SignalIntegral:
+        truth = self._truth
+        ahead = len(truth.values) - step - 1
+        count = min(ahead, MOST_STEPS)
+        wrong = np.zeros(max(ahead, 0))
+        for at in range(count):
+            wrong[at:count] += self._roots[step + 1 + at] * self._revision(step + 1 + at)[: count - at]
+        if count > 0:
+            wrong[count:] = wrong[count - 1]
+        self._learnt = {r: known for r, known in self._learnt.items() if r > step}
+        factors = np.maximum(1.0 + self._error * wrong, 0.0)
+        values = np.concatenate([truth.values[: step + 1], truth.values[step + 1 :] * factors])
+        return SignalIntegral(truth.edges_s, values, truth.begin, truth.source)
+
+    def _revision(self, step: int) -> Array:
+        """z_r(r), z_r(r + 1), ...: what is learnt of each step when step r begins."""
+        if step not in self._learnt:
+            draws = np.random.default_rng((self._seed, step)).standard_normal(MOST_STEPS + self._width - 1)
+            self._learnt[step] = np.convolve(draws, np.full(self._width, 1.0 / math.sqrt(self._width)), "valid")
+        return self._learnt[step]

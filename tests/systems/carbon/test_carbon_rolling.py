@@ -1,0 +1,247 @@
+"""Forecasts that prove wrong, jobs that are planned anew, and the bound over several jobs: by hand, and laws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise, permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+import batwatt as bw
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.systems.carbon.bound import least_carbon
+from batwatt.systems.carbon.forecast import SignalForecast
+from batwatt.systems.carbon.optimum import NoPlanError
+from batwatt.systems.carbon.scheduler import ShiftingScheduler
+
+HOUR = 3600.0
+POWER_W = 100.0
+
+
+@dataclass
+class Issued:
+    """Forecasts given by the hour from which they are known: values by the hour."""
+
+    issues: dict[int, list[float]]
+
+    def at(self, now_s):
+        return SignalIntegral.regular(self.issues[max(hour for hour in self.issues if hour * HOUR <= now_s)])
+
+
+def jobs(*rows):
+    """Each (submission, length, hosts) in s."""
+    return bw.Workload.from_frame(pd.DataFrame(rows, columns=["submission_time_s", "length_s", "hosts"]))
+
+
+def machines(count, **more):
+    return machines_platform(MachineSpec(count, 1, core_w=POWER_W, **more))
+
+
+def shift(platform, load, signal, **options):
+    return bw.simulate(platform, load, "carbon", options={"signal": signal, "policy": "oracle"} | options)
+
+
+def starts_h(result):
+    return (result.jobs.sort_values("starting_time_s")["starting_time_s"] / HOUR).tolist()
+
+
+TRUTH = [400.0, 300.0, 100.0, 250.0, 400.0, 400.0, 400.0, 400.0]
+
+
+@pytest.mark.parametrize(("replan_h", "start_h"), [(None, 3.0), (1.0, 2.0), (3.0, 3.0)])
+def test_a_forecast_that_proves_wrong(monkeypatch, replan_h, start_h):
+    """At 0 h 50 g are forecast for the fourth hour, at 1 h the 250 g that come: the third (100 g) is better."""
+    forecasts = Issued({0: [400.0, 300.0, 100.0, 50.0, *TRUTH[4:]], 1: TRUTH})
+    monkeypatch.setattr(ShiftingScheduler, "forecasts", lambda self: forecasts)
+    found = shift(machines(1), jobs((0.0, HOUR, 1)), None, wait_h=[3], replan_h=replan_h)
+    assert starts_h(found) == pytest.approx([start_h], abs=1e-6)
+
+
+@pytest.mark.parametrize(("replan_h", "starts"), [(None, [0.0, 3.0]), (1.0, [0.0, 4.0])])
+def test_a_suspended_job_is_planned_anew(monkeypatch, replan_h, starts):
+    """Two of six hours: the first (90 g) and, by the forecast at 0 h, the fourth; at 1 h the fifth is better (80 g)."""
+    truth = [90.0, 400.0, 100.0, 300.0, 80.0, 400.0, 400.0, 400.0]
+    forecasts = Issued({0: [90.0, 400.0, 100.0, 91.0, 400.0, 400.0, 400.0, 400.0], 1: truth})
+    monkeypatch.setattr(ShiftingScheduler, "forecasts", lambda self: forecasts)
+    load = jobs((0.0, 2 * HOUR, 1))
+    found = shift(machines(1), load, None, policy="suspend-resume", wait_h=[4], replan_h=replan_h)
+    assert starts_h(found) == pytest.approx(starts, abs=1e-6)
+    assert found.metrics["jobs_finished"] == 1 and found.metrics["killed_power"] == 0
+
+
+def test_who_is_planned_anew_leaves_room_for_who_runs(monkeypatch):
+    """One host. Job 0 runs from 0 h to 2 h; job 1 waits for the sixth hour until the second proves to be the best."""
+    forecasts = Issued(
+        {0: [100.0, 100.0, 300.0, 300.0, 300.0, 50.0, 300.0, 300.0], 1: [100.0, 10.0, 200.0] + 5 * [300.0]}
+    )
+    monkeypatch.setattr(ShiftingScheduler, "forecasts", lambda self: forecasts)
+    found = shift(machines(1), jobs((0.0, 2 * HOUR, 1), (0.0, HOUR, 1)), None, wait_h=[6, 0], replan_h=1.0)
+    assert starts_h(found) == pytest.approx([0.0, 2.0], abs=1e-6)
+
+
+def test_hosts_are_on_for_a_start_that_was_moved(monkeypatch):
+    """60 s to switch on, 30 s off: moved from 3 h to 2 h, on for one hour and 90 s only."""
+    forecasts = Issued({0: [400.0, 300.0, 100.0, 50.0, *TRUTH[4:]], 1: TRUTH})
+    monkeypatch.setattr(ShiftingScheduler, "forecasts", lambda self: forecasts)
+    found = shift(machines(2, on_s=60.0, off_s=30.0), jobs((0.0, HOUR, 1)), None, wait_h=[3], replan_h=1.0)
+    assert starts_h(found) == pytest.approx([2.0], abs=1e-6)
+    assert found.metrics["energy_j"] == pytest.approx((90.0 + HOUR) * POWER_W, rel=1e-9)
+
+
+# forecasts ------------------------------------------------------------------------------------------------------------
+
+
+def test_an_exact_forecast_is_the_signal():
+    signal = SignalIntegral.regular(TRUTH)
+    assert SignalForecast(signal).at(HOUR) is signal
+
+
+def test_what_is_over_is_known_and_errors_grow_with_the_root_of_the_time():
+    """500 seeds: the standard deviation k h ahead is 0.02 sqrt(k), here to 10 %; neighbours go together."""
+    signal = SignalIntegral.regular([200.0] * 100)
+    issued = np.array([SignalForecast(signal, 0.02, seed).at(5.5 * HOUR).values for seed in range(500)])
+    assert (issued[:, :6] == 200.0).all() and (issued[:, 6:] != 200.0).all()
+    for ahead in (1, 4, 16, 64):
+        assert issued[:, 5 + ahead].std() == pytest.approx(200.0 * 0.02 * np.sqrt(ahead), rel=0.1)
+    assert np.corrcoef(issued[:, 40], issued[:, 41])[0, 1] > 0.8
+
+
+def test_a_forecast_corrects_the_one_before():
+    """What is learnt from one hour to the next does not depend on when was asked, and the last error is one draw."""
+    signal = SignalIntegral.regular([200.0] * 40)
+    one, other = SignalForecast(signal, 0.02, 7), SignalForecast(signal, 0.02, 7)
+    for hour in range(10):
+        one.at(hour * HOUR)
+    assert one.at(10 * HOUR).values.tolist() == other.at(10.9 * HOUR).values.tolist()
+    steps = [SignalForecast(signal, 0.02, 7).at(hour * HOUR).values[30] for hour in range(31)]
+    assert steps[-1] == 200.0 and np.std(np.diff(steps)) == pytest.approx(4.0, rel=0.4)
+
+
+# the bound ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_bound_by_hand():
+    """One cpu of 100 W, two jobs of an hour and four hours: the cheapest two of them, 100 and 250 g; idle 40 W: all."""
+    signal = SignalIntegral.regular(TRUTH)
+    two = [ShiftJob(name, 0.0, constant(HOUR, POWER_W)) for name in "ab"]
+    assert least_carbon(two, [4 * HOUR] * 2, 1, signal) == pytest.approx(0.1 * (100 + 250))
+    assert least_carbon(two, [4 * HOUR] * 2, 2, signal) == pytest.approx(0.1 * (100 + 100))
+    idle = 0.04 * (400 + 300 + 100 + 250 + 400)
+    found = least_carbon(two, [4 * HOUR] * 2, 1, signal, idle_w=40.0, until_s=5 * HOUR)
+    assert found == pytest.approx(0.06 * (100 + 250) + idle)
+    # a job of two cpus cannot have three of them, and one that is suspended takes halves of hours
+    wide = [ShiftJob("w", 0.0, constant(HOUR, POWER_W), 2)]
+    assert least_carbon(wide, [4 * HOUR], 3, signal) == pytest.approx(0.2 * 100)
+    late = [ShiftJob("l", 1.5 * HOUR, constant(HOUR, POWER_W))]
+    assert least_carbon(late, [3.25 * HOUR], 1, signal) == pytest.approx(0.1 * 100)
+
+
+def test_idle_hosts_that_stay_on():
+    """Two hosts that draw 100 W, busy or not, from 0 h until the job ends at 3 h: nothing can be shifted."""
+    signal = SignalIntegral.regular(TRUTH)
+    found = shift(machines(2), jobs((0.0, HOUR, 1)), signal, wait_h=[3], switch=False)
+    assert starts_h(found) == pytest.approx([2.0], abs=1e-6)
+    assert found.metrics["energy_j"] == pytest.approx(2 * POWER_W * 3 * HOUR, rel=1e-9)
+    job = [ShiftJob("a", 0.0, constant(HOUR, POWER_W))]
+    least = least_carbon(job, [3 * HOUR], 2, signal, idle_w=POWER_W, until_s=3 * HOUR)
+    assert least == pytest.approx(0.2 * (400 + 300 + 100))
+
+
+def test_what_has_no_bound():
+    signal = SignalIntegral.regular(TRUTH)
+    two = [ShiftJob(name, 0.0, constant(HOUR, POWER_W)) for name in "ab"]
+    with pytest.raises(NoPlanError, match="no schedule on 1 cpus meets all deadlines"):
+        least_carbon(two, [HOUR] * 2, 1, signal)
+    with pytest.raises(InputError, match="job a: has phases"):
+        least_carbon([ShiftJob("a", 0.0, PhaseModel((Phase("s", 60.0, 5.0),), two[0].model.work))], [HOUR], 1, signal)
+    with pytest.raises(InputError, match="until_s: 0 s is before the last deadline"):
+        least_carbon(two, [2 * HOUR] * 2, 1, signal, idle_w=40.0)
+    with pytest.raises(InputError, match="the signal ends at"):
+        least_carbon(two, [20 * HOUR] * 2, 1, signal)
+
+
+@examples(25)
+@given(
+    st.lists(st.integers(1, 500), min_size=6, max_size=6),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), min_size=1, max_size=4),
+)
+def test_the_bound_is_exact_for_jobs_of_an_hour(values, windows):
+    """All ways to give each job an hour of its own on one cpu."""
+    rows = [(begin, min(begin + wait, 6)) for begin, wait in windows]
+    load = [ShiftJob(str(i), begin * HOUR, constant(HOUR, POWER_W)) for i, (begin, _) in enumerate(rows)]
+    ways = [
+        sum(values[hour] for hour in hours)
+        for hours in permutations(range(6), len(rows))
+        if all(begin <= hour < end for hour, (begin, end) in zip(hours, rows, strict=True))
+    ]
+    signal = SignalIntegral.regular(values)
+    if not ways:
+        with pytest.raises(NoPlanError):
+            least_carbon(load, [end * HOUR for _, end in rows], 1, signal)
+        return
+    assert least_carbon(load, [end * HOUR for _, end in rows], 1, signal) == pytest.approx(0.1 * min(ways), rel=1e-6)
+
+
+# laws -----------------------------------------------------------------------------------------------------------------
+
+
+@examples(40)
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 24), st.integers(1, 3)), min_size=1, max_size=9),
+    st.integers(3, 4),
+    st.sampled_from(["immediate", "oracle", "lowest", "suspend-resume", "phase-aware"]),
+    st.sampled_from([0.0, 0.1, 0.5]),
+    st.sampled_from([None, 0.5, 2.0]),
+    st.booleans(),
+)
+def test_laws(rows, hosts, policy, error, replan_h, switching):
+    """No host has two jobs at once, nobody ends later than allowed or first planned, all emit at least the bound."""
+    signal = SignalIntegral.regular([300.0, 80.0, 500.0, 120.0, 60.0, 400.0, 200.0] * 20)
+    load = sorted((at * 900.0, lasts * 900.0, cpus) for at, lasts, cpus in rows)
+    first: dict[str, float] = {}
+    plans: dict[str, object] = {}
+
+    class Watched(ShiftingScheduler):
+        def _plan(self, job):
+            found = super()._plan(job)
+            first[job.id] = max(found[0].end_s, found[1].deadline_s(job))
+            return found
+
+        def onSimulationEnds(self):
+            plans.update(self.executions)
+            super().onSimulationEnds()
+
+    options = {"signal": signal, "policy": policy, "wait_h": [6.0], "slot_s": 900.0, "replan_h": replan_h,
+               "forecast_error": error, "forecast_seed": 3}  # fmt: skip
+    times = {"on_s": 60.0, "off_s": 30.0} if switching else {}
+    found = bw.simulate(machines(hosts, **times), jobs(*load), Watched(options))
+    ran = found.jobs
+    assert found.metrics["jobs_finished"] == len(load)
+    busy: dict[int, list[tuple[float, float]]] = {}
+    for begin_s, end_s, held in ran[["starting_time_s", "finish_time_s", "allocated_resources"]].itertuples(
+        index=False
+    ):
+        for host in bw_hosts(held):
+            busy.setdefault(host, []).append((begin_s, end_s))
+    for spans in busy.values():
+        spans.sort()
+        assert all(end <= begin + 1e-3 for (_, end), (begin, _) in pairwise(spans))
+    assert all(plan.end_s <= first[name] + 1e-6 for name, plan in plans.items())
+    emitted = sum(plan.emitted(signal) for plan in plans.values())
+    bounded = [plan.job for plan in plans.values()]
+    dues = [first[name] for name in plans]
+    assert least_carbon(bounded, dues, hosts, signal) <= emitted * (1 + 1e-6)
+
+
+def bw_hosts(text):
+    """The hosts of a cell such as `0-2 5`."""
+    parts = [part.split("-") for part in str(text).split()]
+    return [host for part in parts for host in range(int(part[0]), int(part[-1]) + 1)]
