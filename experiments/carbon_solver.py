@@ -23,7 +23,7 @@ from typing import Any
 
 import doc_pages
 import numpy as np
-from carbon_tables import DOCS, FOLDER, PAGES, SOLVER, TABLES, tables_of
+from carbon_tables import ALL, DOCS, FOLDER, PAGES, SOLVER, tables_of
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
@@ -181,7 +181,7 @@ def _line(axes: Axes, number: int, length: int, points: list[tuple[int, float]])
 
 def make(docs: Path) -> int:
     """Write the table and the picture, and all tables of docs/results/carbon to the page; says what changed."""
-    pages = doc_pages.read_pages(docs, PAGES, (*TABLES, SOLVER))
+    pages = doc_pages.read_pages(docs, PAGES, ALL)
     rows = measure_all()
     write(docs / FOLDER / f"{SOLVER}.md", solver_table(rows) + "\n")
     style.draw(docs / FOLDER / PICTURE, lambda: solver_figure(rows))
@@ -189,7 +189,7 @@ def make(docs: Path) -> int:
     return 0
 
 
-main = doc_pages.Script("carbon_solver", DOCS, PAGES, (*TABLES, SOLVER), (), make, tables_of).main
+main = doc_pages.Script("carbon_solver", DOCS, PAGES, ALL, (), make, tables_of).main
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:

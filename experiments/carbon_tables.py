@@ -93,8 +93,9 @@ SHARES = (
 )
 TABLES = (OVERALL, *(table.name for table in SHARES), AUTHOR, HOURS, *carbon_real.NAMES)
 """The tables of the page that are made here; each is a file of docs/results/carbon, too."""
-SOLVER = "solver"
-"""The one that carbon_solver.py makes."""
+SOLVER, ROLLING = "solver", "rolling"
+"""Those that carbon_solver.py and carbon_rolling.py make."""
+ALL = (*TABLES, SOLVER, ROLLING)
 HEADINGS = {
     "deadline_h": "deadline, h",
     "length_h": "length, h",
@@ -260,7 +261,7 @@ def read_table(results: Path) -> pd.DataFrame:
 
 def make(results: Path, small: Path, docs: Path) -> int:
     """Write docs/results/carbon and the tables of the page; says what changed."""
-    pages = doc_pages.read_pages(docs, PAGES, (*TABLES, SOLVER))
+    pages = doc_pages.read_pages(docs, PAGES, ALL)
     table, folder = read_table(results), docs / FOLDER
     summary = summary_of(table)
     folder.mkdir(exist_ok=True)
@@ -283,14 +284,12 @@ def _csv(frame: pd.DataFrame) -> str:
     return frame.to_csv(index=False, lineterminator="\n")
 
 
-def tables_of(docs: Path, names: Sequence[str] = (*TABLES, SOLVER)) -> dict[str, str]:
+def tables_of(docs: Path, names: Sequence[str] = ALL) -> dict[str, str]:
     """Every table. Raises InputError."""
     return {name: read_text(docs / FOLDER / f"{name}.md").strip() for name in names}
 
 
-main = doc_pages.Script(
-    "carbon_tables", DOCS, PAGES, (*TABLES, SOLVER), ("carbon", "carbon-small"), make, tables_of
-).main
+main = doc_pages.Script("carbon_tables", DOCS, PAGES, ALL, ("carbon", "carbon-small"), make, tables_of).main
 
 if __name__ == "__main__":
     sys.exit(main())

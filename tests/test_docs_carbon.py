@@ -16,7 +16,8 @@ DOCS = ROOT / "docs" / "results"
 SMALL = ROOT / "experiments" / "carbon-small.yaml"
 
 sys.path.append(str(ROOT / "experiments"))
-import carbon_tables as tables  # noqa: E402 (scripts are found by their folder)
+import carbon_rolling as rolling  # noqa: E402 (scripts are found by their folder)
+import carbon_tables as tables  # noqa: E402
 
 
 def test_the_page_has_the_tables(capsys):
@@ -93,3 +94,24 @@ def test_results_that_are_not_there(tmp_path, capsys, folder, told):
     assert tables.main([results, results, "--docs", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert told in error and error.count("\n") == 1
+
+
+def test_planning_once_and_anew_next_to_the_bound(tmp_path, monkeypatch):
+    """What is saved and how far from the bound agree, with hosts off and on; the table has a row a case."""
+    dates = pd.date_range(rolling.BEGINS[1], periods=8 * 24, freq="h").strftime("%Y-%m-%d %H:%M:%S")
+    rows = [f"{date},{300 + 200 * (hour % 24 in (11, 12, 13)) - hour % 7}" for hour, date in enumerate(dates)]
+    (tmp_path / rolling.SIGNALS["CAISO"]).write_text("\n".join(["Time,Carbon Intensity", *rows]) + "\n")
+    monkeypatch.setattr(rolling, "JOB_DAYS", 1.0)
+    cases = (rolling.AT_ONCE, ("oracle", 0.0, False), ("oracle", 0.06, False), ("oracle", 0.06, True))
+    monkeypatch.setattr(rolling, "CASES", cases)
+    found = pd.DataFrame(rolling.results(rolling.Setting("CAISO", 0.3, 1), tmp_path))
+    assert found["saved_off"][0] == found["saved_on"][0] == found["late"].max() == 0.0
+    assert (found["above_off"] >= -1e-6).all() and found["saved_off"][1] > found["saved_on"][1] > 0.0
+    emitted = 1.0 - found["saved_off"] / 100.0
+    assert (emitted / (1.0 + found["above_off"] / 100.0)).tolist() == pytest.approx(
+        [emitted[0] / (1.0 + found["above_off"][0] / 100.0)] * 4
+    )
+    lines = rolling.table(found).splitlines()
+    assert [line.split(" | ")[2:4] for line in lines[2:]] == [["immediate", ""], ["oracle", "exact"], ["oracle", "6 %"]]
+    once, anew = found["saved_off"][2:]
+    assert lines[-1].endswith(f" | {anew - once:.1f} |") and lines[3].endswith(" |  |  |  |  |  |  |")
