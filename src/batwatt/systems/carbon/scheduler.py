@@ -99,6 +99,8 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._starts: list[tuple[float, int, SuspendableJob]] = []
         self._stops: list[tuple[float, int, SuspendableJob]] = []
         self._count = 0
+        self._turn = 0
+        """How often it has been time to plan anew."""
         self._lengths = {True: (0.0, 0), False: (0.0, 0)}
         """(sum in s, number) of the jobs that have arrived, by whether they are short."""
         self._turn = 0
