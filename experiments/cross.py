@@ -120,6 +120,8 @@ def main(words: list[str] | None = None) -> None:
     logging.getLogger("batwatt").setLevel(logging.ERROR)
     declared = yaml.safe_load((HERE / "cross.yaml").read_text())
     cases = declared["cases"]
+    shared = {name: declared[name] for name in ("host_w", "shares")} | {"part": declared["parts"][given.part]}
+    declaration = json.loads(json.dumps({**shared, "cases": cases}, default=str))
     given.output.mkdir(parents=True, exist_ok=True)
     for cell in cells(given.part, declared):
         name = "/".join(map(str, cell))
@@ -129,12 +131,12 @@ def main(words: list[str] | None = None) -> None:
         key = path.with_suffix(".json")
         # goodput is relative to the last end of any case, so that all cases are run together
         done = json.loads(key.read_text()) if key.exists() and path.exists() else None
-        if done == cases:
+        if done == declaration:
             continue
         began = time.perf_counter()
         table = run_cell(given.part, cell, declared, cases, given.jobs)
         table.to_csv(path, index=False, lineterminator="\n")
-        key.write_text(json.dumps(cases))
+        key.write_text(json.dumps(declaration))
         print(f"{name}: {len(cases)} cases, {time.perf_counter() - began:.0f} s", flush=True)
 
 

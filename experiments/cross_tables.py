@@ -125,7 +125,9 @@ def ideas(table: pd.DataFrame) -> str:
     for idea, before, after in IDEAS:
         cells = [idea, f"{before} → {after}"]
         for name in wide:
-            ratio = (wide[name][after] / wide[name][before]).dropna()
+            # where nobody waited before, there is no ratio
+            some = (wide[name][before] > 0.0) & (wide[name][after] > 0.0)
+            ratio = (wide[name][after] / wide[name][before])[some]
             error = math.exp(float(np.log(ratio).std(ddof=1) / math.sqrt(len(ratio))))
             cells.append(f"{geometric(ratio):.2f} ×/÷ {error:.2f} ({ratio.min():.2f} to {ratio.max():.2f})")
         rows.append(cells)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from batwatt.schedulers.carbon import Carbon  # type: ignore[import-not-found]  # this folder, installed
 from batwatt.schedulers.powercap import Powercap  # type: ignore[import-not-found]  # this folder, installed
@@ -37,7 +37,9 @@ class AdaptiveOptions(MachineOptions):
     objective: Literal["slowdown", "goodput", "carbon"] = Field(
         "slowdown", description="what counts: the mean slowdown, the use of the machines, or carbon (or the price)"
     )
-    wait_h: list[float] | None = Field(None, description="hours that jobs may wait for less carbon, as for `carbon`")
+    wait_h: list[Annotated[float, Field(ge=0.0)]] | None = Field(
+        None, min_length=1, max_length=2, description="hours that jobs may wait for less carbon, as for `carbon`"
+    )
     checkpoint_s: float | None = Field(
         None, ge=0.0, le=1e9, description="time in s of a checkpoint of a job; by default jobs cannot be checkpointed"
     )
@@ -69,7 +71,8 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         """The core for this site. Raises InputError."""
         chosen = self.settings
         if self._for_carbon():
-            return self._core(Carbon, "carbon", signal=chosen.signal, price=chosen.price, wait_h=chosen.wait_h)
+            shared = {"signal": chosen.signal, "price": chosen.price, "wait_h": chosen.wait_h, "shift": chosen.shift}
+            return self._core(Carbon, "carbon", **shared)
         if chosen.envelope is not None and self._several_speeds():
             if chosen.capacity is not None:
                 raise InputError("options", "have both envelope and capacity, on servers of several speeds", "give one")
@@ -114,6 +117,8 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         """What becomes of a job that is killed."""
         chosen = self.settings
         if chosen.checkpoint_s is None:
+            if chosen.recovery_s is not None:
+                raise InputError("option 'recovery_s'", "there are no checkpoints", "give checkpoint_s, too")
             return "resubmit"
         recovery_s = chosen.checkpoint_s if chosen.recovery_s is None else chosen.recovery_s
         return {"name": "checkpoint", "checkpoint_s": chosen.checkpoint_s, "recovery_s": recovery_s}

@@ -309,11 +309,14 @@ class Jobpower(Scheduler[JobPowerOptions]):
         away = self.cluster.unavailable and not self.bs.no_more_external_events
         if coming or changes or away or not len(self.queue):
             return
-        waiting = list(self.queue)
-        for row in waiting:
-            self.queue.remove(row)
         cap = "" if injector is None or injector.cap_w is None else f" under the last cap of {injector.cap_w} W"
-        jobs.reject([row.job for row in waiting], f"not started{cap}")
+        while len(self.queue) and not self.cluster.running:
+            # who is first can never start, as nothing else runs: those behind it may
+            row = next(self.queue.ordered(self.bs.time()))
+            self.queue.remove(row)
+            jobs.reject([row.job], f"not started{cap}")
+            self._looked = None
+            self._place()
 
 
 def _rule_of(backfilling: Backfilling) -> str:

@@ -135,3 +135,26 @@ def test_what_cannot_run_is_said():
         compare_systems(MACHINES, flops, FALLS, {"mine": Case("checkpoint")})
     with pytest.raises(InputError, match="preset: 'all' is not known"):
         compare_systems(MACHINES, FEW, FALLS, "all")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({"seeds": 3}, "seeds: must be a list of whole numbers, got 3"),
+        ({"seeds": [1, 1]}, "seeds: has a seed twice"),
+        ({"workers": "2"}, "workers"),
+        ({"cases": None}, "cases: must be a preset or a dict of cases"),
+        ({"envelope": ""}, "envelope: '' is no envelope"),
+        ({"envelope": None}, "envelope, capacity: are missing"),
+    ],
+)
+def test_odd_arguments_are_one_line(arguments, line):
+    given = {"cases": {"x": Case("varcap")}, "envelope": FALLS} | arguments
+    with pytest.raises(InputError, match=line):
+        compare_systems(MACHINES, FEW, **given)
+
+
+def test_a_capacity_is_an_envelope():
+    one = compare_systems(MACHINES, FEW, FALLS, {"x": Case("varcap")})
+    two = compare_systems(MACHINES, FEW, cases={"x": Case("varcap")}, capacity=bw.Series((0.0, 100.0), (3.0, 2.0)))
+    pd.testing.assert_frame_equal(one.table, two.table)

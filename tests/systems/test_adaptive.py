@@ -115,3 +115,24 @@ def test_the_one_that_is_shortest_and_narrowest_first():
     found = bw.simulate(bw.Platform.machines(2, 1), bw.Workload.from_frame(frame), "adaptive")
     starts = found.jobs.set_index("job_id")["starting_time_s"]
     assert starts[["c", "b", "a"]].tolist() == [10.0, 70.0, 70.0]
+
+
+def test_killed_jobs_may_be_lost():
+    """The core loses jobs, and the end of registration is still reported."""
+    found = bw.simulate(GRID, GOOGLE, "adaptive", envelope=PROFILE, options={"parts": {"victim": "lose"}})
+    assert found.metrics["killed_power"] > 0 and found.metrics["resubmissions"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"recovery_s": 5}, "option 'recovery_s': there are no checkpoints"),
+        ({"objective": "carbon", "shift": "waiting"}, "is for schedulers that do not shift jobs themselves"),
+        ({"objective": "carbon", "wait_h": [-1]}, "option 'wait_h'"),
+        ({"objective": "carbon", "signal": "x.csv"}, "option 'signal': is given next to --carbon or --price"),
+    ],
+)
+def test_what_does_not_go_together(options, line):
+    signal = SignalIntegral.regular([400.0, 300.0, 100.0] * 60)
+    with pytest.raises(InputError, match=line):
+        bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, carbon=signal, options=options)

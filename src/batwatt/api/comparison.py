@@ -40,6 +40,7 @@ from batwatt.api.simulation import (
     platform_and_spec,
     simulate,
 )
+from batwatt.checks import shown
 from batwatt.errors import BatwattError, InputError
 from batwatt.model import workload as workloads
 from batwatt.model.platform import Platform
@@ -139,6 +140,8 @@ def compare_systems(
             raise InputError("preset", f"{cases!r} is not known", f"use {', '.join(PRESETS)}")
         cases = PRESETS[cases]
         lenient = cases if lenient is None else lenient
+    if not isinstance(cases, Mapping):
+        raise InputError("cases", f"must be a preset or a dict of cases, got {shown(cases)}", "see batwatt.Case")
     given, hosts = platform_and_spec(platform)
     if not isinstance(workload, workloads.Workload):
         workload = Workload.read(workload)
@@ -151,7 +154,12 @@ def compare_systems(
     }
     for label, case in cases.items():
         _check_case(label, case)
+    if not isinstance(seeds, Sequence | range):
+        raise InputError("seeds", f"must be a list of whole numbers, got {shown(seeds)}", "write for instance range(5)")
     seeds = [whole("seeds", seed, 0) for seed in seeds]
+    if len(set(seeds)) < len(seeds):
+        raise InputError("seeds", "has a seed twice", "a run that counts twice makes errors too small")
+    workers = whole("workers", workers, 1)
     if not cases or not seeds:
         raise InputError("compare", "has no cases" if not cases else "has no seeds", "give at least one")
     seeded = {label for label, case in cases.items() if _draws(case)}

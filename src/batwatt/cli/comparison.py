@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from batwatt.cli.inputs import read_options
-from batwatt.cli.options import CarbonText, MachineChoice, PriceText
+from batwatt.cli.options import CarbonText, LogChoice, MachineChoice, PriceText
 from batwatt.cli.printing import below, manners, note, show_table
 from batwatt.errors import InputError, printable
 
@@ -72,9 +72,24 @@ class SystemsOptions:
 
     def refuse(self) -> None:
         """InputError for what is only for systems."""
-        for name in ("carbon", "price", "by"):
-            if getattr(self, name):
-                raise InputError(f"--{name}", "is for a comparison of systems", "add --preset systems")
+        machines = self.machines
+        given: dict[str, object] = {
+            "carbon": self.carbon,
+            "price": self.price,
+            "by": self.by,
+            "jobs": self.jobs,
+            "seeds": self.seeds > 1,
+            "capacity": machines.capacity,
+            "cores": machines.cores,
+            "window": machines.window,
+            "long": machines.long,
+            "length-unit": machines.length_unit != "seconds",
+            "fields, --width, --tz, --begin": machines.log != LogChoice(),
+        }
+        for name, value in given.items():
+            if value:
+                hint = "add --preset systems, or cases that name a scheduler"
+                raise InputError(f"--{name}", "is for a comparison of systems", hint)
 
 
 def cases_of(texts: Sequence[str], preset: str | None) -> Cases:
@@ -113,6 +128,8 @@ def compare_systems_of(
     from batwatt.api.inputs import Workload
     from batwatt.inputs.traces.job_log import USUAL
 
+    if options.machines.long is not None:
+        raise InputError("--long", "is for the figures of one run", "leave it out, or give long_s to a case")
     if len(workload) > 1:
         raise InputError("--workload", "a comparison of systems has one workload", "give one")
     cases = cases_of(texts, options.preset)

@@ -169,6 +169,8 @@ def capacity_of(given: Path | CapacitySpec | Series, machines: int, last_submiss
 
 def envelope_named(text: str | Path) -> Path | EnvelopeSpec:
     """What a text such as `power:solar.csv,peak_w=5e4` describes, or the file that it names. Raises InputError."""
+    if not str(text).strip():
+        raise InputError("envelope", f"{text!r} is no envelope", "give a file, or a text such as constant:20000")
     return (parse_envelope(text) if isinstance(text, str) else None) or Path(text)
 
 

@@ -64,7 +64,9 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     inputs = _with_views(spec, found, inputs, options)
     for name, signal in (("signal", inputs.carbon), ("price", inputs.price)):
         if signal is not None and name in follows:
-            options.setdefault(name, signal)
+            if name in spec.options:
+                raise InputError(f"option {name!r}", "is given next to --carbon or --price", "give one of them")
+            options[name] = signal
     if "long_s" in _options_of(found):
         options.setdefault("long_s", spec.long_s)
     if isinstance(spec.scheduler, str | type):
@@ -72,7 +74,7 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     else:
         _check_instance(spec, found)
         scheduler = spec.scheduler
-    held = _held(spec, inputs, options.get("shift"))
+    held = _held(spec, inputs, options.get("shift") or getattr(getattr(scheduler, "settings", None), "shift", None))
     config = _config_for(spec, scheduler, platform)
     events: Sequence[Any] = ()
     if spec.events is not None:
@@ -120,6 +122,8 @@ def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options:
         drawn = MachinePower.of(inputs.platform).drawn_by(capacity)
         envelope = drawn if envelope is None else least_of(envelope, drawn)
         options["envelope"] = envelope
+    if spec.config.energy is False and {"switch", "envelope"} <= follows.keys():
+        options.setdefault("switch", False)
     for name in ("envelope", "capacity", "until_s", "switch") if follows else ():
         if name not in follows and name not in spec.options:
             options.pop(name, None)
@@ -132,6 +136,8 @@ def _check_instance(spec: RunSpec, scheduler: type[Any]) -> None:
     given = [*spec.options, *(name for name in ("envelope", "capacity") if name in follows and getattr(spec, name))]
     settings = getattr(spec.scheduler, "settings", None)
     given = [name for name in given if name in spec.options or getattr(settings, name, None) != getattr(spec, name)]
+    signals = (("carbon", "signal"), ("price", "price"))
+    given += [name for name, own in signals if own in follows and getattr(spec, name) and not getattr(settings, own, 0)]
     if given or getattr(spec.scheduler, "bs", None) is not None:
         problem = "has run already" if not given else f"has its options, got {', '.join(given)}, too"
         raise InputError(f"scheduler {spec.scheduler_name}", problem, "give the class, or a new instance")

@@ -121,7 +121,7 @@ class Narrowest(Order):
 
 
 @register("order", "desc_size")
-class Widest(Order):
+class MostHosts(Order):
     """Most requested servers first (batsched's size: servers, not servers x walltime)."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
@@ -130,13 +130,12 @@ class Widest(Order):
 
 
 @register("order", "widest")
-class WidestShortest(Order):
+class Widest(Order):
     """Most requested servers first, of equals the shortest walltime: wide jobs are packed while there is room."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Minus the hosts, and less than 1 more the longer the walltime is."""
+        """Minus the hosts, and minus what is between 0 (no walltime) and 1 (the shortest)."""
         walltime = _walltime(jobs)
-        # 1 without a walltime
         return -(jobs.hosts + 1.0 / (1.0 + walltime * 1e-6))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from batwatt.checks import Parameters
+from batwatt.errors import InputError
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.spec_words import FILE_KEYS, SpecWords, keys_of
 from batwatt.model.signal_integral import SignalIntegral
@@ -40,6 +41,10 @@ _KEYS = keys_of(SignalSpec, "file", "text")
 
 def parse_signal(kind: SignalKind, text: str | Path, base: Path | None = None) -> SignalSpec:
     """The signal that a text describes, its file looked for in `base` (None: the current folder). Raises InputError."""
+    where = f"{kind} {str(text)!r}"
+    if not str(text).strip():
+        raise InputError(where, "names no file", "write FILE, then keys if needed, as in nl.csv,days=30")
     words = SpecWords(f"{kind}:{text}", base, (kind,), kind, _DOCS)
+    words.where = where
     words.expect(_KEYS, FILE_KEYS)
     return words.build(SignalSpec, _KEYS, file=words.signal_file(kind), text=str(text))

@@ -44,11 +44,13 @@ def least_carbon(
     for job in jobs:
         if job.model.startup or len(job.model.work_steps.watts) != 1:
             raise InputError(f"job {job.id}", "has phases, which the bound does not know", "average its power")
+    if len(deadlines_s) != len(jobs):
+        raise InputError("deadlines_s", f"has {len(deadlines_s)} values for {len(jobs)} jobs", "give one for each")
     ends = [*deadlines_s, until_s]
     if idle_w and max(ends) > until_s + PRECISION_S:
         raise InputError("until_s", f"{until_s:g} s is before the last deadline", "give a later time")
     integral.covers(max(ends), "the bound")
-    times = np.array([*(job.arrival_s for job in jobs), *deadlines_s])
+    times = np.array([*(job.arrival_s for job in jobs), *deadlines_s, *((0.0, until_s) if not jobs else ())])
     edges = np.unique(np.concatenate([times, integral.edges_in(times.min(), times.max())]))
     lengths = np.diff(edges)
     costs = integral.per_watt(edges[:-1], edges[1:]) / lengths

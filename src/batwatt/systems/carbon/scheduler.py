@@ -103,8 +103,6 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         """How often it has been time to plan anew."""
         self._lengths = {True: (0.0, 0), False: (0.0, 0)}
         """(sum in s, number) of the jobs that have arrived, by whether they are short."""
-        self._turn = 0
-        """How often it has been time to plan anew."""
 
     @property
     def needs_dynamic_jobs(self) -> bool:
@@ -149,6 +147,9 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             hint = "give a signal: --carbon FILE or --price FILE"
             raise InputError(f"option {name!r}", "the scheduler needs it", hint)
         if isinstance(given, SignalIntegral):
+            if self.settings.begin is not None or self.settings.days is not None:
+                problem = f"{name} has been read already"
+                raise InputError("options 'begin', 'days'", problem, "write --carbon FILE,from=DATE,days=DAYS")
             return given
         wanted: Wanted = "price" if name == "price" else "carbon"
         return SignalIntegral.of(

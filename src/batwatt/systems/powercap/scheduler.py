@@ -218,7 +218,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
             if settled and self.the_response.between_steps:
                 acted = self._respond(self.the_response.adjust) or acted
             self._call_next_step(now_s, stepped and not acted)
-        if self._resubmits:
+        if self._resubmits or self.bs.dynamic_job_registration_enabled:
             self.lifecycle.close(self._done())
 
     def _done(self) -> bool:

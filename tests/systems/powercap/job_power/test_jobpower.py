@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 
+import pandas as pd
 import pytest
 from batwatt.schedulers.jobpower import Jobpower
 from builders import envelope, starts
+from cli_house import SMALL
 from drawing import FULL_W, IDLE_W, carried_out, drawing, figures_of, jobs_of, plain
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from links import ThroughText
 
+import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.events import envelope_events, read_events
 from batwatt.model.hostset import from_text
@@ -307,3 +310,14 @@ def test_a_wider_margin_is_never_a_larger_load(drawn, levels):
             now = [other for other in runs if other[8] <= at < other[10]]
             busy = sum(other[4] for other in now)
             assert sum(mean_w[other[0]] for other in now) + (4 - busy) * IDLE_W <= cap.at(at) + 1e-6
+
+
+def test_who_is_behind_one_that_can_never_start():
+    """500 W feed one of four nodes: the job on four is rejected, the one behind it runs, backfilled or not."""
+    frame = pd.DataFrame({"submission_time_s": [0.0, 1.0], "length_s": [60.0, 60.0], "hosts": [4, 1]})
+    for backfilling in ("none", "first-fit", "easy"):
+        options = {"power_check": "node", "backfilling": backfilling}
+        found = bw.simulate(
+            SMALL, bw.Workload.from_frame(frame), "jobpower", options=options, envelope=bw.Series((0.0,), (500.0,))
+        )
+        assert (found.metrics["jobs_finished"], found.metrics["jobs_rejected"]) == (1, 1), backfilling
