@@ -13,6 +13,7 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.phase_workload import NotForPhasesError, machines_told
+from batwatt.model.platform import machine_of
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.scheduling.base import Scheduler
@@ -104,7 +105,7 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         if chosen.objective == "carbon":
             return True
         try:
-            machines_told([self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)])
+            machines_told(self.hosts_described)
         except NotForPhasesError:
             return False
         return True
@@ -127,7 +128,6 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         """The machines that are there by the capacity and the envelope; all without both. Raises InputError."""
         capacity = machines_fed(self.settings.capacity, self.settings.envelope, self.platform)
         if capacity is None:
-            described = (self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources))
-            machines = {host["properties"].get("machine", host["name"]) for host in described}
+            machines = {machine_of(host["properties"], host["name"]) for host in self.hosts_described}
             capacity = Series((0.0,), (float(len(machines)),), "machines")
         return capacity

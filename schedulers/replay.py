@@ -12,7 +12,7 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
-from batwatt.model.platform import MACHINE
+from batwatt.model.platform import machine_of
 from batwatt.model.workload import RELEASE, START_S
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.job_lengths import number_in
@@ -65,12 +65,10 @@ class Replay(Scheduler[ReplayOptions]):
     def onSimulationBegins(self) -> None:
         """All hosts are idle."""
         super().onSimulationBegins()
-        hosts = self.bs.nb_compute_resources
-        self._idle = hostset.span(0, hosts - 1)
+        self._idle = hostset.span(0, self.bs.nb_compute_resources - 1)
         machines: dict[str, int] = {}
-        for host in range(hosts):
-            described = self.bs.compute_resources[host]
-            name = described["properties"].get(MACHINE, described["name"])
+        for host, described in enumerate(self.hosts_described):
+            name = machine_of(described["properties"], described["name"])
             machines[name] = machines.get(name, 0) | 1 << host
         self._machines = list(machines.values())
 

@@ -17,6 +17,11 @@ NOISE_W = 1e-6
 """Powers closer than this are equal: sums of watts carry rounding errors."""
 
 
+def machine_of(properties: Mapping[str, str], name: str) -> str:
+    """The machine of the host `name` with these properties: its own name if they have none."""
+    return properties.get(MACHINE, name)
+
+
 @dataclass(frozen=True, slots=True)
 class PState:
     """One p-state of a host.

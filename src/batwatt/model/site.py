@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from batwatt.errors import InputError
-from batwatt.model.platform import MACHINE, Host, Platform
+from batwatt.model.platform import Host, Platform, machine_of
 from batwatt.model.series import Series
 
 _ROUNDING = 1e-9
@@ -40,7 +40,7 @@ class MachinePower:
         full: dict[str, float] = {}
         off: dict[str, float] = {}
         for host in platform.hosts:
-            name = host.properties.get(MACHINE, host.name)
+            name = machine_of(host.properties, host.name)
             full[name] = full.get(name, 0.0) + host.full_w
             off[name] = off.get(name, 0.0) + _off_w(host)
         found = cls(len(full), max(full.values()), max(off.values()))

@@ -26,7 +26,7 @@ from batwatt.inputs.traces.trace import LATEST_S
 from batwatt.inputs.traces.window import window_json, window_workload
 from batwatt.inputs.workloads.batsim_json import load_json, parsed_workload, read_bytes, read_text, read_workload
 from batwatt.inputs.workloads.google_like import to_text
-from batwatt.model.platform import MACHINE, Platform
+from batwatt.model.platform import Platform, machine_of
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
@@ -242,7 +242,7 @@ def machines_of(platform: Platform) -> dict[str, int]:
     """The machines of a platform with their numbers of hosts."""
     machines: dict[str, int] = {}
     for host in platform.hosts:
-        name = host.properties.get(MACHINE, host.name)
+        name = machine_of(host.properties, host.name)
         machines[name] = machines.get(name, 0) + 1
     return machines
 

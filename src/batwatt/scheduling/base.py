@@ -42,8 +42,12 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     def onSimulationBegins(self) -> None:
         """Check that Batsim runs the platform that the options name, and can do what is needed."""
         self.lifecycle.begin(self.bs, self.needs_dynamic_jobs)
-        described = self.bs.compute_resources
-        self.check_platform([described[i]["name"] for i in range(self.bs.nb_compute_resources)])
+        self.check_platform([host["name"] for host in self.hosts_described])
+
+    @property
+    def hosts_described(self) -> list[Mapping[str, Any]]:
+        """Batsim's descriptions of the hosts, by id."""
+        return [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
 
     def check_platform(self, theirs: Sequence[str]) -> None:
         """InputError if the hosts that Batsim runs, by name, are not those of the platform that the options name."""

@@ -107,7 +107,7 @@ class CapacityScheduler(Scheduler[Settings]):
         """The lengths of jobs and the machines are known from now on."""
         super().onSimulationBegins()
         self.lengths = JobLengths(self.bs)
-        self.hosts = Hosts.of(self.bs, self.settings.switch, self.capacity)
+        self.hosts = Hosts.of(self.hosts_described, self.settings.switch, self.capacity)
         self._most_after = list(accumulate((int(value) for _, value in reversed(self.steps)), max))[::-1]
 
     def onJobSubmission(self, job: Job) -> None:

@@ -12,7 +12,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import WATTS
 from batwatt.inputs.series.capacity import checked_capacity
 from batwatt.model import hostset
-from batwatt.model.platform import MACHINE, SLEEP_STATES, Platform, sleeps_of
+from batwatt.model.platform import SLEEP_STATES, Platform, machine_of, sleeps_of
 from batwatt.model.series import Series
 from batwatt.scheduling.fleet import Fleet, JobState
 
@@ -39,9 +39,9 @@ class Hosts:
         self._arrived = np.zeros(len(members), dtype=np.int64)
 
     @classmethod
-    def of(cls, bs: Any, switch: bool, capacity: Series) -> Hosts:
-        """The hosts that Batsim runs, as machines of which a capacity is alive. Raises InputError."""
-        hosts = cls([bs.compute_resources[host] for host in range(bs.nb_compute_resources)], switch)
+    def of(cls, described: Sequence[Mapping[str, Any]], switch: bool, capacity: Series) -> Hosts:
+        """The hosts that Batsim describes, as machines of which a capacity is alive. Raises InputError."""
+        hosts = cls(described, switch)
         checked_capacity(capacity, len(hosts), capacity.source)
         return hosts
 
@@ -142,7 +142,7 @@ def _grouped(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[lis
     without_watts = frozenset(WATTS).isdisjoint
     for number, host in enumerate(hosts):
         properties = host["properties"]
-        members.setdefault(properties.get(MACHINE, host["name"]), []).append(number)
+        members.setdefault(machine_of(properties, host["name"]), []).append(number)
         # without watts there is no accounting for energy, and without that no switching
         measured = switch and not without_watts(properties)
         sleeping.add(properties.get(SLEEP_STATES, "") if measured else "")

@@ -22,7 +22,7 @@ from batwatt.inputs.platforms.platform_xml import WATTS
 from batwatt.inputs.workloads.batsim_json import parse_job
 from batwatt.inputs.workloads.phase_jobs import model_of
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob
-from batwatt.model.platform import MACHINE
+from batwatt.model.platform import machine_of
 from batwatt.units import number_text
 
 MAX_UNITS = 64
@@ -163,7 +163,7 @@ def machines_told(hosts: Sequence[Mapping[str, Any]]) -> PhaseMachines:
     watts = set()
     for host in hosts:
         properties = host["properties"]
-        machine = properties.get(MACHINE, host["name"])
+        machine = machine_of(properties, host["name"])
         sizes[machine] = sizes.get(machine, 0) + 1
         watts.add(next((properties[key].partition(",")[0] for key in WATTS if key in properties), ""))
     powers = watts.pop().split(":")

@@ -20,7 +20,7 @@ from batwatt.inputs.workloads.phase_workload import ARRIVAL, CPUS, PHASES, machi
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.phases import ShiftJob, constant
-from batwatt.model.platform import MACHINE, Platform
+from batwatt.model.platform import MACHINE, Platform, machine_of
 from batwatt.model.series import Series, least_around
 from batwatt.model.workload import NO_WALLTIME
 from batwatt.scheduling.capacity import machines_fed
@@ -171,7 +171,7 @@ class PlainHosts(Cluster):
     def __init__(
         self, bs: Any, described: Sequence[Mapping[str, Any]], platform: Platform | None, switch: bool
     ) -> None:
-        names = [host["properties"].get(MACHINE, host["name"]) for host in described]
+        names = [machine_of(host["properties"], host["name"]) for host in described]
         alone = [{**host, "properties": {**host["properties"], MACHINE: host["name"]}} for host in described]
         self._bs, self._platform = bs, platform
         self._machines = len(set(names))

@@ -212,7 +212,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         """The machines are known: those that are made for jobs in phases, or others."""
         super().onSimulationBegins()
         self.forecast = self.forecasts()
-        described = [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
+        described = self.hosts_described
         self._plain = partial(PlainHosts, self.bs, described, self.platform, self.settings.switch)
         try:
             self._use(PhaseHosts(self.bs, described))
