@@ -27,6 +27,10 @@ RULES: Mapping[str, Mapping[str, Any]] = {
 """The parts of each core, for slowdown."""
 FOR_GOODPUT = {"order": "widest", "backfilling": "first-fit"}
 """What is different where machines are to be used as much as can be."""
+OF_VICTIMS = ("checkpoint_s", "recovery_s")
+"""Options that give the victim rule."""
+OF_SITE = ("objective", "parts", "envelope", "signal", "price")
+"""Options that need not be the core's: an envelope may count as machines, signals may be for measuring only."""
 
 
 class AdaptiveOptions(MachineOptions):
@@ -72,28 +76,29 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         """The core for this site. Raises InputError."""
         chosen = self.settings
         if self._for_carbon():
-            shared = {"signal": chosen.signal, "price": chosen.price, "wait_h": chosen.wait_h, "shift": chosen.shift}
-            return self._core(Carbon, "carbon", **shared)
+            return self._core(Carbon, "carbon")
         if chosen.envelope is not None and self._several_speeds():
             if chosen.capacity is not None:
                 raise InputError("options", "have both envelope and capacity, on servers of several speeds", "give one")
-            return self._core(Powercap, "powercap", victim=self._victim())
-        return self._core(Varcap, "varcap", victim=self._victim(), until_s=chosen.until_s)
+            return self._core(Powercap, "powercap")
+        machines = {machine_of(host["properties"], host["name"]) for host in self.hosts_described}
+        capacity = machines_fed(chosen.capacity, chosen.envelope, self.platform, len(machines))
+        return self._core(Varcap, "varcap", capacity=capacity)
 
     def _core(self, kind: type[Scheduler[Any]], name: str, **options: Any) -> Scheduler[Any]:
-        chosen = self.settings
-        shared: dict[str, Any] = {"platform": chosen.platform, "envelope": chosen.envelope, "capacity": chosen.capacity}
-        if kind is Varcap:
-            shared |= {"capacity": self._machines(), "switch": chosen.switch}
-        if kind is not Carbon and chosen.objective == "goodput":
-            shared |= FOR_GOODPUT
-        if kind is Carbon:
-            shared |= {"switch": chosen.switch}
-        given = {**RULES[name], **shared, **options, **chosen.parts}
-        known = kind.Options.model_fields
-        return kind(
-            {key: value for key, value in given.items() if value is not None and key in {*known, *chosen.parts}}
-        )
+        """The core of the name, with its parts and those options of ours that it has. Raises InputError."""
+        chosen, known = self.settings, kind.Options.model_fields
+        goodput = FOR_GOODPUT if chosen.objective == "goodput" else {}
+        given = {**RULES[name], **dict(chosen), "victim": self._victim(), **goodput, **options, **chosen.parts}
+        # with a capacity, the end may be that of the run's window, which carbon goes past
+        ignored = OF_SITE if chosen.capacity is None else (*OF_SITE, "until_s")
+        for option, field in self.Options.model_fields.items():
+            needed = "victim" if option in OF_VICTIMS else option
+            if option not in ignored and needed not in known and getattr(chosen, option) != field.default:
+                problem = f"the core {name!r}, which adaptive chooses here, has no use for it"
+                raise InputError(f"option {option!r}", problem, "leave it out (docs/explanation/adaptive.md)")
+        usable = {*known, *chosen.parts}
+        return kind({option: value for option, value in given.items() if value is not None and option in usable})
 
     def _for_carbon(self) -> bool:
         """Whether carbon or money counts, or the machines are made for jobs in phases."""
@@ -123,11 +128,3 @@ class Adaptive(Scheduler[AdaptiveOptions]):
             return "resubmit"
         recovery_s = chosen.checkpoint_s if chosen.recovery_s is None else chosen.recovery_s
         return {"name": "checkpoint", "checkpoint_s": chosen.checkpoint_s, "recovery_s": recovery_s}
-
-    def _machines(self) -> Series:
-        """The machines that are there by the capacity and the envelope; all without both. Raises InputError."""
-        capacity = machines_fed(self.settings.capacity, self.settings.envelope, self.platform)
-        if capacity is None:
-            machines = {machine_of(host["properties"], host["name"]) for host in self.hosts_described}
-            capacity = Series((0.0,), (float(len(machines)),), "machines")
-        return capacity

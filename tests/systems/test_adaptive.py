@@ -62,6 +62,12 @@ def test_watts_of_machines_of_one_speed():
     same(bw.simulate(MACHINES, JOBS, "adaptive", envelope=envelope, capacity=CAPACITY), plain)
 
 
+@pytest.mark.parametrize("option", [{"until_s": 9.0}, {"switch": False}])
+def test_what_servers_of_several_speeds_have_no_use_for(option):
+    with pytest.raises(InputError, match=f"option '{next(iter(option))}': the core 'powercap', .*; leave it out"):
+        bw.simulate(GRID, GOOGLE, "adaptive", envelope=PROFILE, options=option)
+
+
 def test_servers_of_several_speeds():
     options = {"order": "smith", "backfilling": "easy", "response": "frugal", "victim": "resubmit"}
     same(
@@ -88,6 +94,9 @@ def test_where_carbon_counts():
         MACHINES, JOBS, "adaptive", capacity=CAPACITY, carbon=signal, options={"objective": "carbon", "wait_h": [8]}
     )
     same(one, bw.simulate(MACHINES, JOBS, "carbon", capacity=CAPACITY, carbon=signal, options={"wait_h": [8]}))
+    # the end of a window, past which carbon goes
+    ending = {"objective": "carbon", "wait_h": [8], "until_s": 1000.0}
+    same(one, bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, carbon=signal, options=ending))
     # it is measured only, by default
     jobs = bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, carbon=signal)
     assert one.metrics["carbon_g"] < jobs.metrics["carbon_g"]
@@ -129,6 +138,8 @@ def test_killed_jobs_may_be_lost():
         ({"recovery_s": 5}, "option 'recovery_s': there are no checkpoints"),
         ({"objective": "carbon", "shift": "waiting"}, "is for schedulers that do not shift jobs themselves"),
         ({"objective": "carbon", "wait_h": [-1]}, "option 'wait_h'"),
+        ({"objective": "carbon", "checkpoint_s": 5}, "option 'checkpoint_s': the core 'carbon', .* has no use for it"),
+        ({"wait_h": [6]}, "option 'wait_h': the core 'varcap', .* has no use for it"),
         ({"objective": "carbon", "signal": "x.csv"}, "option 'signal': is given next to --carbon or --price"),
     ],
 )

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity import read_capacity
+from batwatt.inputs.series.capacity import COLUMN, read_capacity
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
@@ -184,12 +184,15 @@ class CapacityScheduler(Scheduler[Settings]):
 
 
 def machines_fed(
-    capacity: str | Path | Series | None, envelope: str | Path | Series | None, platform: Platform | None
-) -> Series | None:
-    """The machines that a capacity and an envelope in W leave, the less of both; None without either. InputError."""
+    capacity: str | Path | Series | None,
+    envelope: str | Path | Series | None,
+    platform: Platform | None,
+    machines: int,
+) -> Series:
+    """What a capacity and an envelope in W leave of so many machines, the less of both. Raises InputError."""
     found = read_capacity(capacity, None) if isinstance(capacity, str | Path) else capacity
     if envelope is None:
-        return found
+        return Series((0.0,), (float(machines),), COLUMN) if found is None else found
     if platform is None:
         problem = "needs the watts of the hosts, which Batsim does not report"
         raise InputError("option 'envelope'", problem, "give the option platform")

@@ -98,8 +98,7 @@ class PhaseHosts(Cluster):
 
     def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
         """See `Cluster`."""
-        if capacity is None:
-            capacity = Series((0.0,), (float(self.machines.machines),))
+        capacity = machines_fed(capacity, None, None, self.machines.machines)
         return checked_capacity(capacity, self.machines.machines, capacity.source), envelope
 
     def suits(self, job: Job) -> bool:
@@ -196,9 +195,7 @@ class PlainHosts(Cluster):
 
     def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
         """The capacity in hosts; watts become machines, as hosts that are on draw power without a job, too."""
-        capacity = machines_fed(capacity, envelope, self._platform)
-        if capacity is None:
-            capacity = Series((0.0,), (float(self._machines),))
+        capacity = machines_fed(capacity, envelope, self._platform, self._machines)
         checked_capacity(capacity, self._machines, capacity.source)
         hosts = Series(capacity.times_s, tuple(value * self._cores for value in capacity.values))
         serving = least_around(hosts, 0.0, self._off_s)
