@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from batwatt.schedulers.carbon import Carbon  # type: ignore[import-not-found]  # this folder, installed
 from batwatt.schedulers.powercap import Powercap  # type: ignore[import-not-found]  # this folder, installed
@@ -18,6 +18,7 @@ from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.scheduling.base import Scheduler
 from batwatt.scheduling.capacity import MachineOptions, machines_fed
+from batwatt.scheduling.options import WAIT_H, WaitHours
 
 RULES: Mapping[str, Mapping[str, Any]] = {
     "powercap": {"order": "smith", "backfilling": "easy", "response": "frugal"},
@@ -42,8 +43,8 @@ class AdaptiveOptions(MachineOptions):
     objective: Literal["slowdown", "goodput", "carbon"] = Field(
         "slowdown", description="what counts: the mean slowdown, the use of the machines, or carbon (or the price)"
     )
-    wait_h: list[Annotated[float, Field(ge=0.0)]] | None = Field(
-        None, min_length=1, max_length=2, description="hours that jobs may wait for less carbon, as for `carbon`"
+    wait_h: WaitHours | None = Field(
+        None, examples=[WAIT_H], description="hours that short and long jobs may wait, or one for all, as for carbon"
     )
     checkpoint_s: float | None = Field(
         None, ge=0.0, le=1e9, description="time in s of a checkpoint of a job; by default jobs cannot be checkpointed"

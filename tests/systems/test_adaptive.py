@@ -137,7 +137,7 @@ def test_killed_jobs_may_be_lost():
     [
         ({"recovery_s": 5}, "option 'recovery_s': there are no checkpoints"),
         ({"objective": "carbon", "shift": "waiting"}, "is for schedulers that do not shift jobs themselves"),
-        ({"objective": "carbon", "wait_h": [-1]}, "option 'wait_h'"),
+        ({"objective": "carbon", "wait_h": [-1]}, r"option 'wait_h': -1 is not a list as \[6.0, 24.0\]"),
         ({"objective": "carbon", "checkpoint_s": 5}, "option 'checkpoint_s': the core 'carbon', .* has no use for it"),
         ({"wait_h": [6]}, "option 'wait_h': the core 'varcap', .* has no use for it"),
         ({"objective": "carbon", "signal": "x.csv"}, "option 'signal': is given next to --carbon or --price"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
@@ -21,6 +21,8 @@ PartChoice = str | dict[str, Any]
 NODES = "which of the free nodes a job gets (docs/explanation/node-selection.md)"
 WAIT_H = [6.0, 24.0]
 """Hours that short and long jobs may wait (GAIA)."""
+WaitHours = Annotated[list[Annotated[float, Field(ge=0.0)]], Field(min_length=1, max_length=2)]
+"""Hours >= 0 that short and long jobs may wait, or one for all."""
 VICTIM = "what becomes of a job that is killed: lose, resubmit, checkpoint or migrate (docs/explanation/victims.md)"
 
 
@@ -89,10 +91,11 @@ def _wanted(model: type[SchedulerOptions], name: str) -> str:
     if name in KINDS:
         article = "an" if name[0] in "aeiou" else "a"
         return f'the name of {article} {name}, or an object with its "name" and parameters; see `batwatt policies`'
-    if get_origin(field.annotation) is list:
-        return f"a list as {json.dumps(field.default)} ({field.description})"
     kinds = (field.annotation, *get_args(field.annotation))
     for kind in kinds:
+        plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+        if get_origin(plain) is list:
+            return f"a list as {json.dumps((field.examples or [field.default])[0])} ({field.description})"
         if get_origin(kind) is Literal:
             return f"one of {', '.join(json.dumps(value) for value in get_args(kind))}"
     for number, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number")):

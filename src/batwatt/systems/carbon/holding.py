@@ -8,9 +8,9 @@ then it is held, and any scheduler runs it when it can after that (GAIA does so 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError
@@ -18,7 +18,7 @@ from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import Workload
 from batwatt.results.work import run_times_s
-from batwatt.scheduling.options import WAIT_H
+from batwatt.scheduling.options import WAIT_H, WaitHours
 from batwatt.systems.carbon.policies import Known, policy_named
 from batwatt.systems.carbon.windows import by_class, is_short
 
@@ -31,7 +31,7 @@ class Shift(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str
-    wait_h: list[Annotated[float, Field(ge=0.0)]] = Field(WAIT_H, min_length=1, max_length=2)
+    wait_h: WaitHours = WAIT_H
 
 
 def shift_of(choice: Any) -> Shift:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from pydantic import Field
 
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.scheduling.options import WAIT_H, SchedulerOptions
+from batwatt.scheduling.options import WAIT_H, SchedulerOptions, WaitHours
 
 
 class CarbonOptions(SchedulerOptions):
@@ -22,12 +21,7 @@ class CarbonOptions(SchedulerOptions):
     carbon_weight: float = Field(1.0, ge=0.0, description="weight of a g in plans")
     price_weight: float = Field(0.0, ge=0.0, description="weight of a unit of money in plans")
     policy: str = Field("phase-aware", description="a policy of `batwatt carbon policies`")
-    wait_h: list[Annotated[float, Field(ge=0.0)]] = Field(
-        WAIT_H,
-        min_length=1,
-        max_length=2,
-        description="hours >= 0 that short and long jobs may wait, or one for all",
-    )
+    wait_h: WaitHours = Field(WAIT_H, description="hours >= 0 that short and long jobs may wait, or one for all")
     deadline_h: float | None = Field(None, gt=0.0, description="hours from arrival to completion, in place of wait_h")
     constraint: str | None = Field(None, description="next-workday or semi-weekly, in place of wait_h")
     replan_h: float | None = Field(
