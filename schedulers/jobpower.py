@@ -7,50 +7,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.workloads.job_power import POWER_FIELDS, power_of
-from batwatt.model.hostset import HostSet
-from batwatt.model.series import Series
 from batwatt.scheduling.backfilling import Backfilling
-from batwatt.scheduling.base import Job, Scheduler
-from batwatt.scheduling.job_lengths import JobLengths
-from batwatt.scheduling.node_selection import First, NodeSelection
-from batwatt.scheduling.options import NODES, VICTIM, PartChoice, SchedulerOptions
+from batwatt.scheduling.base import Job
+from batwatt.scheduling.options import PartChoice, PowerOptions
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.passes import Start
-from batwatt.scheduling.queue import Queue, Waiting
+from batwatt.scheduling.queue import Waiting
 from batwatt.scheduling.registry import make
-from batwatt.scheduling.victims import Lose, VictimRule, Victims
-from batwatt.systems.powercap.cluster import Cluster, Running
-from batwatt.systems.powercap.envelope import EventInjector, FileInjector, Injector
+from batwatt.systems.powercap.base import PowerScheduler
+from batwatt.systems.powercap.cluster import Running
 from batwatt.systems.powercap.job_power.placing import Held, jobs_to_start
 from batwatt.systems.powercap.job_power.power_checks import Load, PowerCheck
 from batwatt.systems.powercap.job_power.predictors import Prediction, Predictor, Scores, Submitted
-from batwatt.systems.powercap.scheduler import EVENTS
 
 
-class JobPowerOptions(SchedulerOptions):
+class JobPowerOptions(PowerOptions):
     """Options of the scheduler `jobpower` (docs/explanation/job-power.md)."""
 
     order: PartChoice = Field("fcfs", description="queue order")
     backfilling: PartChoice = Field("easy", description="backfilling of jobs on servers: its rule alone counts")
-    node_selection: PartChoice = Field("first", description=NODES)
     power_check: PartChoice = Field(
         "gaussian", description="what running jobs are taken to draw together: node, mean, max, gaussian or knapsack"
     )
     predictor: PartChoice = Field("history", description="prediction of what a job will draw")
     excess: Literal["keep", "kill-latest"] = Field(
         "keep", description="what happens when the cap falls below: jobs go on, or those started last are killed"
-    )
-    victim: PartChoice = Field("lose", description=VICTIM)
-    envelope: str | Path | Series | None = Field(
-        None, description="CSV file of the power envelope, or 'events' if the engine forwards it as external events"
     )
 
 
@@ -63,7 +50,7 @@ class _Known(NamedTuple):
     load: Load
 
 
-class Jobpower(Scheduler[JobPowerOptions]):
+class Jobpower(PowerScheduler[JobPowerOptions]):
     """EASY backfilling where a start must fit hosts and the predicted power of all jobs under the envelope."""
 
     Options: ClassVar[type[JobPowerOptions]] = JobPowerOptions
@@ -71,20 +58,19 @@ class Jobpower(Scheduler[JobPowerOptions]):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         chosen = self.settings
-        self.order: Order = make("order", chosen.order)
+        self.the_order: Order = make("order", chosen.order)
         self.rule = _rule_of(make("backfilling", chosen.backfilling))
-        selection: NodeSelection = make("node_selection", chosen.node_selection)
-        self.selection = None if type(selection) is First else selection
         self.check: PowerCheck = make("power_check", chosen.power_check)
         self.predictor: Predictor = make("predictor", chosen.predictor)
-        self.victim: VictimRule = make("victim", chosen.victim)
-        self.injector = self._make_injector()
+        if chosen.envelope is None:
+            self.logger.warning("no envelope is given, so no cap holds")
+        else:
+            self.injector = self.make_injector("the scheduler")
         self.scores = Scores()
         self.kills = 0
         self._idle_w = self._node_w = 0.0
         self._loads: dict[str, Load] = {}
         self._started: dict[str, Prediction] = {}
-        self._doomed: set[str] = set()
         self._fields: dict[str, Mapping[str, Any]] = {}
         """Those of the first run of each job that was killed."""
         self._known: dict[int, _Known] = {}
@@ -92,26 +78,6 @@ class Jobpower(Scheduler[JobPowerOptions]):
         self._looked: tuple[int, int, float] | None = None
         if self.platform is not None:
             self._take_watts()
-
-    @property
-    def needs_dynamic_jobs(self) -> bool:
-        """Whether killed jobs are submitted again."""
-        return not isinstance(self.victim, Lose)
-
-    def _make_injector(self) -> Injector | None:
-        given = self.settings.envelope
-        if given is None:
-            self.logger.warning("no envelope is given, so no cap holds")
-            return None
-        if self.platform is None:
-            problem = "the scheduler needs one, for the watts of its hosts"
-            raise InputError("option 'platform'", problem, "give the XML file")
-        if not self.platform.has_power:
-            problem = f"the scheduler needs the watts of every host; {self.platform.power_problem}"
-            raise InputError(self.platform.source, problem, "correct it")
-        if given == EVENTS:
-            return EventInjector()
-        return FileInjector(given if isinstance(given, Series) else read_series(given))
 
     def _take_watts(self) -> None:
         """Where hosts differ a job is taken to raise the power by as much as it can on any of them."""
@@ -132,14 +98,6 @@ class Jobpower(Scheduler[JobPowerOptions]):
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
-    def onSimulationBegins(self) -> None:
-        """Make the queue and the cluster."""
-        super().onSimulationBegins()
-        speed_flops = self.platform.fastest_flops if self.platform is not None else 0.0
-        self.victims = Victims(self.victim, self.lifecycle, JobLengths(self.bs, speed_flops))
-        self.queue = Queue(self.order)
-        self.cluster = Cluster(self.bs.nb_compute_resources, self.queue, self.platform, self.selection)
-
     def onJobSubmission(self, job: Job) -> None:
         """Queue a job; one wider than the platform can never run and is rejected."""
         if job.requested_resources > self.cluster.count:
@@ -154,37 +112,17 @@ class Jobpower(Scheduler[JobPowerOptions]):
         run = self.cluster.end(job.id)
         self._loads.pop(job.id, None)
         predicted = self._started.pop(job.id, None)
-        killed = job.id in self._doomed and job.job_state is Job.State.COMPLETED_KILLED
-        doomed = job.id in self._doomed
-        self._doomed.discard(job.id)
+        doomed = job.id in self.killing
+        killed = doomed and job.job_state is Job.State.COMPLETED_KILLED
+        self.killing.discard(job.id)
         if run is not None and predicted is not None and not killed:
             self._learn(job, run, predicted)
         following = self.victims.next_of(job) if doomed else None
         if killed and following is not None:
-            again = self.victims.again(job, following)
-            if not self.lifecycle.awaits:
-                self.queue.add(again)
+            self.submit_again(job, following)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """No host is switched."""
-
-    def onNoMoreExternalEvents(self) -> None:
-        """The last value of the envelope holds from now on."""
-        if isinstance(self.injector, EventInjector):
-            self.injector.no_more()
-
-    def onNotifyGenericEvent(self, event_data: Mapping[str, Any]) -> None:
-        """A step of the envelope, if it comes as events."""
-        if isinstance(self.injector, EventInjector):
-            self.injector.take(event_data, self.bs.time())
-
-    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
-        """Hosts went away; their jobs go on."""
-        self.cluster.set_available(HostSet.of(machines).mask, False)
-
-    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
-        """Hosts came back."""
-        self.cluster.set_available(HostSet.of(machines).mask, True)
 
     def onNoMoreEvents(self) -> None:
         """Decide, once everything that a message says is known."""
@@ -195,9 +133,9 @@ class Jobpower(Scheduler[JobPowerOptions]):
         if injector is not None and injector.due(now_s) and self.settings.excess == "kill-latest":
             self._kill_latest()
         # a job that is being killed still holds its hosts
-        if not self._doomed:
+        if not self.killing:
             self._place()
-        done = self._done()
+        done = self.done()
         if injector is not None and not done and not injector.over:
             next_s = injector.next_call_s()
             if next_s is not None:
@@ -205,7 +143,7 @@ class Jobpower(Scheduler[JobPowerOptions]):
         if not done:
             self._give_up()
         if self.needs_dynamic_jobs:
-            self.lifecycle.close(self._done())
+            self.lifecycle.close(self.done())
 
     def onSimulationEnds(self) -> None:
         """Say how well predictions met what jobs have drawn."""
@@ -277,7 +215,7 @@ class Jobpower(Scheduler[JobPowerOptions]):
 
     def _latest_first(self) -> Iterator[Running]:
         runs = sorted(self.cluster.running.values(), key=lambda run: (run.start_s, run.serial), reverse=True)
-        return (run for run in runs if run.job.id not in self._doomed)
+        return (run for run in runs if run.job.id not in self.killing)
 
     def _kill_latest(self) -> None:
         """Kill the jobs that were started last until the check holds for the others."""
@@ -289,22 +227,17 @@ class Jobpower(Scheduler[JobPowerOptions]):
             del left[run.job.id]
             victims.append(run)
         for run in victims:
-            self._doomed.add(run.job.id)
+            self.killing.add(run.job.id)
             self._fields[self.lifecycle.name_of(run.job)] = self._raw(run.job)
             self.victims.killed(run.job, self.cluster.now_s - run.start_s)
         self.kills += len(victims)
         if victims:
             self.bs.kill_jobs([run.job for run in victims])
 
-    def _done(self) -> bool:
-        """Whether all work is over."""
-        jobs = self.lifecycle
-        return not (jobs.more_jobs or len(self.queue) or self.cluster.running or self._doomed or jobs.awaits)
-
     def _give_up(self) -> None:
         """Reject the jobs that wait when nothing runs or is to come that could let them start."""
         jobs, injector = self.lifecycle, self.injector
-        coming = jobs.more_jobs or self.cluster.running or self._doomed or jobs.awaits
+        coming = jobs.more_jobs or self.cluster.running or self.killing or jobs.awaits
         changes = injector is not None and not injector.over
         away = self.cluster.unavailable and not self.bs.no_more_external_events
         if coming or changes or away or not len(self.queue):

@@ -23,8 +23,7 @@ from batwatt.run.find_scheduler import load_plugins, make_scheduler, scheduler_c
 from batwatt.run.inputs import RunInputs, capacity_named, load_inputs
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
-from batwatt.systems.powercap.envelope import EVENT_TYPE, EVENT_VALUE
-from batwatt.systems.powercap.scheduler import EVENTS
+from batwatt.systems.powercap.envelope import EVENT_TYPE, EVENT_VALUE, EVENTS
 
 
 @dataclass(frozen=True)

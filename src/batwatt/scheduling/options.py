@@ -39,17 +39,22 @@ class SchedulerOptions(BaseModel):
     )
 
 
-class EnvelopeOptions(SchedulerOptions):
-    """Options of every scheduler that follows an envelope."""
+class PowerOptions(SchedulerOptions):
+    """Options of every scheduler of jobs on hosts under an envelope."""
 
-    order: PartChoice | None = Field(None, description="queue order")
-    backfilling: PartChoice | None = Field(None, description="backfilling of jobs on servers")
     node_selection: PartChoice = Field("first", description=NODES)
-    response: PartChoice | None = Field(None, description="response to a new power cap")
     envelope: str | Path | Series | None = Field(
         None, description="CSV file of the power envelope, or 'events' if the engine forwards it as external events"
     )
     victim: PartChoice = Field("lose", description=VICTIM)
+
+
+class EnvelopeOptions(PowerOptions):
+    """Options of every scheduler that responds to an envelope."""
+
+    order: PartChoice | None = Field(None, description="queue order")
+    backfilling: PartChoice | None = Field(None, description="backfilling of jobs on servers")
+    response: PartChoice | None = Field(None, description="response to a new power cap")
     work_estimate: Literal["walltime", "learned", "exact"] | None = Field(
         None,
         description="estimate of a job's work: its walltime at the fastest state, the largest share of that which a "

@@ -14,29 +14,24 @@ from copy import copy
 from typing import Any, ClassVar, TypeVar
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.workloads.batsim_json import parse_profile
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
-from batwatt.model.series import Series
 from batwatt.model.workload import Parallel
 from batwatt.scheduling.backfilling import Backfilling, EasyBackfilling
-from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.base import Job
 from batwatt.scheduling.foresight import EnvelopeForecast
-from batwatt.scheduling.job_lengths import JobLengths
-from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.options import EnvelopeOptions
 from batwatt.scheduling.orders import Fcfs, Order
-from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.registry import make
-from batwatt.scheduling.victims import Lose, NextRun, VictimRule, Victims
+from batwatt.scheduling.victims import NextRun
 from batwatt.systems.powercap import frugal  # noqa: F401  (registers its response)
-from batwatt.systems.powercap.cluster import Cluster, Running
-from batwatt.systems.powercap.envelope import EventInjector, FileInjector, Injector
+from batwatt.systems.powercap.base import PowerScheduler
+from batwatt.systems.powercap.cluster import Running
+from batwatt.systems.powercap.envelope import EVENTS, FileInjector, Injector
 from batwatt.systems.powercap.responses import NoConfiguration, Response
 from batwatt.systems.powercap.server_plan import Kill, Plan, SetPState
 
-EVENTS = "events"
 MAX_IDLE_STEPS = 1_000_000
 """Of 5 minutes each, 9.5 years."""
 
@@ -44,7 +39,7 @@ MAX_IDLE_STEPS = 1_000_000
 Settings = TypeVar("Settings", bound=EnvelopeOptions)
 
 
-class EnvelopeScheduler(Scheduler[Settings]):
+class EnvelopeScheduler(PowerScheduler[Settings]):
     """Schedules a queue under an envelope; subclasses set `order`, `backfilling` and `response`."""
 
     order: ClassVar[Order] = Fcfs()
@@ -58,12 +53,6 @@ class EnvelopeScheduler(Scheduler[Settings]):
         self.the_order: Order = make("order", chosen.order or type(self).order)
         self.the_backfilling: Backfilling = make("backfilling", chosen.backfilling or copy(type(self).backfilling))
         self.the_response: Response = make("response", chosen.response or self._usual_response())
-        selection: NodeSelection = make("node_selection", chosen.node_selection)
-        # the lowest ids need no weights
-        self.selection = None if type(selection) is First else selection
-        self.victim: VictimRule = make("victim", chosen.victim)
-        self._resubmits = not isinstance(self.victim, Lose)
-        self._fastest_flops = self.platform.fastest_flops if self.platform is not None else 0.0
         self.injector = self._make_injector()
         self.forecast = self._make_forecast()
         self._estimate = chosen.work_estimate or self.the_response.work_estimate
@@ -71,7 +60,6 @@ class EnvelopeScheduler(Scheduler[Settings]):
         self._idle_steps = 0
         self._placed = -1
         self._to_sleep: dict[int, int] = {}
-        self._killing: set[str] = set()
         self._delays = 0
         self._first_delay = ""
 
@@ -91,15 +79,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
         if given is None:
             hint = f"give a CSV file or {EVENTS!r}"
             raise InputError("option 'envelope'", f"the response {self.the_response.name!r} needs one", hint)
-        if self.platform is None:
-            hint = "give the XML file"
-            raise InputError("option 'platform'", f"the response {self.the_response.name!r} needs it", hint)
-        if not self.platform.has_power:
-            problem = f"the response {self.the_response.name!r} needs the watts of every host"
-            raise InputError(self.platform.source, f"{problem}; {self.platform.power_problem}", "correct it")
-        if given == EVENTS:
-            return EventInjector()
-        return FileInjector(given if isinstance(given, Series) else read_series(given))
+        return self.make_injector(f"the response {self.the_response.name!r}")
 
     def _make_forecast(self) -> EnvelopeForecast | None:
         chosen = self.settings
@@ -112,19 +92,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
             self.injector.series, chosen.forecast_steps, chosen.forecast_error, chosen.forecast_seed
         )
 
-    @property
-    def needs_dynamic_jobs(self) -> bool:
-        """Whether Batsim must be started with dynamic jobs and profile reuse."""
-        return self._resubmits
-
     # what pybatsim calls ----------------------------------------------------------------------------------------
-
-    def onSimulationBegins(self) -> None:
-        """Make the queue and the cluster; the first step begins."""
-        super().onSimulationBegins()
-        self.victims = Victims(self.victim, self.lifecycle, JobLengths(self.bs, self._fastest_flops))
-        self.queue = Queue(self.the_order)
-        self.cluster = Cluster(self.bs.nb_compute_resources, self.queue, self.platform, self.selection)
 
     def onJobSubmission(self, job: Job) -> None:
         """Queue a job; one wider than the platform can never run and is rejected."""
@@ -133,35 +101,33 @@ class EnvelopeScheduler(Scheduler[Settings]):
             return
         self.lifecycle.acknowledged(job)
         self.queue.add(job)
-        self._changed()
+        self.changed()
 
     def onJobCompletion(self, job: Job) -> None:
         """Free its hosts; resubmit it if it was killed for power and the options say so."""
         run = self.cluster.end(job.id)
-        self._changed()
+        self.changed()
         if run is not None and self.platform is not None and job.job_state is Job.State.COMPLETED_SUCCESSFULLY:
             self.cluster.now_s = self.bs.time()
-            self.cluster.learn(run, self._fastest_flops)
-        if job.id in self._killing:
-            self._killing.discard(job.id)
+            self.cluster.learn(run, self.fastest_flops)
+        if job.id in self.killing:
+            self.killing.discard(job.id)
             following = self.victims.next_of(job)
             if following is not None and job.job_state is Job.State.COMPLETED_KILLED:
                 self._submit_again(job, following)
 
     def _submit_again(self, job: Job, following: NextRun) -> None:
-        again = self.victims.again(job, following)
+        again = self.submit_again(job, following)
         if not following.again:
             # as pybatsim's resubmit_job has it
             number = int(again.id.rpartition("#")[2])
             self.bs.set_job_metadata(again.id, {"parent_job": self.lifecycle.name_of(job), "nb_resubmit": number})
-        if not self.lifecycle.awaits:
-            self.queue.add(again)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state."""
         low, high = nodeid
         self.cluster.arrived(hostset.span(low, high))
-        self._changed()
+        self.changed()
 
     def onSimulationEnds(self) -> None:
         """Warn of jobs that could never run, and of those that no change of speed could touch."""
@@ -172,27 +138,6 @@ class EnvelopeScheduler(Scheduler[Settings]):
                 "give them as parallel_homogeneous flops (docs/explanation/powercap.md)"
             )
             self.logger.warning(text, self.the_response.name, self._delays, self._first_delay)
-
-    def onNoMoreExternalEvents(self) -> None:
-        """The last value of the envelope holds from now on."""
-        if isinstance(self.injector, EventInjector):
-            self.injector.no_more()
-
-    def onNotifyGenericEvent(self, event_data: Mapping[str, Any]) -> None:
-        """A step of the envelope, if it comes as events."""
-        if isinstance(self.injector, EventInjector):
-            self.injector.take(event_data, self.bs.time())
-
-    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
-        """Hosts went away; their jobs go on."""
-        if self.cluster.running:
-            self._changed()
-        self.cluster.set_available(HostSet.of(machines).mask, False)
-
-    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
-        """Hosts came back."""
-        self.cluster.set_available(HostSet.of(machines).mask, True)
-        self._changed()
 
     def onNoMoreEvents(self) -> None:
         """Decide, once everything that a message says is known."""
@@ -208,23 +153,18 @@ class EnvelopeScheduler(Scheduler[Settings]):
                 injector.catch_up(now_s)
             acted = self._sleep_drained()
             # once all work is over nothing is changed any more, however long the envelope
-            stepped = injector.due(now_s) and not self._done()
+            stepped = injector.due(now_s) and not self.done()
             if stepped:
                 forecast_w = self.forecast.after(now_s) if self.forecast else ()
                 acted = self._respond(self.the_response.respond, forecast_w) or acted
             acted = self._place() or acted
             # jobs that are being killed still hold their servers: what is left can be known only afterwards
-            settled = injector.cap_w is not None and not self._killing and not self._done()
+            settled = injector.cap_w is not None and not self.killing and not self.done()
             if settled and self.the_response.between_steps:
                 acted = self._respond(self.the_response.adjust) or acted
             self._call_next_step(now_s, stepped and not acted)
-        if self._resubmits or self.bs.dynamic_job_registration_enabled:
-            self.lifecycle.close(self._done())
-
-    def _done(self) -> bool:
-        """Whether all work is over: nothing waits, runs, is being killed, or is still to come."""
-        jobs = self.lifecycle
-        return not (jobs.more_jobs or len(self.queue) or self.cluster.running or self._killing or jobs.awaits)
+        if self.needs_dynamic_jobs or self.bs.dynamic_job_registration_enabled:
+            self.lifecycle.close(self.done())
 
     # carrying out decisions ---------------------------------------------------------------------------------------
 
@@ -245,7 +185,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
             else:
                 self._set_pstate(decision, doomed)
         for job in kills:
-            self._killing.add(job.id)
+            self.killing.add(job.id)
             self.victims.killed(job, self._ran_s(cluster.running[job.id]))
         if kills:
             self.bs.kill_jobs(kills)
@@ -256,7 +196,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
         """How long a run has lasted, in s at the fastest speed if it has flops."""
         now_s = self.cluster.now_s
         delay = (run.job.profile_dict or {}).get("type") == "delay"
-        return now_s - run.start_s if delay or not self._fastest_flops else run.done_by(now_s) / self._fastest_flops
+        return now_s - run.start_s if delay or not self.fastest_flops else run.done_by(now_s) / self.fastest_flops
 
     def _set_pstate(self, decision: SetPState, doomed: int) -> None:
         """Ask for a p-state; a host whose job is being killed can be put to sleep only when that has happened."""
@@ -324,7 +264,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
         """Fl_j per server, as `work_estimate` has it; see docs/explanation/powercap.md."""
         assert self.platform is not None
         if self._estimate == "learned" and self.cluster.needed_share is not None and run.walltime_s < math.inf:
-            return self.cluster.needed_share * run.walltime_s * self._fastest_flops
+            return self.cluster.needed_share * run.walltime_s * self.fastest_flops
         hosts = [self.platform.hosts[i] for i in hostset.ids(run.mask)]
         if self._estimate == "exact":
             try:
@@ -338,7 +278,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
 
     # steps --------------------------------------------------------------------------------------------------------
 
-    def _changed(self) -> None:
+    def changed(self) -> None:
         """Something happened: the next step may be other than the last one."""
         self._settled = False
         self._idle_steps = 0
@@ -348,8 +288,8 @@ class EnvelopeScheduler(Scheduler[Settings]):
         injector, cluster = self.injector, self.cluster
         assert injector is not None
         changing = cluster.switching_on | cluster.switching_off | cluster.draining
-        at_rest = not cluster.running and not changing and not self._killing
-        if injector.over and idle_step and not changing and not self._killing:
+        at_rest = not cluster.running and not changing and not self.killing
+        if injector.over and idle_step and not changing and not self.killing:
             # the cap holds for ever, and neither part could do anything: nor can they later, unless time alone matters
             waits = len(self.queue) and not (self.queue.time_invariant and self.the_backfilling.time_invariant)
             self._settled = at_rest or (self._steady and not waits)
@@ -357,7 +297,7 @@ class EnvelopeScheduler(Scheduler[Settings]):
         hopeless = not cluster.unavailable or self.bs.no_more_external_events
         if self._settled and at_rest and len(self.queue) and not self.lifecycle.more_jobs and hopeless:
             self._give_up()
-        if self._settled or self._done():
+        if self._settled or self.done():
             self._paused = not at_rest
             return
         self._paused = False
