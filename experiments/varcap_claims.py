@@ -18,7 +18,7 @@ from typing import Literal
 import doc_pages
 import numpy as np
 import pandas as pd
-from varcap_tables import ALL, DOCS, FOLDER, PAGES, SINGLE, markdown, tables_of, with_error, write
+from varcap_tables import ALL, DOCS, PAGES, SINGLE, markdown, tables_of, with_error, write_tables
 
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.report.claims import NO, OPEN, mean_of, sure, verdict_of
@@ -322,14 +322,10 @@ def fairer_table(found: pd.DataFrame) -> str:
 
 def make(results: Path, docs: Path) -> int:
     """Write the tables, and all tables of docs/results/varcap to the page; says what changed."""
-    pages = doc_pages.read_pages(docs, PAGES, ALL)
     campaign = read_campaign(results)
     fair = fairness_of(campaign)
     texts = (sentences_table(points_of(campaign)), fairness_table(fair), fairer_table(fair))
-    for name, text in zip(SINGLE, texts, strict=True):
-        write(docs / FOLDER / f"{name}.md", text + "\n")
-    doc_pages.write(pages, tables_of(docs))
-    return 0
+    return write_tables(docs, dict(zip(SINGLE, texts, strict=True)))
 
 
 main = doc_pages.Script("varcap_claims", DOCS, PAGES, ALL, ("varcap-claims",), make, tables_of).main

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from varcap_claims import Sentence, points_of, shown_number
-from varcap_tables import ALL, DOCS, FOLDER, PAGES, PRICED, markdown, tables_of, with_error, write
+from varcap_tables import ALL, DOCS, PAGES, PRICED, markdown, tables_of, with_error, write_tables
 
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_spec import parse_capacity
@@ -332,14 +332,10 @@ def real_table(frame: pd.DataFrame) -> str:
 
 def make(results: Path, docs: Path) -> int:
     """Write the tables, and all tables of docs/results/varcap to the page; says what changed."""
-    pages = doc_pages.read_pages(docs, PAGES, ALL)
     frame = points_of(read_campaign(results))
     texts = (carbon_table(), price_table(), stranded_table(), cost_table(frame), sentences_table(), work_table(frame),
              real_table(frame))  # fmt: skip
-    for name, text in zip(PRICED, texts, strict=True):
-        write(docs / FOLDER / f"{name}.md", text + "\n")
-    doc_pages.write(pages, tables_of(docs))
-    return 0
+    return write_tables(docs, dict(zip(PRICED, texts, strict=True)))
 
 
 main = doc_pages.Script("varcap_prices", DOCS, PAGES, ALL, ("varcap-prices",), make, tables_of).main

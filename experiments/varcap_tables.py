@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -284,6 +284,15 @@ def make(results: Path, small: Path, docs: Path) -> int:
     means = means[["table", *(name for name in means if name != "table")]].round(6)
     write(folder / "means.csv", means.to_csv(index=False, lineterminator="\n"))
     write(folder / SMALL, small_rows(small).to_csv(index=False, lineterminator="\n"))
+    doc_pages.write(pages, tables_of(docs))
+    return 0
+
+
+def write_tables(docs: Path, texts: Mapping[str, str]) -> int:
+    """Write these tables, and all tables of docs/results/varcap to the page; says what changed."""
+    pages = doc_pages.read_pages(docs, PAGES, ALL)
+    for name, text in texts.items():
+        write(docs / FOLDER / f"{name}.md", text + "\n")
     doc_pages.write(pages, tables_of(docs))
     return 0
 

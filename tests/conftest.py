@@ -1,3 +1,4 @@
+import logging
 import os
 import shutil
 import sys
@@ -19,6 +20,14 @@ if os.environ.get("CI"):
 
 
 NO_BATSIM = pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
+
+
+@pytest.fixture
+def quiet():
+    """Log no warning."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(params=[pytest.param("real", marks=NO_BATSIM), "stand-in 5"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 import sys
 
@@ -16,19 +15,14 @@ from batwatt.errors import InputError
 from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.signal_integral import SignalIntegral
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 # three machines of one host and 100 W; two of them have power from 100 s on
 FEW = bw.Workload.from_frame(
     pd.DataFrame({"id": list("abc"), "submission_time_s": [0, 0, 50], "length_s": [150, 80, 60], "hosts": [1, 2, 1]})
 )
 MACHINES = bw.Platform.machines(3, 1, watts=100)
 FALLS = bw.Series((0.0, 100.0), (300.0, 200.0), "power_w")
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def test_by_hand():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from builders import one_by_one
 
 import batwatt as bw
 from batwatt.engine import events as ev
@@ -13,12 +14,7 @@ from batwatt.model.signal_integral import SignalIntegral
 
 HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
 SIGNAL = SignalIntegral.regular(HOURS * 30)
-JOBS = bw.Workload.from_frame(
-    pd.DataFrame(
-        {"submission_time_s": [600.0 * i for i in range(20)], "length_s": [900.0 + 611.0 * (i % 9) for i in range(20)],
-         "hosts": [1 + i % 3 for i in range(20)]}
-    )
-)  # fmt: skip
+JOBS = bw.Workload.from_frame(one_by_one(20, 600.0, 900.0, 611.0, 9))
 MACHINES = bw.Platform.machines(6, 1, watts=100)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
@@ -43,6 +45,17 @@ def machine(fast: int = 2, slow: int = 0) -> Platform:
         for i, (letter, states, sleep) in enumerate(kinds)
     ]
     return Platform(tuple(hosts))
+
+
+def one_by_one(jobs: int, every_s: float, least_s: float, longer_s: float, lengths: int) -> pd.DataFrame:
+    """Jobs that arrive one every `every_s` s, on 1, 2, 3, 1, ... hosts, of `lengths` lengths in turn."""
+    return pd.DataFrame(
+        {
+            "submission_time_s": [every_s * i for i in range(jobs)],
+            "length_s": [least_s + longer_s * (i % lengths) for i in range(jobs)],
+            "hosts": [1 + i % 3 for i in range(jobs)],
+        }
+    )
 
 
 def job(

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-
 import pandas as pd
 import pytest
+from builders import one_by_one
 
 import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.model.site import MachinePower
 
-JOBS = bw.Workload.from_frame(
-    pd.DataFrame(
-        {"submission_time_s": [60.0 * i for i in range(30)], "length_s": [400.0 + 37 * (i % 7) for i in range(30)],
-         "hosts": [1 + i % 3 for i in range(30)]}
-    )
-)  # fmt: skip
+pytestmark = pytest.mark.usefixtures("quiet")
+
+JOBS = bw.Workload.from_frame(one_by_one(30, 60.0, 400.0, 37.0, 7))
 MACHINES = bw.Platform.machines(6, 1, watts=100)
 CAPACITY = bw.Series((0.0, 900.0, 1800.0, 2700.0), (6.0, 3.0, 5.0, 6.0), "machines")
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def envelope():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-
 import pandas as pd
 import pytest
+from builders import one_by_one
 from cli_house import ROOT
 
 import batwatt as bw
@@ -15,24 +14,14 @@ from batwatt.model.phases import constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 GOOGLE = ROOT / "workloads" / "google-288-00.json"
 GRID, PROFILE = ROOT / "platforms" / "grid5000.xml", ROOT / "power_profiles" / "profile3.csv"
-JOBS = bw.Workload.from_frame(
-    pd.DataFrame(
-        {"submission_time_s": [60.0 * i for i in range(40)], "length_s": [400.0 + 137 * (i % 7) for i in range(40)],
-         "hosts": [1 + i % 3 for i in range(40)]}
-    )
-)  # fmt: skip
+JOBS = bw.Workload.from_frame(one_by_one(40, 60.0, 400.0, 137.0, 7))
 MACHINES = bw.Platform.machines(6, 1, watts=100)
 CAPACITY = bw.Series((0.0, 900.0, 1800.0, 2700.0), (6.0, 3.0, 5.0, 6.0), "machines")
 VARCAP = {"order": "smith", "backfilling": "easy", "termination": "least-loss"}
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def same(one, two):

@@ -154,7 +154,7 @@ def compare_systems(
     }
     for label, case in cases.items():
         _check_case(label, case)
-    if not isinstance(seeds, Sequence | range):
+    if not isinstance(seeds, Sequence):
         raise InputError("seeds", f"must be a list of whole numbers, got {shown(seeds)}", "write for instance range(5)")
     seeds = [whole("seeds", seed, 0) for seed in seeds]
     if len(set(seeds)) < len(seeds):
