@@ -83,6 +83,11 @@ def test_the_same_over_a_socket(tmp_path, house):
         ),
         ({"shift": {"wait_h": [3]}}, "option 'shift': {\"wait_h\": \\[3\\]} is no policy"),
         ({"shift": "waitin"}, "did you mean 'waiting'"),
+        (
+            {"shift": "nothing"},
+            "^option 'shift': no policy 'nothing'; known: cst-average, .*, waiting. See `batwatt carbon policies`.$",
+        ),
+        ({"shift": 5}, "^option 'shift': 5 is not a name or an object \\(policy of `batwatt carbon policies` .*\\)$"),
     ],
 )
 def test_refused(options, line):
@@ -95,6 +100,55 @@ def test_needs_a_signal():
         bw.simulate(MACHINES, JOBS, "powercap", options={"shift": "waiting"})
     with pytest.raises(InputError, match="is for schedulers that do not shift jobs themselves"):
         bw.simulate(MACHINES, JOBS, "carbon", options={"shift": "waiting"}, carbon=SIGNAL)
+
+
+OWN_SHIFT = """
+from batsim.batsim import BatsimScheduler
+from batwatt.scheduling.base import Scheduler
+from batwatt.scheduling.options import SchedulerOptions
+from batwatt.schedulers.varcap import Varcap, VarcapOptions
+
+class Foreign(BatsimScheduler):
+    def __init__(self, options):
+        super().__init__(options)
+        assert options == {"shift": 5}, options
+    def onJobSubmission(self, job):
+        self.bs.reject_jobs([job])
+    def onNoMoreEvents(self):
+        pass
+
+class OwnOptions(VarcapOptions):
+    shift: int | None = None
+
+class Derived(Varcap):
+    Options = OwnOptions
+    def __init__(self, options):
+        super().__init__(options)
+        assert self.settings.shift == 5
+
+class Plain(Varcap):
+    pass
+"""
+
+
+@pytest.mark.parametrize("name", ["foreign", "derived"])
+def test_an_option_of_that_name_of_somebody_elses(tmp_path, name):
+    """It gets it as it is, without a signal, and no job is held."""
+    (tmp_path / f"{name}.py").write_text(OWN_SHIFT)
+    limits = {} if name == "foreign" else {"capacity": bw.Series((0.0,), (6.0,), "machines")}
+    found = bw.simulate(MACHINES, JOBS, str(tmp_path / f"{name}.py"), options={"shift": 5}, **limits)
+    assert len(found.jobs) == 20
+    if name == "derived":
+        plain = bw.simulate(MACHINES, JOBS, "varcap", **limits)
+        pd.testing.assert_frame_equal(found.jobs, plain.jobs)
+
+
+def test_your_own_scheduler_with_our_options(tmp_path):
+    (tmp_path / "plain.py").write_text(OWN_SHIFT)
+    rest = {"capacity": bw.Series((0.0,), (6.0,), "machines"), "carbon": SIGNAL, "options": {"shift": "oracle"}}
+    own = bw.simulate(MACHINES, JOBS, str(tmp_path / "plain.py"), **rest)
+    pd.testing.assert_frame_equal(own.jobs, bw.simulate(MACHINES, JOBS, "varcap", **rest).jobs)
+    assert own.jobs["waiting_time_s"].max() > 3600.0
 
 
 class _Played:

@@ -12,6 +12,7 @@ import sysconfig
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from inspect import get_annotations
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, Literal, get_args, get_origin
@@ -19,10 +20,13 @@ from typing import Any, Literal, get_args, get_origin
 import batwatt
 from batwatt.errors import BatwattError, InputError, UnknownNameError
 from batwatt.scheduling.base import Scheduler
+from batwatt.scheduling.options import SchedulerOptions
 from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of
 
-OURS = ("platform", "envelope", "capacity", "until_s", "switch", "shift")
+OURS = ("platform", "envelope", "capacity", "until_s", "switch")
 """Options that a run gives to a scheduler of ours by itself."""
+SHIFT = "shift"
+"""The option by which a run holds jobs (`batwatt.systems.carbon.holding`)."""
 
 
 class SchedulerError(BatwattError):
@@ -198,8 +202,20 @@ def make_scheduler(name: Any, options: Mapping[str, Any], found: type[Any] | Non
     with blaming(name if isinstance(name, str) else found.__name__, found):
         if issubclass(found, Scheduler):
             return found(options)
-        foreign = {key: value for key, value in options.items() if key not in OURS}
-        return found(options=foreign)
+        not_its = OURS if has_own_shift(name, found) else (*OURS, SHIFT)
+        return found(options={key: value for key, value in options.items() if key not in not_its})
+
+
+def has_own_shift(scheduler: Any, found: type[Any]) -> bool:
+    """Whether the option `shift` is the scheduler's, of the class `found`, and not for the run.
+
+    It is if options of its class declare one, or if a class from elsewhere has no declared options; those that come
+    with pybatsim have no such option.
+    """
+    if issubclass(found, Scheduler):
+        declaring = next(base for base in found.Options.__mro__ if SHIFT in get_annotations(base))
+        return declaring is not SchedulerOptions
+    return not isinstance(scheduler, str) or is_file_name(scheduler)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower, least_of
 from batwatt.model.workload import LONG_S
-from batwatt.run.find_scheduler import load_plugins, make_scheduler, scheduler_class
+from batwatt.run.find_scheduler import SHIFT, has_own_shift, load_plugins, make_scheduler, scheduler_class
 from batwatt.run.inputs import RunInputs, capacity_named, load_inputs
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
@@ -73,7 +73,8 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     else:
         _check_instance(spec, found)
         scheduler = spec.scheduler
-    held = _held(spec, inputs, options.get("shift") or getattr(getattr(scheduler, "settings", None), "shift", None))
+    shift = options.get(SHIFT, getattr(getattr(scheduler, "settings", None), SHIFT, None))
+    held = _held(spec, inputs, None if has_own_shift(spec.scheduler, found) else shift)
     config = _config_for(spec, scheduler, platform)
     events: Sequence[Any] = ()
     if spec.events is not None:

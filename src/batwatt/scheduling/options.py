@@ -103,6 +103,8 @@ def _wanted(model: type[SchedulerOptions], name: str) -> str:
             return f"a list as {json.dumps((field.examples or [field.default])[0])} ({field.description})"
         if get_origin(kind) is Literal:
             return f"one of {', '.join(json.dumps(value) for value in get_args(kind))}"
+    if dict[str, Any] in kinds:
+        return f"{'an object' if field.annotation == dict[str, Any] else 'a name or an object'} ({field.description})"
     for number, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number")):
         if number in kinds:
             return f"{words}{bounds_of(field)} ({field.description})"

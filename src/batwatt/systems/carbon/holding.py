@@ -51,7 +51,7 @@ def held_until(choice: Any, workload: Workload, signal: SignalIntegral, speed_fl
     its jobs submitted so far.
     """
     chosen = shift_of(choice)
-    policy = policy_named(chosen.name)
+    policy = policy_named(chosen.name, _WHERE, suspending=False)
     if policy.interrupting:
         problem = f"the policy {policy.name!r} suspends jobs, which only the scheduler 'carbon' does"
         raise InputError(_WHERE, problem, "choose one that does not, such as waiting or oracle")

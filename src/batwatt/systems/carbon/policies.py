@@ -75,11 +75,15 @@ def is_policy(plain: str) -> bool:
     return plain in POLICIES
 
 
-def policy_named(name: str) -> ShiftPolicy:
-    """The policy of a name, hyphens and underscores alike. Raises InputError."""
+def policy_named(name: str, where: str = "option policy", suspending: bool = True) -> ShiftPolicy:
+    """The policy of a name, hyphens and underscores alike. Raises InputError.
+
+    `suspending`: whether policies that suspend jobs are among those that the error lists.
+    """
     plain = name.lower().replace("_", "-")
     if not is_policy(plain):
-        raise UnknownNameError("option policy", "policy", name, POLICIES, "See `batwatt carbon policies`.")
+        known = [policy.name for policy in POLICIES.values() if suspending or not policy.interrupting]
+        raise UnknownNameError(where, "policy", name, known, "See `batwatt carbon policies`.")
     return POLICIES[plain]
 
 
