@@ -81,6 +81,9 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         if chosen.envelope is not None and self._several_speeds():
             if chosen.capacity is not None:
                 raise InputError("options", "have both envelope and capacity, on servers of several speeds", "give one")
+            if not chosen.switch:
+                problem = "servers of several speeds are slowed down and switched off, which takes energy accounting"
+                raise InputError("option 'switch', --no-energy", problem, "leave out both")
             return self._core(Powercap, "powercap")
         machines = {machine_of(host["properties"], host["name"]) for host in self.hosts_described}
         capacity = machines_fed(chosen.capacity, chosen.envelope, self.platform, len(machines))

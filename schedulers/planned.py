@@ -55,6 +55,11 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
         self._waiting: dict[str, Waiting] = {}
         self._known = {row.id for row in self.plan.jobs}
 
+    @property
+    def needs_energy(self) -> bool:
+        """Whether the plan changes states of servers."""
+        return bool(self.plan.states)
+
     def onSimulationBegins(self) -> None:
         """Check that the plan is one for this platform."""
         super().onSimulationBegins()

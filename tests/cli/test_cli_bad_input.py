@@ -211,6 +211,12 @@ def test_bad_argument(house, options, expected):
     assert (done.code, house.left) == (2, []) and expected in done.line
 
 
+def test_speeds_without_energy(house):
+    done = house.run("--envelope", house.envelope, "-o", '{"response": "hfld"}', "--no-energy")
+    line = "--no-energy: the scheduler 'powercap' changes speeds, which Batsim does with energy accounting only"
+    assert (done.code, house.left) == (2, []) and f"{line}; leave it out" in done.line
+
+
 def test_energy_without_watts(house):
     done = house.run("--energy", "-o", '{"response": "none"}', platform=house.platform("a", watts=False))
     assert (done.code, house.left) == (2, []) and "wattage_per_state" in done.line

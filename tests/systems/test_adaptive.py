@@ -51,10 +51,17 @@ def test_watts_of_machines_of_one_speed():
     same(bw.simulate(MACHINES, JOBS, "adaptive", envelope=envelope, capacity=CAPACITY), plain)
 
 
-@pytest.mark.parametrize("option", [{"until_s": 9.0}, {"switch": False}])
-def test_what_servers_of_several_speeds_have_no_use_for(option):
-    with pytest.raises(InputError, match=f"option '{next(iter(option))}': the core 'powercap', .*; leave it out"):
-        bw.simulate(GRID, GOOGLE, "adaptive", envelope=PROFILE, options=option)
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"options": {"until_s": 9.0}}, "option 'until_s': the core 'powercap', .* has no use for it; leave it out"),
+        ({"options": {"switch": False}}, "option 'switch', --no-energy: servers of several speeds .*; leave out both"),
+        ({"energy": False}, "option 'switch', --no-energy: servers of several speeds .*; leave out both"),
+    ],
+)
+def test_what_servers_of_several_speeds_do_not_go_with(given, line):
+    with pytest.raises(InputError, match=line):
+        bw.simulate(GRID, GOOGLE, "adaptive", envelope=PROFILE, **given)
 
 
 def test_servers_of_several_speeds():

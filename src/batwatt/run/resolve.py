@@ -152,9 +152,6 @@ def _with_speeds(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
     """The same run with jobs and machines that can be slowed down, if the scheduler does that. Raises InputError."""
     if not (issubclass(scheduler, Scheduler) and scheduler.needs_speeds):
         return replace(spec, delays_to_flops=False) if "capacity" in _options_of(scheduler) else spec
-    if spec.config.energy is False:
-        problem = f"the scheduler {spec.scheduler_name!r} changes speeds, which Batsim does with energy accounting only"
-        raise InputError("--no-energy", problem, "leave it out")
     platform = spec.platform
     if isinstance(platform, MachineSpec) and not isinstance(platform, SpeedMachineSpec):
         given = {entry.name: getattr(platform, entry.name) for entry in fields(platform)}
@@ -193,6 +190,9 @@ def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConf
     settings = {name: getattr(spec.config, name) for name in EngineConfig.__slots__}
     if settings["energy"] is None:
         settings["energy"] = platform.has_power
+    elif not settings["energy"] and isinstance(scheduler, Scheduler) and scheduler.needs_energy:
+        problem = f"the scheduler {spec.scheduler_name!r} changes speeds, which Batsim does with energy accounting only"
+        raise InputError("--no-energy", problem, "leave it out")
     if isinstance(scheduler, Scheduler) and scheduler.needs_dynamic_jobs:
         settings["dynamic_jobs"] = settings["profile_reuse"] = True
     if spec.options.get("envelope") == EVENTS:

@@ -39,6 +39,11 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         """Whether Batsim must be started with dynamic jobs and profile reuse."""
         return False
 
+    @property
+    def needs_energy(self) -> bool:
+        """Whether it changes p-states of hosts, which Batsim does with energy accounting only."""
+        return self.needs_speeds
+
     def onSimulationBegins(self) -> None:
         """Check that Batsim runs the platform that the options name, and can do what is needed."""
         self.lifecycle.begin(self.bs, self.needs_dynamic_jobs)

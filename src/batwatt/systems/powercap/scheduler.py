@@ -92,6 +92,11 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
             self.injector.series, chosen.forecast_steps, chosen.forecast_error, chosen.forecast_seed
         )
 
+    @property
+    def needs_energy(self) -> bool:
+        """Whether a response may slow servers down or put them to sleep."""
+        return self.the_response.active
+
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onJobSubmission(self, job: Job) -> None:
