@@ -87,6 +87,10 @@ def test_signals(site):
         (("-c", "a=varcap", "--by", "colour"), "--by: 'colour' is not known; use user, group, queue, size, length"),
         (("-c", "a=varcap", "--by", "queue"), "--by: no job of the workload has a queue; use user, size, length"),
         (("-c", "a=varcap", "--mmax", "3"), "are not for a comparison of systems"),
+        (
+            ("-c", "a=varcap", "-s", "riskaware"),
+            "--scheduler: is not for a comparison of systems; leave it out, and give cases LABEL=SCHEDULER",
+        ),
     ],
 )
 def test_bad_input(site, args, line):

@@ -73,11 +73,10 @@ PriceText = Annotated[str | None, typer.Option("--price", help="Price of energy,
 _events: Any = typer.Option("--events", help="Batsim external events, one JSON object per line.")
 EventsFile = Annotated[Path | None, _events]
 EventsFiles = Annotated[list[Path] | None, _events]
-SchedulerName = Annotated[
-    str,
-    typer.Option(
-        "-s", "--scheduler", help="A name of `batwatt policies`, one of pybatsim's, or the path of a .py file."
-    ),
+_SCHEDULER_HELP = "A name of `batwatt policies`, one of pybatsim's, or the path of a .py file."
+SchedulerName = Annotated[str, typer.Option("-s", "--scheduler", help=_SCHEDULER_HELP)]
+SchedulerOfSettings = Annotated[
+    str | None, typer.Option("-s", "--scheduler", help=_SCHEDULER_HELP, show_default="powercap")
 ]
 
 

@@ -25,6 +25,7 @@ from batwatt.cli.options import (
     Prefix,
     PriceText,
     SchedulerName,
+    SchedulerOfSettings,
     Timeout,
     patience_of,
 )
@@ -176,7 +177,7 @@ def compare_command(
             "-c", "--case", help="LABEL=OPTIONS (JSON), or LABEL=SCHEDULER OPTIONS: one run of it; repeatable."
         ),
     ] = None,
-    scheduler: SchedulerName = "powercap",
+    scheduler: SchedulerOfSettings = None,
     plugin: Plugins = None,
     export: Prefix = Path("out/compare"),
     hosts: HostOptions,
@@ -205,6 +206,9 @@ def compare_command(
     if systems.wanted(case):
         if hosts.choice != HostChoice():
             raise InputError("--mmax, --master-host", "are not for a comparison of systems", "leave them out")
+        if scheduler is not None:
+            hint = "leave it out, and give cases LABEL=SCHEDULER"
+            raise InputError("--scheduler", "is not for a comparison of systems", hint)
         compare_systems_of(systems, platform, workload, envelope, case, export)
         return
     systems.refuse()
@@ -214,6 +218,7 @@ def compare_command(
         raise InputError("--platform", "is missing", "give a platform file with -p")
     if not case:
         raise InputError("--case", "is missing", "give one with -c, or --preset systems")
+    scheduler = scheduler or "powercap"
     specs: list[tuple[str, RunSpec]] = []
     for text in case:
         label, sign, options = text.partition("=")
