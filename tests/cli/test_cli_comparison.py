@@ -45,6 +45,21 @@ def test_from_raw_files_to_the_answer(site):
     assert len(jobs) == 25 * len(rows) and {row["user"] for row in jobs} == {"a", "b"}
 
 
+def test_what_readers_left_out_is_on_the_page(site):
+    """The warnings of the command line, of the jobs and of the power; none where nothing is left out."""
+    cases = ("-c", "mine=varcap", "-j", 1)
+    heading = "Left out of the inputs, or filled in"
+    assert compare(site, *cases).err == "" and heading not in (site.out / "cmp.html").read_text()
+    site.write("jobs.csv", TRACE + "99,0,1,a\n")
+    site.write("solar.csv", SOLAR.replace("T00:00Z,0.00", "T00:00Z,-0.01"))
+    done = compare(site, *cases)
+    page = (site.out / "cmp.html").read_text()
+    jobs = f"{site.folder}/jobs.csv: 1 of 26 jobs are skipped, their length or width is 0 or unknown"
+    power = f"{site.folder}/solar.csv: 1 values below 0 (to -0.01) taken as 0"
+    assert [f"WARNING: {line}" in done.err and f"<li>{line}</li>" in page for line in (jobs, power)] == [True, True]
+    assert compare(site, *cases, "--quiet").err == "" and page.split("<main")[1].count("<li>/") == 2
+
+
 def test_groups(site):
     cases = ("-c", "mine=varcap", "-c", "other=powercap", "-j", 1)
     done = compare(site, *cases, "--by", "size", "--by", "user", "--json")

@@ -47,6 +47,7 @@ from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.site import MachinePower, least_of
+from batwatt.remarks import collected_remarks
 from batwatt.results.compared import CaseFacts
 from batwatt.results.outcomes import JobOutcomes, job_outcomes
 from batwatt.results.power import PowerTrace
@@ -147,11 +148,12 @@ def compare_systems(
         workload = Workload.read(workload)
     last_s = workload.last_submission_s
     power = MachinePower.of(hosts)
-    cap = _cap(power, hosts, envelope, capacity, last_s)
-    signals = {
-        "carbon_g": signal_of(signal_or("carbon", carbon), last_s),
-        "cost": signal_of(signal_or("price", price), last_s),
-    }
+    with collected_remarks() as remarks:
+        cap = _cap(power, hosts, envelope, capacity, last_s)
+        signals = {
+            "carbon_g": signal_of(signal_or("carbon", carbon), last_s),
+            "cost": signal_of(signal_or("price", price), last_s),
+        }
     for label, case in cases.items():
         _check_case(label, case)
     if not isinstance(seeds, Sequence):
@@ -198,7 +200,7 @@ def compare_systems(
         label: CaseFacts(_scheduler_name(case), case.options, case.limit, label in seeded)
         for label, case in cases.items()
     }
-    return Comparison(table, jobs, errors, facts, traces, cap, power, workload.source)
+    return Comparison(table, jobs, errors, facts, traces, cap, power, workload.source, (*workload.remarks, *remarks))
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ class Comparison:
     machines: MachinePower
     workload: str
     """Where the jobs are from."""
+    remarks: Sequence[str] = ()
+    """What readers left out of the inputs or filled in."""
 
     def save(self, prefix: PathLike, *, by: Sequence[str] = (), command: str = "") -> Path:
         """Write PREFIX_comparison.csv, PREFIX_jobs.csv and the page PREFIX.html, with the `command`; all or none.
@@ -70,7 +72,7 @@ class Comparison:
             ("seeds", ", ".join(str(seed) for seed in self.table["seed"].unique())),
         ]
         parts = (self.table, self.jobs, self.cases, self.traces, self.envelope, self.machines, self.errors, facts)
-        return comparison_page(ComparedSystems(*parts))
+        return comparison_page(ComparedSystems(*parts, self.remarks))
 
     @property
     def summary(self) -> pd.DataFrame:

@@ -25,6 +25,7 @@ from batwatt.model import platform as platforms
 from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
 from batwatt.model.workload import DEPENDS, ESTIMATE, LABELS, POWER_W, START_S
+from batwatt.remarks import collected_remarks
 from batwatt.run.inputs import is_trace, windowed
 from batwatt.units import REFERENCE_SPEED, number_text
 
@@ -113,9 +114,10 @@ class Workload(Shown, workloads.Workload):
                 raise InputError("Workload.read", f"no option {name!r}", f"known: {', '.join(known)}")
         hosts = None if hosts is None else whole("hosts", hosts, 1)
         if is_trace(file):
-            found = windowed(file, window_of(window), hosts or 1, unit, LogOptions(**log))
+            with collected_remarks() as remarks:
+                found = windowed(file, window_of(window), hosts or 1, unit, LogOptions(**log))
             widest = max(job.hosts for job in found.jobs)
-            found = found if hosts else replace(found, nb_res=widest)
+            found = replace(found, nb_res=hosts or widest, remarks=tuple(remarks))
         elif window is not None or SECONDS[unit] != 1.0 or log:
             raise InputError(file, "is a Batsim workload, in s", f"leave out {', '.join(['window', 'unit', *log])}")
         else:

@@ -147,6 +147,8 @@ class Workload:
     nb_res: int
     source: str = "<memory>"
     recorded: bool = field(default=False, compare=False)
+    remarks: tuple[str, ...] = field(default=(), compare=False)
+    """What its reader left out."""
 
     @cached_property
     def last_submission_s(self) -> float:

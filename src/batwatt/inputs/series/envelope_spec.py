@@ -24,6 +24,7 @@ from batwatt.inputs.series.variation import FRACTION
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
 from batwatt.model.series import MAX_ROWS, Series
 from batwatt.model.signal import Signal, held
+from batwatt.remarks import remark
 from batwatt.units import DAY_S
 
 _WHERE = "envelope"
@@ -189,12 +190,12 @@ class EnvelopeSpec:
             found = [term.watts(end_s, full_w) for term in self.terms]
         begins = {signal.begin for signal in found if signal.begin}
         if len(begins) > 1:
-            _log.warning("%s: its terms begin at %s", self.text, " and ".join(sorted(begins)))
+            remark(_log, "%s: its terms begin at %s", self.text, " and ".join(sorted(begins)))
         times = np.unique(np.concatenate([signal.series.times_s for signal in found]))
         times = times[times < end_s]
         values = np.sum([held(signal.series, times) for signal in found], axis=0)
         if (values < 0.0).any():
-            _log.warning("%s: %d values below 0 W taken as 0", self.text, np.count_nonzero(values < 0.0))
+            remark(_log, "%s: %d values below 0 W taken as 0", self.text, np.count_nonzero(values < 0.0))
             values = np.maximum(values, 0.0)
         return Series(tuple(times.tolist()), tuple(values.tolist()), name=POWER_W, source=self.text)
 

@@ -22,6 +22,7 @@ from batwatt.inputs.series.signal_units import POWER_W, UNIT_OF, Unit, declared_
 from batwatt.inputs.series.variation import FRACTION
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
+from batwatt.remarks import collect
 from batwatt.units import DAY_S
 
 __all__ = ["moment", "read_rows", "read_signal", "table_of", "times_of"]
@@ -66,12 +67,15 @@ def read_signal(file: SignalFile) -> Signal:
     try:
         state = file.path.stat()
     except OSError:
-        return _read(file, None)
-    return _read(file, (state.st_mtime_ns, state.st_size))
+        return _read(file, None)[0]
+    signal, remarks = _read(file, (state.st_mtime_ns, state.st_size))
+    if remarks:
+        collect(remarks)
+    return signal
 
 
 @lru_cache(maxsize=16)
-def _read(file: SignalFile, state: tuple[int, int] | None) -> Signal:
+def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Signal, str]:
     times, dated, values, column, name, notes = _columns(file)
     kept = np.isfinite(times)
     times, values = times[kept], values[kept]
@@ -89,9 +93,10 @@ def _read(file: SignalFile, state: tuple[int, int] | None) -> Signal:
     begin, end = _part(rows, file)
     bridged, remark = filled(rows, begin, end, file.gaps, file.max_gap_s, file.path)
     notes += [remark] if remark else []
-    if notes:
-        _log.warning("%s: %s", file.path, "; ".join(notes))
-    return _cut(bridged, begin, end, name.strip(), file)
+    remarks = f"{file.path}: {'; '.join(notes)}" if notes else ""
+    if remarks:
+        _log.warning("%s", remarks)
+    return _cut(bridged, begin, end, name.strip(), file), remarks
 
 
 def read_rows(file: SignalFile, count: int) -> Rows:

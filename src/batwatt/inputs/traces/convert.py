@@ -20,6 +20,7 @@ from batwatt.inputs.traces.swf import swf_trace_jobs
 from batwatt.inputs.traces.trace import TraceJob, no_milliseconds
 from batwatt.inputs.traces.trace_table import TraceTable
 from batwatt.model.workload import JOB_FIELDS, START_S
+from batwatt.remarks import remark
 
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
 
@@ -224,7 +225,7 @@ def read_trace(path: Path | str, unit: TimeUnit = "s", log: LogOptions = USUAL) 
     no_milliseconds(float(jobs.submit_s.max(initial=0.0)), path)
     if len(jobs) < len(table):
         text = "%s: %d of %d jobs are skipped, their length or width is 0 or unknown"
-        _log.warning(text, path, len(table) - len(jobs), len(table))
+        remark(_log, text, path, len(table) - len(jobs), len(table))
     return jobs
 
 

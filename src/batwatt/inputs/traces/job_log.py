@@ -18,6 +18,7 @@ from batwatt.checks import Parameters, shown, time_zone
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable
 from batwatt.model.workload import POWER_W, START_S
+from batwatt.remarks import remark
 from batwatt.units import DAY_S, HOUR_S
 
 Mask = npt.NDArray[np.bool_]
@@ -175,7 +176,7 @@ def _report(jobs: int, rejected: Counter[str], path: Path | str) -> None:
     out = sum(rejected.values())
     if out:
         reasons = ", ".join(f"{count} {reason}" for reason, count in rejected.most_common() if count)
-        _log.warning("%s: %d jobs; %d of %d lines of jobs are left out: %s", path, jobs, out, jobs + out, reasons)
+        remark(_log, "%s: %d jobs; %d of %d lines of jobs are left out: %s", path, jobs, out, jobs + out, reasons)
 
 
 # cells ----------------------------------------------------------------------------------------------------------

@@ -34,7 +34,8 @@ class ComparedSystems:
     """The cases, the first of which is the reference.
 
     `table` has a row for each case and seed, `jobs` for each job of each case (the first seed), `traces` the power of
-    each case (the first seed); `errors` says why a case is left out; `facts` are pairs of a name and a text.
+    each case (the first seed); `errors` says why a case is left out; `facts` are pairs of a name and a text,
+    `reading` what readers left out of the inputs or filled in.
     """
 
     table: pd.DataFrame
@@ -45,6 +46,7 @@ class ComparedSystems:
     machines: MachinePower
     errors: Mapping[str, str] = field(default_factory=dict)
     facts: Sequence[tuple[str, str]] = ()
+    reading: Sequence[str] = ()
 
     @cached_property
     def summary(self) -> pd.DataFrame:
