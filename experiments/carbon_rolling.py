@@ -71,11 +71,11 @@ class Setting:
     def jobs(self) -> pd.DataFrame:
         """Jobs until they ask for `load` of the hosts over the days in which they arrive."""
         rng = np.random.default_rng((self.seed, round(100 * self.load)))
-        rows, asked = [], 0.0
-        while asked < self.load * HOSTS * JOB_DAYS * DAY_S:
+        rows, requested = [], 0.0
+        while requested < self.load * HOSTS * JOB_DAYS * DAY_S:
             at = rng.integers(0, int(JOB_DAYS * DAY_S / SLOT_S)) * SLOT_S
             row = (float(at), float(rng.choice(LENGTHS_H)) * HOUR_S, int(rng.choice(CPUS)))
-            asked += row[1] * row[2]
+            requested += row[1] * row[2]
             rows.append(row)
         return pd.DataFrame(sorted(rows), columns=["submission_time_s", "length_s", "hosts"])
 

@@ -110,13 +110,13 @@ class Script:
     def main(self, words: Sequence[str] | None = None) -> int:
         """Make the tables, or check them; the exit code is 1 if a page has another table, 2 for bad input."""
         parser = argparse.ArgumentParser(prog=self.name, description=f"Make the tables of {', '.join(self.pages)}.")
-        told = f"results of {', '.join(self.folders)}"
-        parser.add_argument("results", type=Path, nargs="*", help=told)
+        folders = f"results of {', '.join(self.folders)}"
+        parser.add_argument("results", type=Path, nargs="*", help=folders)
         parser.add_argument("--check", action="store_true", help="compare with the pages instead of writing them")
         parser.add_argument("--docs", type=Path, default=self.docs, help="folder of the pages")
         given = parser.parse_args(words)
         if len(given.results) != (0 if given.check else len(self.folders)):
-            parser.error(f"give either {told} or --check")
+            parser.error(f"give either {folders} or --check")
         try:
             if given.check:
                 return check(read_pages(given.docs, self.pages, self.tables), self.tables_of(given.docs))

@@ -54,7 +54,7 @@ GROUPS = (
 
 @dataclass(frozen=True)
 class Sentence:
-    """What the text says of `first`, compared with `second` if there is one.
+    """What the dissertation says of `first`, compared with `second` if there is one.
 
     `how`: `value`, the mean of the first; `times`, first / second; `percent`, that in %; `more` and `less`, by how many
     % the first is more than the second, or less. The number is at least, or at `most`, what is `printed`. `neutral` is
@@ -88,7 +88,7 @@ class Sentence:
         return factor * shown, factor * error, count
 
     def verdict(self, number: float, error: float, count: int) -> str:
-        """Whether the 95 % interval of the number lies where the text says."""
+        """Whether the 95 % interval of the number lies where the dissertation says."""
         half = math.inf if math.isnan(error) else sure(count) * error
         low, high = number - half, number + half
         if self.most:
@@ -214,7 +214,7 @@ def sentences_table(frame: pd.DataFrame) -> str:
             row += ["", ""] if found is None else [shown_number(sentence, *found), sentence.verdict(*found)]
         rows.append(row)
     heads = [text for group in GROUPS for text in (group.name, "verdict")]
-    return markdown(["section", "what the text says", *heads], rows)
+    return markdown(["section", "what the dissertation says", *heads], rows)
 
 
 def shown_number(sentence: Sentence, number: float, error: float, count: int) -> str:
@@ -317,7 +317,8 @@ def fairer_table(found: pd.DataFrame) -> str:
             threshold = NEUTRAL[measure] if smaller is None else 0.0
             row += [with_error(number, error, 1), verdict_of(threshold, number, error, sure(count))]
         rows.append(row)
-    return markdown(["what the text says (6.1)", *(head for name in SYSTEMS.values() for head in (name, "so"))], rows)
+    heads = (head for name in SYSTEMS.values() for head in (name, "so"))
+    return markdown(["what the dissertation says (6.1)", *heads], rows)
 
 
 def make(results: Path, docs: Path) -> int:

@@ -249,7 +249,7 @@ Numbers = tuple[pd.Series, pd.Series | None]
 
 
 def sentences(data: Path = DATA) -> list[tuple[Sentence, dict[str, Numbers]]]:
-    """What the text says of prices, of cost and of California, with the numbers of each grid, a value a day."""
+    """What the dissertation says of prices, of cost and of California, with the numbers of each grid, a value a day."""
 
     def saved(headroom: float, budget: str = DAY, by: str = "carbon") -> dict[str, Numbers]:
         grids = GRIDS if by == "price" else (DE, CAISO)
@@ -302,7 +302,7 @@ def sentences_table(data: Path = DATA) -> str:
             row += [shown_number(sentence, *found), sentence.verdict(*found)]
         rows.append(row)
     heads = [text for grid in GRIDS for text in (f"{grid.name} 2023", "verdict")]
-    return markdown(["section", "what the text says", *heads], rows)
+    return markdown(["section", "what the dissertation says", *heads], rows)
 
 
 def work_table(frame: pd.DataFrame) -> str:

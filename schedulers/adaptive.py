@@ -12,7 +12,7 @@ from batwatt.schedulers.varcap import Varcap  # type: ignore[import-not-found]  
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.phase_workload import NotForPhasesError, machines_told
+from batwatt.inputs.workloads.phase_workload import NotForPhasesError, reported_machines
 from batwatt.model.platform import machine_of
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
@@ -50,7 +50,9 @@ class AdaptiveOptions(MachineOptions):
         None, ge=0.0, le=1e9, description="time in s of a checkpoint of a job; by default jobs cannot be checkpointed"
     )
     recovery_s: float | None = Field(None, ge=0.0, le=1e9, description="time in s of a recovery; by default as long")
-    parts: dict[str, Any] = Field({}, description="options of the core that is chosen, in place of ours")
+    parts: dict[str, Any] = Field(
+        {}, description="options of the chosen core, in place of those that adaptive gives it"
+    )
 
 
 class Adaptive(Scheduler[AdaptiveOptions]):
@@ -105,7 +107,7 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         return kind({option: value for option, value in given.items() if value is not None and option in usable})
 
     def _for_carbon(self) -> bool:
-        """Whether carbon or money counts, or the machines are made for jobs in phases."""
+        """Whether carbon or money counts, or the machines are for jobs in phases."""
         chosen = self.settings
         if chosen.signal is None and chosen.price is None:
             if chosen.objective == "carbon":
@@ -114,7 +116,7 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         if chosen.objective == "carbon":
             return True
         try:
-            machines_told(self.hosts_described)
+            reported_machines(self.hosts_described)
         except NotForPhasesError:
             return False
         return True

@@ -75,7 +75,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         """Those of the first run of each job that was killed."""
         self._known: dict[int, _Known] = {}
         self._learned = 0
-        self._looked: tuple[int, int, float] | None = None
+        self._last_pass: tuple[int, int, float] | None = None
         if self.platform is not None:
             self._take_watts()
 
@@ -195,8 +195,8 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
     def _place(self) -> None:
         cluster, queue = self.cluster, self.queue
         free, cap_w = cluster.free, self._cap_w
-        looked = (cluster.version, self._learned, cap_w)
-        if not queue.rows or not free or (looked == self._looked and not queue.new and queue.time_invariant):
+        this_pass = (cluster.version, self._learned, cap_w)
+        if not queue.rows or not free or (this_pass == self._last_pass and not queue.new and queue.time_invariant):
             queue.new.clear()
             return
         held = [Held(run.deadline_s, run.hosts, self._loads[run.job.id]) for run in cluster.running.values()]
@@ -211,7 +211,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
                 self._loads[job.job.id], self._started[job.job.id] = known.load, known.predicted
         cluster.carry_out(starts, self.bs)
         queue.new.clear()
-        self._looked = (cluster.version, self._learned, cap_w)
+        self._last_pass = (cluster.version, self._learned, cap_w)
 
     def _latest_first(self) -> Iterator[Running]:
         runs = sorted(self.cluster.running.values(), key=lambda run: (run.start_s, run.serial), reverse=True)
@@ -248,7 +248,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
             row = next(self.queue.ordered(self.bs.time()))
             self.queue.remove(row)
             jobs.reject([row.job], f"not started{cap}")
-            self._looked = None
+            self._last_pass = None
             self._place()
 
 

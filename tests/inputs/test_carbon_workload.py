@@ -25,10 +25,10 @@ from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.batsim_numbers import wire_floats
 from batwatt.inputs.workloads.phase_workload import (
     PhaseMachines,
-    machines_told,
-    model_told,
     phase_workload,
     phases_json,
+    reported_machines,
+    reported_model,
 )
 from batwatt.model.hostset import HostSet
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
@@ -162,15 +162,15 @@ def test_powers_that_a_machine_cannot_draw(power):
 def test_models_and_machines_survive_the_wire(tmp_path):
     third = PhaseModel((Phase("s", 1 / 3, 60.0),), (Phase("t", 8.17, 2e7 / 3), Phase("c", 1.0, 60.0, True)))
     fields = wire_floats(json.loads(json.dumps({"phases": phases_json(third)})))
-    assert model_told(fields, "job 1") == third
+    assert reported_model(fields, "job 1") == third
     assert fields["phases"]["startup"][0]["duration"] == "0.3333333333333333"
-    assert model_told({}, "job 1") is None
+    assert reported_model({}, "job 1") is None
     owner = PhaseMachines(12, 5, 1 / 3)
     (tmp_path / "p.xml").write_text(machines_xml(owner, "batwatt carbon workload"))
     platform = read_platform(tmp_path / "p.xml")
     assert platform == machines_platform(owner, source=str(tmp_path / "p.xml"))
     hosts = [{"name": host.name, "properties": dict(host.properties)} for host in platform.hosts]
-    assert machines_told(hosts) == owner
+    assert reported_machines(hosts) == owner
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_models_and_machines_survive_the_wire(tmp_path):
 )
 def test_models_that_are_none(raw, problem):
     with pytest.raises(InputError, match=problem) as caught:
-        model_told({"phases": raw}, "job 1")
+        reported_model({"phases": raw}, "job 1")
     assert str(caught.value).startswith("job 1: phases")
 
 
@@ -203,7 +203,7 @@ def test_other_machines_are_refused():
         [{"name": "h", "properties": {}}],
     ):
         with pytest.raises(InputError, match="machines are not alike"):
-            machines_told(some)
+            reported_machines(some)
 
 
 def test_what_is_refused(monkeypatch):

@@ -1,4 +1,4 @@
-"""Several systems on the same jobs and the same power, measured alike: who finishes what, who waits, who suffers.
+"""Several systems on the same jobs and the same power, measured alike: finished jobs, waits, energy.
 
 Every case is measured against the same envelope, whatever it follows itself. Of a run, with the jobs of the workload in
 the states of `batwatt.results.outcomes`:
@@ -85,7 +85,7 @@ SYSTEMS: Mapping[str, Case] = {
     "carbon": Case("carbon", {"policy": "oracle", "wait_h": [6.0, 24.0]}),
     "adaptive": Case("adaptive"),
 }
-"""The references, then the best known setting of each system, by its paper or ours; and what we made of all."""
+"""References, the best known setting of each system by its paper or by measurement, and a scheduler of their parts."""
 PRESETS: Mapping[str, Mapping[str, Case]] = {"systems": SYSTEMS}
 
 

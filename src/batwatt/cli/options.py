@@ -58,7 +58,7 @@ EnvelopeText = Annotated[
     str | None,
     typer.Option(
         "--envelope",
-        help="Power envelope: CSV with columns time_s,power_w; or made, as in power:solar.csv,peak_w=50000 + "
+        help="Power envelope: CSV with columns time_s,power_w; or as in power:solar.csv,peak_w=50000 + "
         "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/site-power.md).",
     ),
 ]
@@ -193,9 +193,7 @@ class MachineChoice:
         if platform is None:
             return MachineSpec(self.machines or 0, 1 if self.cores is None else self.cores)
         if self.cores is not None:
-            raise InputError(
-                "--cores", "is for machines that are made", "leave it out: the platform file has its hosts"
-            )
+            raise InputError("--cores", "is for --machines", "leave it out: the platform file has its hosts")
         return platform
 
     def _window(self) -> Window | None:

@@ -119,9 +119,9 @@ class Battery(Parameters, where=_WHERE):
 
 @dataclass(frozen=True, eq=False)
 class Dispatch:
-    """What a battery made of a supply: powers in W and energies in J for each step [`edges_s[i]`, `edges_s[i + 1]`[.
+    """How a battery has changed a supply: powers in W and energies in J for each step [`edges_s[i]`, `edges_s[i + 1]`[.
 
-    `battery_w` is charging where > 0, `envelope_w` = `supply_w` - `battery_w` is what is there for the data centre; the
+    `battery_w` is charging where > 0, `envelope_w` = `supply_w` - `battery_w` is what the data centre may draw; the
     energies are those of `Step`, `energy_j` has one value more: that at the end.
     """
 
@@ -135,7 +135,7 @@ class Dispatch:
     self_discharge_j: _Floats
 
     def envelope(self, name: str = "power_w", source: str = "<memory>") -> Series:
-        """The power that is there for the data centre over time, W; equal steps in one row."""
+        """The power that the data centre may draw over time, W; equal steps in one row."""
         rows = np.flatnonzero(np.append(True, np.diff(self.envelope_w) != 0.0))
         times, values = self.edges_s[rows].tolist(), self.envelope_w[rows].tolist()
         return Series(tuple(times), tuple(values), name=name, source=source)

@@ -204,7 +204,7 @@ def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConf
 
 
 def _envelope_of(events: Sequence[Any], where: Path) -> Series | None:
-    """The envelope that comes as events; None if none of them tells of power."""
+    """The envelope that comes as events; None if none of them has a power."""
     rows: dict[float, float] = {}
     for event in events:
         if event.raw.get("type") != EVENT_TYPE:

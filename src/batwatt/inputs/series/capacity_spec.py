@@ -15,8 +15,8 @@ from batwatt.checks import Between, Parameters, shown
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded
+from batwatt.inputs.series.parsed_spec import FILE_KEYS, Keys, ParsedSpec, has_kind, keys_of
 from batwatt.inputs.series.signal_file import SignalFile, Wanted
-from batwatt.inputs.series.spec_words import FILE_KEYS, Keys, SpecWords, has_kind, keys_of
 from batwatt.inputs.series.variation import FRACTION, Seconds, Variation, vary
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
@@ -161,40 +161,40 @@ def parse_capacity(text: str, base: Path | None = None) -> CapacitySpec | None:
     """
     if not is_spec(text):
         return None
-    words = SpecWords(text, base, KINDS, _WHERE, "docs/reference/capacity.md")
-    return KINDS[words.kind](words)
+    spec = ParsedSpec(text, base, KINDS, _WHERE, "docs/reference/capacity.md")
+    return KINDS[spec.kind](spec)
 
 
 _WHOLE = keys_of(CapacitySpec, "source", "text")
 _END = keys_of(Varied, "variation")
 
 
-def _spec(words: SpecWords, source: Source) -> CapacitySpec:
-    return words.build(CapacitySpec, _WHOLE, source=source, text=words.text(words.file))
+def _spec(spec: ParsedSpec, source: Source) -> CapacitySpec:
+    return spec.build(CapacitySpec, _WHOLE, source=source, text=spec.text(spec.file))
 
 
-def _varied(words: SpecWords, keys: Keys) -> CapacitySpec:
-    words.expect(keys, _END, _WHOLE)
-    if words.file is not None:
-        raise InputError(words.where, f"{shown(str(words.file))} is no key=value", f"keys are {', '.join(keys)}")
-    variation = words.build(Variation, keys, structure=words.kind)
-    return _spec(words, words.build(Varied, _END, variation=variation))
+def _varied(spec: ParsedSpec, keys: Keys) -> CapacitySpec:
+    spec.expect(keys, _END, _WHOLE)
+    if spec.file is not None:
+        raise InputError(spec.where, f"{shown(str(spec.file))} is no key=value", f"keys are {', '.join(keys)}")
+    variation = spec.build(Variation, keys, structure=spec.kind)
+    return _spec(spec, spec.build(Varied, _END, variation=variation))
 
 
-def _bought(words: SpecWords, rule: type[EnergyBudget | Stranded], wanted: Wanted | None) -> CapacitySpec:
+def _bought(spec: ParsedSpec, rule: type[EnergyBudget | Stranded], wanted: Wanted | None) -> CapacitySpec:
     keys = keys_of(rule)
-    words.expect(keys, FILE_KEYS, _WHOLE)
-    if rule is Stranded and "threshold" not in words.given:
-        raise InputError(words.where, "no threshold is given", "give one in the signal's unit, as in threshold=0")
-    return _spec(words, UnderBudget(words.signal_file(wanted), words.build(rule, keys)))
+    spec.expect(keys, FILE_KEYS, _WHOLE)
+    if rule is Stranded and "threshold" not in spec.given:
+        raise InputError(spec.where, "no threshold is given", "give one in the signal's unit, as in threshold=0")
+    return _spec(spec, UnderBudget(spec.signal_file(wanted), spec.build(rule, keys)))
 
 
-def _traced(words: SpecWords) -> CapacitySpec:
-    words.expect(FILE_KEYS, _WHOLE)
-    return _spec(words, Traced(words.signal_file()))
+def _traced(spec: ParsedSpec) -> CapacitySpec:
+    spec.expect(FILE_KEYS, _WHOLE)
+    return _spec(spec, Traced(spec.signal_file()))
 
 
-KINDS: dict[str, Callable[[SpecWords], CapacitySpec]] = {
+KINDS: dict[str, Callable[[ParsedSpec], CapacitySpec]] = {
     "walk": partial(_varied, keys=keys_of(Variation, "structure")),
     "uniform": partial(_varied, keys=keys_of(Variation, "structure", "step", "bounds", "move")),
     "constant": partial(_varied, keys={"mean": "mean"}),

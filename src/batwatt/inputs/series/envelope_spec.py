@@ -1,4 +1,4 @@
-"""Envelopes written as one text, as in `power:solar.csv,peak_w=5e4 + constant:20000 + battery:capacity_kwh=40`."""
+"""Envelopes specified in one line, as in `power:solar.csv,peak_w=5e4 + constant:20000 + battery:capacity_kwh=40`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_spec import KINDS as CAPACITIES
 from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, exists, has_kind, keys_of
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.signal_units import POWER_W
-from batwatt.inputs.series.spec_words import FILE_KEYS, SpecWords, exists, has_kind, keys_of
 from batwatt.inputs.series.variation import FRACTION
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
 from batwatt.model.series import MAX_ROWS, Series
@@ -49,7 +49,7 @@ class Term(ABC):
         return ()
 
     def length_s(self, full_w: float | None) -> float | None:
-        """How long what it comes from is, None if it has no end of its own. Raises InputError."""
+        """The length of its source in s, None if that has no end. Raises InputError."""
         return self.watts(1.0, full_w).end_s if self.files() else None
 
 
@@ -149,7 +149,7 @@ class Buffer(Parameters, where=_WHERE):
     step_s: Annotated[float, Between(0.0, ends="][", unit="s")] = 900.0
 
     def dispatch(self, supply: Series, end_s: float) -> Dispatch:
-        """What it makes of a supply over [0, `end_s`[. Raises InputError."""
+        """Its dispatch for a supply over [0, `end_s`[. Raises InputError."""
         if self.demand_w is None:
             return smoothing(supply, self.window_s, self.battery, end_s, self.step_s)
         demand = Series((0.0,), (self.demand_w,), name="demand_w")
@@ -158,7 +158,7 @@ class Buffer(Parameters, where=_WHERE):
 
 @dataclass(frozen=True)
 class EnvelopeSpec:
-    """An envelope before it is known how long it is and what the whole machine draws: the sum of terms, buffered.
+    """An envelope before its length and the power of the whole machine are known: the sum of terms, buffered.
 
     After the end of a term its last value holds, or it begins again if it says `repeat=yes`.
     """
@@ -171,7 +171,7 @@ class EnvelopeSpec:
         return self.text
 
     def series(self, end_s: float, full_w: float | None = None) -> Series:
-        """The power that is there over [0, `end_s`[, W; `full_w` is that of the whole machine. Raises InputError."""
+        """The power over [0, `end_s`[, W; `full_w` is that of the whole machine. Raises InputError."""
         if self.buffer is None:
             return self.supply(end_s, full_w)
         return self.dispatch(end_s, full_w).envelope(POWER_W, self.text)
@@ -200,7 +200,7 @@ class EnvelopeSpec:
         return Series(tuple(times.tolist()), tuple(values.tolist()), name=POWER_W, source=self.text)
 
     def length_s(self, full_w: float | None = None) -> float | None:
-        """How long the longest of its files is, None if it has none. Raises InputError."""
+        """The length of the longest of its files in s, None if it has none. Raises InputError."""
         with _shown(self.text):
             lengths = [term.length_s(full_w) for term in self.terms]
         return max((length for length in lengths if length is not None), default=None)
@@ -252,9 +252,9 @@ def parse_envelope(text: str, base: Path | None = None) -> EnvelopeSpec | None:
     for part in _PLUS.split(text.strip()):
         if not has_kind(part, KINDS):
             raise InputError(f"{_WHERE} {text!r}", f"{part!r} has no kind", f"begin it with {':, '.join(KINDS)}:")
-        words = SpecWords(part, base, KINDS, _WHERE, _DOCS)
-        texts.append(words.text(words.first if words.kind == "constant" else words.file))
-        found = KINDS[words.kind](words)
+        spec = ParsedSpec(part, base, KINDS, _WHERE, _DOCS)
+        texts.append(spec.text(spec.first if spec.kind == "constant" else spec.file))
+        found = KINDS[spec.kind](spec)
         if isinstance(found, Buffer):
             buffers.append(found)
         else:
@@ -272,79 +272,79 @@ _BATTERY = keys_of(Battery)
 _BUFFER = {"demand_w": "demand_w", "window_h": "window_s", "step": "step_s"}
 
 
-def _constant(words: SpecWords) -> Constant:
-    words.expect(_CONSTANT)
-    if words.first is not None:
-        if words.given:
-            raise InputError(words.where, "has two powers", "give one")
-        words.given["power_w"] = words.first
-    if "power_w" not in words.given:
-        raise InputError(words.where, "no power is given", "write for instance constant:20000, in W")
-    return words.build(Constant, _CONSTANT)
+def _constant(spec: ParsedSpec) -> Constant:
+    spec.expect(_CONSTANT)
+    if spec.first is not None:
+        if spec.given:
+            raise InputError(spec.where, "has two powers", "give one")
+        spec.given["power_w"] = spec.first
+    if "power_w" not in spec.given:
+        raise InputError(spec.where, "no power is given", "write for instance constant:20000, in W")
+    return spec.build(Constant, _CONSTANT)
 
 
-def _metered(words: SpecWords) -> Metered:
-    words.expect(_METERED, FILE_KEYS)
-    return words.build(Metered, _METERED, file=words.signal_file("power"))
+def _metered(spec: ParsedSpec) -> Metered:
+    spec.expect(_METERED, FILE_KEYS)
+    return spec.build(Metered, _METERED, file=spec.signal_file("power"))
 
 
-def _traced(words: SpecWords) -> Traced:
-    words.expect(_TRACED, FILE_KEYS)
-    return words.build(Traced, _TRACED, file=words.signal_file("power"))
+def _traced(spec: ParsedSpec) -> Traced:
+    spec.expect(_TRACED, FILE_KEYS)
+    return spec.build(Traced, _TRACED, file=spec.signal_file("power"))
 
 
-def _share(words: SpecWords) -> Share:
-    found = CAPACITIES[words.kind](words)
+def _share(spec: ParsedSpec) -> Share:
+    found = CAPACITIES[spec.kind](spec)
     if found.full is not None:
-        raise InputError(words.where, "full= is for machines", "leave it out, fractions are of the power of all")
+        raise InputError(spec.where, "full= is for machines", "leave it out, fractions are of the power of all")
     return Share(found)
 
 
-def _buffer(words: SpecWords) -> Buffer:
+def _buffer(spec: ParsedSpec) -> Buffer:
     """A battery; `power_w` limits both ways, `efficiency` is that of a round trip, lost by halves each way."""
-    _in_units(words)
+    _in_units(spec)
     both = {"power_w": ("charge_w", "discharge_w"), "efficiency": ("charge_efficiency", "discharge_efficiency")}
-    words.expect(_BATTERY, _BUFFER, dict.fromkeys(both, ""))
-    if words.first is not None:
-        raise InputError(words.where, f"{words.first!r} is no key=value", "write for instance battery:capacity_kwh=40")
-    if "capacity_wh" not in words.given:
-        raise InputError(words.where, "no capacity is given", "give capacity_kwh=")
-    if "demand_w" in words.given and "window_h" in words.given:
+    spec.expect(_BATTERY, _BUFFER, dict.fromkeys(both, ""))
+    if spec.first is not None:
+        raise InputError(spec.where, f"{spec.first!r} is no key=value", "write for instance battery:capacity_kwh=40")
+    if "capacity_wh" not in spec.given:
+        raise InputError(spec.where, "no capacity is given", "give capacity_kwh=")
+    if "demand_w" in spec.given and "window_h" in spec.given:
         raise InputError(
-            words.where, "has both demand_w and window_h", "give a demand to meet, or a window to smooth over"
+            spec.where, "has both demand_w and window_h", "give a demand to meet, or a window to smooth over"
         )
     given: dict[str, float] = {}
     for key, names in both.items():
-        if key not in words.given:
+        if key not in spec.given:
             continue
-        if any(name in words.given for name in names):
-            raise InputError(words.where, f"has both {key} and {' or '.join(names)}", "give one of them")
-        number = words.number(key, words.given[key])
+        if any(name in spec.given for name in names):
+            raise InputError(spec.where, f"has both {key} and {' or '.join(names)}", "give one of them")
+        number = spec.number(key, spec.given[key])
         if key == "efficiency":
             if not 0.0 < number <= 1.0:
-                raise InputError(words.where, f"efficiency must be a number in ]0, 1], got {number:g}", "correct it")
+                raise InputError(spec.where, f"efficiency must be a number in ]0, 1], got {number:g}", "correct it")
             number = number**0.5
         given |= dict.fromkeys(names, number)
-    battery = words.build(Battery, {key: name for key, name in _BATTERY.items() if name not in given}, **given)
-    return words.build(Buffer, _BUFFER, battery=battery)
+    battery = spec.build(Battery, {key: name for key, name in _BATTERY.items() if name not in given}, **given)
+    return spec.build(Buffer, _BUFFER, battery=battery)
 
 
-def _in_units(words: SpecWords) -> None:
+def _in_units(spec: ParsedSpec) -> None:
     """Turn what is given in kW and kWh into W and Wh. Raises InputError."""
     for name in _PER_K:
         unit = "wh" if name == "capacity" else "w"
         thousands, plain = f"{name}_k{unit}", f"{name}_{unit}"
-        if thousands in words.given:
-            if plain in words.given:
-                raise InputError(words.where, f"has both {plain} and {thousands}", "give one of them")
-            words.given[plain] = repr(1e3 * words.number(thousands, words.given.pop(thousands)))
+        if thousands in spec.given:
+            if plain in spec.given:
+                raise InputError(spec.where, f"has both {plain} and {thousands}", "give one of them")
+            spec.given[plain] = repr(1e3 * spec.number(thousands, spec.given.pop(thousands)))
 
 
-KINDS: dict[str, Callable[[SpecWords], Term | Buffer]] = {
+KINDS: dict[str, Callable[[ParsedSpec], Term | Buffer]] = {
     "power": _metered,
     "trace": _traced,
     "constant": _constant,
     **dict.fromkeys(("carbon", "price", "stranded", "walk", "uniform"), _share),
     "battery": _buffer,
 }
-"""What makes a part of an envelope of a text, by the word before the colon."""
+"""Kind, before the colon -> what builds a part of an envelope."""

@@ -8,8 +8,8 @@ from typing import Literal
 
 from batwatt.checks import Parameters
 from batwatt.errors import InputError
+from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, keys_of
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.inputs.series.spec_words import FILE_KEYS, SpecWords, keys_of
 from batwatt.model.signal_integral import SignalIntegral
 
 SignalKind = Literal["carbon", "price"]
@@ -44,7 +44,7 @@ def parse_signal(kind: SignalKind, text: str | Path, base: Path | None = None) -
     where = f"{kind} {str(text)!r}"
     if not str(text).strip():
         raise InputError(where, "names no file", "write FILE, then keys if needed, as in nl.csv,days=30")
-    words = SpecWords(f"{kind}:{text}", base, (kind,), kind, _DOCS)
-    words.where = where
-    words.expect(_KEYS, FILE_KEYS)
-    return words.build(SignalSpec, _KEYS, file=words.signal_file(kind), text=str(text))
+    spec = ParsedSpec(f"{kind}:{text}", base, (kind,), kind, _DOCS)
+    spec.where = where
+    spec.expect(_KEYS, FILE_KEYS)
+    return spec.build(SignalSpec, _KEYS, file=spec.signal_file(kind), text=str(text))

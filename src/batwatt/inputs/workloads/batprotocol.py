@@ -1,7 +1,7 @@
 """Profiles and users' fields as batprotocol (Batsim 5) has them, and as workloads of Batsim 4 do.
 
 A profile is `{"id": "w0!p", "profile_type": TYPE, "profile": {...}}` there, `{"type": type, ...}` here. Fields of users
-are the object in the text `extra_data` there, and fields of the job like Batsim's own here.
+are the object in the string `extra_data` there, and fields of the job like Batsim's own here.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ _WHERE = "phases"
 
 
 class NotForPhasesError(InputError):
-    """Machines that are not made for jobs in phases."""
+    """Machines that are not for jobs in phases."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def phases_json(model: PhaseModel, number: Callable[[float], float | str] = _exa
     return {"startup": [row(phase) for phase in model.startup], "work": [row(phase) for phase in model.work]}
 
 
-def model_told(fields: Mapping[str, Any], where: object) -> PhaseModel | None:
+def reported_model(fields: Mapping[str, Any], where: object) -> PhaseModel | None:
     """The model that a job's JSON carries, None if it has none. Raises InputError."""
     raw = fields.get(PHASES)
     if not isinstance(raw, dict):
@@ -157,7 +157,7 @@ def model_told(fields: Mapping[str, Any], where: object) -> PhaseModel | None:
     return model_of(parts, f"{where}: {PHASES}")
 
 
-def machines_told(hosts: Sequence[Mapping[str, Any]]) -> PhaseMachines:
+def reported_machines(hosts: Sequence[Mapping[str, Any]]) -> PhaseMachines:
     """The machines of a running simulation, from Batsim's description of its hosts. Raises InputError."""
     sizes: dict[str, int] = {}
     watts = set()

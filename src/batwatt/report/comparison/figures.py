@@ -10,7 +10,7 @@ import numpy as np
 from batwatt.report.charts import decades_between
 from batwatt.report.comparison.data import ABOVE, ENOUGH, GOODPUT, SLOWDOWN, WAIT, WITHIN, ComparedSystems
 from batwatt.report.comparison.numbers import amount, in_suitable_unit, percent, plain
-from batwatt.report.comparison.words import cases, finished_text
+from batwatt.report.comparison.sentences import cases, finished_text
 from batwatt.report.figures import ReportFigure, Shown
 from batwatt.report.grid import sentence, written
 from batwatt.report.interactive import Plot, axis_of, of_label, plot_of, rounded, series_of
@@ -133,9 +133,9 @@ def power_figure(data: ComparedSystems) -> ReportFigure:
 
 
 def _ranges(end_s: float, unit_s: float) -> dict[str, Any]:
-    """Parts of the time that can be looked at."""
-    spans = [("the first day", DAY_S), ("the first week", 7.0 * DAY_S)]
-    found: list[list[Any]] = [[text, [0.0, span / unit_s]] for text, span in spans if end_s > 2.0 * span]
+    """Parts of the time that can be shown."""
+    lengths = [("the first day", DAY_S), ("the first week", 7.0 * DAY_S)]
+    found: list[list[Any]] = [[text, [0.0, length_s / unit_s]] for text, length_s in lengths if end_s > 2.0 * length_s]
     return {"ranges": [*found, ["all", None]], "range": len(found) - 1} if found else {}
 
 

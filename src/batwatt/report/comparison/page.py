@@ -8,8 +8,8 @@ from batwatt.files import whole_file
 from batwatt.report.comparison.data import ComparedSystems
 from batwatt.report.comparison.figures import front_figure, power_figure
 from batwatt.report.comparison.numbers import jobs, percent
+from batwatt.report.comparison.sentences import ENOUGH, WITHIN, paragraph, remarks
 from batwatt.report.comparison.tables import about_cases, cases_table, groups_tables
-from batwatt.report.comparison.words import ENOUGH, WITHIN, paragraph, remarks
 from batwatt.report.glossary import Glossary
 from batwatt.report.html import page_of
 from batwatt.report.interactive import on_page

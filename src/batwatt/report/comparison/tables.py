@@ -18,7 +18,7 @@ from batwatt.report.comparison.numbers import (
     signed,
     time_unit,
 )
-from batwatt.report.comparison.words import quoted, who
+from batwatt.report.comparison.sentences import quoted, who
 from batwatt.results.compared import ComparedMeasure
 
 TITLES = {

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.phase_workload import CPUS, model_told
+from batwatt.inputs.workloads.phase_workload import CPUS, reported_model
 from batwatt.model.phases import Array, Steps
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import ATTEMPT, Composed, Job, Workload
@@ -189,7 +189,7 @@ class _Models:
     def _of(self, job: Job) -> Steps | None:
         """The power of all of a job's run, on all of its cpus."""
         if job.id not in self._steps:
-            model = model_told(job.raw, f"job {job.id}")
+            model = reported_model(job.raw, f"job {job.id}")
             cpus = float(job.raw.get(CPUS, 1))
             steps = None if model is None else Steps(model.steps.edges_s, model.steps.watts * cpus)
             self._steps[job.id] = steps

@@ -1,4 +1,4 @@
-"""The hosts on which the scheduler `carbon` runs jobs: machines made for jobs in phases, or those of any platform.
+"""The hosts on which the scheduler `carbon` runs jobs: machines for jobs in phases, or those of any platform.
 
 The rules: docs/explanation/carbon-engine.md.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity import checked_capacity
-from batwatt.inputs.workloads.phase_workload import ARRIVAL, CPUS, PHASES, machines_told, model_told
+from batwatt.inputs.workloads.phase_workload import ARRIVAL, CPUS, PHASES, reported_machines, reported_model
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.phases import ShiftJob, constant
@@ -93,7 +93,7 @@ class PhaseHosts(Cluster):
 
     def __init__(self, bs: Any, described: Sequence[Mapping[str, Any]]) -> None:
         self._bs = bs
-        self.machines = machines_told(described)
+        self.machines = reported_machines(described)
         self._free = hostset.span(0, len(described) - 1)
 
     def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
@@ -108,7 +108,7 @@ class PhaseHosts(Cluster):
     def shift_job(self, job: Job) -> ShiftJob:
         """See `Cluster`."""
         raw = job.json_dict or {}
-        model = model_told(raw, f"job {job.id}")
+        model = reported_model(raw, f"job {job.id}")
         cpus = raw.get(CPUS)
         if model is None or not isinstance(cpus, int) or self.machines.hosts(cpus) != job.requested_resources:
             problem = f"job {job.id} has no phases, or not for these machines"
@@ -212,7 +212,7 @@ class PlainHosts(Cluster):
     def shift_job(self, job: Job) -> ShiftJob:
         """See `Cluster`."""
         if PHASES in (job.json_dict or {}):
-            problem = f"job {job.id} has phases, and its machines or the jobs before it are not made for that"
+            problem = f"job {job.id} has phases, and its machines or the jobs before it are not for that"
             raise InputError("workload", problem, "make both with `batwatt carbon workload`")
         length_s, walltime_s = self._lengths.run_s(job), job.requested_time
         if walltime_s is not None and 0.0 < walltime_s < length_s:

@@ -115,9 +115,9 @@ class ReservationCalendar:
         """(first slot, slot after the last, W) of each step of power."""
         for segment in execution.segments:
             steps = segment.steps(execution.job.model)
-            dates = (segment.begin_s + steps.edges_s) / self.slot_s
-            begins = np.floor(dates[:-1] + PRECISION_S).astype(int)
-            ends = np.maximum(np.ceil(dates[1:] - PRECISION_S).astype(int), begins + 1)
+            slots = (segment.begin_s + steps.edges_s) / self.slot_s
+            begins = np.floor(slots[:-1] + PRECISION_S).astype(int)
+            ends = np.maximum(np.ceil(slots[1:] - PRECISION_S).astype(int), begins + 1)
             for begin, end, watts in zip(begins.tolist(), ends.tolist(), steps.watts.tolist(), strict=True):
                 yield begin, end, watts * execution.job.cpus
 

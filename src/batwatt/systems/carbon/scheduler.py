@@ -209,7 +209,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """The machines are known: those that are made for jobs in phases, or others."""
+        """The machines are known: those for jobs in phases, or others."""
         super().onSimulationBegins()
         self.forecast = self.forecasts()
         described = self.hosts_described

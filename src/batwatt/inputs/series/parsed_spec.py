@@ -1,4 +1,4 @@
-"""The grammar of capacities and envelopes written as one text: a kind, a file, `key=value`s between commas."""
+"""The notation of capacities, envelopes and signals in one line: a kind, a file, `key=value`s between commas."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def exists(name: str) -> bool:
         return False
 
 
-class SpecWords:
-    """The file and the keys of a text `kind:rest` about a `noun`, each taken once and converted."""
+class ParsedSpec:
+    """The file and the keys of a specification `kind:rest` of a `noun`, each used once and converted."""
 
     def __init__(self, text: str, base: Path | None, kinds: Collection[str], noun: str, docs: str) -> None:
         kind, _, rest = text.partition(":")

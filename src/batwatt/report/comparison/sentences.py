@@ -1,4 +1,4 @@
-"""The comparison in words: the numbers that decide, and what they do not say."""
+"""The conclusions of a comparison in sentences: the numbers that decide, and what they do not say."""
 
 from __future__ import annotations
 

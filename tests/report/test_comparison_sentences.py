@@ -1,4 +1,4 @@
-"""The comparison in words, against small tables that are worked out by hand."""
+"""The comparison in sentences, against small tables that are worked out by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tables_of_systems import FREE, SLOW, compared, jobs_of, row
 
 from batwatt.report.comparison.numbers import duration, percent, plain, signed_amount
-from batwatt.report.comparison.words import paragraph, remarks
+from batwatt.report.comparison.sentences import paragraph, remarks
 from batwatt.report.conclusion import Difference
 from batwatt.results.compared import MEASURES, CaseFacts
 
