@@ -88,6 +88,14 @@ def test_every_system_on_the_same_work():
     pd.testing.assert_frame_equal(alone.jobs, together.jobs)
 
 
+def test_a_case_with_a_seed_of_its_own_runs_once():
+    ran = []
+    cases = {"own": Case("varcap", {"seed": 7}), "open": Case("varcap")}
+    found = compare_systems(MACHINES, FEW, FALLS, cases, seeds=(1, 2), each=lambda label, seed, _: ran.append(label))
+    assert ran == ["own", "open", "open"]
+    assert [found.cases[label].random for label in cases] == [False, True]
+
+
 def test_seeds_are_paired(tmp_path):
     workload, cap = busy()
     cases = {"lww": Case("varcap", {"termination": "lww"}), "random": Case("varcap", {"termination": "random"})}

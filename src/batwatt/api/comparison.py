@@ -221,7 +221,7 @@ class _Work:
         case = self.cases[label]
         options = dict(case.options)
         if label in self.seeded:
-            options.setdefault("seed", seed)
+            options["seed"] = seed
         followed = self.cap
         if case.limit == "none":
             followed = Series((0.0,), (self.power.machines * self.power.full_w,), self.cap.name, "no limit")
@@ -292,9 +292,9 @@ def _scheduler_name(case: Case) -> str:
 
 
 def _draws(case: Case) -> bool:
-    """Whether the scheduler of a case has a seed."""
+    """Whether the scheduler of a case has a seed, and the case leaves it open."""
     kind = scheduler_class(case.scheduler)
-    return issubclass(kind, Scheduler) and "seed" in kind.Options.model_fields
+    return issubclass(kind, Scheduler) and "seed" in kind.Options.model_fields.keys() - case.options.keys()
 
 
 def _mean(cap: Series, workload: workloads.Workload) -> Series:

@@ -142,9 +142,7 @@ def _group_cell(data: ComparedSystems, by: str, row: Any, largest: float, unit: 
         added = f"{duration(row['wait_more_s'], sign=True)}, slowdown {plain(row['stretch_more'], sign=True)}"
         tip.append(f"added, of the {jobs(row['paired_jobs'])} that finish in {quoted(data.reference)}, too: {added}")
     shade = 0.0 if reference or not largest > 0.0 or key != key else math.copysign(math.sqrt(abs(key) / largest), key)
-    return Cell(
-        text, tuple(lines), "" if key != key else str(key), "\n".join(tip), alert=lost > 0.0, shade=round(shade, 3)
-    )
+    return Cell(text, tuple(lines), "" if key != key else str(key), "\n".join(tip), shade=round(shade, 3))
 
 
 def about_cases(data: ComparedSystems) -> list[tuple[str, str, str, str]]:
