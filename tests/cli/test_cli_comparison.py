@@ -98,6 +98,7 @@ def test_signals(site):
         (("-c", "mine"), "'mine' is not LABEL=SCHEDULER OPTIONS"),
         (("-c", "mine=varcp"), "did you mean 'varcap'"),
         (("-c", 'mine=varcap {"termination": "all"}'), "no termination 'all'"),
+        (("-c", "a=varcap", "-c", "b=planned"), "batwatt: case 'b': option 'plan': the scheduler 'planned' needs one"),
         (("-c", "a=varcap", "-c", "a=varcap"), "there are two cases 'a'"),
         (("-c", "a=varcap", "--by", "colour"), "--by: 'colour' is not known; use user, group, queue, size, length"),
         (("-c", "a=varcap", "--by", "queue"), "--by: no job of the workload has a queue; use user, size, length"),

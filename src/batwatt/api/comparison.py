@@ -175,8 +175,11 @@ def compare_systems(
         found = [work.measured(*task) for task in tasks]
     failed = {label: one for (label, _), one in zip(tasks, found, strict=True) if isinstance(one, BatwattError)}
     for label, error in failed.items():
-        if label not in (lenient or ()):
-            raise error
+        if label in (lenient or ()):
+            continue
+        if isinstance(error, InputError):
+            raise InputError(f"case {label!r}", str(error)) from error
+        raise error
     errors = {label: str(error) for label, error in failed.items()}
     done = {task: one for task, one in zip(tasks, found, strict=True) if isinstance(one, Measured)}
     if not done:
