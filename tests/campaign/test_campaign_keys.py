@@ -20,8 +20,8 @@ from batwatt.run.find_scheduler import load_plugins
 
 # what a process that runs cells has loaded, but what does not change their figures
 HARMLESS = {
-    *("batwatt", "batwatt.campaign", "batwatt.errors", "batwatt.files", "batwatt.results", "batwatt.run"),
-    *("batwatt.results.unfinished", "batwatt.run.metadata", "batwatt.run.repeats", "batwatt.systems"),
+    *("batwatt", "batwatt.campaign", "batwatt.errors", "batwatt.files", "batwatt.remarks", "batwatt.results"),
+    *("batwatt.run", "batwatt.results.unfinished", "batwatt.run.metadata", "batwatt.run.repeats", "batwatt.systems"),
     *(
         f"batwatt.campaign.{name}"
         for name in ("cells", "execute", "files", "generated", "generators", "sources", "spec", "yaml_model")
