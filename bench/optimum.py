@@ -1,7 +1,8 @@
 """The offline optimum over the shipped workloads: mean slowdown, lower bound, gap and time. `python bench/optimum.py`.
 
 `--small` asks for proofs instead: random instances of 20 jobs, 2 + 2 servers of platforms/grid5000.xml and 48 steps, at
-several loads; there the time is that of the planning alone.
+several loads; there the time is that of the planning alone. `--divided` plans the shipped workloads with each job of n
+servers as n jobs of one, which wait and run by themselves and count 1 / n.
 """
 
 from __future__ import annotations
@@ -9,18 +10,19 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.batsim_json import parse_workload, read_workload
 from batwatt.model.platform import Host, Platform
 from batwatt.model.series import Series
 from batwatt.run.optimum import run_optimum
 from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise
-from batwatt.systems.powercap.optimum.problem import Problem, make_problem
+from batwatt.systems.powercap.optimum.problem import OptimumJob, Problem, ServerMode, make_problem
 
 ROOT = Path(__file__).resolve().parents[1]
 GRID = ROOT / "platforms" / "grid5000.xml"
@@ -50,6 +52,31 @@ def full(workload: int, profile: int, options: dict[str, object]) -> None:
         f"  violations {metrics.violations} kills {kills}  {elapsed_s:.1f} s of a core",
         flush=True,
     )
+
+
+def divided(problem: Problem) -> Problem:
+    """Each job of n servers as n jobs of one server and of weight 1 / n, on servers of one kind."""
+    tasks = []
+    for task in problem.tasks:
+        modes = tuple(
+            # Et weighs the wait, the ticks are what is run
+            ServerMode(tuple(min(n, 1) for n in mode.counts), mode.states, mode.run_s * task.hosts, mode.ticks)
+            for mode in task.modes
+            if len(mode.parts) == 1
+        )
+        tasks += [OptimumJob(f"{task.id}-{i}", task.submit_s, task.submit, 1, modes) for i in range(task.hosts)]
+    return replace(problem, tasks=tuple(tasks))
+
+
+def compare_divided(workload: int, profile: int, limit_s: float) -> None:
+    """The best schedule of jobs that are divided: no relaxation that divides them so can have a bound above it."""
+    jobs = read_workload(ROOT / "workloads" / f"google-288-{workload:02d}.json")
+    envelope = read_series(ROOT / "power_profiles" / f"profile{profile}.csv", "power_w")
+    problem = make_problem(read_platform(GRID), jobs, envelope)
+    parts = divided(problem)
+    found = optimise(parts, SearchBudget(time_limit_s=limit_s))
+    value, bound = (1.0 + (mean - 1.0) * len(parts.tasks) / len(problem.tasks) for mean in (found.value, found.bound))
+    print(f"{workload:02d} profile{profile}, divided into {len(parts.tasks)}  {value:.4f}  {bound:.4f}", flush=True)
 
 
 def small(seed: int, run_s: float, cap_w: float) -> Problem:
@@ -86,6 +113,7 @@ def main() -> None:
     parser.add_argument("--workloads", type=int, nargs="*", default=list(range(20)))
     parser.add_argument("--profiles", type=int, nargs="*", default=[3])
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--divided", action="store_true")
     given = parser.parse_args()
     if given.small:
         for run_s, cap_w, seed in SMALL:
@@ -101,7 +129,10 @@ def main() -> None:
     options = {"time_limit_s": given.time_limit} if given.time_limit else {"effort": given.effort}
     for profile in given.profiles:
         for workload in given.workloads:
-            full(workload, profile, options)
+            if given.divided:
+                compare_divided(workload, profile, given.time_limit or 120.0)
+            else:
+                full(workload, profile, options)
 
 
 if __name__ == "__main__":

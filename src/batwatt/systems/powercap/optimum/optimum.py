@@ -16,7 +16,7 @@ from batwatt.systems.powercap.optimum.timeline import PowerTimeline
 
 EXACT_JOBS = 24
 """Up to so many jobs CP-SAT is asked for a proof."""
-PARTS_SMALL, PARTS = 10, 3
+PARTS_SMALL, PARTS = 10, 6
 """Slots that a step is divided into for the bound, up to so many jobs and beyond."""
 LONG_RUNS = 2
 """Of the longest run, after the last submission: what comes later has no price."""
