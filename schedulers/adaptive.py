@@ -84,6 +84,8 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         shared: dict[str, Any] = {"platform": chosen.platform, "envelope": chosen.envelope, "capacity": chosen.capacity}
         if kind is Varcap:
             shared |= {"capacity": self._machines(), "switch": chosen.switch}
+            if chosen.checkpoint_s is not None and chosen.objective == "slowdown":
+                shared["preemption"] = "slowdown"
         if kind is not Carbon and chosen.objective == "goodput":
             shared |= FOR_GOODPUT
         if kind is Carbon:
