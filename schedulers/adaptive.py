@@ -27,6 +27,9 @@ RULES: Mapping[str, Mapping[str, Any]] = {
 FOR_GOODPUT = {"order": "widest", "backfilling": "first-fit"}
 """What is different where machines are to be used as much as can be."""
 
+WITH_CHECKPOINTS = {"order": "asc_walltime", "preemption": "slowdown"}
+"""What is different on machines whose jobs can be checkpointed, for slowdown."""
+
 
 class AdaptiveOptions(MachineOptions):
     """Options of the scheduler `adaptive`."""
@@ -85,7 +88,7 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         if kind is Varcap:
             shared |= {"capacity": self._machines(), "switch": chosen.switch}
             if chosen.checkpoint_s is not None and chosen.objective == "slowdown":
-                shared["preemption"] = "slowdown"
+                shared |= WITH_CHECKPOINTS
         if kind is not Carbon and chosen.objective == "goodput":
             shared |= FOR_GOODPUT
         if kind is Carbon:

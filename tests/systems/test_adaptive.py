@@ -56,7 +56,7 @@ def test_machines():
 
 def test_jobs_that_can_be_checkpointed():
     rule = {"name": "checkpoint", "checkpoint_s": 30.0, "recovery_s": 10.0}
-    chosen = VARCAP | {"victim": rule, "preemption": "slowdown"}
+    chosen = VARCAP | {"order": "asc_walltime", "victim": rule, "preemption": "slowdown"}
     one = bw.simulate(MACHINES, MIXED, "adaptive", capacity=CAPACITY, options={"checkpoint_s": 30, "recovery_s": 10})
     same(one, bw.simulate(MACHINES, MIXED, "varcap", capacity=CAPACITY, options=chosen))
     without = bw.simulate(MACHINES, MIXED, "varcap", capacity=CAPACITY, options=chosen | {"preemption": None})

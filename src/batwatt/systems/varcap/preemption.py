@@ -108,7 +108,12 @@ class Preemptions:
         # what is promised in cores, and not needed by whom it is promised to
         spare = sum(_cores(fleet, task) for task in promised.values())
         spare -= sum(_cores(fleet, notice.task) for notice in self.notices)
+        # of jobs of one shape it is not worth it for the longer if it is not for the shorter
+        refused: set[tuple[int, int, float, int]] = set()
         for task, queue, where in new:
+            shape = (task.machines, task.cpus, task.memory, queue)
+            if shape in refused:
+                continue
             costs = {other.number: rule.cost(task, other, lost_s) for other, lost_s in running}
             if rule.gain(task, longest_s) <= min(costs.values(), default=math.inf):
                 return  # nor is it for a longer one
@@ -117,9 +122,9 @@ class Preemptions:
                 continue
             victims = cheapest(fleet, task, where, {number: cost for number, cost in costs.items() if cost < math.inf})
             expected = reservation(fleet, task, now_s, where) if victims else None
-            if expected is None:
-                continue
-            if rule.gain(task, expected[0] - stop_s) > sum(costs[victim.number] for victim in victims):
+            if expected is None or rule.gain(task, expected[0] - stop_s) <= sum(costs[one.number] for one in victims):
+                refused.add(shape)
+            else:
                 self.notices.append(Notice(task, queue, stop_s, tuple((one, one.part_s) for one in victims)))
                 stopped = {victim.number for victim in victims}
                 running = [row for row in running if row[0].number not in stopped]
