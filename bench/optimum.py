@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.workloads.batsim_json import parse_workload, read_workload
 from batwatt.model.platform import Host, Platform
 from batwatt.model.series import Series

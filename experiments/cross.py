@@ -2,8 +2,8 @@
 
     python experiments/cross.py [--part tune] [--only hpc2n/solar/0.5] [-o out/cross] [-j 2]
 
-A cell writes OUT/PART-LOG-SIGNAL-SHARE.csv, a row for each case and seed; one that is there as declared is not run
-again. cross_tables.py makes the tables of docs/results/cross.md of these.
+A cell writes OUT/PART-LOG-SIGNAL-SHARE.csv, a row for each case, sample and seed; one that is there as declared is not
+run again. cross_tables.py makes the tables of docs/results/cross.md of these.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ def cells(part: str, declared: Declared) -> Iterator[tuple[str, str, float]]:
                 yield log, signal, share
 
 
-def jobs_of(log: Declared, data: Path) -> bw.Workload:
-    """The jobs of a log that are submitted within its days, times from the first day on."""
-    begin_s, end_s = (DAY_S * day for day in log["days"])
+def jobs_of(log: Declared, sample: int, data: Path) -> bw.Workload:
+    """The jobs of a log that are submitted within the days of a sample, times from the first day on."""
+    begin_s, end_s = (DAY_S * day for day in log["days"][sample])
     with TemporaryDirectory() as folder:
         file = data / log["file"]
         if "fields" in log:
             file = Path(folder) / "jobs.sacct"
             file.write_text("".join((data / log[name]).read_text() for name in ("fields", "file")))
-        whole = bw.Workload.read(file)
+        whole = bw.Workload.read(file, unit=log.get("unit", "s"))
     kept = [job for job in whole.jobs if begin_s <= job.submit_time_s < end_s][:: log.get("sample", 1)]
     lengths = lengths_of(whole)
     width = log["machines"] * log["cores"]
@@ -65,25 +65,26 @@ def lengths_of(workload: bw.Workload) -> dict[str, float]:
     return dict(zip((job.name for job in workload.jobs), run_times_s(workload, 1e9).tolist(), strict=True))
 
 
-def envelope_of(signal: Declared, share: float, full_w: float, data: Path) -> str:
+def envelope_of(signal: Declared, sample: int, share: float, full_w: float, data: Path) -> str:
     """The power as a text: a budget of carbon or money, or sun with a grid connection, with a mean of `share`."""
-    file = f"{data / signal['file']},from={signal['from']},days=14,repeat=yes"
+    begin = str(signal["from"][sample])
+    file = f"{data / signal['file']},from={begin},days=14,repeat=yes"
     if "budget" in signal:
         kind = ",kind=lifecycle" if signal["budget"] == "carbon" else ""
         return f"{signal['budget']}:{file}{kind},budget={share}"
     peak_w = signal["peak"] * full_w
     sun = f"power:{file},peak_w={peak_w:g}"
     # the mean of two weeks of that sun, so that the grid gives the rest
-    mean_w = bw.read_signal(data / signal["file"], begin=str(signal["from"]), days=14.0, wanted="power")
+    mean_w = bw.read_signal(data / signal["file"], begin=begin, days=14.0, wanted="power")
     top = max(bw.read_signal(data / signal["file"], wanted="power").values)
     mean = float(mean_w.integral(mean_w.end_s)) / mean_w.end_s / top * peak_w
     return f"{sun} + constant:{max(0.0, share * full_w - mean):g}"
 
 
 def run_cell(
-    part: str, cell: tuple[str, str, float], declared: Declared, cases: Declared, workers: int
+    part: str, cell: tuple[str, str, float], sample: int, declared: Declared, cases: Declared, workers: int
 ) -> pd.DataFrame:
-    """The table of a cell."""
+    """The table of a sample of a cell."""
     log, signal, share = cell
     found = declared["parts"][part]
     data = (HERE / declared["data"]).resolve()
@@ -92,8 +93,8 @@ def run_cell(
     hosts = machines * cores
     result = bw.compare_systems(
         bw.Platform.machines(machines, cores, watts=watts * cores),
-        jobs_of(about, data),
-        envelope_of(found["signals"][signal], share, float(hosts * watts), data),
+        jobs_of(about, sample, data),
+        envelope_of(found["signals"][signal], sample, share, float(hosts * watts), data),
         {label: bw.Case(*case) for label, case in cases.items()},
         carbon=f"{data / found['emissions']},repeat=yes",
         price=f"{data / found['cost']},repeat=yes",
@@ -104,7 +105,7 @@ def run_cell(
     for label, why in result.errors.items():
         print(f"not run: {label}: {why}", file=sys.stderr)
     table = result.table
-    for name, value in zip(("part", "log", "signal", "share"), (part, *cell), strict=True):
+    for name, value in zip(("part", "log", "signal", "share", "sample"), (part, *cell, sample), strict=True):
         table.insert(0, name, value)
     return table
 
@@ -134,7 +135,8 @@ def main(words: list[str] | None = None) -> None:
         if done == declaration:
             continue
         began = time.perf_counter()
-        table = run_cell(given.part, cell, declared, cases, given.jobs)
+        samples = range(len(declared["parts"][given.part]["logs"][cell[0]]["days"]))
+        table = pd.concat([run_cell(given.part, cell, k, declared, cases, given.jobs) for k in samples])
         table.to_csv(path, index=False, lineterminator="\n")
         key.write_text(json.dumps(declaration))
         print(f"{name}: {len(cases)} cases, {time.perf_counter() - began:.0f} s", flush=True)

@@ -8,6 +8,7 @@ python experiments/cross_tables.py --check
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from pathlib import Path
@@ -24,10 +25,13 @@ DOCS = HERE.parent / "docs" / "results"
 PAGES, FOLDER = ("cross.md",), "cross"
 PARTS = ("tune", "held")
 CELL = ["log", "signal", "share"]
+SAMPLE = [*CELL, "sample"]
 REFERENCES = ("no limit", "constant")
 """Cases that do not follow the power."""
 BASE = "varcap LWW"
 OURS = "adaptive + checkpoint"
+OWN = ("adaptive", "least loss", "preemption")
+"""Words of cases that are made of parts of ours."""
 IDEAS = (
     ("shortest first", "varcap LWW", "LWW + shortest first"),
     ("checkpoint for resubmit (LWW)", "varcap LWW", "LWW + checkpoint"),
@@ -41,7 +45,11 @@ IDEAS = (
     ("planned checkpoints for checkpoints on a kill", "LWW + checkpoint", "checkpoint"),
     ("waiting for less carbon (checkpoint)", "checkpoint", "checkpoint + shift"),
     ("waiting for less carbon (LWW)", "LWW + checkpoint", "LWW + checkpoint + shift"),
-    ("least loss and Smith's rule", "LWW + checkpoint + shortest first", OURS),
+    ("least loss and Smith's rule", "LWW + checkpoint + shortest first", "least loss + checkpoint + Smith"),
+    ("stopping jobs for shorter ones", "LWW + checkpoint + shortest first", "shortest first + preemption"),
+    ("the same, first come, first served", "LWW + checkpoint", "LWW + checkpoint + preemption"),
+    ("shortest first, of jobs that are stopped", "LWW + checkpoint + preemption", "shortest first + preemption"),
+    ("least loss, likewise", "shortest first + preemption", OURS),
 )
 """What is done instead, before and after."""
 GROUNDS = {
@@ -78,24 +86,44 @@ def followed(table: pd.DataFrame) -> pd.DataFrame:
     return table[~table["case"].isin(REFERENCES)]
 
 
-def costs(row: pd.Series) -> tuple[float, float]:
-    """Slowdown and work that is not finished, as costs; what differs by rounding is equal."""
-    return round(float(row["mean_slowdown"]), 6), round(-float(row["goodput"]), 9)
+def measured(cell: pd.DataFrame) -> pd.DataFrame:
+    """Slowdown and work of each case that follows the power, a row for each sample: means over seeds."""
+    return followed(cell).pivot_table(index="sample", columns="case", values=["mean_slowdown", "goodput"], sort=False)
 
 
-def beaten(cell: pd.DataFrame) -> dict[str, list[str]]:
-    """Case -> those that finish at least as much work with at most its slowdown, and one of them better."""
-    rows = {row["case"]: costs(row) for _, row in followed(cell).iterrows()}
-    return {case: [other for other, its in rows.items() if dominates(its, own)] for case, own in rows.items()}
+def difference(wide: pd.DataFrame, metric: str, case: str, other: str) -> tuple[float, float]:
+    """Paired difference of another case to a case in logarithms: the mean over the samples, and its standard error.
+
+    What differs by rounding is equal; of one sample there is no error.
+    """
+    paired = np.log(wide[metric][other] / wide[metric][case]).round(8)
+    return float(paired.mean()), float(paired.std(ddof=1) / math.sqrt(len(paired)))
+
+
+def beaten(cell: pd.DataFrame) -> dict[str, dict[str, bool]]:
+    """Case -> those that finish at least as much work with at most its slowdown, and one of them better, in the mean.
+
+    With each, whether it is better by more than two standard errors.
+    """
+    wide = measured(cell)
+    cases = list(dict.fromkeys(followed(cell)["case"]))
+    found: dict[str, dict[str, bool]] = {case: {} for case in cases}
+    for case, other in itertools.permutations(cases, 2):
+        slower, slower_error = difference(wide, "mean_slowdown", case, other)
+        more, more_error = difference(wide, "goodput", case, other)
+        if dominates((slower, -more), (0.0, 0.0)):
+            found[case][other] = -slower > 2.0 * slower_error or more > 2.0 * more_error
+    return found
 
 
 def systems(table: pd.DataFrame) -> str:
-    """A row for each case: means over cells."""
-    wide = {name: table.pivot_table(index=CELL, columns="case", values=name, sort=False) for name in
+    """A row for each case: means over cells and their samples."""
+    wide = {name: table.pivot_table(index=SAMPLE, columns="case", values=name, sort=False) for name in
             ("mean_slowdown", "mean_wait_s", "finished", "killed", "rejected", "kills", "goodput", "carbon_g",
              "energy_above_cap_j", "energy_j")}  # fmt: skip
     jobs = (wide["finished"] + wide["killed"] + wide["rejected"])[REFERENCES[0]]
     fronts = [case for _, cell in table.groupby(CELL) for case, by in beaten(cell).items() if not by]
+    cells = table.groupby(CELL).ngroups
     rows = []
     for case in table["case"].unique():
         above = (wide["energy_above_cap_j"][case] / wide["energy_j"][case]).mean()
@@ -109,7 +137,7 @@ def systems(table: pd.DataFrame) -> str:
                 f"{wide['mean_wait_s'][case].mean() / 3600:.1f}",
                 f"{(wide['carbon_g'][case] / wide['carbon_g'][BASE]).mean():.2f}",
                 f"{above:.1%}",
-                "–" if case in REFERENCES else f"{fronts.count(case)} of {len(jobs)}",
+                "–" if case in REFERENCES else f"{fronts.count(case)} of {cells}",
             ]
         )
     heads = ["case", "jobs finished", "work finished", "kills", "slowdown", "wait, h", f"carbon / {BASE}",
@@ -118,8 +146,11 @@ def systems(table: pd.DataFrame) -> str:
 
 
 def ideas(table: pd.DataFrame) -> str:
-    """What an idea does to slowdown, wait, carbon and work: geometric means of ratios, the least and the greatest."""
-    wide = {name: table.pivot_table(index=CELL, columns="case", values=name, sort=False)
+    """What an idea does to slowdown, wait, carbon and work: geometric means of the ratios of cells, least and greatest.
+
+    The ratio of a cell is the geometric mean of those of its samples.
+    """
+    wide = {name: table.pivot_table(index=SAMPLE, columns="case", values=name, sort=False)
             for name in ("mean_slowdown", "mean_wait_s", "carbon_g", "goodput")}  # fmt: skip
     rows = []
     for idea, before, after in IDEAS:
@@ -127,7 +158,8 @@ def ideas(table: pd.DataFrame) -> str:
         for name in wide:
             # where nobody waited before, there is no ratio
             some = (wide[name][before] > 0.0) & (wide[name][after] > 0.0)
-            ratio = (wide[name][after] / wide[name][before])[some]
+            each = np.log((wide[name][after] / wide[name][before])[some])
+            ratio = np.exp(each.groupby(level=CELL, sort=False).mean())
             error = math.exp(float(np.log(ratio).std(ddof=1) / math.sqrt(len(ratio))))
             cells.append(f"{geometric(ratio):.2f} ×/÷ {error:.2f} ({ratio.min():.2f} to {ratio.max():.2f})")
         rows.append(cells)
@@ -135,27 +167,37 @@ def ideas(table: pd.DataFrame) -> str:
 
 
 def front(table: pd.DataFrame) -> str:
-    """For each cell: the slowdown of ours, the best of the others that finish no less work, and who beats ours."""
+    """For each cell: the slowdown of ours, the best of the others that finish no less work, and who beats ours.
+
+    With each the ratio of its slowdown to ours, geometric mean ×/÷ standard error; in bold what is beyond two of these.
+    """
     rows = []
     for (log, signal, share), cell in table.groupby(CELL, sort=False):
-        rest = followed(cell).set_index("case")
-        own = rest.loc[OURS]
-        others = rest[
-            (rest["goodput"] >= own["goodput"] * (1 - 1e-9)) & ~rest.index.str.startswith(("adaptive", "least"))
-        ]
-        best = others["mean_slowdown"].idxmin() if len(others) else None
-        by = [name for name in beaten(cell)[OURS] if not name.startswith("least loss")]
+        wide = measured(cell)
+        slowdown = wide["mean_slowdown"][OURS]
+        others = [
+            case for case in wide["mean_slowdown"]
+            if not any(word in case for word in OWN) and difference(wide, "goodput", OURS, case)[0] >= 0.0
+        ]  # fmt: skip
+        best = min(others, key=lambda case: difference(wide, "mean_slowdown", OURS, case)[0], default=None)
+        by = [("**{}**" if clearly else "{}").format(shown(wide, case)) for case, clearly in beaten(cell)[OURS].items()]
         rows.append(
             [
                 f"{log}, {signal}, {share:g}",
-                f"{own['mean_slowdown']:.2f}",
-                "–" if best is None else f"{others.loc[best, 'mean_slowdown']:.2f} ({best})",
-                f"{own['finished']:.0f}",
+                f"{slowdown.mean():.2f} ± {slowdown.std(ddof=1) / math.sqrt(len(slowdown)):.2f}",
+                "–" if best is None else shown(wide, best),
+                f"{cell.loc[cell['case'] == OURS, 'finished'].mean():.0f}",
                 ", ".join(by) or "nobody",
             ]
         )
     heads = ["log, signal, share", OURS, "best other that finishes as much", "jobs finished", "beaten by"]
     return markdown(heads, rows)
+
+
+def shown(wide: pd.DataFrame, case: str) -> str:
+    """A case with the ratio of its slowdown to ours."""
+    mean, error = difference(wide, "mean_slowdown", OURS, case)
+    return f"{case}: {math.exp(mean):.3g} ×/÷ {math.exp(error):.2f}"
 
 
 def paired(table: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -218,8 +260,8 @@ def tables_of(docs: Path) -> dict[str, str]:
 def make(cross: Path, adaptive: Path, docs: Path) -> int:
     """Write rows and tables."""
     pages = doc_pages.read_pages(docs, PAGES, TABLES)
-    kept = ["case", *CELL, "seed", "finished", "killed", "rejected", "kills", "mean_slowdown", "mean_wait_s", "goodput",
-            "energy_j", "energy_above_cap_j", "carbon_g", "cost"]  # fmt: skip
+    kept = ["case", *SAMPLE, "seed", "finished", "killed", "rejected", "kills", "mean_slowdown", "mean_wait_s",
+            "goodput", "energy_j", "energy_above_cap_j", "carbon_g", "cost"]  # fmt: skip
     (docs / FOLDER).mkdir(exist_ok=True)
     for part in PARTS:
         text = frame_of(cross, part)[kept].to_csv(index=False, float_format="%.8g", lineterminator="\n")

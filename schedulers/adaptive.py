@@ -28,6 +28,8 @@ RULES: Mapping[str, Mapping[str, Any]] = {
 """The parts of each core, for slowdown."""
 FOR_GOODPUT = {"order": "widest", "backfilling": "first-fit"}
 """What is different where machines are to be used as much as can be."""
+WITH_CHECKPOINTS = {"order": "asc_walltime", "preemption": "slowdown"}
+"""What is different on machines whose jobs can be checkpointed, for slowdown."""
 OF_VICTIMS = ("checkpoint_s", "recovery_s")
 """Options that give the victim rule."""
 OF_SITE = ("objective", "parts", "envelope", "signal", "price")
@@ -89,7 +91,8 @@ class Adaptive(Scheduler[AdaptiveOptions]):
             return self._core(Powercap, "powercap")
         machines = {machine_of(host["properties"], host["name"]) for host in self.hosts_described}
         capacity = machines_fed(chosen.capacity, chosen.envelope, self.platform, len(machines))
-        return self._core(Varcap, "varcap", capacity=capacity)
+        stopping = chosen.checkpoint_s is not None and chosen.objective == "slowdown"
+        return self._core(Varcap, "varcap", capacity=capacity, **WITH_CHECKPOINTS if stopping else {})
 
     def _core(self, kind: type[Scheduler[Any]], name: str, **options: Any) -> Scheduler[Any]:
         """The core of the name, with its parts and those options of ours that it has. Raises InputError."""

@@ -18,6 +18,7 @@ from batwatt.scheduling.foresight import CapacityForecast, ForecastError
 from batwatt.scheduling.options import NODES, VICTIM, PartChoice
 from batwatt.scheduling.orders import Fcfs, Order, Wfp
 from batwatt.scheduling.registry import make, named
+from batwatt.scheduling.victims import Lose
 from batwatt.systems.varcap.mapping import Components, Knowledge, MappingPolicy, MappingSite
 from batwatt.systems.varcap.queues import BucketQueue, SortedQueue, WaitingQueue
 from batwatt.systems.varcap.scheduler import VaryingScheduler
@@ -39,6 +40,9 @@ class VarcapOptions(VaryingOptions):
     node_selection: PartChoice = Field("first", description=NODES)
     nodes: Literal["shared", "dedicated"] = Field("shared", description="whether a job has its machines to itself")
     victim: PartChoice = Field("resubmit", description=VICTIM)
+    preemption: PartChoice | None = Field(
+        None, description="which running jobs are stopped so that a waiting one starts; by default none"
+    )
     requeue: Literal["submission", "end"] = Field(
         "submission", description="where a terminated job waits: by its first submission, or behind all others"
     )
@@ -86,6 +90,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
             problem = f"{chosen.backfilling!r} places jobs on servers of its own, as only powercap has them"
             raise InputError("option 'backfilling'", problem, "let it say `blocked`, or take another")
         self._termination: Termination = make("termination", chosen.termination or self._mapping.usual_termination)
+        self._preemption = None if chosen.preemption is None else make("preemption", chosen.preemption)
         self.selection = make("node_selection", chosen.node_selection)
         self.victim = make("victim", chosen.victim)
 
@@ -100,7 +105,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
             error = ForecastError(**{name: getattr(chosen, f"foresight_{name}") for name in names}, seed=chosen.seed)
             forecast = CapacityForecast(self.steps, machines, chosen.foresight_h * HOUR_S, error)
         mapping = self._map(MappingSite(machines, self._queue, self.capacity, chosen))
-        return Components(mapping, self._termination, forecast)
+        return Components(mapping, self._termination, forecast, self._preemption)
 
     def _check(self) -> None:
         """Options that contradict each other. Raises InputError."""
@@ -111,6 +116,9 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         if self.knowledge == "class" and not chosen.longest_s >= chosen.long_s:
             problem = f"must be >= 'long_s' ({chosen.long_s:g}), got {chosen.longest_s:g}"
             raise InputError("option 'longest_s'", problem, "a long job is not shorter than a short one")
+        if self._preemption is not None and (mapping.migrates or isinstance(self.victim, Lose)):
+            problem = "jobs that are stopped for others wait to go on, but are lost or move"
+            raise InputError("option 'preemption'", problem, "choose another victim rule, or another mapping")
         if self.knowledge not in mapping.knows:
             raise _clash("knowledge", self.knowledge, f"{mapping.name} must know more of run times")
         if not mapping.in_order:

@@ -14,7 +14,7 @@ sys.path.append(str(ROOT / "experiments"))
 import cross  # noqa: E402 (scripts are found by their folder)
 import cross_tables as tables  # noqa: E402
 
-ROW = {"log": "a", "signal": "s", "share": 0.5, "finished": 9, "killed": 1, "rejected": 0, "kills": 2,
+ROW = {"log": "a", "signal": "s", "share": 0.5, "sample": 0, "finished": 9, "killed": 1, "rejected": 0, "kills": 2,
        "mean_wait_s": 3600.0, "carbon_g": 2.0, "energy_j": 10.0, "energy_above_cap_j": 0.0}  # fmt: skip
 
 
@@ -33,14 +33,36 @@ def test_what_is_declared_was_run():
     for part in tables.PARTS:
         rows = pd.read_csv(tables.DOCS / tables.FOLDER / f"{part}.csv")
         assert sorted(rows["case"].unique()) == sorted(declared["cases"])
-        there = set(rows[tables.CELL].itertuples(index=False, name=None))
-        assert there == set(cross.cells(part, declared))
+        there = set(rows[tables.SAMPLE].itertuples(index=False, name=None))
+        assert there == {(*cell, sample) for cell in cross.cells(part, declared) for sample in range(3)}
 
 
 def test_the_front_by_hand():
     """b has less slowdown than a for the same work, c less work for less slowdown; no limit is not rated."""
     found = tables.beaten(cell(a=(3.0, 0.5), b=(2.0, 0.5), c=(1.0, 0.4), d=(2.0, 0.5), no_limit=(1.0, 0.9)))
-    assert found == {"a": ["b", "d"], "b": [], "c": [], "d": []}
+    assert found == {"a": {"b": False, "d": False}, "b": {}, "c": {}, "d": {}}
+
+
+def test_the_front_of_samples_by_hand():
+    """b has 0.5, 0.5 and 0.6 of the slowdown of a: less by more than two errors; c has 0.25, 1 and 1.5: less, no more.
+
+    d has less slowdown in the mean, and less work in one sample.
+    """
+    samples = [
+        cell(a=(4.0, 0.5), b=(2.0, 0.5), c=(1.0, 0.5), d=(1.0, 0.5)),
+        cell(a=(4.0, 0.5), b=(2.0, 0.5), c=(4.0, 0.5), d=(1.0, 0.4)).assign(sample=1),
+        cell(a=(10.0, 0.5), b=(6.0, 0.5), c=(15.0, 0.5), d=(2.0, 0.5)).assign(sample=2),
+    ]
+    table = pd.concat(samples)
+    assert tables.beaten(table)["a"] == {"b": True, "c": False}
+    # the mean of ln 0.25, 0 and ln 1.5 is ln 0.72, its error ln 1.72
+    assert tables.shown(tables.measured(table.replace("a", tables.OURS)), "c") == "c: 0.721 ×/÷ 1.72"
+
+
+def test_seeds_count_as_their_mean():
+    one = cell(a=(3.0, 0.5), b=(1.0, 0.5)).assign(seed=1)
+    two = cell(a=(3.0, 0.5), b=(6.0, 0.5)).assign(seed=2)
+    assert tables.beaten(pd.concat([one, two])) == {"a": {}, "b": {"a": False}}
 
 
 def test_ratios_by_hand(monkeypatch):
@@ -63,8 +85,9 @@ def test_differences_are_paired(monkeypatch):
     assert line == "| title | LWW: 10 | adaptive: 10 | +0.0% ± 10.0% | 2 | yes |"
 
 
+@pytest.mark.parametrize("sample", range(3))
 @pytest.mark.parametrize("part", tables.PARTS)
-def test_signals_have_the_share_that_is_asked_for(part):
+def test_signals_have_the_share_that_is_asked_for(part, sample):
     declared = cross.yaml.safe_load((ROOT / "experiments" / "cross.yaml").read_text())
     data = (ROOT / "experiments" / declared["data"]).resolve()
     if not data.exists():
@@ -74,7 +97,7 @@ def test_signals_have_the_share_that_is_asked_for(part):
     for name, signal in declared["parts"][part]["signals"].items():
         if name != "solar":
             continue
-        series = parse_envelope(cross.envelope_of(signal, 0.5, 1000.0, data)).series(14 * 86400.0, 1000.0)
+        series = parse_envelope(cross.envelope_of(signal, sample, 0.5, 1000.0, data)).series(14 * 86400.0, 1000.0)
         end_s = 14 * 86400.0
         mean_w = sum(value * (end - begin) for begin, end, value in series.steps(0.0, end_s)) / end_s
         # what is below 0 at night counts as 0 here

@@ -24,6 +24,7 @@ RUNS = {
     "termination.py": (*RISK, "-s", "varcap", "-o", '{"termination": "fewest-cores"}'),
     "victim.py": (*RISK, "-s", "riskaware", "-o", '{"victim": {"name": "hourly", "every_s": 600}}'),
     "mapping.py": (*RISK, "-s", "varcap", "-o", '{"mapping": "wide-and-thin"}'),
+    "preemption.py": (*RISK, "-s", "varcap", "-o", '{"preemption": "ten-times-shorter"}'),
     "strategy.py": (*RISK, "-s", "riskaware", "-o", '{"strategy": "last-fit"}'),
     "power_check.py": (*POWER, "-s", "jobpower", "-o", '{"power_check": {"name": "between", "share": 0.2}}'),
     "predictor.py": (*POWER, "-s", "jobpower", "-o", '{"predictor": "last"}'),

@@ -41,6 +41,7 @@ CHOICES = {
         {"mapping": "migration"},
         {"mapping": "longshort", "victim": "resubmit"},
         {"victim": "checkpoint"},
+        {"victim": {"name": "checkpoint", "checkpoint_s": 5, "recovery_s": 5}, "preemption": "slowdown"},
         {"order": "wfp", "backfilling": "easy"},
     ],
     "checkpoint": [{"k": 3}, {"prepare": "all"}, {"cover": "needed"}],

@@ -19,6 +19,13 @@ pytestmark = pytest.mark.usefixtures("quiet")
 GOOGLE = ROOT / "workloads" / "google-288-00.json"
 GRID, PROFILE = ROOT / "platforms" / "grid5000.xml", ROOT / "power_profiles" / "profile3.csv"
 JOBS = bw.Workload.from_frame(one_by_one(40, 60.0, 400.0, 137.0, 7))
+MIXED = bw.Workload.from_frame(
+    pd.DataFrame(
+        {"submission_time_s": [60.0 * i for i in range(40)], "length_s": [4.0 if i % 4 else 2000.0 for i in range(40)],
+         "hosts": [1 + i % 3 for i in range(40)]}
+    )
+)  # fmt: skip
+"""Short jobs between long ones."""
 MACHINES = bw.Platform.machines(6, 1, watts=100)
 CAPACITY = bw.Series((0.0, 900.0, 1800.0, 2700.0), (6.0, 3.0, 5.0, 6.0), "machines")
 VARCAP = {"order": "smith", "backfilling": "easy", "termination": "least-loss"}
@@ -38,8 +45,18 @@ def test_machines():
 
 def test_jobs_that_can_be_checkpointed():
     rule = {"name": "checkpoint", "checkpoint_s": 30.0, "recovery_s": 10.0}
-    one = bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, options={"checkpoint_s": 30, "recovery_s": 10})
-    same(one, bw.simulate(MACHINES, JOBS, "varcap", capacity=CAPACITY, options=VARCAP | {"victim": rule}))
+    chosen = VARCAP | {"order": "asc_walltime", "victim": rule, "preemption": "slowdown"}
+    one = bw.simulate(MACHINES, MIXED, "adaptive", capacity=CAPACITY, options={"checkpoint_s": 30, "recovery_s": 10})
+    same(one, bw.simulate(MACHINES, MIXED, "varcap", capacity=CAPACITY, options=chosen))
+    without = bw.simulate(MACHINES, MIXED, "varcap", capacity=CAPACITY, options=chosen | {"preemption": None})
+    assert one.metrics["mean_slowdown"] < without.metrics["mean_slowdown"]
+
+
+def test_nothing_is_stopped_for_goodput():
+    chosen = {"order": "widest", "backfilling": "first-fit", "termination": "least-loss", "victim": "checkpoint"}
+    options = {"objective": "goodput", "checkpoint_s": 60}
+    one = bw.simulate(MACHINES, MIXED, "adaptive", capacity=CAPACITY, options=options)
+    same(one, bw.simulate(MACHINES, MIXED, "varcap", capacity=CAPACITY, options=chosen))
 
 
 def test_watts_of_machines_of_one_speed():

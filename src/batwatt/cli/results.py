@@ -24,6 +24,7 @@ PLURALS = {
     "strategy": "strategies (riskaware)",
     "policy": "policies (carbon)",
     "termination": "terminations (varcap)",
+    "preemption": "preemptions (varcap)",
     "power_check": "power checks (jobpower)",
     "predictor": "predictors (jobpower)",
 }

@@ -26,12 +26,13 @@ class JobState:
 
     `machines` is how many it has to itself; 0: it shares one, and then needs `memory` there and has the cores `bits` of
     it. `part_s` is the start of its run, or of the present part of it if it was moved, and `left_s` what was left of
-    `length_s` then. `rank` is the place in a queue, `missing` the number of jobs that it waits for.
+    `length_s` then. `rank` is the place in a queue, `missing` the number of jobs that it waits for,
+    `preempted` how often it was stopped for another one.
     """
 
     __slots__ = (
         "assumed_s", "bits", "cpus", "dying", "estimate_s", "job", "left_s", "length_s", "long", "machines", "memory",
-        "missing", "moving", "name", "number", "part_s", "places", "rank", "refused", "submit_s",
+        "missing", "moving", "name", "number", "part_s", "places", "preempted", "rank", "refused", "submit_s",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +66,7 @@ class JobState:
         self.bits = 0
         self.dying = False
         self.moving = False
+        self.preempted = 0
         self.refused = False
 
     @property

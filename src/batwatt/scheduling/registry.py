@@ -22,6 +22,7 @@ _METHODS = {
     "response": "respond",
     "termination": "figure",
     "mapping": "queue_of",
+    "preemption": "gain",
     "victim": "saved_s",
     "strategy": "advance",
     "policy": "choose",

@@ -57,6 +57,7 @@ SYSTEMS: Mapping[str, tuple[str, ...]] = {
     "victim": ("powercap", "riskaware", "varcap", "jobpower"),
     "termination": ("varcap",),
     "mapping": ("varcap",),
+    "preemption": ("varcap",),
     "strategy": ("riskaware",),
     "power_check": ("jobpower",),
     "predictor": ("jobpower",),

@@ -10,6 +10,7 @@ from batwatt.model.series import Series
 from batwatt.scheduling.fleet import JobState
 from batwatt.scheduling.foresight import CapacityForecast
 from batwatt.scheduling.registry import register
+from batwatt.systems.varcap.preemption import Preemption
 from batwatt.systems.varcap.queues import BucketQueue, Range, WaitingQueue
 from batwatt.systems.varcap.terminations import Termination
 
@@ -133,3 +134,4 @@ class Components:
     mapping: MappingPolicy
     termination: Termination
     forecast: CapacityForecast | None = None
+    preemption: Preemption | None = None

@@ -9,7 +9,9 @@ announced, so run times may be unknown. Nothing starts while something that was 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from operator import is_
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,6 +27,8 @@ from batwatt.scheduling.victims import NextRun, Resubmit, VictimRule, Victims
 from batwatt.systems.varcap.flow import JobFlow
 from batwatt.systems.varcap.mapping import Components
 from batwatt.systems.varcap.migration import leaving, move
+from batwatt.systems.varcap.preemption import Notice, Preemptions
+from batwatt.systems.varcap.queues import Range
 from batwatt.systems.varcap.terminations import Termination
 from batwatt.units import LAG_S
 
@@ -68,6 +72,10 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.parts = self.make_parts(machines)
         self.victims = Victims(self.victim, self.lifecycle, self.lengths)
         self.parts.termination.loss_s = self.victims.loss_s
+        self.preemptions: Preemptions | None = None
+        if self.parts.preemption is not None:
+            notice_s = self.victim.checkpoint_s
+            self.preemptions = Preemptions(self.parts.preemption, notice_s, self.victims.loss_s)
         memory = self.settings.machine_memory
         self.fleet = Fleet(machines, self.hosts.cores, np.inf if memory is None else memory, self.parts.mapping.stable)
         self.fleet.foresight = Foresight(self.parts.forecast)
@@ -108,7 +116,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
 
     def process_events(self, now_s: float) -> None:
         """See `CapacityScheduler`."""
-        if self.lifecycle.pending and self.parts.mapping.migrates:
+        if self.lifecycle.pending and (self.parts.mapping.migrates or self.flow.to_move):
             return  # what moves has left one place and not come to the other
         if self.flow.to_move:
             self._start_moved()
@@ -207,7 +215,49 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.switch()
         if self.flow.to_move:
             self._start_moved()
+        preemptions = self.preemptions
+        if preemptions is not None:
+            self._preempt(preemptions.due(now_s + LAG_S), now_s)
+        if self.lifecycle.pending:
+            return
         self.flow.fill(now_s)
+        if preemptions is not None:
+            preemptions.announce(self.fleet, self._placeable(), now_s)
+            for notice in preemptions.notices:
+                self.lifecycle.wake_at(notice.due_s, now_s)
+
+    def _placeable(self) -> Iterator[tuple[JobState, int, Range]]:
+        """What waits, with its queue and its machines."""
+        mapping = self.parts.mapping
+        for index, (queue, where) in enumerate(zip(mapping.queues, mapping.ranges, strict=True)):
+            for task in queue.tasks():
+                yield task, index, where
+
+    def _preempt(self, notices: list[Notice], now_s: float) -> None:
+        """Stop tasks so that others start, which have their machines from now on."""
+        fleet, mapping = self.fleet, self.parts.mapping
+        for notice in notices:
+            task, queue, where = notice.task, mapping.queues[notice.queue], mapping.ranges[notice.queue]
+            victims = [(victim, victim.places) for victim in notice.running(fleet)]
+            if not victims or task not in queue.tasks():
+                continue
+            for victim, _ in victims:
+                fleet.remove(victim)
+            places = fleet.place(task, now_s, where.low, where.high, where.upwards)
+            if places is None:  # others have gone, or machines have
+                for victim, its in victims:
+                    fleet.add(victim, its, victim.part_s)
+                continue
+            queue.drop(partial(is_, task))
+            task.part_s, task.moving = now_s, True
+            fleet.add(task, places, now_s)
+            self.flow.to_move.append(task)
+            self.flow.freed = True
+            stopped = [victim for victim, _ in victims]
+            for victim in stopped:
+                victim.preempted += 1
+            self._decide(stopped, now_s)
+            self.lifecycle.kill(stopped)
 
     def _start_moved(self) -> None:
         """Go on with what was moved, once all that was killed for it has ended."""

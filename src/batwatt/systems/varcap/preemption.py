@@ -1,0 +1,209 @@
+"""Which running jobs are stopped so that a waiting one starts (docs/explanation/adaptive.md).
+
+A preemption is announced as long before as a checkpoint takes, as a kill for a machine is known. All times in s.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from batwatt.scheduling.fleet import Fleet, JobState
+from batwatt.scheduling.lifecycle import Job
+from batwatt.scheduling.registry import register
+from batwatt.systems.varcap.queues import Range, reservation
+
+LEAST_NOTICE_S = 1.0
+"""What is announced comes so much later at least: nothing is killed in the message that starts it."""
+Costs = dict[int, float]
+"""What it costs to stop a task, by its number; those that are left out may not be stopped."""
+
+
+class Preemption(ABC):
+    """Weighs what a job gains that starts sooner against what its victims lose, in one unit.
+
+    Of two waiting jobs the longer one gains no more by the same time, and costs its victims no less.
+    """
+
+    name: ClassVar[str] = ""
+
+    @abstractmethod
+    def gain(self, task: JobState, sooner_s: float) -> float:
+        """What a waiting job gains that starts so much sooner."""
+
+    @abstractmethod
+    def cost(self, task: JobState, victim: JobState, lost_s: float) -> float:
+        """What a running job loses that is stopped for another, with `lost_s` to do again; infinite: it may not be."""
+
+
+@register("preemption", "slowdown")
+class ForSlowdown(Preemption):
+    """Slowdowns saved must be over `factor` times those added, both summed; a job is stopped `most` times at most."""
+
+    def __init__(self, factor: float = 2.0, most: int = 30) -> None:
+        if not 1.0 <= factor <= 1e9:
+            raise ValueError(f"factor must be from 1 to 1e9, got {factor!r}")
+        if not isinstance(most, int) or most < 0:
+            raise ValueError(f"most must be a whole number >= 0, got {most!r}")
+        self._factor, self._most = float(factor), most
+
+    def gain(self, task: JobState, sooner_s: float) -> float:
+        """Time / run time."""
+        return sooner_s / task.estimate_s
+
+    def cost(self, task: JobState, victim: JobState, lost_s: float) -> float:
+        """Factor x (run time of the other + time lost) / run time."""
+        if victim.preempted >= self._most:
+            return math.inf
+        return self._factor * (task.estimate_s + lost_s) / victim.estimate_s
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A preemption to come: who starts at `due_s`, its queue, and the victims with the starts of their runs."""
+
+    task: JobState
+    queue: int
+    due_s: float
+    victims: tuple[tuple[JobState, float], ...]
+
+    def running(self, fleet: Fleet) -> list[JobState]:
+        """The victims whose run has not ended meanwhile."""
+        return [task for task, part_s in self.victims if task.number in fleet.tasks and task.part_s == part_s]
+
+
+class Preemptions:
+    """What is announced, `notice_s` before it comes; `loss_s` is what killing a job costs it that has run so long."""
+
+    def __init__(self, rule: Preemption, notice_s: float, loss_s: Callable[[Job, float], float]) -> None:
+        self._rule = rule
+        self._notice_s = max(notice_s, LEAST_NOTICE_S)
+        self._loss_s = loss_s
+        self._weighed: set[int] = set()
+        self._fleet_then: object = None
+        self.notices: list[Notice] = []
+
+    def due(self, now_s: float) -> list[Notice]:
+        """Those that come now, which are forgotten."""
+        due = [notice for notice in self.notices if notice.due_s <= now_s]
+        self.notices = [notice for notice in self.notices if notice.due_s > now_s]
+        return due
+
+    def announce(self, fleet: Fleet, waiting: Iterable[tuple[JobState, int, Range]], now_s: float) -> None:
+        """Announce what is worth it, for the shortest task first; each has the number of its queue and its machines."""
+        new = self._to_weigh(fleet, list(waiting))
+        if not new:
+            return
+        rule, stop_s = self._rule, now_s + self._notice_s
+        promised = {task.number: task for notice in self.notices for task in notice.running(fleet)}
+        running = [
+            (task, self._loss_s(task.job, min(stop_s - task.part_s, task.left_s)))
+            for task in fleet.tasks.values()
+            if task.number not in promised and ends_s(task) > stop_s
+        ]
+        longest_s = max((ends_s(task) for task, _ in running), default=stop_s) - stop_s
+        # what is promised in cores, and not needed by whom it is promised to
+        spare = sum(_cores(fleet, task) for task in promised.values())
+        spare -= sum(_cores(fleet, notice.task) for notice in self.notices)
+        # of jobs of one shape it is not worth it for the longer if it is not for the shorter
+        refused: set[tuple[int, int, float, int]] = set()
+        for task, queue, where in new:
+            shape = (task.machines, task.cpus, task.memory, queue)
+            if shape in refused:
+                continue
+            costs = {other.number: rule.cost(task, other, lost_s) for other, lost_s in running}
+            if rule.gain(task, longest_s) <= min(costs.values(), default=math.inf):
+                return  # nor is it for a longer one
+            if _cores(fleet, task) <= spare:
+                spare -= _cores(fleet, task)
+                continue
+            victims = cheapest(fleet, task, where, {number: cost for number, cost in costs.items() if cost < math.inf})
+            expected = reservation(fleet, task, now_s, where) if victims else None
+            if expected is None or rule.gain(task, expected[0] - stop_s) <= sum(costs[one.number] for one in victims):
+                refused.add(shape)
+            else:
+                self.notices.append(Notice(task, queue, stop_s, tuple((one, one.part_s) for one in victims)))
+                stopped = {victim.number for victim in victims}
+                running = [row for row in running if row[0].number not in stopped]
+                spare += sum(_cores(fleet, victim) for victim in victims) - _cores(fleet, task)
+
+    def _to_weigh(self, fleet: Fleet, waiting: list[tuple[JobState, int, Range]]) -> list[tuple[JobState, int, Range]]:
+        """The waiting tasks that may be worth it now, the shortest first.
+
+        While nothing starts or ends a wait only gets shorter and no loss gets less: what was not worth it is not.
+        """
+        fleet_now = (fleet.serving, [(task.number, task.part_s) for task in fleet.tasks.values()])
+        weighed = self._weighed if fleet_now == self._fleet_then else set()
+        weighed |= {notice.task.number for notice in self.notices}
+        self._weighed, self._fleet_then = {row[0].number for row in waiting}, fleet_now
+        new = [row for row in waiting if row[0].number not in weighed]
+        return sorted(new, key=lambda row: (row[0].estimate_s, row[0].number))
+
+
+def ends_s(task: JobState) -> float:
+    """When a running task ends by its estimate."""
+    return task.part_s + task.estimate_s - (task.length_s - task.left_s)
+
+
+def _cores(fleet: Fleet, task: JobState) -> int:
+    return fleet.cores * task.machines or task.cpus
+
+
+def cheapest(fleet: Fleet, task: JobState, where: Range, costs: Costs) -> list[JobState]:
+    """Running tasks that make room for another if they stop, at little cost; none if there are none, or it has room."""
+    serving = [m for m in range(where.low, where.high) if fleet.usable[m]]
+    if not task.machines:
+        found = [_on_one(fleet, task, m, costs) for m in serving]
+        return min(found, default=(math.inf, 0, []))[2]
+    groups: dict[tuple[int, ...], int] = {}
+    for m in serving:
+        on = tuple(other.number for other in fleet.on(m))
+        if on and all(number in costs for number in on):
+            groups[on] = groups.get(on, 0) + 1
+    rows = [(sum(costs[number] for number in on), size, on) for on, size in groups.items()]
+    return [fleet.tasks[number] for number in _picked(rows, task.machines - int(fleet.whole[serving].sum()))]
+
+
+def _on_one(fleet: Fleet, task: JobState, machine: int, costs: Costs) -> tuple[float, int, list[JobState]]:
+    """(cost, machine, tasks) of those that make room there: few of them, or all if it takes all their memory."""
+    on = fleet.on(machine)
+    rows = [(costs[other.number], _held(fleet, other), (other.number,)) for other in on if other.number in costs]
+    free = int(fleet.free[machine])
+    for chosen in (_picked(rows, task.cpus - free), [number for row in rows for number in row[2]]):
+        stay = [other for other in on if other.number not in chosen]
+        used = sum(_held(fleet, other) for other in stay)
+        memory = sum(other.memory for other in stay)
+        if used + task.cpus <= fleet.cores and memory + task.memory <= fleet.memory_each:
+            return sum(costs[number] for number in chosen), machine, [fleet.tasks[number] for number in chosen]
+    return math.inf, machine, []
+
+
+def _held(fleet: Fleet, task: JobState) -> int:
+    """The cores that a task has on each of its machines."""
+    return fleet.cores if task.machines else task.cpus
+
+
+def _picked(rows: Sequence[tuple[float, int, tuple[int, ...]]], missing: int) -> list[int]:
+    """Tasks of rows (cost, size, tasks) with the size that is missing: the least cost for what is of use of it first.
+
+    Those that are not needed in the end are left out, the most expensive first.
+    """
+    if missing <= 0:
+        return []
+    picked: list[tuple[float, int, tuple[int, ...]]] = []
+    left = missing
+    for row in sorted(rows, key=lambda row: (row[0] / min(row[1], missing), row[2])):
+        if left <= 0:
+            break
+        picked.append(row)
+        left -= row[1]
+    if left > 0:
+        return []
+    for row in sorted(picked, key=lambda row: -row[0]):
+        if left + row[1] <= 0:
+            picked.remove(row)
+            left += row[1]
+    return [number for row in picked for number in row[2]]
