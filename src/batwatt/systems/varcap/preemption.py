@@ -36,7 +36,10 @@ class Preemption(ABC):
 
     @abstractmethod
     def cost(self, task: JobState, victim: JobState, lost_s: float) -> float:
-        """What a running job loses that is stopped for another, with `lost_s` to do again; infinite: it may not be."""
+        """What a running job loses that is stopped for another, with `lost_s` to do again; infinite: it may not be.
+
+        Not less for more to do again.
+        """
 
 
 @register("preemption", "slowdown")
@@ -99,12 +102,10 @@ class Preemptions:
             return
         rule, stop_s = self._rule, now_s + self._notice_s
         promised = {task.number: task for notice in self.notices for task in notice.running(fleet)}
-        running = [
-            (task, self._loss_s(task.job, min(stop_s - task.part_s, task.left_s)))
-            for task in fleet.tasks.values()
-            if task.number not in promised and ends_s(task) > stop_s
-        ]
-        longest_s = max((ends_s(task) for task, _ in running), default=stop_s) - stop_s
+        running = [task for task in fleet.tasks.values() if task.number not in promised and ends_s(task) > stop_s]
+        longest_s = max(map(ends_s, running), default=stop_s) - stop_s
+        lost_s: dict[int, float] = {}
+        machines = Occupied(fleet)
         # what is promised in cores, and not needed by whom it is promised to
         spare = sum(_cores(fleet, task) for task in promised.values())
         spare -= sum(_cores(fleet, notice.task) for notice in self.notices)
@@ -114,20 +115,28 @@ class Preemptions:
             shape = (task.machines, task.cpus, task.memory, queue)
             if shape in refused:
                 continue
-            costs = {other.number: rule.cost(task, other, lost_s) for other, lost_s in running}
-            if rule.gain(task, longest_s) <= min(costs.values(), default=math.inf):
+            most = rule.gain(task, longest_s)
+            # a loss adds to a cost, and takes time to work out
+            if most <= min((rule.cost(task, other, 0.0) for other in running), default=math.inf):
                 return  # nor is it for a longer one
+            lost_s = lost_s or {
+                other.number: self._loss_s(other.job, min(stop_s - other.part_s, other.left_s)) for other in running
+            }
+            costs = {other.number: rule.cost(task, other, lost_s[other.number]) for other in running}
+            if most <= min(costs.values()):
+                return
             if _cores(fleet, task) <= spare:
                 spare -= _cores(fleet, task)
                 continue
-            victims = cheapest(fleet, task, where, {number: cost for number, cost in costs.items() if cost < math.inf})
+            costs = {number: cost for number, cost in costs.items() if cost < math.inf}
+            victims = machines.cheapest(task, where, costs)
             expected = reservation(fleet, task, now_s, where) if victims else None
             if expected is None or rule.gain(task, expected[0] - stop_s) <= sum(costs[one.number] for one in victims):
                 refused.add(shape)
             else:
                 self.notices.append(Notice(task, queue, stop_s, tuple((one, one.part_s) for one in victims)))
                 stopped = {victim.number for victim in victims}
-                running = [row for row in running if row[0].number not in stopped]
+                running = [other for other in running if other.number not in stopped]
                 spare += sum(_cores(fleet, victim) for victim in victims) - _cores(fleet, task)
 
     def _to_weigh(self, fleet: Fleet, waiting: list[tuple[JobState, int, Range]]) -> list[tuple[JobState, int, Range]]:
@@ -152,33 +161,52 @@ def _cores(fleet: Fleet, task: JobState) -> int:
     return fleet.cores * task.machines or task.cpus
 
 
-def cheapest(fleet: Fleet, task: JobState, where: Range, costs: Costs) -> list[JobState]:
-    """Running tasks that make room for another if they stop, at little cost; none if there are none, or it has room."""
-    serving = [m for m in range(where.low, where.high) if fleet.usable[m]]
-    if not task.machines:
-        found = [_on_one(fleet, task, m, costs) for m in serving]
-        return min(found, default=(math.inf, 0, []))[2]
-    groups: dict[tuple[int, ...], int] = {}
-    for m in serving:
-        on = tuple(other.number for other in fleet.on(m))
-        if on and all(number in costs for number in on):
-            groups[on] = groups.get(on, 0) + 1
-    rows = [(sum(costs[number] for number in on), size, on) for on, size in groups.items()]
-    return [fleet.tasks[number] for number in _picked(rows, task.machines - int(fleet.whole[serving].sum()))]
+class Occupied:
+    """Who runs on which machines of a fleet, as long as nothing starts or ends."""
 
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._groups: dict[tuple[int, int], tuple[int, dict[tuple[int, ...], int]]] = {}
 
-def _on_one(fleet: Fleet, task: JobState, machine: int, costs: Costs) -> tuple[float, int, list[JobState]]:
-    """(cost, machine, tasks) of those that make room there: few of them, or all if it takes all their memory."""
-    on = fleet.on(machine)
-    rows = [(costs[other.number], _held(fleet, other), (other.number,)) for other in on if other.number in costs]
-    free = int(fleet.free[machine])
-    for chosen in (_picked(rows, task.cpus - free), [number for row in rows for number in row[2]]):
-        stay = [other for other in on if other.number not in chosen]
-        used = sum(_held(fleet, other) for other in stay)
-        memory = sum(other.memory for other in stay)
-        if used + task.cpus <= fleet.cores and memory + task.memory <= fleet.memory_each:
-            return sum(costs[number] for number in chosen), machine, [fleet.tasks[number] for number in chosen]
-    return math.inf, machine, []
+    def cheapest(self, task: JobState, where: Range, costs: Costs) -> list[JobState]:
+        """Running tasks that make room for another if they stop, at little cost; none if there are none or it has room."""
+        fleet = self._fleet
+        if not task.machines:
+            found = [self._on_one(task, m, costs) for m in range(where.low, where.high) if fleet.usable[m]]
+            return min(found, default=(math.inf, 0, []))[2]
+        whole, groups = self._groups_of(where)
+        rows = [
+            (sum([costs[number] for number in on]), size, on)
+            for on, size in groups.items()
+            if costs.keys() >= set(on)
+        ]
+        return [fleet.tasks[number] for number in _picked(rows, task.machines - whole)]
+
+    def _groups_of(self, where: Range) -> tuple[int, dict[tuple[int, ...], int]]:
+        """How many machines of a range are empty, and how many have the same tasks, by these."""
+        fleet, key = self._fleet, (where.low, where.high)
+        if key not in self._groups:
+            serving = [m for m in range(where.low, where.high) if fleet.usable[m]]
+            groups: dict[tuple[int, ...], int] = {}
+            for m in serving:
+                if on := tuple([other.number for other in fleet.on(m)]):
+                    groups[on] = groups.get(on, 0) + 1
+            self._groups[key] = int(fleet.whole[serving].sum()), groups
+        return self._groups[key]
+
+    def _on_one(self, task: JobState, machine: int, costs: Costs) -> tuple[float, int, list[JobState]]:
+        """(cost, machine, tasks) of those that make room there: few of them, or all if it takes all their memory."""
+        fleet = self._fleet
+        on = fleet.on(machine)
+        rows = [(costs[other.number], _held(fleet, other), (other.number,)) for other in on if other.number in costs]
+        free = int(fleet.free[machine])
+        for chosen in (_picked(rows, task.cpus - free), [number for row in rows for number in row[2]]):
+            stay = [other for other in on if other.number not in chosen]
+            used = sum([_held(fleet, other) for other in stay])
+            memory = sum([other.memory for other in stay])
+            if used + task.cpus <= fleet.cores and memory + task.memory <= fleet.memory_each:
+                return sum([costs[number] for number in chosen]), machine, [fleet.tasks[number] for number in chosen]
+        return math.inf, machine, []
 
 
 def _held(fleet: Fleet, task: JobState) -> int:

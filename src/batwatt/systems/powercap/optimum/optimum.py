@@ -20,7 +20,7 @@ PARTS_SMALL, PARTS = 10, 6
 """Slots that a step is divided into for the bound, up to so many jobs and beyond."""
 LONG_RUNS = 2
 """Of the longest run, after the last submission: what comes later has no price."""
-SHARES_SMALL, SHARES = (0.05, 0.15, 0.2), (0.1, 0.85, 1.0)
+SHARES_SMALL, SHARES = (0.08, 0.1, 0.15), (0.1, 0.85, 1.0)
 """Shares of a time limit until which the bound is raised, schedules are searched, and the bound is raised again."""
 PORTFOLIO = 8
 """From so many cores on CP-SAT gets all of them; with fewer one worker proves sooner than its portfolio does."""

@@ -15,6 +15,8 @@ FACTORS = (0.02, 1.0, 4.0, 10.0)
 """The prices are multiplied by one of these, drawn anew each time: real ones count joules, a run holds whole steps."""
 HEAT = 0.02
 """By what share a schedule may be worse than the best one at first and still be gone on from."""
+SKIPPED = 0.6
+"""The share of modes that a repair passes over where all are tried: else whoever need not wait runs at its fastest."""
 CHUNK = 500
 """Rounds between two looks at the clock."""
 
@@ -30,7 +32,7 @@ class Search:
             use.tried[:] = tried(problem)
         columns = use.peaks.shape[1]
         self.stand = kernel.Stand(
-            reals=np.array([np.inf, np.inf, 0.0]),
+            reals=np.array([np.inf, np.inf, 0.0, SKIPPED if all_modes else 0.0]),
             counts=np.array([1 + seed % (kernel.MODULUS - 1), 0, 0, 0], dtype=np.int64),
             factors=np.array(FACTORS),
             price=np.zeros((problem.steps + 1, columns)),

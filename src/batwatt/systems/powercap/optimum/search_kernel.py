@@ -31,8 +31,11 @@ CLOSE = 0.8
 FIRST = 0.75
 """How often the one that waits is put back first, else the order is one of four others."""
 ORDERS = 4
-TOTAL, BEST, HEAT = range(3)
-"""Of `reals`: the sum of wait / Et; that of the best schedule, and by what share one may be worse."""
+SKIPPING = 0.5
+"""In how many rounds modes are passed over."""
+TOTAL, BEST, HEAT, SKIP = range(4)
+"""Of `reals`: the sum of wait / Et; that of the best schedule; by what share one may be worse; what share of modes is
+passed over."""
 STATE, LOW, HIGH, AGAIN = range(4)
 """Of `counts`: of the random numbers; the steps that a round has changed; when to look at a mode again."""
 MODULUS, FACTOR = 2147483647, 48271
@@ -118,12 +121,16 @@ def _try(use: Use, stand: Stand, job: int, row: int, start: int, step: int, fact
 
 
 @inlined
-def insert(use: Use, stand: Stand, job: int, factor: float) -> bool:
-    """Put a job in where it is cheapest at prices times a factor; False if it fits nowhere."""
+def insert(use: Use, stand: Stand, job: int, factor: float, skip: float) -> bool:
+    """Put a job in where it is cheapest at prices times a factor; False if it fits nowhere.
+
+    Each mode is passed over with the probability `skip`, but one.
+    """
     best, best_row, best_start = np.inf, -1, 0
     submit = use.submit[job]
     for row in range(use.first[job], use.first[job + 1]):
-        if use.tried[row] == 0:
+        last = row + 1 == use.first[job + 1] and best_row < 0
+        if use.tried[row] == 0 or (skip > 0.0 and not last and _draw(stand) < skip):
             continue
         step = step_of(use, submit)
         stand.counts[AGAIN] = 0
@@ -269,7 +276,7 @@ def note(use: Use, stand: Stand) -> bool:
 @compiled
 def insert_one(use: Use, stand: Stand, job: int, factor: float) -> bool:
     """`insert`, from Python."""
-    return insert(use, stand, job, factor)
+    return insert(use, stand, job, factor, 0.0)
 
 
 @compiled
@@ -282,6 +289,9 @@ def improve(use: Use, stand: Stand, rounds: int) -> None:
         size = _choose(use, stand)
         factor = stand.factors[int(_draw(stand) * len(stand.factors))]
         _arrange(use, stand, size)
+        skip = stand.reals[SKIP]
+        if skip > 0.0 and _draw(stand) >= SKIPPING:
+            skip = 0.0
         total = stand.reals[TOTAL]
         stand.counts[LOW], stand.counts[HIGH] = use.sizes[STEPS], 0
         for place in range(size):
@@ -292,7 +302,7 @@ def improve(use: Use, stand: Stand, rounds: int) -> None:
             take(use, job)
         done = 0
         for place in range(size):
-            if not insert(use, stand, stand.picked[place], factor):
+            if not insert(use, stand, stand.picked[place], factor, skip):
                 break
             done += 1
             _touched(use, stand, stand.picked[place])
