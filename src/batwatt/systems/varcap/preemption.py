@@ -169,7 +169,7 @@ class Occupied:
         self._groups: dict[tuple[int, int], tuple[int, dict[tuple[int, ...], int]]] = {}
 
     def cheapest(self, task: JobState, where: Range, costs: Costs) -> list[JobState]:
-        """Running tasks that make room for another if they stop, at little cost; none if there are none or it has room."""
+        """Running tasks that make room for another if they stop, at little cost; none if none do or it has room."""
         fleet = self._fleet
         if not task.machines:
             found = [self._on_one(task, m, costs) for m in range(where.low, where.high) if fleet.usable[m]]
