@@ -176,9 +176,7 @@ class Occupied:
             return min(found, default=(math.inf, 0, []))[2]
         whole, groups = self._groups_of(where)
         rows = [
-            (sum([costs[number] for number in on]), size, on)
-            for on, size in groups.items()
-            if costs.keys() >= set(on)
+            (sum([costs[number] for number in on]), size, on) for on, size in groups.items() if costs.keys() >= set(on)
         ]
         return [fleet.tasks[number] for number in _picked(rows, task.machines - whole)]
 
