@@ -97,7 +97,7 @@ def difference(wide: pd.DataFrame, metric: str, case: str, other: str) -> tuple[
     What differs by rounding is equal; of one sample there is no error.
     """
     paired = np.log(wide[metric][other] / wide[metric][case]).round(8)
-    return float(paired.mean()), float(paired.std(ddof=1) / math.sqrt(len(paired)))
+    return float(paired.mean()), float(paired.sem())
 
 
 def beaten(cell: pd.DataFrame) -> dict[str, dict[str, bool]]:
@@ -160,7 +160,7 @@ def ideas(table: pd.DataFrame) -> str:
             some = (wide[name][before] > 0.0) & (wide[name][after] > 0.0)
             each = np.log((wide[name][after] / wide[name][before])[some])
             ratio = np.exp(each.groupby(level=CELL, sort=False).mean())
-            error = math.exp(float(np.log(ratio).std(ddof=1) / math.sqrt(len(ratio))))
+            error = math.exp(float(np.log(ratio).sem()))
             cells.append(f"{geometric(ratio):.2f} ×/÷ {error:.2f} ({ratio.min():.2f} to {ratio.max():.2f})")
         rows.append(cells)
     return markdown(["idea", "cases", "slowdown", "wait", "carbon", "work finished"], rows)
@@ -184,7 +184,7 @@ def front(table: pd.DataFrame) -> str:
         rows.append(
             [
                 f"{log}, {signal}, {share:g}",
-                f"{slowdown.mean():.2f} ± {slowdown.std(ddof=1) / math.sqrt(len(slowdown)):.2f}",
+                f"{slowdown.mean():.2f} ± {slowdown.sem():.2f}",
                 "–" if best is None else shown(wide, best),
                 f"{cell.loc[cell['case'] == OURS, 'finished'].mean():.0f}",
                 ", ".join(by) or "nobody",
@@ -220,7 +220,7 @@ def grounds(table: pd.DataFrame) -> str:
             for label in [label for label in columns if label.startswith("adaptive")]:
                 relative = (wide[label] / wide[best] - 1.0).dropna()
                 worse = float(relative.mean()) * (1 if better == "lower" else -1)
-                error = float(relative.std(ddof=1)) / math.sqrt(len(relative))
+                error = float(relative.sem())
                 rows.append(
                     [
                         title + (f", C = R = {cost} s" if cost else ""),

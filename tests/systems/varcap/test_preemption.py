@@ -38,48 +38,48 @@ def test_what_it_must_be_worth(factor, longest):
 
 def test_how_often():
     rule = {"name": "slowdown", "most": 1}
-    told = scheduler(LONG, "b 100 10 1", "c 300 10 1", **ONE | {"preemption": rule})
-    assert told == {"a": "0-120@0x 130-1040@0", "b": "120-130@0", "c": "1040-1050@0"}
+    found = scheduler(LONG, "b 100 10 1", "c 300 10 1", **ONE | {"preemption": rule})
+    assert found == {"a": "0-120@0x 130-1040@0", "b": "120-130@0", "c": "1040-1050@0"}
 
 
 def test_a_run_too_short_for_a_checkpoint_begins_again():
     # a saves nothing; what takes no time is announced a second before
-    told = scheduler(LONG, "b 15 10 1", **ONE | {"victim": "resubmit"})
-    assert told == {"a": "0-16@0x 26-1026@0", "b": "16-26@0"}
+    found = scheduler(LONG, "b 15 10 1", **ONE | {"victim": "resubmit"})
+    assert found == {"a": "0-16@0x 26-1026@0", "b": "16-26@0"}
 
 
 def test_the_job_that_loses_least_is_stopped():
     # a loses 2 x 40 / 1000, c half of that
-    told = scheduler(LONG, "c 0 2000 1", "b 100 10 1", **ONE | {"machines": 2, "capacity": "2"})
-    assert told == {"a": "0-1000@0", "c": "0-120@1x 130-2040@1", "b": "120-130@1"}
+    found = scheduler(LONG, "c 0 2000 1", "b 100 10 1", **ONE | {"machines": 2, "capacity": "2"})
+    assert found == {"a": "0-1000@0", "c": "0-120@1x 130-2040@1", "b": "120-130@1"}
 
 
 def test_as_few_as_will_do():
     # x alone would be the cheapest for a machine, but b needs two, which y has
-    told = scheduler("x 0 4000 1", "y 0 1000 2", "b 100 10 2", **ONE | {"machines": 3, "capacity": "3"})
-    assert told == {"x": "0-4000@0", "y": "0-120@1,2x 130-1040@1,2", "b": "120-130@1,2"}
+    found = scheduler("x 0 4000 1", "y 0 1000 2", "b 100 10 2", **ONE | {"machines": 3, "capacity": "3"})
+    assert found == {"x": "0-4000@0", "y": "0-120@1,2x 130-1040@1,2", "b": "120-130@1,2"}
 
 
 def test_on_a_machine_that_is_shared():
     # a core is enough: c goes rather than a, which costs twice as much
-    told = scheduler("a 0 1000 3", "c 0 2000 1", "b 100 10 1", **ONE | {"cores": 4})
-    assert told == {"a": "0-1000@0", "c": "0-120@0x 130-2040@0", "b": "120-130@0"}
+    found = scheduler("a 0 1000 3", "c 0 2000 1", "b 100 10 1", **ONE | {"cores": 4})
+    assert found == {"a": "0-1000@0", "c": "0-120@0x 130-2040@0", "b": "120-130@0"}
     # memory is needed of both
     memory = ("a 0 1000 3 memory=4", "c 0 2000 1 memory=4", "b 100 10 1 memory=8")
-    told = scheduler(*memory, **ONE | {"cores": 4, "machine_memory": 8})
-    assert told == {"a": "0-120@0x 130-1040@0", "c": "0-120@0x 130-2040@0", "b": "120-130@0"}
+    found = scheduler(*memory, **ONE | {"cores": 4, "machine_memory": 8})
+    assert found == {"a": "0-120@0x 130-1040@0", "c": "0-120@0x 130-2040@0", "b": "120-130@0"}
 
 
 def test_nobody_is_stopped_for_what_another_one_leaves():
     # b and c both have room on the machines of y, which costs half of x
-    told = scheduler("x 0 500 1", "y 0 1000 2", "b 100 10 1", "c 100 10 1", **ONE | {"machines": 3, "capacity": "3"})
-    assert told == {"x": "0-500@0", "y": "0-120@1,2x 130-1040@1,2", "b": "120-130@1", "c": "120-130@2"}
+    found = scheduler("x 0 500 1", "y 0 1000 2", "b 100 10 1", "c 100 10 1", **ONE | {"machines": 3, "capacity": "3"})
+    assert found == {"x": "0-500@0", "y": "0-120@1,2x 130-1040@1,2", "b": "120-130@1", "c": "120-130@2"}
 
 
 def test_a_machine_that_leaves_before():
     # a is killed for its machine at 110, so that nobody is left to be stopped at 120
-    told = scheduler(LONG, "b 100 10 1", **ONE | {"capacity": "1 110:0 500:1", "order": "smith"})
-    assert told == {"a": "0-110@0x 510-1430@0", "b": "500-510@0"}
+    found = scheduler(LONG, "b 100 10 1", **ONE | {"capacity": "1 110:0 500:1", "order": "smith"})
+    assert found == {"a": "0-110@0x 510-1430@0", "b": "500-510@0"}
 
 
 def test_a_victim_that_ends_before_is_left_alone():

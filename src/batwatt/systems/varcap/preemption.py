@@ -106,7 +106,7 @@ class Preemptions:
         longest_s = max(map(ends_s, running), default=stop_s) - stop_s
         lost_s: dict[int, float] = {}
         machines = Occupied(fleet)
-        # what is promised in cores, and not needed by whom it is promised to
+        # cores that are promised to a waiting job, and that it does not need
         spare = sum(_cores(fleet, task) for task in promised.values())
         spare -= sum(_cores(fleet, notice.task) for notice in self.notices)
         # of jobs of one shape it is not worth it for the longer if it is not for the shorter

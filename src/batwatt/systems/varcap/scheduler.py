@@ -260,9 +260,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             self.lifecycle.kill(stopped)
 
     def _start_moved(self) -> None:
-        """Go on with what was moved, once all that was killed for it has ended."""
-        if self.lifecycle.pending:
-            return
+        """Go on with what was moved, as all that was killed for it has ended."""
         for task in self.flow.to_move:
             task.moving = False
             self.execute(task)
