@@ -224,6 +224,50 @@ def test_durations_as_slurm_writes_them(seconds: int):
     assert duration_s(f"{days}-{text}" if days else text) == seconds
 
 
+@pytest.mark.parametrize(
+    "text,memory_gb",
+    [
+        # 4 CPUs on 2 nodes; bytes / 2^30
+        ("4194304K", 4), ("4096M", 4), ("4G", 4), ("0.5T", 512), ("1.5g", 1.5), ("4096", 4),
+        ("512Mc", 2), ("512c", 2), ("512Kc", 4 * 512 / 2**20), ("1Gn", 2), ("1.5Tn", 3072), ("2048n", 4),
+        (str(2**31 + 512), 2), (str(2**63 + 512), 2), (f"{2**63 + 512}M", 2), (str(2**27 - 1), 2**17 - 2**-10),
+        ("0", None), ("0n", None), ("", None), ("?", None), ("-4G", None), ("²M", None), ("1_0G", None), ("1e308T", None),
+    ],
+)  # fmt: skip
+def test_units_of_memory(tmp_path: Path, text: str, memory_gb: float | None):
+    # as convert_num_unit2 of Slurm writes them: steps of 1024 from MB, a number alone with its flag "raw"
+    head, line = f"{HEAD}|NNodes|ReqMem", "7|2024-07-01T12:00:00|2024-07-01T12:10:00|Unknown|01:00:00|4|2"
+    [job] = read_sacct(written(tmp_path, f"{head}\n{line}|{text}\n"))
+    expected = None if memory_gb is None else round(memory_gb, 6)
+    assert job.extra.get("memory") == expected
+
+
+@pytest.mark.parametrize("field", ["ReqMem", "AllocTRES"])
+@pytest.mark.parametrize("text", [str(2**27), str(2**30), str(4 * 2**30), f"{2**35}n", str(2**31 + 2**27), "9" * 19])
+def test_memory_in_bytes_is_refused(tmp_path: Path, text: str, field: str):
+    cell = text if field == "ReqMem" else f"cpu=2,mem={text},node=1"
+    path = written(tmp_path, f"{HEAD}|{field}\n{LINE}|{cell}\n")
+    with pytest.raises(InputError, match=rf"memory {text} without a unit is in MB for Slurm.*bytes / 1024 and K"):
+        read_sacct(path)
+
+
+@pytest.mark.parametrize(
+    "cells,said",
+    [
+        ("²²²²²²²²²|01:00:00", "1 without a submission"),
+        ("2024-07-01T12:00:00|" + "1" * 400 + "-00:00:00", "1 without a run time"),
+        ("2024-07-01T12:00:00|" + "1" * 5000, "1 without a run time"),
+        ("2024-07-01T12:00:00|1_0", "1 without a run time"),
+        ("1709287200000|01:00:00", "divide all its times by 1000 if they are milliseconds since 1970"),
+    ],
+)
+def test_odd_digits_and_sizes(tmp_path: Path, caplog, cells: str, said: str):
+    path = written(tmp_path, f"JobID|Submit|Elapsed|NCPUS\n7|{cells}|2\n")
+    with caplog.at_level(logging.WARNING), pytest.raises(InputError) as caught:
+        read_sacct(path)
+    assert said in f"{caplog.text} {caught.value}"
+
+
 def test_parts_make_no_difference(monkeypatch):
     whole = list(read_sacct(ODDITIES))
     for rows in (1, 2, 3):

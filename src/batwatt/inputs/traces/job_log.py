@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from batwatt.checks import Parameters, shown, time_zone
 from batwatt.errors import InputError
+from batwatt.inputs.traces.trace import no_milliseconds
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable
 from batwatt.model.workload import POWER_W, START_S
 from batwatt.remarks import remark
@@ -125,6 +126,7 @@ def jobs_of(found: LogColumns, rejected: Counter[str], options: LogOptions, path
     if not len(rows):
         raise InputError(path, "no job that ran", "the states, run times and widths of its jobs are missing or 0")
     submit_s, run_s = found.submit_s[rows], found.run_s[rows]
+    no_milliseconds(float(submit_s.max()), path)
     zero_s = float(submit_s.min()) if options.begin is None else begin_s
     _log.info("%s: 0 s is %s", path, datetime.fromtimestamp(zero_s, UTC).isoformat())
     with np.errstate(invalid="ignore"):
@@ -194,7 +196,7 @@ def date_s(text: str, zone: tzinfo = UTC) -> float:
     Without an offset it is in the time zone `zone`: in autumn the first of two like hours, in spring an hour later if
     no clock has shown it.
     """
-    if text.isdigit() and len(text) > 8:
+    if text.isascii() and text.isdigit() and len(text) > 8:
         return float(text)
     try:
         moment = datetime.fromisoformat(text)
@@ -220,21 +222,19 @@ def dates_s(texts: Sequence[str], zone: tzinfo) -> Column:
 def duration_s(text: str) -> float:
     """`D-HH:MM:SS`, `D-HH`, `HH:MM:SS`, `MM:SS` or minutes in s; NaN for others, such as `UNLIMITED`."""
     days, dash, rest = text.rpartition("-")
-    try:
-        parts = [float(part) for part in rest.split(":")]
-        day_s = int(days) * DAY_S if dash else 0.0
-    except ValueError:
-        return math.nan
-    if len(parts) > 3 or not all(0.0 <= part < math.inf for part in (day_s, *parts)):
+    parts = [number(part) for part in rest.split(":")]
+    day_s = number(days) * DAY_S if dash else 0.0
+    if len(parts) > 3:
         return math.nan
     hours, minutes, seconds = ([*parts, 0.0, 0.0] if dash or len(parts) == 3 else [0.0, *parts, 0.0])[:3]
-    return day_s + hours * HOUR_S + minutes * 60.0 + seconds
+    value = day_s + hours * HOUR_S + minutes * 60.0 + seconds
+    return value if value < math.inf else math.nan
 
 
 def number(text: str) -> float:
     """A number >= 0, NaN if it is none."""
     try:
-        value = float(text)
+        value = math.nan if "_" in text else float(text)
     except ValueError:
         return math.nan
     return value if 0.0 <= value < math.inf else math.nan
@@ -243,4 +243,5 @@ def number(text: str) -> float:
 def size(text: str, base: float) -> float:
     """A number with a unit K, M, G, T, P or E, in powers of `base`; NaN if it is none."""
     power = "KMGTPE".find(text[-1:].upper()) + 1 if text else 0
-    return number(text[:-1]) * base**power if power else number(text)
+    value = number(text[:-1]) * base**power if power else number(text)
+    return value if value < math.inf else math.nan

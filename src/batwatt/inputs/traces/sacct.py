@@ -8,7 +8,9 @@ JobIDRaw), a run time, a width and a submission must be there, each from the fir
 - submission: Submit, Eligible, Start;
 - walltime: TimelimitRaw (min), Timelimit; `UNLIMITED` and `Partition_Limit` are unknown;
 - memory in GB (2^30 B) of the whole job: AllocTRES `mem=`, ReqMem, whose `c` is per CPU and `n` per node, as are
-  numbers of MB from 2^31 or 2^63 on per CPU: Slurm's flag, which is taken off;
+  numbers of MB from 2^31 or 2^63 on per CPU: Slurm's flag, which is taken off. Units are powers of 1024; a number
+  without one is in MB, as Slurm keeps it, and refused from 2^27 on, which would be bytes. MaxRSS and AveRSS, what
+  single tasks used, are not read;
 - energy: ConsumedEnergyRaw (J), ConsumedEnergy (K is 1000 J), AllocTRES `energy=`; power is energy / run time;
 - labels: user of User, UID; group of Group, Account, GID; queue of Partition.
 
@@ -26,6 +28,7 @@ Left out, counted by reason: lines with another number of fields than the header
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -60,6 +63,9 @@ _IDS = ("jobid", "jobidraw")
 _LABELS = {"user": ("user", "uid"), "group": ("group", "account", "gid"), "queue": ("partition",)}
 _PER_CPU_MB = (2**63, 2**31)
 """Flags of Slurm, new and old."""
+_WHOLE_MB = re.compile("([0-9]{1,20})(M?)")
+_MOST_MB = 2**27
+"""128 TB: no job asks for as much in MB, and none for as little in bytes."""
 _UNKNOWN_J = 2.0**63
 _B_PER_GB = 2.0**30
 
@@ -104,7 +110,7 @@ class _Dump:
         if len(set(self._names)) < len(self._names):
             [(twice, _)] = Counter(self._names).most_common(1)
             raise InputError(path, f"has the field {twice!r} twice", "name each once")
-        sources = _sources(options)
+        sources = _sources(options, path)
         wanted = {field for fields in sources.values() for field, _ in fields}
         wanted |= {"state", "end", *(field for fields in _LABELS.values() for field in fields)}
         # two at least, so that itemgetter gives a tuple
@@ -235,8 +241,9 @@ class _Dump:
 # fields ---------------------------------------------------------------------------------------------------------
 
 
-def _sources(options: LogOptions) -> dict[str, Sources]:
+def _sources(options: LogOptions, path: object) -> dict[str, Sources]:
     """By what is wanted of a job, the fields that say it."""
+    memory = partial(_memory_gb, path=path)
     date: Read = partial(dates_s, zone=options.zone)
     count, joules = _by_text(_count), _by_text(_joules)
     widths: dict[str, Sources] = {
@@ -251,9 +258,9 @@ def _sources(options: LogOptions) -> dict[str, Sources]:
         "start_s": [("start", date)],
         "submit_s": [("submit", date), ("eligible", date), ("start", date)],
         "estimate": [("timelimitraw", _by_text(_minutes)), ("timelimit", _by_text(_limit))],
-        "memory": [("alloctres", _tres("mem", _memory_gb)), ("reqmem", _by_text(_memory_gb))],
-        "memory of cpus": [("reqmem", _by_text(partial(_memory_gb, per="c")))],
-        "memory of nodes": [("reqmem", _by_text(partial(_memory_gb, per="n")))],
+        "memory": [("alloctres", _tres("mem", memory)), ("reqmem", _by_text(memory))],
+        "memory of cpus": [("reqmem", _by_text(partial(memory, per="c")))],
+        "memory of nodes": [("reqmem", _by_text(partial(memory, per="n")))],
         "energy_j": [
             ("consumedenergyraw", joules),
             ("consumedenergy", joules),
@@ -295,15 +302,21 @@ def _joules(text: str) -> float:
     return value if 0.0 < value < _UNKNOWN_J else math.nan
 
 
-def _memory_gb(text: str, per: str = "") -> float:
-    """ReqMem in GB if it is per CPU (`c`), per node (`n`) or of the job (empty), as `per` has it; else NaN."""
+def _memory_gb(text: str, path: object, per: str = "") -> float:
+    """ReqMem in GB if it is per CPU (`c`), per node (`n`) or of the job (empty), as `per` has it; else NaN.
+
+    Raises InputError for a number without a unit that can only be of bytes.
+    """
     given = text[-1:].lower() if text[-1:].lower() in ("c", "n") else ""
     amount = text[: len(text) - len(given)]
-    # without a unit in MB
-    amount = amount if amount[-1:].isalpha() else f"{amount}M"
-    if amount[-1:] == "M" and amount[:-1].isdigit():
-        whole = int(amount[:-1])
-        flag = next((flag for flag in _PER_CPU_MB if whole >= flag), 0)
-        amount, given = f"{whole - flag}M", "c" if flag else given
+    if match := _WHOLE_MB.fullmatch(amount):
+        whole_mb = int(match[1])
+        flag = next((flag for flag in _PER_CPU_MB if flag <= whole_mb < flag + _MOST_MB), 0)
+        if not match[2] and whole_mb - flag >= _MOST_MB:
+            problem = f"memory {text} without a unit is in MB for Slurm, which is {whole_mb / 2**20:.0f} TB"
+            raise InputError(path, problem, f"write K, M, G or T after it: bytes / 1024 and K, as {whole_mb // 1024}K")
+        amount, given = f"{whole_mb - flag}M", "c" if flag else given
+    elif amount[-1:].isdigit():
+        amount += "M"
     value_gb = size(amount, 1024.0) / _B_PER_GB
     return value_gb if given == per and value_gb > 0.0 else math.nan
