@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from batwatt.errors import InputError, MissingExtraError
@@ -128,3 +131,68 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch):
     with pytest.raises(MissingExtraError, match=r"pip install 'batwatt\[campaign\]'"):
         read_trace(parquet)
     assert len(read_trace(csv)) == 2
+
+
+DAY = pd.to_datetime(["2020-05-01"] * 4)
+
+
+@pytest.mark.parametrize(
+    "column,cells",
+    [
+        ("run_time", DAY),
+        ("run_time", pd.to_timedelta([1, 2, 3, 4], unit="s")),
+        ("run_time", [b"1", b"2", b"3", b"4"]),
+        ("num_cores_alloc", [[8], [8], [8], [8]]),
+        ("job_id", [[1], [2], [3], [4]]),
+        ("user_id", [{"a": 1}] * 4),
+        ("submit_time", [["2020-05-01"]] * 4),
+        ("node_power_consumption", DAY),
+        ("node_power_consumption", [True] * 4),
+        ("node_power_consumption", [["1000"]] * 4),
+        ("node_power_consumption", [[[1000.0]]] * 4),
+        ("node_power_consumption", [{"w": 1.0}] * 4),
+    ],
+)
+def test_columns_of_other_types(tmp_path: Path, column: str, cells):
+    path = written(PM100.assign(**{column: cells}), tmp_path, "jobs.parquet")
+    with pytest.raises(InputError, match=f"jobs.parquet: column '{column}' has the type .*; numbers or texts are read"):
+        read_trace(path)
+
+
+def test_numbers_of_other_types(tmp_path: Path):
+    power = [[Decimal(1000), Decimal(1500), Decimal(1100)], [], None, [Decimal(5)]]
+    frame = PM100.assign(
+        node_power_consumption=power, run_time=list(map(Decimal, PM100["run_time"])), job_id=list("abcd")
+    )
+    first, second = read_trace(written(frame, tmp_path, "jobs.parquet"))
+    assert (first.id, first.run_s, first.extra["power_w"]) == ("a", 3600, 1200) and "power_w" not in second.extra
+
+
+@pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv"])
+def test_samples_that_are_no_power(tmp_path: Path, name: str):
+    cells = [[1000.0, float("inf"), float("nan"), -7.0, 1400.0], [], [], []]
+    [first, _] = read_trace(written(PM100.assign(node_power_consumption=cells), tmp_path, name))
+    assert (first.extra["power_w"], first.extra["power_max_w"]) == (1200, 1400)
+    path = written(PM100.assign(node_power_consumption=[[1e308, 1e308], [], [], []]), tmp_path, name)
+    with pytest.raises(InputError, match=f"{name}: a power of 1e\\+308 W is larger than 1e\\+15 W"):
+        read_trace(path)
+
+
+def test_columns_named_twice(tmp_path: Path):
+    table = pa.Table.from_pandas(PM100).append_column("job_id", pa.array([1, 2, 3, 4]))
+    pq.write_table(table, tmp_path / "jobs.parquet")
+    with pytest.raises(InputError, match="has the column 'job_id' twice"):
+        read_trace(tmp_path / "jobs.parquet")
+
+
+@pytest.mark.parametrize("commas", [1, 50_000])
+def test_rows_longer_than_the_header(tmp_path: Path, commas: int):
+    # pandas would make an index of the first cells: columns shift, and many take minutes
+    head, *rows = PM100.assign(node_power_consumption=5).to_csv(index=False).splitlines()
+    path = tmp_path / "jobs.csv"
+    path.write_text("\n".join([head, *(row + "," * commas for row in rows)]))
+    with pytest.raises(InputError, match=r"jobs\.csv: all rows have more cells than line 1 names columns"):
+        read_trace(path)
+    path.write_text("\n".join([head, rows[0], rows[1] + "," * commas]))
+    with pytest.raises(InputError, match=r"jobs\.csv: is not CSV .*line 3"):
+        read_trace(path)

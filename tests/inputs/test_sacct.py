@@ -231,7 +231,8 @@ def test_durations_as_slurm_writes_them(seconds: int):
         ("4194304K", 4), ("4096M", 4), ("4G", 4), ("0.5T", 512), ("1.5g", 1.5), ("4096", 4),
         ("512Mc", 2), ("512c", 2), ("512Kc", 4 * 512 / 2**20), ("1Gn", 2), ("1.5Tn", 3072), ("2048n", 4),
         (str(2**31 + 512), 2), (str(2**63 + 512), 2), (f"{2**63 + 512}M", 2), (str(2**27 - 1), 2**17 - 2**-10),
-        ("0", None), ("0n", None), ("", None), ("?", None), ("-4G", None), ("²M", None), ("1_0G", None), ("1e308T", None),
+        ("0", None), ("0n", None), ("", None), ("?", None), ("-4G", None), ("²M", None), ("1_0G", None),
+        ("1e308T", None),
     ],
 )  # fmt: skip
 def test_units_of_memory(tmp_path: Path, text: str, memory_gb: float | None):

@@ -19,6 +19,7 @@ Memory is not read, as neither documentation states its unit. What is left out i
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,10 +33,12 @@ from batwatt.files import readable
 from batwatt.inputs.traces.job_log import USUAL, LogColumns, LogOptions, dates_s, jobs_of, number
 from batwatt.inputs.traces.trace import open_text
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable, labels_of
+from batwatt.model.series import LARGEST
 from batwatt.model.workload import ESTIMATE, LABELS, POWER_MAX_W, POWER_STD_W
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow
 
 ROWS = 50_000
 """Rows of a part: lists of samples are long."""
@@ -96,7 +99,7 @@ def is_job_table(path: Path | str) -> bool:
 
 def read_job_table(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
     """The jobs of a table (parquet, else CSV, `.gz` too) that ran, in its order. Raises InputError."""
-    parts = [_columns(part, layout, options) for part, layout in _parts(path) if len(part)]
+    parts = [_columns(part, layout, options, path) for part, layout in _parts(path) if len(part)]
     if not parts:
         raise InputError(path, "has no rows", "give a table with jobs")
     return jobs_of(LogColumns.joined(parts), Counter(), options, path)
@@ -107,11 +110,36 @@ def _layout_of(names: Any) -> _Layout | None:
     return next((layout for layout in (_PM100, _FDATA) if {layout.id, layout.submit, layout.start} <= known), None)
 
 
+def _check_types(schema: pyarrow.Schema, layout: _Layout, path: Path | str) -> None:
+    """InputError unless the columns that count hold numbers or texts, power also lists of numbers, dates also dates."""
+    from pyarrow import types
+
+    tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_string, types.is_large_string)
+    for column in schema:
+        kind, role = column.type, column.name
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        if role in layout.power and types.is_list(kind):
+            kind = kind.value_type
+            good = any(test(kind) for test in tests[:3])
+        else:
+            dated = role in (layout.submit, layout.start, layout.end) and (
+                types.is_timestamp(kind) or types.is_date(kind)
+            )
+            good = dated or types.is_null(kind) or any(test(kind) for test in tests)
+        if role in layout.columns and not good:
+            problem = f"column {role!r} has the type {str(column.type)[:60]!r}"
+            raise InputError(path, problem, "numbers or texts are read, of dates also timestamps, of power also lists")
+
+
 def _checked_layout(names: Sequence[str], path: Path | str) -> _Layout:
     layout = _layout_of(names)
     if layout is None:
         problem = f"has neither the columns of PM100 nor of F-DATA, but {', '.join(names[:8])}"
         raise InputError(path, problem, "they are listed in docs/howto/job-logs.md")
+    twice = next((name for name in layout.columns if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(path, f"has the column {twice!r} twice", "name each once")
     return layout
 
 
@@ -128,6 +156,7 @@ def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, _Layout]]:
             try:
                 with parquet.ParquetFile(path) as file:
                     layout = _checked_layout(file.schema_arrow.names, path)
+                    _check_types(file.schema_arrow, layout, path)
                     wanted = [name for name in file.schema_arrow.names if name in layout.columns]
                     for batch in file.iter_batches(ROWS, columns=wanted):
                         yield batch.to_pandas(), layout
@@ -135,18 +164,24 @@ def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, _Layout]]:
                 raise InputError(path, f"is not parquet ({error})", "give the file as it was published") from None
             return
         try:
+            # without index_col the first cells of rows that are too long become an index
+            options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "index_col": False, "chunksize": ROWS}
             # .gz is read by its name
-            with pd.read_csv(
-                path, dtype=str, keep_default_na=False, encoding_errors="replace", chunksize=ROWS
-            ) as parts:
+            with (
+                warnings.catch_warnings(action="error", category=pd.errors.ParserWarning),
+                pd.read_csv(path, encoding_errors="replace", **options) as parts,
+            ):
                 for part in parts:
                     layout = _checked_layout([str(name) for name in part.columns], path)
                     yield part[[name for name in part.columns if name in layout.columns]], layout
+        except pd.errors.ParserWarning:
+            problem = "all rows have more cells than line 1 names columns"
+            raise InputError(path, problem, "write cells with a comma between quotes") from None
         except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
             raise InputError(path, f"is not CSV ({str(error).strip()})", "the first line names the columns") from None
 
 
-def _columns(part: pd.DataFrame, layout: _Layout, options: LogOptions) -> LogColumns:
+def _columns(part: pd.DataFrame, layout: _Layout, options: LogOptions, path: Path | str) -> LogColumns:
     start_s = _dates(part, layout.start, options)
     run_s = _numbers(part, layout.run_s)
     run_s = np.where(np.isnan(run_s), _dates(part, layout.end, options) - start_s, run_s)
@@ -154,7 +189,7 @@ def _columns(part: pd.DataFrame, layout: _Layout, options: LogOptions) -> LogCol
     power = np.full((3, len(part)), np.nan)
     for name in layout.power:
         if name in part.columns:
-            power = np.array([_power_of(cell) for cell in part[name]]).T
+            power = np.array([_power_of(cell, path) for cell in part[name]]).T
             break
     power_w, deviation_w, most_w = power
     needs = {POWER_STD_W: deviation_w, POWER_MAX_W: most_w} if not layout.of_node else {}
@@ -210,16 +245,17 @@ def _text(cell: object) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
-def _power_of(cell: Any) -> tuple[float, float, float]:
-    """Mean, deviation and maximum of a list of samples, also one that is a text, or a number; NaN if there is none."""
-    if isinstance(cell, str):
-        samples = [number(word) for word in cell.strip().strip("[]").replace(",", " ").split()]
-    elif cell is None or isinstance(cell, float | int):
-        samples = [math.nan if cell is None else float(cell)]
-    else:
-        samples = [float(value) for value in cell if value is not None]
-    known = [value for value in samples if value == value]
+def _power_of(cell: Any, path: Path | str) -> tuple[float, float, float]:
+    """Mean, deviation and maximum of a list of samples, also one that is a text, or a number; NaN if there is none.
+
+    Raises InputError for a sample that no job draws.
+    """
+    words = cell.strip().strip("[]").replace(",", " ").split() if isinstance(cell, str) else None
+    samples = np.atleast_1d(np.asarray(cell if words is None else [number(word) for word in words], dtype=np.float64))
+    known = samples[(samples >= 0.0) & (samples < math.inf)].tolist()
     if not known:
         return math.nan, math.nan, math.nan
+    if max(known) > LARGEST:
+        raise InputError(path, f"a power of {max(known):g} W is larger than {LARGEST:g} W", "correct it")
     mean = math.fsum(known) / len(known)
     return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in known) / len(known)), max(known)
