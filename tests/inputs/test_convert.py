@@ -68,6 +68,24 @@ def test_swf_keeps_all_fields(swf: Path) -> None:
     assert jobs[4].think_time == 10
 
 
+def test_swf_of_more_fields(tmp_path: Path, swf: Path, caplog) -> None:
+    # as MetaCentrum's: 21 fields; also tabs, CRLF and a comment at the end of a line
+    lines = [line if line.startswith(";") or not line else f"{line} 0 foo -1" for line in SWF.splitlines()]
+    lines[6] = lines[6].replace("  ", "\t") + " ; a note of 4 words"
+    longer = tmp_path / "longer.swf"
+    longer.write_text("\r\n".join(lines) + "\r\n", newline="")
+    assert list(iter_swf(longer)) == list(iter_swf(swf))
+    said = f"{longer}: 5 jobs have up to 21 fields; those after the 18th of SWF are ignored"
+    assert [record.getMessage() for record in caplog.records] == [said]
+
+
+def test_swf_without_jobs(tmp_path: Path) -> None:
+    path = tmp_path / "empty.swf"
+    path.write_text("; MaxProcs: 4\r\n;\r\n\r\n", newline="")
+    with pytest.raises(InputError, match=r"empty\.swf: no job to convert; it is empty"):
+        convert_file(path)
+
+
 def test_swf_becomes_batsim(swf: Path) -> None:
     done = convert_file(swf, cores_per_server=10, walltime_factor=1.5)
     check_batsim(done.workload)
@@ -99,6 +117,16 @@ def test_gz_reads_alike(swf: Path, tmp_path: Path) -> None:
         ("1 0 0 x 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: run_time"),
         ("1 0 0 nan 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: run_time"),
         ("1 0 0 10 1.5 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: allocated_processors"),
+        (
+            "1 0 0 10 1e308 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1",
+            r"line 2: allocated_processors 1e\+308 is larger than 1e\+15",
+        ),
+        (
+            f"1 0 0 10 1 -1 -1 1 1 {'1' * 400} 1 1 1 1 1 1 -1 -1",
+            "line 2: requested_memory '111.* is not a finite number",
+        ),
+        ("1 -1 0 10 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: submit_time must be >= 0 s, got -1"),
+        ("1 0 0 10 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 ; -1", "line 2: has 17 fields, an SWF job has 18"),
     ],
 )
 def test_swf_errors_name_the_line(tmp_path: Path, line: str, problem: str) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
 
-from batwatt.checks import number_named
+from batwatt.checks import number_in_file
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob, open_text
+from batwatt.model.series import LARGEST
 from batwatt.model.workload import LABELS, MEMORY, START_S
+from batwatt.remarks import remark
 
 _KB_PER_GB = 2.0**20
+_log = logging.getLogger(__name__)
 
 
 SwfJob = namedtuple(
@@ -26,12 +30,20 @@ _WHOLE = frozenset({"job_number", "allocated_processors", "requested_processors"
 
 
 def iter_swf(path: Path | str) -> Iterator[SwfJob]:
-    """The jobs of an SWF file (`.gz` too), one at a time, without its comments. Raises InputError with the line."""
+    """The jobs of an SWF file (`.gz` too), one at a time, without its comments. Raises InputError with the line.
+
+    Fields after the 18th, as MetaCentrum's logs have them, are ignored; one remark says so.
+    """
+    longer = most = 0
     with open_text(path) as stream:
         for number, line in enumerate(stream, start=1):
-            text = line.strip()
-            if text and not text.startswith(";"):
-                yield _job(text, f"{path} line {number}")
+            words = line.partition(";")[0].split()
+            if len(words) > len(SwfJob._fields):
+                longer, most = longer + 1, max(most, len(words))
+            if words:
+                yield _job(words, f"{path} line {number}")
+    if longer:
+        remark(_log, "%s: %d jobs have up to %d fields; those after the 18th of SWF are ignored", path, longer, most)
 
 
 def swf_trace_jobs(path: Path | str, *, fields: bool = True) -> Iterator[TraceJob]:
@@ -63,19 +75,26 @@ def swf_trace_jobs(path: Path | str, *, fields: bool = True) -> Iterator[TraceJo
         )
 
 
-def _job(text: str, where: str) -> SwfJob:
-    words = text.split()
-    if len(words) != len(SwfJob._fields):
-        raise InputError(where, f"has {len(words)} fields, an SWF job has 18", "write -1 for what is unknown")
+def _job(words: list[str], where: str) -> SwfJob:
+    count = len(SwfJob._fields)
+    if len(words) < count:
+        raise InputError(where, f"has {len(words)} fields, an SWF job has {count}", "write -1 for what is unknown")
+    words = words[:count]
     try:
-        return SwfJob(*map(int, words))
+        job = SwfJob(*map(int, words))
     except ValueError:
-        pass
+        job = None
+    if job is not None and job.submit_time >= 0 and min(job) >= -LARGEST and max(job) <= LARGEST:
+        return job
     return SwfJob(*(_field(name, word, where) for name, word in zip(SwfJob._fields, words, strict=True)))
 
 
 def _field(name: str, word: str, where: str) -> float:
-    value = number_named(where, name, word, "write a number, -1 for unknown")
+    value = number_in_file(where, name, word, "write a number, -1 for unknown")
+    if not abs(value) <= LARGEST:
+        raise InputError(where, f"{name} {value:g} is larger than {LARGEST:g}", "correct the line")
+    if name == "submit_time" and value < 0.0:
+        raise InputError(where, f"submit_time must be >= 0 s, got {word}", "leave the job out")
     if value.is_integer():
         return int(value)
     if name in _WHOLE:
