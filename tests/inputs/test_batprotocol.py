@@ -9,7 +9,8 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.inputs.workloads.batprotocol import to_batsim4, to_batsim5
+from batwatt.errors import InputError
+from batwatt.inputs.workloads.batprotocol import converted_file, to_batsim4, to_batsim5
 
 OWN = {"id": "1", "subtime": 0, "res": 2, "profile": "d"}
 NAMES = st.sampled_from(["memory", "depends_on", "tag"])
@@ -83,3 +84,40 @@ def test_extra_data_never_become_fields_of_batsim(extra):
     job = OWN | {"extra_data": extra}
     profiles = {"d": {"type": "DelayProfile", "delay": 5}}
     assert to_batsim4({"nb_res": 2, "jobs": [job], "profiles": profiles}, "x")["jobs"] == [job]
+
+
+DELAY = {"type": "DelayProfile", "delay": 10}
+
+
+@pytest.mark.parametrize(
+    "part,said",
+    [
+        ({"jobs": 5}, "the workload: 'jobs' must be a list, got 5"),
+        ({"jobs": [[]]}, "jobs[0]: must be an object, got list"),
+        ({"jobs": [{"id": 1}]}, "jobs[0]: no field 'subtime'"),
+        ({"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "p", "walltime": []}]}, "'walltime' must be a finite"),
+        ({"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "q"}]}, "no profile 'w0!q'"),
+        ({"profiles": {"p": DELAY, "x": []}}, "profile 'w0!x': must be an object, got list"),
+        ({"profiles": {"p": DELAY, "x": {"type": ["delay"]}}}, "profile 'w0!x': 'type' must be a text, got list"),
+        (
+            {"profiles": {"p": DELAY, "s": {"type": "SequentialCompositionProfile", "seq": 5}}},
+            "profile 'w0!s': 'seq' must be a list of texts, got 5",
+        ),
+    ],
+)
+@pytest.mark.parametrize("to", ["batsim4", "batsim5"])
+def test_a_malformed_file_of_batsim_5(tmp_path, part, said, to):
+    job = {"id": 1, "subtime": 0, "res": 1, "profile": "p"}
+    path = tmp_path / "w5.json"
+    path.write_text(json.dumps({"nb_res": 2, "jobs": [job], "profiles": {"p": DELAY}} | part))
+    with pytest.raises(InputError) as caught:
+        converted_file(path, to)
+    assert said in str(caught.value) and str(path) in str(caught.value)
+
+
+def test_a_profile_that_only_batsim_models_is_converted(tmp_path):
+    talk = {"type": "ParallelTaskHomogeneousProfile", "cpu": 1e9, "com": 1e6}
+    job = {"id": 1, "subtime": 0, "res": 1, "profile": "p"}
+    path = tmp_path / "w5.json"
+    path.write_text(json.dumps({"nb_res": 2, "jobs": [job], "profiles": {"p": talk}}))
+    assert converted_file(path, "batsim4")["profiles"]["p"] == talk | {"type": "parallel_homogeneous"}

@@ -286,6 +286,8 @@ GOOD = json.dumps(workload(job()))
         (GOOD.replace("20.2", "-Infinity"), "-Infinity is not a number"),
         (GOOD.replace("20.2", "1e999"), "1e999 is too large"),
         (GOOD.replace("20.2", "1" * 5000), "is not JSON"),
+        (GOOD.replace("20.2", f'1, "length_s": {10**400}'), f"{'1' + '0' * 39} is too large"),
+        (GOOD.replace('"delay": ', f'"note": [-{10**400}], "delay": '), "is too large"),
         (GOOD.replace("20.2", nested(100_000)), "nested deeper"),
         (GOOD.replace("20.2", f'1, "extra": {nested(400)}'), "nested deeper"),
         (GOOD.replace('"subtime": 0', f'"subtime": 0, "extra": {nested(400)}'), "nested deeper"),
@@ -298,6 +300,12 @@ def test_broken_json(tmp_path, text, message):
     with pytest.raises(InputError) as caught:
         read_workload(path)
     assert message in str(caught.value) and str(path) in str(caught.value)
+
+
+def test_long_digits_in_a_text_are_a_text(tmp_path):
+    path = tmp_path / "w.json"
+    path.write_text(GOOD.replace('"id": 1', f'"id": "{10**400}"'))
+    assert read_workload(path).jobs[0].id == f"w0!{10**400}"
 
 
 def test_surrogate_pairs_and_byte_order_marks_are_fine(tmp_path):

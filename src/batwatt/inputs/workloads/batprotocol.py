@@ -14,6 +14,7 @@ from typing import Any
 from batwatt.checks import shown
 from batwatt.errors import InputError, ProtocolError
 from batwatt.inputs.workloads.batsim5 import EACH, FIELDS, IN_FILES, NAMES, full_profile_id, table_of
+from batwatt.inputs.workloads.batsim5_json import parse_workload5
 from batwatt.inputs.workloads.batsim_json import load_json, parse_workload, read_text
 from batwatt.inputs.workloads.batsim_numbers import batsim_float
 from batwatt.model.workload import JOB_FIELDS
@@ -81,17 +82,20 @@ def converted_file(path: Path | str, to: str) -> dict[str, Any]:
     data = load_json(read_text(path), path, parse_float=batsim_float)
     profiles = data.get("profiles") if isinstance(data, dict) else None
     listed = (
-        [raw.get("type") for raw in profiles.values() if isinstance(raw, dict)] if isinstance(profiles, dict) else []
+        [str(raw.get("type")) for raw in profiles.values() if isinstance(raw, dict)]
+        if isinstance(profiles, dict)
+        else []
     )
     if not any(kind in NAMES for kind in listed):
         # what is wrong in it is said as ever
         parse_workload(data, "w0", path, simulate=False)
         return to_batsim5(data, path) if to == "batsim5" else data
+    parse_workload5(data, "w0", path, simulate=False)
     if to == "batsim5":
         return data
-    found = to_batsim4(data, path)
-    parse_workload(found, "w0", path, simulate=False)
-    return found
+    workload = to_batsim4(data, path)
+    parse_workload(workload, "w0", path, simulate=False)
+    return workload
 
 
 def to_batsim5(data: Mapping[str, Any], where: object) -> dict[str, Any]:

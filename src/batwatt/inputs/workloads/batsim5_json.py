@@ -83,7 +83,14 @@ def _refuse_communication(amount: float, where: object) -> None:
 
 def read_workload5(path: Path | str, name: str) -> Workload:
     """The workload in a JSON file of Batsim 5. Raises InputError."""
-    data = load_json(read_text(path), path, parse_float=batsim_float)
+    return parse_workload5(load_json(read_text(path), path, parse_float=batsim_float), name, path)
+
+
+def parse_workload5(data: Any, name: str, path: object, *, simulate: bool = True) -> Workload:
+    """The workload that a JSON object of Batsim 5 describes.
+
+    With `simulate=False` profiles that only Batsim models are accepted. Raises InputError; `path` is named in it.
+    """
     place = f"{path}: the workload"
     _need(data, {"nb_res": "whole", "jobs": "list", "profiles": "object"}, place)
     profiles: dict[str, Profile] = {}
@@ -111,10 +118,10 @@ def read_workload5(path: Path | str, name: str) -> Workload:
             raise InputError(
                 f"{path}: jobs[{index}]", f"duplication of job id {job.id!r}", "give each an id of its own"
             )
-        if not unsupported.keys().isdisjoint(parts_of(job.profile, profiles)):
+        if simulate and not unsupported.keys().isdisjoint(parts_of(job.profile, profiles)):
             raise next(error for part, error in unsupported.items() if part in parts_of(job.profile, profiles))
         used = profiles.get(job.profile)
-        if used is None:
+        if used is None and job.profile not in unsupported:
             raise UnknownNameError(f"{path}: job {job.id!r}", "profile", job.profile, profiles, "Add it to 'profiles'.")
         if isinstance(used, Parallel) and used.flops is not None and len(used.flops) != job.hosts:
             problem = f"'res' is {job.hosts} but its profile {job.profile!r} describes {len(used.flops)} hosts"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from pathlib import Path
@@ -38,6 +39,8 @@ NOT_SIMULATED = (
 )
 """Profile types of Batsim 4.x that the embedded engine does not model."""
 
+_LONG_WHOLE = re.compile("[0-9]{309}")
+"""Digits that no double may hold."""
 _REAL_BATSIM = "run it on the real Batsim with `--engine batsim`"
 
 
@@ -58,10 +61,15 @@ def read_text(path: Path | str) -> str:
 def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:
     """The value of a JSON text, without what JSON has not (NaN, infinities, lone surrogates); InputError otherwise.
 
-    `hooks` are those of `json.loads`, instead of ours or with them.
+    `hooks` are those of `json.loads`, instead of ours or with them. Whole numbers fit into a double, unless
+    `parse_float` takes infinities.
     """
+    options: dict[str, Any] = {"parse_constant": _no_constant, "parse_float": _finite_float} | hooks
+    if options["parse_float"] is not float and _LONG_WHOLE.search(text):
+        # slow, and needed by hardly any file
+        options["parse_int"] = _finite_int
     try:
-        value = json.loads(text, **({"parse_constant": _no_constant, "parse_float": _finite_float} | hooks))
+        value = json.loads(text, **options)
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
@@ -381,6 +389,11 @@ def _integer(value: Any, name: str, where: object, low: int) -> int:
 
 def _no_constant(text: str) -> float:
     raise ValueError(f"{text} is not a number")
+
+
+def _finite_int(text: str) -> int:
+    _finite_float(text)
+    return int(text)
 
 
 def _finite_float(text: str) -> float:
