@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import math
 
@@ -32,7 +33,7 @@ COLUMNS = (
 )
 rows_of = st.lists(
     st.tuples(
-        st.one_of(st.none(), numbers), st.integers(-(10**6), 10**6), st.text("aä,0", max_size=5),
+        st.one_of(st.none(), numbers), st.integers(-(10**6), 10**6), st.text('aä,0"\n\r ', max_size=5),
         st.one_of(st.none(), numbers), st.sampled_from(["", "x y", "checkpointed"]), st.floats(0.0, 1e7),
     ),
     max_size=9,
@@ -68,6 +69,22 @@ def test_columns_are_written_as_rows_are(tmp_path_factory, rows):
     write_rows(folder / "rows.csv", COLUMNS, rows)
     write_columns(folder / "columns.csv", COLUMNS, columns_of(rows))
     assert (folder / "columns.csv").read_bytes() == (folder / "rows.csv").read_bytes()
+
+
+@examples(200)
+@given(rows_of)
+def test_texts_are_read_back_as_they_were(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("x") / "rows.csv"
+    write_columns(path, COLUMNS, columns_of(rows))
+    with path.open(newline="", encoding="utf-8") as stream:
+        assert [cells[2] for cells in list(csv.reader(stream))[1:]] == [row[2] for row in rows]
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False, index_col=False)
+    assert frame["c"].tolist() == [row[2] for row in rows]
+
+
+def test_ordinary_texts_have_no_marks(tmp_path):
+    write_rows(tmp_path / "x.csv", COLUMNS, [(None, 1, "w0!0-3 5's; x", None, "", 0.5)])
+    assert (tmp_path / "x.csv").read_text() == """a,b,c,d,e,f\n,1,w0!0-3 5's; x,NA,"",0.5\n"""
 
 
 @pytest.mark.parametrize("text,number", [("a\0b", 1.0), ("a" * 3000, 1.0), ("a", 1e10), ("a", math.inf)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ MOST = 2.0**53 / 1e6
 DECIMALS = 6
 MISSING = {"fixed": "", "na": "NA"}
 """What stands for None."""
+_SPECIAL = re.compile('[",\r\n]')
 WIDEST = 2000
 """Characters of a row in a block."""
 
@@ -46,11 +48,18 @@ def _column(form: str, cells: Any) -> Characters | None:
         return _digits(np.abs(cells), cells < 0)
     if form == "short":
         cells = [f"{value:g}" for value in cells.tolist()]
-    found = _texts(cells)
+    found = _texts(escaped(cells) if form == "text" else cells)
     if form == "quoted" and found is not None:
         quotes = np.full((len(found), 1), ord('"'), dtype=np.uint8)
         return np.concatenate((quotes, found, quotes), axis=1)
     return found
+
+
+def escaped(texts: list[str]) -> list[str]:
+    """The texts as cells of CSV: between quotation marks, which are doubled within, where a reader needs them."""
+    if not _SPECIAL.search("".join(texts)):
+        return texts
+    return ['"{}"'.format(text.replace('"', '""')) if _SPECIAL.search(text) else text for text in texts]
 
 
 def _texts(texts: list[str]) -> Characters | None:

@@ -5,7 +5,6 @@ From the record numbers are rounded as the files have them, to the last bit: fig
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -27,24 +26,17 @@ RERUN = "run the simulation again, or name the prefix it was run with"
 _TEXTS = ("job_id", "workload_name", "final_state", "metadata")
 _TIMES = ("starting_time", "execution_time", "finish_time")
 _NUMBERS = ("submission_time", *_TIMES, "requested_number_of_resources")
-_NOT_PLAIN = re.compile('[,"\r\n\0]')
-_NOT_QUOTED = re.compile('["\r\n\0]')
 
 
 class RunData:
     """The columns of the run under a prefix that figures need: there may be millions of rows.
 
-    With a `record` no file is read, unless a text is in it that makes a file another one than it seems.
+    With a `record` no file is read.
     """
 
     def __init__(self, prefix: Path | str, record: Record | None = None) -> None:
         self.prefix = Path(prefix)
-        self._record = record if record is not None and _is_plain(record) else None
-
-    @property
-    def has_record(self) -> bool:
-        """Whether no file is read."""
-        return self._record is not None
+        self._record = record
 
     @cached_property
     def jobs(self) -> Columns:
@@ -91,9 +83,12 @@ class RunData:
 
 
 def checked_energy(prefix: Path | str, times_s: Floats, energy_j: Floats) -> tuple[Floats, Floats]:
-    """The two columns of the file of energies; InputError if one begins below 0 or decreases."""
+    """The two columns of the file of energies; InputError if one is not finite, begins below 0 or decreases."""
     path = file_of(prefix, "consumed_energy")
     for name, values in (("time", times_s), ("energy", energy_j)):
+        odd = np.flatnonzero(~np.isfinite(values))
+        if len(odd):
+            raise InputError(f"{path}: row {int(odd[0]) + 1}", f"{name} is not a finite number", RERUN)
         if len(values) and not values[0] >= 0.0:
             raise InputError(f"{path}: row 1", f"{name} must be >= 0, got {values[0]:g}", RERUN)
         falls = np.flatnonzero(np.diff(values) < 0.0)
@@ -112,14 +107,3 @@ def texts(jobs: Columns, name: str) -> NDArray[np.object_]:
 def numbers(jobs: Columns, name: str) -> Floats:
     """A column of numbers; NaN where there is none."""
     return np.asarray(jobs[name], dtype=np.float64)
-
-
-def _is_plain(record: Record) -> bool:
-    """Whether all texts are in the files as they are, and all numbers are finite."""
-    rows = record.jobs
-    if any(_NOT_PLAIN.search("".join(names)) for names in (rows.ids, rows.profiles)):
-        return False
-    energy = record.consumed_energy
-    return not _NOT_QUOTED.search("".join(rows.metadata)) and all(
-        np.isfinite(values).all() for values in (rows.submitted, energy.times, energy.energies)
-    )

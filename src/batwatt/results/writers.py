@@ -8,7 +8,7 @@ from pathlib import Path
 from batwatt.files import whole_file
 from batwatt.model.record import Record, RowColumns, Rows, listed
 from batwatt.results.columns import FILES, Column
-from batwatt.results.csv_block import MISSING, block_of
+from batwatt.results.csv_block import MISSING, block_of, escaped
 
 _FORMS = {"text": "%s", "int": "%s", "fixed": "%.6f", "short": "%g", "quoted": '"%s"', "na": "%.6f"}
 ROWS = 4096
@@ -46,11 +46,15 @@ def _lines(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Itera
     """One format for the whole row, which is most of the time of writing; one by one only where a value is missing."""
     forms = [column.form for column in columns]
     whole = ",".join(_FORMS[form] for form in forms) + "\n"
-    for row in rows:
+    texts = [place for place, form in enumerate(forms) if form == "text"]
+    for cells in rows:
+        row = list(cells)
+        for place in texts:
+            [row[place]] = escaped([str(row[place])])
         if None in row:
-            cells = (MISSING[form] if value is None and form in MISSING else _FORMS[form] % (value,)
+            words = (MISSING[form] if value is None and form in MISSING else _FORMS[form] % (value,)
                      for form, value in zip(forms, row, strict=True))  # fmt: skip
-            yield ",".join(cells) + "\n"
+            yield ",".join(words) + "\n"
         else:
             yield whole % tuple(row)
 

@@ -25,6 +25,7 @@ from batwatt.model import hostset
 from batwatt.model.platform import Platform
 from batwatt.model.record import NULL_RUNTIME_S, StateRows
 from batwatt.results.columns import FILES
+from batwatt.results.csv_block import escaped
 from batwatt.results.writers import file_of, write_columns, write_rows
 
 WORKED_OUT = {
@@ -106,8 +107,8 @@ def _write_jobs(path: Path, to: Path, metadata: Mapping[str, str]) -> None:
             load = row["workload_name"]
             row["profile"] = row["profile"].removeprefix(f"{load}!")
             about = metadata.get(f"{load}!{row['job_id']}", "")
-            row["metadata"] = f'"{about}"'
-            out.write(",".join(row.values()) + "\n")
+            del row["metadata"]
+            out.write(",".join([*escaped([*row.values()]), f'"{about}"']) + "\n")
 
 
 def _states(found: Path, platform: Platform) -> tuple[StateRows, Machines]:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from batwatt.engine.core import Engine
@@ -99,15 +98,7 @@ class Outcome:
     @cached_property
     def figures(self) -> Figures:
         """Worked out from the record, as they would be from its files. Raises InputError."""
-        data = RunData(self.resolved.spec.prefix, self.record)
-        if data.has_record:
-            return Figures(data, self.resolved.inputs)
-        with TemporaryDirectory(prefix="batwatt-") as folder:
-            # a name in it is not in a file as it is
-            write_record(self.record, Path(folder) / "x")
-            found = Figures(RunData(Path(folder) / "x"), self.resolved.inputs)
-            found.load()
-            return found
+        return Figures(RunData(self.resolved.spec.prefix, self.record), self.resolved.inputs)
 
     def write(self, prefix: Path) -> None:
         """Write all files of the run under a prefix."""
@@ -285,10 +276,6 @@ class Figures:
 
         end_s = self.metrics.makespan_s
         return power_series(self.data, end_s) if self.data.energy is not None and end_s else None
-
-    def load(self) -> None:
-        """Work out all, as long as the files are there."""
-        _ = self.metrics, self.power, self.data.jobs
 
     def write(self, prefix: Path) -> None:
         """Write the files of figures under a prefix."""
