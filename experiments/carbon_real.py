@@ -91,7 +91,7 @@ def _saved(outcome: Outcome, base: Outcome) -> list[str]:
     """Share saved, mean wait and number of pieces."""
     found, before = outcome.metrics(), base.metrics()
     share = PERCENT * (1.0 - found["carbon_g"] / before["carbon_g"])
-    return [f"{share:.2f}", f"{found['mean_wait_s'] / HOUR_S:.2f}", f"{found['segments']}"]
+    return [f"{share:.2f}", f"{found['mean_total_wait_s'] / HOUR_S:.2f}", f"{found['segments']}"]
 
 
 def _startups(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> tuple[list[str], list[list[str]]]:
@@ -116,7 +116,7 @@ def _clusters(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> tuple[list[
         row = [f"{machines}", f"{base.carbon_g:.1f}"]
         for name, (run, late) in runs.items():
             share = PERCENT * (1.0 - run.carbon_g / base.carbon_g)
-            wait_h = run.metrics()["mean_wait_s"] / HOUR_S
+            wait_h = run.metrics()["mean_total_wait_s"] / HOUR_S
             row += [f"{wait_h:.2f}"] if name == "immediate" else [f"{share:.2f}", f"{wait_h:.2f}", f"{late}"]
         rows.append(row)
     heads = ["machines", "at once, g", "wait, h"]

@@ -61,7 +61,14 @@ GROUNDS = {
     "checkpoint": ("goodput", "higher", "Cendrier et al.: goodput"),
 }
 """Study of adaptive.yaml -> the metric that the paper goes by, which is better, what it is called."""
-FURTHER = ("mean_slowdown", "goodput", "mean_stretch", "max_stretch", "finished_work_fraction", "jobs_finished")
+FURTHER = (
+    "mean_slowdown",
+    "goodput",
+    "mean_full_speed_slowdown",
+    "max_full_speed_slowdown",
+    "finished_work_fraction",
+    "jobs_finished",
+)
 TABLES = (*(f"{name}-{part}" for part in PARTS for name in ("systems", "ideas", "front")), "grounds", "others")
 
 

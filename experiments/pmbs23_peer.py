@@ -47,7 +47,7 @@ SLOTS, CORES, LENGTH_S = 152, 24, 604_800
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "results" / "pmbs23"
 RECORDED = DOCS / "peer.csv"
 CASE = ["trace", "walk", "strategy"]
-FIGURES = ("capacity_core_s", "useful_core_s", "aborted_core_s", "max_stretch", "mean_stretch")
+FIGURES = ("capacity_core_s", "useful_core_s", "aborted_core_s", "max_full_speed_slowdown", "mean_full_speed_slowdown")
 PROGRAM, TIED, OURS = "program", "program-tied", "ours"
 """Whose figures a row has."""
 

@@ -32,7 +32,14 @@ NUMBERS = ("means.csv", "claims-numbers.csv")
 """The files with all numbers behind them."""
 SMALL = "small.csv"
 WHERE = ["study", "label", "workload", "capacity"]
-FIGURES = ["goodput", "max_stretch", "mean_stretch", "aborted_volume", "mean_aborted_time_s", "completed_fraction"]
+FIGURES = [
+    "goodput",
+    "max_full_speed_slowdown",
+    "mean_full_speed_slowdown",
+    "aborted_volume",
+    "mean_aborted_time_s",
+    "completed_fraction",
+]
 
 
 def rows_of(results: Path) -> pd.DataFrame:

@@ -80,7 +80,7 @@ def test_every_system_on_the_same_work():
     # figures of a system are those of its run
     options = {"termination": "lww", "backfilling": "easy"}
     own = bw.simulate(bw.Platform.machines(16, 1, watts=200), workload, "varcap", envelope=cap, options=options)
-    assert table.loc["varcap LWW", "mean_slowdown"] == pytest.approx(own.metrics["mean_slowdown_full_speed"], abs=1e-6)
+    assert table.loc["varcap LWW", "mean_slowdown"] == pytest.approx(own.metrics["mean_full_speed_slowdown"], abs=1e-6)
     assert table.loc["varcap LWW", "mean_wait_s"] == pytest.approx(own.metrics["mean_wait_s"], abs=1e-5)
     assert table.loc["varcap LWW", "kills"] == own.metrics["terminations"]
     together = compare_systems(bw.Platform.machines(16, 1, watts=200), workload, cap, carbon=carbon, workers=2)

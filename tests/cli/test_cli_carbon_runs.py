@@ -27,7 +27,7 @@ def test_a_run_by_hand(house):
     assert {name: metrics[name] for name in ("policy", "compat", "immediate_carbon_g", "saved_share")} == {
         "policy": "oracle", "compat": None, "immediate_carbon_g": 400, "saved_share": 0.75,
     }  # fmt: skip
-    assert (metrics["carbon_g"], metrics["energy_j"], metrics["mean_wait_s"]) == (100, 3.6e6, 3600)
+    assert (metrics["carbon_g"], metrics["energy_j"], metrics["mean_total_wait_s"]) == (100, 3.6e6, 3600)
     assert (metrics["segments"], metrics["jobs"], metrics["late_jobs"]) == (1, 1, 0)
     assert metrics["cost"] == pytest.approx(2 * 0.0624)
     assert metrics["inputs"]["wait"] == "3" and metrics["inputs"]["watts"] == 500

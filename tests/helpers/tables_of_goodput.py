@@ -35,7 +35,7 @@ def run(
     found = row(name, workload, study="s", platform=f"152x{cores}", envelope=None, capacity=capacity,
                 scheduler="riskaware", strategy=strategy, options=f'{{"strategy": "{strategy}"}}', violations=None,
                 key=f"{strategy} {workload} {capacity} {cores}")  # fmt: skip
-    found |= {"goodput": 0.5, "max_stretch": 2.0, "mean_stretch": 1.5, "aborted_volume": 0.1,
+    found |= {"goodput": 0.5, "max_full_speed_slowdown": 2.0, "mean_full_speed_slowdown": 1.5, "aborted_volume": 0.1,
               "mean_aborted_time_s": 3600.0, "completed_fraction": 0.9,
               "capacity_core_s": 1e6}  # fmt: skip
     return found | given
@@ -52,7 +52,8 @@ def evaluation() -> list[dict[str, Any]]:
     }
     rows = [
         run(name, kind=kind, study=f"{study}-{kind}", seed_of_walk=n, **at,
-            goodput=0.8 + place / 50 + n / 100 - sum(at.values()) % 7 / 200, max_stretch=50.0 / (place + 1) + n,
+            goodput=0.8 + place / 50 + n / 100 - sum(at.values()) % 7 / 200,
+            max_full_speed_slowdown=50.0 / (place + 1) + n,
             aborted_volume=0.1 - place / 100, mean_aborted_time_s=7200.0 - 600.0 * place)
         for study, points in studies.items()
         for kind in ("uniform", "borg")

@@ -45,7 +45,7 @@ def jobs_of(waits: Mapping[str, Sequence[float | None]], **columns: Sequence[Any
         parts.append(pd.DataFrame({
             "case": case, "job_id": [str(n) for n in range(count)], **own,
             "state": np.where(np.isnan(wait), "killed", "finished"), "wait_s": wait, "stretch": 1.0 + wait / length,
-            "wait_more_s": wait - reference, "stretch_more": (wait - reference) / length,
+            "wait_more_s": wait - reference, "full_speed_slowdown_more": (wait - reference) / length,
         }))  # fmt: skip
     return pd.concat(parts, ignore_index=True)
 

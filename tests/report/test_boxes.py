@@ -167,7 +167,7 @@ def stats(panel):
 def eleven(folder, labels=(ASAP,), last=10.0):
     """11 instances with the maximum stretches 0 to 10 at either value of the range."""
     rows = [
-        run(name, range=r, seed_of_walk=n, max_stretch=last if n == 10 else float(n))
+        run(name, range=r, seed_of_walk=n, max_full_speed_slowdown=last if n == 10 else float(n))
         for name in labels for r in (8, 16) for n in range(11)
     ]  # fmt: skip
     return swept(folder, rows)[0].panels[0]
@@ -193,17 +193,19 @@ def test_boxes_stand_in_the_order_asked_for_without_touching(tmp_path):
 
 
 def test_what_has_no_meaning_has_no_box(tmp_path):
-    [sweep] = swept(tmp_path, [run(AWARE, range=8, max_stretch=None), run(AWARE, range=16, max_stretch=3.0)])
+    [sweep] = swept(
+        tmp_path, [run(AWARE, range=8, max_full_speed_slowdown=None), run(AWARE, range=16, max_full_speed_slowdown=3.0)]
+    )
     assert stats(boxed(sweep.panels[0], MAX_STRETCH, [AWARE]))["x"].tolist() == [16.0]
-    [sweep] = swept(tmp_path, [run(AWARE, max_stretch=None)])
+    [sweep] = swept(tmp_path, [run(AWARE, max_full_speed_slowdown=None)])
     assert boxed(sweep.panels[0], MAX_STRETCH, [AWARE]) is None
     assert stats(boxed(sweep.panels[0], GOODPUT, [AWARE]))["mean"].tolist() == [50.0]
 
 
 def test_a_wide_span_is_logarithmic(tmp_path):
     def panel(high):
-        return boxed(swept(tmp_path, [run(AWARE, range=r, max_stretch=m) for r, m in ((8, 2.0), (16, high))])[0]
-                     .panels[0], MAX_STRETCH, [AWARE])  # fmt: skip
+        runs = [run(AWARE, range=r, max_full_speed_slowdown=m) for r, m in ((8, 2.0), (16, high))]
+        return boxed(swept(tmp_path, runs)[0].panels[0], MAX_STRETCH, [AWARE])
 
     wide, narrow = panel(2.0 * TIMES + 1.0), panel(2.0 * TIMES)
     for given, kind in ((wide, "log"), (narrow, "linear")):

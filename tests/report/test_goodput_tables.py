@@ -15,7 +15,14 @@ AWARE, UNAWARE, STRETCH, ASAP, _ = NAMES
 
 def test_means_by_hand(tmp_path):
     rows = [
-        run(name, kind=kind, range=r, seed_of_walk=n, goodput=0.8 + place / 100 + n / 1000, max_stretch=float(r))
+        run(
+            name,
+            kind=kind,
+            range=r,
+            seed_of_walk=n,
+            goodput=0.8 + place / 100 + n / 1000,
+            max_full_speed_slowdown=float(r),
+        )
         for place, name in enumerate((ASAP, AWARE))
         for kind in ("uniform", "borg")
         for r in (16, 8)
@@ -31,7 +38,7 @@ def test_means_by_hand(tmp_path):
     assert goodput.groups() == [("", 1), ("borg (%)", 2), ("uniform (%)", 2)]
     assert [column.heading for column in goodput.columns[1:]] == ["8", "16"] * 2
     assert goodput.notes == ("Each mean is over 1 to 2 instances.",)
-    assert metrics.frame["max_stretch borg 16"].tolist() == [16.0, 16.0]
+    assert metrics.frame["max_full_speed_slowdown borg 16"].tolist() == [16.0, 16.0]
     every = all_means(found, [AWARE, ASAP])
     assert every[["parameter", "panel", "value", "label", "instances"]].values.tolist()[:4] == [
         ["range", "borg", "8", AWARE, 2],
@@ -87,7 +94,7 @@ def test_only_instances_of_both_are_paired(tmp_path):
 
 
 def test_a_quotient_is_held_against_two(tmp_path):
-    given = {"measure": "max_stretch", "names": (AWARE, STRETCH)}
+    given = {"measure": "max_full_speed_slowdown", "names": (AWARE, STRETCH)}
     second = [2.0, 3.0, 2.0, 4.0, 6.0]
     found = pair(tmp_path, [2.5 * value for value in second], second, **given).loc["first-fit-max-stretch"]
     assert found["number"].tolist() == [2.5, 2.5] and set(found["verdict"]) == {YES}

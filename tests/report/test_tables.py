@@ -49,9 +49,9 @@ def test_table2_by_hand(tmp_path):
 
 def test_what_speeds_cost_stands_behind_the_slowdown(tmp_path):
     full = [column.name for column in table(tmp_path / "full", TWO)[0].columns]
-    slow = [TWO[0] | {"mean_run_time_stretch": 1.5, "mean_slowdown_full_speed": 4.5}, TWO[1], *TWO[2:]]
+    slow = [TWO[0] | {"mean_run_time_stretch": 1.5, "mean_full_speed_slowdown": 4.5}, TWO[1], *TWO[2:]]
     grid, *_ = table(tmp_path / "slow", slow)
-    added = ["mean_run_time_stretch", "mean_slowdown_full_speed"]
+    added = ["mean_run_time_stretch", "mean_full_speed_slowdown"]
     names = [column.name for column in grid.columns]
     assert names[: names.index("killed_power")] == ["label", "instances", "mean_slowdown", *added]
     assert [name for name in names if name not in added] == full

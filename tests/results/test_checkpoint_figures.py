@@ -62,7 +62,10 @@ def test_by_hand(found):  # noqa: F811 (the fixture)
     assert (metrics.recovery_volume, metrics.recoveries) == ((6 + 6 + 5) / 600, 2)
     assert (metrics.terminations, metrics.killed_power, metrics.job_failure_rate) == (3, 3, 3 / 5)
     assert metrics.mean_wait_s == (5 + 15) / 2
-    assert (metrics.max_stretch, metrics.mean_stretch) == (93 / 45, pytest.approx((93 / 45 + 45 / 30) / 2))
+    assert (metrics.max_full_speed_slowdown, metrics.mean_full_speed_slowdown) == (
+        93 / 45,
+        pytest.approx((93 / 45 + 45 / 30) / 2),
+    )
     assert metrics.mean_slowdown == pytest.approx((93 / 45 + 45 / 30) / 2)
     assert metrics.slowdown_rate == 1 / 2  # a took 88 s, not 45
     assert (metrics.jobs_finished, metrics.completed_fraction) == (2, 2 / 8)
@@ -141,7 +144,8 @@ def test_a_job_of_unknown_length_is_as_long_as_the_work_that_lasted(found):  # n
     ]  # fmt: skip
     metrics, ledger = found(rows, workload(job("a", 100, "tasks")))
     assert ledger.job_length_s.tolist() == [16.0]
-    assert metrics.max_stretch == metrics.mean_slowdown == (196 - 100) / 16
+    assert metrics.mean_slowdown == (196 - 100) / 16
+    assert metrics.max_full_speed_slowdown == (196 - 100) / 4
     assert (metrics.mean_wait_s, metrics.terminations_long, metrics.slowdown_rate) == (10, 1, None)
 
 
@@ -290,5 +294,5 @@ def test_a_suspended_run_and_its_pieces_are_one_job(found):  # noqa: F811
     metrics, _ = found(rows, workload(job("a", 110, 40, 2)))
     assert (metrics.jobs_finished, metrics.killed_power, metrics.jobs_failed, metrics.terminations) == (1, 0, 0, 0)
     assert (metrics.useful_core_s, metrics.aborted_core_s, metrics.job_failure_rate) == (80, 0, 0)
-    assert (metrics.mean_slowdown, metrics.mean_stretch, metrics.mean_wait_s) == (50 / 40, 50 / 40, 0)
+    assert (metrics.mean_slowdown, metrics.mean_full_speed_slowdown, metrics.mean_wait_s) == (50 / 40, 50 / 40, 0)
     assert metrics.completed_fraction == 1

@@ -94,7 +94,10 @@ def test_by_hand(found):
     assert metrics.useful_core_s == 20 + 40 + 60 + 10.5
     assert metrics.aborted_core_s == 80 + 5 + 10
     assert metrics.mean_aborted_time_s == (40 + 5 + 10) / 3
-    assert (metrics.max_stretch, metrics.mean_stretch) == (40.5 / 10, pytest.approx((1.5 + 1.0 + 4.05) / 3))
+    assert (metrics.max_full_speed_slowdown, metrics.mean_full_speed_slowdown) == (
+        40.5 / 10,
+        pytest.approx((1.5 + 1.0 + 4.05) / 3),
+    )
     assert metrics.mean_slowdown == pytest.approx((1.5 + 1.0 + (30 + 10.5) / 10.5) / 3)
     # a and d are short
     assert (metrics.goodput_short, metrics.goodput_long) == ((20 + 10.5) / 600, (40 + 60) / 600)
@@ -132,7 +135,7 @@ def test_the_parts_of_a_run_share_its_fate(found, rows, useful, aborted, backwar
 def test_an_interrupted_run_from_before_the_window(found):
     rows = [moved("a", 50, 60, 110), ran("a#1", 110, 110, 130)]
     metrics, _ = found(rows, workload(job("a", 50, 70)))
-    assert (metrics.useful_core_s, metrics.mean_wait_s, metrics.max_stretch) == (30, 10, 80 / 70)
+    assert (metrics.useful_core_s, metrics.mean_wait_s, metrics.max_full_speed_slowdown) == (30, 10, 80 / 70)
 
 
 def test_without_a_window(found):
@@ -143,7 +146,7 @@ def test_without_a_window(found):
 def test_without_a_capacity_there_is_none_of_it(found):
     metrics, run_table = found(ROWS_BY_HAND, JOBS_BY_HAND, capacity=None)
     assert run_table is None
-    assert (metrics.terminations, metrics.mean_wait_s, metrics.goodput_short, metrics.slowdown_rate) == (None,) * 4
+    assert (metrics.terminations, metrics.goodput_short, metrics.slowdown_rate) == (None,) * 3
     assert metrics.killed_power == 2
 
 

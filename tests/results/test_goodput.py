@@ -46,6 +46,7 @@ def workload(*jobs) -> Workload:
     delays = [row["profile"] for row in jobs if row["profile"].startswith("d")]
     profiles = {name: {"type": "delay", "delay": float(name[1:])} for name in delays} | {
         "tasks": {"type": "parallel_homogeneous", "cpu": 4e9, "com": 0},
+        "nothing": {"type": "parallel_homogeneous", "cpu": 0, "com": 0},
         "d7": {"type": "delay", "delay": 7},
         "both": {"type": "composed", "seq": ["d7", "tasks"], "repeat": 2},
     }
@@ -94,10 +95,9 @@ def test_a_window_by_hand(figures):
         "goodput": 200 / 600,
         "aborted_volume": 45 / 600,
         "mean_aborted_time_s": 7.5,
-        "max_stretch": 2.0,
-        "mean_stretch": 1.5,
         "completed_fraction": 2 / 6,  # a and b of a to f
     }
+    assert (metrics.max_full_speed_slowdown, metrics.mean_full_speed_slowdown) == (2.0, 1.5)
     counts = (metrics.jobs_finished, metrics.killed_power, metrics.jobs_rejected, metrics.jobs_unfinished)
     assert counts == (2, 2, 1, 3)  # a b; b d; e; c d f
     assert (metrics.jobs_total, metrics.resubmissions, metrics.makespan_s) == (7, 2, 201.0)
@@ -129,7 +129,7 @@ def test_a_job_that_had_run_before_counts_with_its_remainder_once_it_starts_agai
     assert left.goodput == 60 / 600
     # nothing else is of less
     assert left.aborted_core_s == whole.aborted_core_s == 10 + 5 + 20
-    assert left.max_stretch == whole.max_stretch == (160 - 60) / 50
+    assert left.max_full_speed_slowdown == whole.max_full_speed_slowdown == (160 - 60) / 50
 
 
 def test_without_a_window_it_is_the_whole_run(figures):
@@ -139,7 +139,7 @@ def test_without_a_window_it_is_the_whole_run(figures):
     assert metrics.useful_core_s == 20 + 80 + 31.5
     assert metrics.aborted_core_s == 40 + 5 + 71
     assert metrics.mean_aborted_time_s == (10 + 5 + 71) / 3
-    assert (metrics.max_stretch, metrics.mean_stretch) == (2.0, 4 / 3)
+    assert (metrics.max_full_speed_slowdown, metrics.mean_full_speed_slowdown) == (2.0, 4 / 3)
     assert metrics.completed_fraction == 3 / 7
     counts = (metrics.jobs_finished, metrics.killed_power, metrics.jobs_rejected, metrics.jobs_unfinished)
     assert counts == (3, 3, 1, 2)  # only who waited is told by the rows
@@ -147,7 +147,7 @@ def test_without_a_window_it_is_the_whole_run(figures):
 
 def test_without_a_capacity_only_the_jobs_are_counted(figures):
     metrics = figures(ROWS_BY_HAND, JOBS_BY_HAND, capacity=None)
-    assert [getattr(metrics, name) for name in FIGURES] == [None] * 9
+    assert [getattr(metrics, name) for name in FIGURES] == [None] * 7
     assert (metrics.jobs_finished, metrics.killed_power, metrics.jobs_unfinished) == (2, 2, 3)
 
 
@@ -183,7 +183,7 @@ def test_one_run(figures, start, end, state, useful, aborted, unfinished):
     assert metrics.mean_aborted_time_s == (pytest.approx(aborted) if killed and aborted is not None else None)
     assert (metrics.killed_power, metrics.jobs_unfinished) == (killed, unfinished)
     stretches = state == SUCCESSFUL and not unfinished and end > 100
-    assert metrics.max_stretch == (min(end, 200) / 30 if stretches else None)
+    assert metrics.max_full_speed_slowdown == (min(end, 200) / 30 if stretches else None)
     assert metrics.completed_fraction == stretches
 
 
@@ -194,22 +194,26 @@ def test_one_run(figures, start, end, state, useful, aborted, unfinished):
         ("d7", {"release_s": 80, "length_s": 20}, (150 - 80) / 20),
         ("d7", {"release_s": 0}, 150 / 7),
         ("d7", {"length_s": 12.5}, (150 - 110) / 12.5),
-        ("tasks", {}, (150 - 110) / 25),  # took 25 s
-        ("both", {}, (150 - 110) / 25),
+        ("tasks", {}, (150 - 110) / 4),  # 4e9 flops at 1e9 flop/s, though it took 25 s
+        ("both", {}, (150 - 110) / 22),  # (7 + 4) s, twice
         ("tasks", {"length_s": 10}, (150 - 110) / 10),
     ],
 )
 def test_release_and_length(figures, profile, fields, stretch):
     one = {"id": "a", "subtime": 110, "res": 1, "profile": profile, **fields}
     rows = [ran("a", 110, 112, 120, 1, KILLED), ran("a#1", 120, 121, 122, 1, KILLED), ran("a#2", 122, 125, 150)]
-    assert figures(rows, workload(one)).max_stretch == pytest.approx(stretch, rel=1e-12)
+    assert figures(rows, workload(one)).max_full_speed_slowdown == pytest.approx(stretch, rel=1e-12)
 
 
 def test_stretches_of_jobs_made_up_and_of_no_length(figures):
-    jobs = workload(job("a", 100, 10), {"id": "b", "subtime": 100, "res": 1, "profile": "tasks"})
-    made = [ran("x", 110, 112, 120, 1, KILLED), ran("x#1", 120, 130, 140)]  # (140 - 110) / 10
-    metrics = figures([ran("a", 100, 100, 110), ran("b", 100, 105, 105), *made], jobs)
-    assert (metrics.max_stretch, metrics.mean_stretch, metrics.completed_fraction) == (3.0, 2.0, 1.0)
+    jobs = workload(job("a", 100, 10), {"id": "b", "subtime": 100, "res": 1, "profile": "nothing"}, job("c", 100, 10))
+    made = [ran("x", 110, 112, 120, 1, KILLED), ran("x#1", 120, 130, 140)]
+    metrics = figures([ran("a", 100, 100, 110), ran("b", 100, 105, 105), ran("c", 100, 120, 130), *made], jobs)
+    assert (metrics.max_full_speed_slowdown, metrics.mean_full_speed_slowdown, metrics.completed_fraction) == (
+        3.0,
+        2.0,
+        1.0,
+    )
 
 
 @pytest.mark.parametrize("value", [0, -1, "long", None, True, [5]])
@@ -246,7 +250,7 @@ def test_capacity(times, values, begin, end, machine_s):
 def test_no_capacity_at_all(figures):
     metrics = figures([ran("a", 100, 100, 110)], workload(job("a", 100, 10)), capacity=Series((0.0,), (0.0,)))
     assert (metrics.goodput, metrics.aborted_volume, metrics.capacity_core_s) == (None, None, 0.0)
-    assert (metrics.useful_core_s, metrics.max_stretch) == (10.0, 1.0)
+    assert (metrics.useful_core_s, metrics.max_full_speed_slowdown) == (10.0, 1.0)
 
 
 @pytest.mark.parametrize("rows", [[], [refused("a", 150)]])
@@ -254,7 +258,9 @@ def test_no_capacity_at_all(figures):
 def test_nothing_ran(figures, rows, window):
     metrics = figures(rows, workload(job("a", 150, 10)), window)
     assert (metrics.useful_core_s, metrics.aborted_core_s, metrics.completed_fraction) == (0.0, 0.0, 0.0)
-    assert (metrics.max_stretch, metrics.mean_stretch, metrics.mean_aborted_time_s) == (None,) * 3
+    assert (metrics.max_full_speed_slowdown, metrics.mean_full_speed_slowdown, metrics.mean_aborted_time_s) == (
+        None,
+    ) * 3
     assert metrics.goodput == (0.0 if window else None)
     assert (metrics.jobs_rejected, metrics.jobs_unfinished) == (len(rows), 0)
 
@@ -340,8 +346,8 @@ def test_summary_of_runs_under_a_capacity(figures):
     nothing = figures([], JOBS_BY_HAND)
     text = summary_text([("first fit [x]", metrics), ("none", nothing)])
     lines = text.splitlines()
-    assert " ".join(lines[-2].split()) == "first fit [x] 33.33 50.00 2 2 0.00 2.00 1.50 7.50 33.3"
-    assert " ".join(lines[-1].split()) == "none 0.00 - 0 0 - - - 0.00 0.0"
+    assert " ".join(lines[-2].split()) == "first fit [x] 33.33 50.00 2 2 0.00 1.50 1.50 2.00 7.50 33.3"
+    assert " ".join(lines[-1].split()) == "none 0.00 - 0 0 - - - - 0.00 0.0"
     assert "goodput" in text and "aborted" in text and "kWh" not in text
     power = dataclasses.replace(metrics, capacity_core_s=None)
     assert "kWh" in summary_text([("power", power)]) and "goodput" not in summary_text([("power", power)])

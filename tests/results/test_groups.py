@@ -23,7 +23,7 @@ def jobs_of(cases):
                 "case": case, "job_id": name, "hosts": hosts, "length_s": length_s, "user": user,
                 "state": "killed" if wait is None else "finished", "wait_s": wait_s,
                 "stretch": 1.0 + wait_s / length_s, "wait_more_s": wait_s - first_s,
-                "stretch_more": (wait_s - first_s) / length_s,
+                "full_speed_slowdown_more": (wait_s - first_s) / length_s,
             })  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -44,8 +44,8 @@ def test_by_size():
     # b waits 1800 s where it waited for none; c, of as many hosts, is killed
     middle = row(found, "capped", "2 to 4 hosts")
     assert (middle["jobs"], middle["finished_share"], middle["mean_wait_s"]) == (2, 0.5, 1800.0)
-    assert (middle["mean_stretch"], middle["paired_jobs"]) == (3.0, 1)
-    assert (middle["wait_more_s"], middle["stretch_more"]) == (1800.0, 2.0)
+    assert (middle["mean_full_speed_slowdown"], middle["paired_jobs"]) == (3.0, 1)
+    assert (middle["wait_more_s"], middle["full_speed_slowdown_more"]) == (1800.0, 2.0)
     # d finishes here only: nothing to compare with
     wide = row(found, "capped", "5 to 16 hosts")
     assert (wide["finished_share"], wide["mean_wait_s"], wide["paired_jobs"]) == (1.0, 10.0, 0)
@@ -70,13 +70,13 @@ def test_by_user():
     found = groups_of(TWO, "user")
     # the one with the most jobs first, then by name
     assert found["group"].tolist() == ["x", "unknown", "y"] * 2
-    assert row(found, "capped", "x")["stretch_more"] == (0.5 + 2.0) / 2
+    assert row(found, "capped", "x")["full_speed_slowdown_more"] == (0.5 + 2.0) / 2
 
 
 def test_the_many_are_others():
     names = [f"u{n:02d}" for n in range(12) for _ in range(1 + (n < 11))]
     frame = pd.DataFrame({"case": "one", "user": names, "state": "finished", "hosts": 1, "length_s": 60.0})
-    frame = frame.assign(**dict.fromkeys(("wait_s", "stretch", "wait_more_s", "stretch_more"), 0.0))
+    frame = frame.assign(**dict.fromkeys(("wait_s", "stretch", "wait_more_s", "full_speed_slowdown_more"), 0.0))
     found = groups_of(frame, "user").set_index("group")["jobs"]
     assert found.index.tolist() == [*(f"u{n:02d}" for n in range(10)), "2 others"]
     assert found.sum() == len(names) and found["2 others"] == 3
@@ -85,7 +85,7 @@ def test_the_many_are_others():
 def test_a_user_called_others_is_one_of_them():
     users = ["2 others"] * 9 + [f"u{n}" for n in range(11)]
     frame = pd.DataFrame({"case": "one", "user": users, "state": "finished", "hosts": 1, "length_s": 60.0})
-    frame = frame.assign(**dict.fromkeys(("wait_s", "stretch", "wait_more_s", "stretch_more"), 0.0))
+    frame = frame.assign(**dict.fromkeys(("wait_s", "stretch", "wait_more_s", "full_speed_slowdown_more"), 0.0))
     assert groups_of(frame, "user")["jobs"].tolist() == [9, *[1] * 9, 2]
 
 

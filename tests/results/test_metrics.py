@@ -79,7 +79,11 @@ def test_a_run_by_hand(run):
         mean_slowdown=(1 + 3 + 3) / 3,
         # 4 s at full speed: they took 10, 5 and 10 s, and were there for 10, 15 and 30 s
         mean_run_time_stretch=25 / 4 / 3,
-        mean_slowdown_full_speed=55 / 4 / 3,
+        mean_full_speed_slowdown=(10 + 15 + 30) / 4 / 3,
+        max_full_speed_slowdown=30 / 4,
+        mean_bounded_slowdown=(1.0 + 1.5 + 3.0) / 3,
+        mean_wait_s=(0 + 10 + 20) / 3,
+        p95_wait_s=19.0,
         jobs_finished=3,
         killed_power=1,
         killed_walltime=1,
@@ -205,7 +209,7 @@ def test_every_figure_is_declared_once():
 def test_run_time_at_full_speed(run, profile, hosts, full_s):
     metrics = measured(run([row("1", 10, 70, 135)]), workload(("1", 10, hosts, profile)), None, REFERENCE)[0]
     assert metrics.mean_run_time_stretch == 135 / full_s
-    assert metrics.mean_slowdown_full_speed == (70 - 10 + 135) / full_s
+    assert metrics.mean_full_speed_slowdown == (70 - 10 + 135) / full_s
 
 
 def test_uneven_tasks_wait_for_the_longest(run):
@@ -221,14 +225,14 @@ def test_what_began_before_its_window_runs_whole_when_it_is_submitted_again(run)
     jobs = parse_workload({"nb_res": 1, "jobs": [raw], "profiles": profiles}, "w0", "memory")
     rows = [row("1", 0, 0, 3, "COMPLETED_KILLED"), row("1#1", 3, 10, 20)]
     metrics = measured(run(rows), jobs, None, REFERENCE)[0]
-    assert (metrics.mean_run_time_stretch, metrics.mean_slowdown_full_speed) == (1.0, 30 / 20)
+    assert (metrics.mean_run_time_stretch, metrics.mean_full_speed_slowdown) == (1.0, 30 / 20)
 
 
 def test_full_speed_is_told_where_it_differs(run):
     jobs = workload(("1", 0, 1, "p"))
     full = measured(run([row("1", 0, 1, 4)]), jobs, None, REFERENCE)[0]
-    assert (full.mean_run_time_stretch, full.mean_slowdown_full_speed) == (1.0, 1.25)
-    half = dataclasses.replace(full, mean_run_time_stretch=2.0, mean_slowdown_full_speed=2.25)
+    assert (full.mean_run_time_stretch, full.mean_full_speed_slowdown) == (1.0, 1.25)
+    half = dataclasses.replace(full, mean_run_time_stretch=2.0, mean_full_speed_slowdown=2.25)
     assert "full" not in summary_text([("a", full)]) and "2.25" in summary_text([("a", full), ("b", half)])
     nothing = measured(run([row("1", 0, 0, 0, "REJECTED")]), jobs, None, REFERENCE)[0]
     assert nothing.mean_run_time_stretch is None and "full" not in summary_text([("a", nothing)])
@@ -247,8 +251,8 @@ def test_summary(run):
     bare = dataclasses.replace(full, energy_j=None, violations=None, killed_power=12, mean_slowdown=None)
     text = summary_text([("easy [red]", full), ("none", bare)])
     lines = text.splitlines()
-    assert " ".join(lines[-2].split()) == "easy [red] 1.50 2.50 3.75 1 0 0 + 0 0 100.0 2.000 0 0.083"
-    assert " ".join(lines[-1].split()) == "none - 2.50 3.75 1 0 12 + 0 - 100.0 - 0 0.083"
+    assert " ".join(lines[-2].split()) == "easy [red] 1.50 2.50 3.75 1.50 1 0 0 + 0 0 100.0 2.000 0 0.083"
+    assert " ".join(lines[-1].split()) == "none - 2.50 3.75 1.50 1 0 12 + 0 - 100.0 - 0 0.083"
     assert all(line == line.rstrip() for line in lines)
     assert all(column.cells == [] for column in summary([]))
     # figures are never cut, however narrow the page

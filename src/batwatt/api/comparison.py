@@ -361,7 +361,7 @@ def _job_table(workload: workloads.Workload, done: Mapping[tuple[str, int], Meas
             "stretch": outcomes.stretch,
             "energy_j": outcomes.energy_j,
             "wait_more_s": outcomes.wait_s - reference.wait_s,
-            "stretch_more": outcomes.stretch - reference.stretch,
+            "full_speed_slowdown_more": outcomes.stretch - reference.stretch,
         }
         parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)

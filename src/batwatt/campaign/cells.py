@@ -38,7 +38,7 @@ FORMAT = 1
 """Version of what a key is made of and of the files of cells."""
 _RESULTS = (
     *("classes", "columns", "csv_block", "goodput", "metrics", "origins", "run_data", "run_table"),
-    *("parts", "power", "read", "work", "writers", "yields"),
+    *("parts", "power", "read", "slowdowns", "work", "writers", "yields"),
 )
 CODE = (
     *("_version.py", "units.py", "checks.py", "model", "inputs", "engine", "scheduling"),

@@ -216,7 +216,7 @@ def _show(table: pd.DataFrame) -> None:
         ("saved", "saved_share", 1.0, ".2%"),
         ("energy\nkWh", "energy_j", 1.0 / J_PER_KWH, ".4f"),
         ("cost", "cost", 1.0, ".4f"),
-        ("mean\nwait\nh", "mean_wait_s", 1.0 / HOUR_S, ".3f"),
+        ("total\nwait\nmean\nh", "mean_total_wait_s", 1.0 / HOUR_S, ".3f"),
         ("segments", "segments", 1.0, "g"),
         ("late\njobs", "late_jobs", 1.0, "g"),
     )

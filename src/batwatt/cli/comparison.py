@@ -29,10 +29,10 @@ GROUPS = (
     ("jobs", "jobs", 1.0, 0),
     ("finished\n%", "finished_share", 100.0, 1),
     ("wait\nmean\nmin", "mean_wait_s", 1.0 / 60.0, 1),
-    ("slowdown\nmean", "mean_stretch", 1.0, 2),
+    ("slowdown\nmean", "mean_full_speed_slowdown", 1.0, 2),
     ("jobs\nin\nboth", "paired_jobs", 1.0, 0),
     ("added\nwait\nmin", "wait_more_s", 1.0 / 60.0, 1),
-    ("added\nslowdown", "stretch_more", 1.0, 2),
+    ("added\nslowdown", "full_speed_slowdown_more", 1.0, 2),
 )
 """Header (the unit last), column, by what it is multiplied, decimals: of the table of groups."""
 

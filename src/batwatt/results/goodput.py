@@ -9,7 +9,6 @@ c cores from s to e does (min(e, end) - max(s, begin)) c core seconds there. Of 
     aborted_volume      aborted_core_s / capacity_core_s                      section 5.4
     aborted_core_s      work of the runs that the scheduler killed in the window
     mean_aborted_time_s mean of e - max(s, begin) over these kills            section 5.4
-    stretch             (e - release) / length of a job that completed        section 5.4
 
 The paper's own sums begin at 0; here they begin where the window does, so that a warm-up counts in neither of them. A
 run counts as useful at the end whatever becomes of it later, as in the paper's set of started jobs. A run that failed
@@ -18,8 +17,8 @@ or reached its walltime is neither useful nor aborted: no machine was taken from
 
     terminations        runs that the scheduler killed in the window
     job_failure_rate    terminations / (terminations + runs that completed in the window)
-    mean_wait_s         mean of start - first submission over the runs that completed in the window
-    slowdown_rate       fraction of these that took longer than the workload says, by more than 1e-3 s
+    slowdown_rate       fraction of the runs that completed in the window and took over 1e-3 s longer than the
+                        workload says
     goodput_short       useful_core_s of short jobs / capacity_core_s; the two parts add up to goodput (Fig. 5.9a)
 
 A migrated run is none that was killed: with what follows it, it is one run (see `parts`). Nor is one whose work a
@@ -41,6 +40,7 @@ from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.results.parts import Floats, Mask
 from batwatt.results.run_table import RunTable
+from batwatt.results.slowdowns import mean_wait_s
 from batwatt.results.yields import yield_figures
 from batwatt.units import LAG_S
 
@@ -57,14 +57,11 @@ def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: f
     work, lasted_s = run_table.work_core_s, run_table.lasted_s
     alive = capacity_core_s(capacity, cores, run_table.window)
     useful, aborted = _total(work[run_table.useful]), _total(work[run_table.aborted])
-    stretch = _stretches(run_table)
     ended = len(np.unique(run_table.origins.job[run_table.completed & run_table.origins.known]))
     lost = len(np.unique(run_table.chains.last[run_table.aborted]))
     long = run_table.length_s > long_s
     return {
         "goodput": _ratio(useful, alive),
-        "max_stretch": float(stretch.max()) if len(stretch) else None,
-        "mean_stretch": _ratio(_total(stretch), len(stretch)),
         "aborted_volume": _ratio(aborted, alive),
         "mean_aborted_time_s": _ratio(_total(lasted_s[run_table.aborted]), lost),
         "completed_fraction": _ratio(ended, int(run_table.due.sum())),
@@ -73,11 +70,13 @@ def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: f
         "aborted_core_s": aborted,
         "migrations": int(run_table.migrated.sum()),
         "slowdown_rate": _slowdown_rate(run_table),
-        **_of(run_table, np.full(len(long), True)),
+        **_kills(run_table, np.full(len(long), True)),
         "goodput_short": _ratio(_total(work[run_table.useful & ~long]), alive),
         "goodput_long": _ratio(_total(work[run_table.useful & long]), alive),
-        **_of(run_table, ~long, "_short"),
-        **_of(run_table, long, "_long"),
+        **_kills(run_table, ~long, "_short"),
+        **_kills(run_table, long, "_long"),
+        "mean_wait_short_s": mean_wait_s(run_table, run_table.completed & ~long),
+        "mean_wait_long_s": mean_wait_s(run_table, run_table.completed & long),
         "checkpoint_volume": _ratio(_total(_spent(run_table, run_table.kinds.checkpoint)), alive),
         "recovery_volume": _ratio(_total(_spent(run_table, run_table.kinds.recovery)), alive),
         "checkpoints": int((run_table.kinds.checkpoint & run_table.window.holds(run_table.finish_s)).sum()),
@@ -95,15 +94,10 @@ def capacity_core_s(capacity: Series, cores: int, window: Window) -> float:
     return cores * _total(np.asarray(capacity.values)[np.maximum(row, 0)] * np.diff(edges))
 
 
-def _of(run_table: RunTable, rows: Mask, end: str = "") -> dict[str, float | int | None]:
-    """Kills, rate of failures and mean wait of these rows, under names that end so."""
-    completed, killed = run_table.completed & rows, int((run_table.killed & rows).sum())
-    count = int(completed.sum())
-    return {
-        f"terminations{end}": killed,
-        f"job_failure_rate{end}": _ratio(killed, killed + count),
-        f"mean_wait{end}_s": _ratio(_total(run_table.wait_s[completed]), count),
-    }
+def _kills(run_table: RunTable, rows: Mask, end: str = "") -> dict[str, float | int | None]:
+    """Kills and rate of failures of these rows, under names that end so."""
+    completed, killed = int((run_table.completed & rows).sum()), int((run_table.killed & rows).sum())
+    return {f"terminations{end}": killed, f"job_failure_rate{end}": _ratio(killed, killed + completed)}
 
 
 def _spent(run_table: RunTable, rows: Mask) -> Floats:
@@ -117,21 +111,6 @@ def _slowdown_rate(run_table: RunTable) -> float | None:
     took_s = (run_table.finish_s - run_table.chains.start_s)[run_table.completed]
     known = ~np.isnan(expected_s)
     return _ratio(int((took_s > expected_s + LAG_S)[known].sum()), int(known.sum()))
-
-
-def _stretches(run_table: RunTable) -> Floats:
-    """(end - release) / length of the completed runs, in the order of the rows; a run of length 0 has none.
-
-    Release and length are the job's `release_s` and `length_s`, or else its first submission and the delay of its
-    profile; the length of another profile is how long the run took.
-    """
-    rows = np.flatnonzero(run_table.completed)
-    release, length = run_table.origins.submit_s[rows], run_table.chains.execution_s[rows]
-    for values, declared in ((release, run_table.declared.release_s), (length, run_table.declared.length_s)):
-        known = np.append(declared, math.nan)[run_table.origins.job[rows]]
-        np.copyto(values, known, where=~np.isnan(known))
-    lasting = length > 0.0
-    return (np.minimum(run_table.finish_s[rows], run_table.window.end_s) - release)[lasting] / length[lasting]
 
 
 def _total(values: Floats) -> float:

@@ -4,9 +4,9 @@ Of the jobs of a group in a case:
 
     jobs                jobs of the group, as many in every case
     finished_share      finished jobs / jobs
-    mean_wait_s, mean_stretch    over the finished jobs
+    mean_wait_s, mean_full_speed_slowdown    over the finished jobs
     paired_jobs         jobs that finished in this case and in the first
-    wait_more_s, stretch_more    mean difference to the first case, over these
+    wait_more_s, full_speed_slowdown_more    mean difference to the first case, over these
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def groups_of(jobs: pd.DataFrame, by: str) -> pd.DataFrame:
     """A row for each case and group, with the columns `by`, `case`, `group` and those of the module's docstring.
 
     `jobs` has a row for each job of each case: `case`, `state`, `hosts`, `length_s`, `wait_s` and `stretch` (NaN where
-    it did not finish), `wait_more_s` and `stretch_more`, and the column `by` if it is not size or length. Classes go
-    from the smallest to the largest, users from the one with the most jobs on.
+    it did not finish), `wait_more_s` and `full_speed_slowdown_more`, and the column `by` if it is not size or length.
+    Classes go from the smallest to the largest, users from the one with the most jobs on.
     """
     import pandas as pd
 
@@ -53,10 +53,10 @@ def groups_of(jobs: pd.DataFrame, by: str) -> pd.DataFrame:
             "jobs": grouped.size(),
             "finished_share": grouped["finished"].mean(),
             "mean_wait_s": grouped["wait_s"].mean(),
-            "mean_stretch": grouped["stretch"].mean(),
+            "mean_full_speed_slowdown": grouped["stretch"].mean(),
             "paired_jobs": grouped["wait_more_s"].count(),
             "wait_more_s": grouped["wait_more_s"].mean(),
-            "stretch_more": grouped["stretch_more"].mean(),
+            "full_speed_slowdown_more": grouped["full_speed_slowdown_more"].mean(),
         }
     )
     order = [(case, number) for case in jobs["case"].unique() for number in range(len(names))]
@@ -115,9 +115,9 @@ def _class(low: float, high: float, unit: str) -> str:
 
 
 def paired_of(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Case -> `paired_jobs`, `wait_more_s` and `stretch_more` of all its jobs that finished in the first case, too."""
+    """Case -> `paired_jobs`, `wait_more_s` and `full_speed_slowdown_more` of the jobs that finish in both."""
     grouped = jobs.groupby("case", sort=False)
-    means = grouped[["wait_more_s", "stretch_more"]].mean()
+    means = grouped[["wait_more_s", "full_speed_slowdown_more"]].mean()
     return means.assign(paired_jobs=grouped["wait_more_s"].count())
 
 

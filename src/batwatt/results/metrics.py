@@ -29,6 +29,7 @@ from batwatt.results.parts import Chains, Floats, Mask
 from batwatt.results.power import compare, power_series, step_bounds, weighted
 from batwatt.results.run_data import RunData, numbers, texts
 from batwatt.results.run_table import RunTable, job_rows_of, run_table_of
+from batwatt.results.slowdowns import BOUND_S, slowdown_figures
 from batwatt.results.work import flops_of, full_speed_s
 from batwatt.results.writers import file_of
 
@@ -61,13 +62,23 @@ _metric = partial(_maybe, default=MISSING)
 class Metrics:
     """Every figure of a run, in the order in which it is written; None where one has no meaning (no jobs, ...)."""
 
-    mean_slowdown: Real = _maybe("", "mean of (waiting + execution) / execution over the successful jobs", "lower")
+    mean_slowdown: Real = _maybe("", "mean of turnaround time / execution time over the successful jobs", "lower")
+    mean_bounded_slowdown: Real = _maybe(
+        "",
+        f"mean of max(1, (end - release) / max({BOUND_S:g} s, run time at full speed)) over the jobs that completed",
+        "lower",
+    )
+    mean_full_speed_slowdown: Real = _maybe(
+        "", "mean of (end - release) / run time at full speed over the jobs that completed", "lower"
+    )
+    max_full_speed_slowdown: Real = _maybe(
+        "", "largest (end - release) / run time at full speed over the jobs that completed", "lower"
+    )
     mean_run_time_stretch: Real = _maybe(
         "", "mean of run time / run time at full speed over the successful jobs", "lower"
     )
-    mean_slowdown_full_speed: Real = _maybe(
-        "", "mean of (end - submission) / run time at full speed over them", "lower"
-    )
+    mean_wait_s: Real = _maybe("s", "mean from the first submission to the start of the run that completed", "lower")
+    p95_wait_s: Real = _maybe("s", "95 % of the jobs that completed waited no longer", "lower")
     jobs_finished: int = _metric("jobs", "jobs that completed successfully", "higher")
     killed_power: int = _metric("jobs", "runs of a job that the scheduler killed (for lack of power)", "lower")
     killed_walltime: int = _metric("jobs", "runs of a job that reached their walltime", "lower")
@@ -89,8 +100,6 @@ class Metrics:
     cost: Real = _maybe("", "cost of energy_j, at the price", "lower")
     jobs_unfinished: int = _metric("jobs", "jobs that waited or ran when the window ended", "lower", default=0)
     goodput: Real = _maybe("", "useful / available core seconds of the window", "higher")
-    max_stretch: Real = _maybe("", "largest (end - release) / length of the jobs that completed in the window", "lower")
-    mean_stretch: Real = _maybe("", "mean of the same", "lower")
     aborted_volume: Real = _maybe("", "aborted / available core seconds of the window", "lower")
     mean_aborted_time_s: Real = _maybe("s", "mean time lost to a kill in the window", "lower")
     completed_fraction: Real = _maybe("", "jobs that completed in the window / jobs submitted by its end", "higher")
@@ -98,7 +107,6 @@ class Metrics:
     useful_core_s: Real = _maybe("core s", "core seconds of the runs that completed or were still going", "higher")
     aborted_core_s: Real = _maybe("core s", "core seconds of the runs that the scheduler killed", "lower")
     job_failure_rate: Real = _maybe("", "runs killed / (those + runs completed) in the window", "lower")
-    mean_wait_s: Real = _maybe("s", "mean from the first submission to the start of the run that completed", "lower")
     terminations: Whole = _maybe("runs", "runs that the scheduler killed in the window", "lower")
     migrations: Whole = _maybe("runs", "runs that were interrupted in the window to go on elsewhere")
     slowdown_rate: Real = _maybe("", "fraction of the completed runs that took longer than the workload says", "lower")
@@ -170,16 +178,17 @@ def measured(
     )
     if data.energy is not None:
         figures.update(_energy(data, envelope, makespan_s, signals))
-    run_table = None
+    run_table = run_table_of(found, workload, window, slowed)
     if capacity is not None:
-        run_table = run_table_of(found, workload, window, slowed)
         figures.update(goodput_figures(run_table, capacity, cores, long_s))
     if not (reference_flops > 0.0 and math.isfinite(reference_flops)):
         raise ValueError(f"reference_flops must be > 0 and finite, got {reference_flops!r}")
+    figures.update(slowdown_figures(run_table, workload, reference_flops))
     run_s = full_speed_s(workload, reference_flops, origins, chains)
-    figures.update(_full_speed(run_s, finish_s, chains, origins, successful))
+    lasting = successful & (run_s > 0.0)
     metrics = Metrics(
         mean_slowdown=_mean_slowdown(finish_s, chains, origins, successful),
+        mean_run_time_stretch=float(np.mean(chains.execution_s[lasting] / run_s[lasting])) if lasting.any() else None,
         jobs_finished=int(successful.sum()),
         killed_power=count[KILLED],
         killed_walltime=count["COMPLETED_WALLTIME_REACHED"],
@@ -193,7 +202,7 @@ def measured(
         makespan_s=makespan_s,
         **figures,  # type: ignore[arg-type]
     )
-    return metrics, run_table
+    return metrics, None if capacity is None else run_table
 
 
 def write_metrics(prefix: Path | str, metrics: Metrics) -> Path:
@@ -215,20 +224,6 @@ def _mean_slowdown(finish_s: Floats, chains: Chains, origins: Origins, successfu
     execution = chains.execution_s[successful]
     ran = execution > 0.0
     return float(np.mean((waiting[ran] + execution[ran]) / execution[ran])) if ran.any() else None
-
-
-def _full_speed(
-    run_s: Floats, finish_s: Floats, chains: Chains, origins: Origins, successful: Mask
-) -> dict[str, float]:
-    """The figures that compare the successful jobs with runs at full speed, of `run_s` s; nothing without jobs."""
-    rows = successful & (run_s > 0.0)
-    if not rows.any():
-        return {}
-    run_s = run_s[rows]
-    return {
-        "mean_run_time_stretch": float(np.mean(chains.execution_s[rows] / run_s)),
-        "mean_slowdown_full_speed": float(np.mean((finish_s - origins.submit_s)[rows] / run_s)),
-    }
 
 
 def _work_fraction(

@@ -21,12 +21,15 @@ Rows = Sequence[tuple[str, Metrics]]
 Columns = tuple[tuple[str, str, float, int], ...]
 """Header (the unit last), metric, by what it is multiplied, and decimals; -1 for `DIGITS`."""
 
+BOUNDED = ("bounded\nslow-\ndown", "mean_bounded_slowdown", 1.0, 2)
+FULL_SPEED = ("slow-\ndown\nat full\nspeed", "mean_full_speed_slowdown", 1.0, 2)
 _UNDER_POWER: Columns = (
-    ("slowdown\nmean", "mean_slowdown", 1.0, 2),
+    ("slow-\ndown\nmean", "mean_slowdown", 1.0, 2),
+    BOUNDED,
     ("finished\njobs", "jobs_finished", 1.0, 0),
     ("re-\njected\njobs", "jobs_rejected", 1.0, 0),
     ("kills\npower +\nwalltime", "killed_power killed_walltime", 1.0, 0),
-    ("violations\nsteps", "violations", 1.0, 0),
+    ("viola-\ntions\nsteps", "violations", 1.0, 0),
     ("work\ndone\n%", "finished_work_fraction", 100.0, 1),
     ("energy\nkWh", "energy_j", 1.0 / J_PER_KWH, -1),
     ("above\ncap\nkWh", "energy_above_cap_j", 1.0 / J_PER_KWH, -1),
@@ -34,7 +37,7 @@ _UNDER_POWER: Columns = (
 )
 _AT_OTHER_SPEEDS: Columns = (
     ("stretch\nof run\ntime", "mean_run_time_stretch", 1.0, 2),
-    ("slowdown\n/ full\nspeed", "mean_slowdown_full_speed", 1.0, 2),
+    FULL_SPEED,
 )
 """What is shown next to the slowdown if jobs of a run did not run at full speed."""
 _UNDER_CAPACITY: Columns = (
@@ -43,8 +46,9 @@ _UNDER_CAPACITY: Columns = (
     ("killed\nruns", "terminations", 1.0, 0),
     ("finished\njobs", "jobs_finished", 1.0, 0),
     ("wait\nmean\nh", "mean_wait_s", 1.0 / HOUR_S, 2),
-    ("stretch\nmax", "max_stretch", 1.0, 2),
-    ("stretch\nmean", "mean_stretch", 1.0, 2),
+    BOUNDED,
+    FULL_SPEED,
+    ("max\nslow-\ndown\nat full\nspeed", "max_full_speed_slowdown", 1.0, 2),
     ("aborted\n%", "aborted_volume", 100.0, 2),
     ("completed\n%", "completed_fraction", 100.0, 1),
 )

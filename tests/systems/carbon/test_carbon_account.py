@@ -88,7 +88,7 @@ def test_a_run_in_pieces_by_hand(tmp_path):
     assert jobs["arrival_s"].tolist() == [0.0, 5.0]
     # job 1 comes at 5 s, runs for 25 s and is done at 48 s
     figures = found.metrics()
-    assert (figures["segments"], figures["jobs"], figures["mean_wait_s"]) == (3, 2, 9.0)
+    assert (figures["segments"], figures["jobs"], figures["mean_total_wait_s"]) == (3, 2, 9.0)
     assert figures["carbon_g"] == pytest.approx(sum(carbon.values()), rel=1e-12)
     # without the workload the killed run has its mean power: 1440 / 17 W
     blind = account(prefix, SIGNAL)

@@ -45,7 +45,7 @@ def test_lowest_may_start_within_an_hour_of_the_clock_but_oracle_counts_from_its
     outcome = gaia.simulate(late, FLAT_LATER, policy="oracle", wait_h=(2.0,))
     assert outcome.segments["begin_s"].tolist() == [1.5 * 3600]
     assert outcome.metrics()["carbon_g"] == pytest.approx(0.150, rel=1e-12)
-    assert outcome.metrics()["mean_wait_s"] == 3600.0
+    assert outcome.metrics()["mean_total_wait_s"] == 3600.0
 
 
 def test_first_minimum_wins():

@@ -57,7 +57,7 @@ def test_interrupting_takes_the_cheapest_steps_the_earliest_of_equals():
     assert steps_of(outcome) == [(1.0, 3.0), (5.0, 6.0), (1.0, 3.0), (5.0, 6.0)]
     assert outcome.segments["segment"].tolist() == [0, 1, 0, 1]
     assert outcome.segments["job"].tolist() == ["0", "0", "b", "b"]
-    assert outcome.metrics()["mean_wait_s"] == 1800 * (3 + 2) / 2
+    assert outcome.metrics()["mean_total_wait_s"] == 1800 * (3 + 2) / 2
 
 
 def test_first_of_equal_means_and_immediate():

@@ -36,9 +36,9 @@ def test_a_job_that_is_suspended():
             "cost": 1.2 * 0.1 + 1.2 * 0.3,
             "energy_cost": 0.48,
             "machine_cost": 0.0,
-            "mean_wait_s": HOUR,
-            "max_wait_s": HOUR,
-            "mean_stretch": 1.5,
+            "mean_total_wait_s": HOUR,
+            "max_total_wait_s": HOUR,
+            "mean_slowdown": 1.5,
             "segments": 2,
             "jobs": 1,
             "suspended_jobs": 1,
@@ -68,8 +68,8 @@ def test_one_row_per_job():
     figures = outcome.metrics()
     assert figures["cost"] == 11.25
     assert figures["machine_cost"] == 11.25
-    assert figures["mean_wait_s"] == 7.5
-    assert figures["mean_stretch"] == pytest.approx((26 / 11 + 1) / 2)
+    assert figures["mean_total_wait_s"] == 7.5
+    assert figures["mean_slowdown"] == pytest.approx((26 / 11 + 1) / 2)
 
 
 def test_late_jobs_are_those_beyond_their_deadline():
@@ -90,7 +90,7 @@ def test_figures_are_means_over_repetitions():
     )
     figures = outcome.metrics()
     assert figures["carbon_g"] == 6.0
-    assert figures["mean_wait_s"] == 7.5
+    assert figures["mean_total_wait_s"] == 7.5
     assert figures["segments"] == 1.5
     assert figures["suspended_jobs"] == 0.5
     assert figures["cost"] == 3.0

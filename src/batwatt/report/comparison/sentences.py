@@ -288,7 +288,7 @@ def _few(data: ComparedSystems) -> Iterator[str]:
 
 def _same_jobs(data: ComparedSystems, label: str) -> str:
     """The difference to the reference on the jobs that finish in both."""
-    count, more = (float(data.paired[name][label]) for name in ("paired_jobs", "stretch_more"))
+    count, more = (float(data.paired[name][label]) for name in ("paired_jobs", "full_speed_slowdown_more"))
     if label == data.reference or not count or not math.isfinite(more):
         return ""
     where = f"on the {plain(count, 0)} that finish in {quoted(data.reference)}, too"

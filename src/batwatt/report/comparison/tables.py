@@ -122,12 +122,12 @@ def _group_cell(data: ComparedSystems, by: str, row: Any, largest: float, unit: 
     reference = label == data.reference
     lines = []
     if reference:
-        text, slowdown = duration(row["mean_wait_s"]), plain(row["mean_stretch"])
+        text, slowdown = duration(row["mean_wait_s"]), plain(row["mean_full_speed_slowdown"])
         key = row["mean_wait_s"]
     else:
         more = row["wait_more_s"]
         text, slowdown = (f"{plain(more / size, sign=True)} {name}" if more == more else plain(more)), plain(
-            row["stretch_more"], sign=True)  # fmt: skip
+            row["full_speed_slowdown_more"], sign=True)  # fmt: skip
         key = more
     if math.isfinite(key):
         lines.append(f"slowdown {slowdown}")
@@ -136,10 +136,12 @@ def _group_cell(data: ComparedSystems, by: str, row: Any, largest: float, unit: 
     tip = [
         f"{quoted(label)}, {who(by, str(row['group']))}: {jobs(row['jobs'])}",
         f"finished: {percent(row['finished_share'])}",
-        f"wait: {duration(row['mean_wait_s'])}, slowdown {plain(row['mean_stretch'])}",
+        f"wait: {duration(row['mean_wait_s'])}, slowdown {plain(row['mean_full_speed_slowdown'])}",
     ]
     if not reference:
-        added = f"{duration(row['wait_more_s'], sign=True)}, slowdown {plain(row['stretch_more'], sign=True)}"
+        added = (
+            f"{duration(row['wait_more_s'], sign=True)}, slowdown {plain(row['full_speed_slowdown_more'], sign=True)}"
+        )
         tip.append(f"added, of the {jobs(row['paired_jobs'])} that finish in {quoted(data.reference)}, too: {added}")
     shade = 0.0 if reference or not largest > 0.0 or key != key else math.copysign(math.sqrt(abs(key) / largest), key)
     return Cell(text, tuple(lines), "" if key != key else str(key), "\n".join(tip), shade=round(shade, 3))

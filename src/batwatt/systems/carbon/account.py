@@ -55,7 +55,7 @@ class RunCarbon:
         sums = ("carbon_g", "energy_j", "cost", "idle_carbon_g", "idle_energy_j", "idle_cost")
         return {
             **{name: getattr(self, name) for name in sums},
-            "mean_wait_s": float(waits_s.mean()) if len(jobs) else None,
+            "mean_total_wait_s": float(waits_s.mean()) if len(jobs) else None,
             "segments": int(jobs["segments"].sum()),
             "jobs": len(jobs),
             "averaged_rows": self.averaged,
