@@ -121,7 +121,8 @@ def whole_set(
 @contextmanager
 def _folders(folder: Path, shown: object) -> Iterator[None]:
     """Make missing folders, and remove them if the block fails. Raises InputError."""
-    made = [missing for missing in (folder, *folder.parents) if not missing.exists()]
+    with _unwritable(shown):
+        made = [missing for missing in (folder, *folder.parents) if not missing.exists()]
     try:
         with _unwritable(shown):
             folder.mkdir(parents=True, exist_ok=True)
@@ -322,7 +323,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def readable(path: Path | str) -> Iterator[None]:
-    """Within, a file is read. Raises InputError if it is a device, or cannot be read."""
+    """Within, a file is read. Raises InputError if it is a device or a pipe, or cannot be read."""
     refuse_device(path)
     try:
         yield
@@ -332,12 +333,16 @@ def readable(path: Path | str) -> Iterator[None]:
 
 
 def refuse_device(path: Path | str) -> None:
-    """InputError if it is a device, such as /dev/zero, which would be read for ever; /dev/null and pipes will do."""
+    """InputError if it is a device or a pipe, such as /dev/zero: some never end, and inputs are read several times.
+
+    /dev/null will do.
+    """
     try:
-        found = Path(path).stat()
+        state = Path(path).stat()
     except (OSError, ValueError):
         return  # the reader says why it cannot be read
-    if stat.S_ISCHR(found.st_mode) and found.st_rdev == Path(os.devnull).stat().st_rdev:
+    if stat.S_ISCHR(state.st_mode) and state.st_rdev == Path(os.devnull).stat().st_rdev:
         return
-    if stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode):
-        raise InputError(path, "is a device, not a file", "give a file or a pipe")
+    if not (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)):
+        kind = "a pipe" if stat.S_ISFIFO(state.st_mode) else "a device"
+        raise InputError(path, f"is {kind}, not a file", "save what it gives in a file")

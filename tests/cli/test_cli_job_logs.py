@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from cli_house import ROOT
 
@@ -103,3 +104,17 @@ def test_options_for_other_workloads(house):
     assert done.code == 2 and "leave the other options out" in done.line
     done = house.batwatt("convert", house.write("x.swf", ""), "--begin", "2024-01-01")
     assert done.code == 2 and "width, fields, tz and begin are for sacct, PM100 and F-DATA" in done.line
+
+
+@pytest.mark.parametrize("id", ['a"b', "1,2", '"', "a\\b'c;d"])
+def test_ids_that_csv_puts_between_marks(house, id):
+    line = f"{id}|ann|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:00:00|600|1\n"
+    log = house.write("x.sacct", f"JobID|User|State|Submit|Start|ElapsedRaw|AllocCPUS\n{line}2{line[len(id) :]}")
+    assert house.batwatt("run", "-w", log, "--machines", 2, "-s", "replay", "-e", house.out / "x").code == 0
+    done = house.batwatt("metrics", house.out / "x", "-w", log, "--machines", 2)
+    assert done.code == 0 and next(csv.DictReader(io.StringIO(done.out), delimiter="\t"))["jobs_finished"] == "2"
+    frame = pd.read_csv(house.out / "x_jobs.csv", dtype=str)
+    assert sorted(frame["job_id"]) == sorted([id, "2"])
+    words = ("--machines", 10, "--cores", 2, "--capacity", "constant:mean=0.7", "-c", "a=varcap", "-e", house.out / "c")
+    assert house.batwatt("compare", "-w", log, *words).code == 0
+    assert sorted(pd.read_csv(house.out / "c_jobs.csv", dtype=str)["job_id"]) == sorted([id, "2"])

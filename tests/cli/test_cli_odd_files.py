@@ -66,14 +66,49 @@ def test_a_campaign_with_a_device(house):
     assert done.code == 2 and ENDLESS in done.line and house.left == []
 
 
-def test_pipes_and_the_null_device_are_read(house):
+def test_pipes_are_refused_and_the_null_device_is_read(house):
     refuse_device(os.devnull)
     refuse_device(house.folder / "missing")
-    pipe = house.folder / "pipe"
-    os.mkfifo(pipe)
-    refuse_device(pipe)
     with pytest.raises(InputError, match="is a device, not a file"):
         refuse_device(ENDLESS)
+    pipe = house.folder / "trace.swf"
+    os.mkfifo(pipe)
+    # nobody ever writes to it
+    for words in (
+        ["run", "-p", SMALL, "-w", pipe],
+        ["run", "-p", pipe, "-w", JOBS],
+        ["run", "-p", SMALL, "-w", JOBS, "--envelope", pipe],
+        ["run", "-p", SMALL, "-w", JOBS, "-o", f"@{pipe}"],
+        ["convert", pipe],
+        ["characterise", f"carbon:{pipe}"],
+        ["carbon", "study", pipe],
+    ):
+        done = house.batwatt(*words)
+        assert done.code == 2 and f"{pipe}: is a pipe, not a file" in done.line
+
+
+@pytest.mark.parametrize("words", [["metrics", "/"], ["gantt", "/", "-o", "x.svg"], ["metrics", "."]])
+def test_a_prefix_without_a_name(house, words):
+    done = house.batwatt(*words, "-p", SMALL, *([] if words[0] == "gantt" else ["-w", JOBS]))
+    assert (done.code, done.out) == (2, "") and f"{words[1]}: is a folder, no prefix of files" in done.line
+
+
+def test_names_longer_than_a_file_system_takes(house):
+    name = "x" * 300
+    for words in (
+        ["init", name],
+        ["run", "-p", name, "-w", JOBS],
+        ["convert", f"{name}.csv"],
+        ["convert", f"{name}.txt"],
+    ):
+        done = house.batwatt(*words)
+        assert (done.code, done.out) == (2, "") and "File name too long" in done.line
+
+
+@pytest.mark.parametrize("word", ["\udcff=powercap", "-e\udcff"])
+def test_words_that_are_not_utf8(house, word):
+    done = house.batwatt("compare", "-p", SMALL, "-w", JOBS, "--envelope", "constant:500", "-c", word)
+    assert (done.code, house.left) == (2, []) and f"argument 9: {word!r} is not UTF-8" in done.line
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import logging
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ import pytest
 from cli_commands import TABULAR
 from cli_house import JOBS, SMALL, unstyled
 
+import batwatt
 from batwatt.cli.printing import manners
 from batwatt.results.metrics import METRICS
 
@@ -241,3 +243,35 @@ def test_a_reader_that_has_seen_enough():
     line = f'{sys.executable} -c "{code}" | head -c 20; echo " ${{PIPESTATUS[0]}}"'
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
     assert done.stderr == "" and done.stdout.endswith(" 141\n")
+
+
+@pytest.mark.parametrize(
+    "words,redirected,code,out,err",
+    [
+        ("--version", ">&-", 2, "", "batwatt: stdout is closed; redirect it, to /dev/null if nobody reads it\n"),
+        ("--version", "2>&-", 0, "batwatt {}\n", ""),
+        ("--version", "<&-", 0, "batwatt {}\n", ""),
+        ("policies nowhere.py", "2>&-", 2, "", ""),
+        ("policies", "| true", 141, "", ""),
+        (
+            "--version",
+            ">/dev/full",
+            1,
+            "",
+            "batwatt: [Errno 28] No space left on device; check the path and the disk\n",
+        ),
+    ],
+)
+def test_streams_that_are_closed_or_full(words, redirected, code, out, err):
+    line = f"{sys.executable} -m batwatt {words} {redirected}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (code, out.format(batwatt.__version__), err)
+
+
+def test_a_closed_stderr_never_gets_into_a_file(house):
+    words = ["run", "-p", SMALL, "-w", JOBS, "-o", '{"response": "none"}', "-e"]
+    assert house.batwatt(*words, house.out / "x").code == 0
+    line = shlex.join([sys.executable, "-m", "batwatt", "-v", *map(str, words), str(house.out / "y")])
+    done = subprocess.run(["bash", "-c", f"{line} 2>&-"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("run\tprefix")
+    house.assert_same("x", "y")

@@ -286,7 +286,7 @@ GOOD = json.dumps(workload(job()))
         (GOOD.replace("20.2", "-Infinity"), "-Infinity is not a number"),
         (GOOD.replace("20.2", "1e999"), "1e999 is too large"),
         (GOOD.replace("20.2", "1" * 5000), "is not JSON"),
-        (GOOD.replace("20.2", f'1, "length_s": {10**400}'), f"{'1' + '0' * 39} is too large"),
+        (GOOD.replace("20.2", f'1, "length_s": {10**400}'), f"{'1' + '0' * 19}... is too large"),
         (GOOD.replace('"delay": ', f'"note": [-{10**400}], "delay": '), "is too large"),
         (GOOD.replace("20.2", nested(100_000)), "nested deeper"),
         (GOOD.replace("20.2", f'1, "extra": {nested(400)}'), "nested deeper"),

@@ -25,6 +25,9 @@ AGAIN_S = 0.05
 
 def exit_code_of(command: Callable[[], Any]) -> int:
     """Carry out a command and return the exit code: 0, 1 the run failed, 2 bad input, 128 + n ended by signal n."""
+    _open_streams()
+    if sys.stdout is None:
+        return _complain("stdout is closed; redirect it, to /dev/null if nobody reads it", None, 2)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # a file name or a line that the terminal cannot show is no reason to fail
@@ -47,6 +50,17 @@ def exit_code_of(command: Callable[[], Any]) -> int:
         # what is logged after the command is not its own
         root.removeHandler(handler)
     return code
+
+
+def _open_streams() -> None:
+    """Keep the numbers of closed standard streams from files that are opened later; nobody reads a closed stderr."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 @contextmanager
@@ -155,16 +169,21 @@ def _signals() -> Iterator[_Signals]:
 def _guarded(command: Callable[[], Any]) -> int:
     try:
         code = command()
+        # what is wrong with stdout is said now, not when Python ends
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0
+    except SystemExit as end:
+        # so typer ends where nobody reads stdout any more
+        if isinstance(end.__context__, BrokenPipeError):
+            return _closed_pipe()
+        raise
     except BatwattError as error:
         return _complain(str(error), error, error.exit_code)
     except KeyboardInterrupt:
         return 130
     except OSError as error:
         if isinstance(error, BrokenPipeError) and error.filename is None:
-            # who reads has seen enough, as `head` has; nothing more can be written there, not even at the end
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 128 + signal.SIGPIPE
+            return _closed_pipe()
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return _complain(f"{what}; check the path and the disk", error, 1)
     except Exception as error:
@@ -174,6 +193,12 @@ def _guarded(command: Callable[[], Any]) -> int:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
         return _complain(f"internal error, please report it: {what}; `batwatt -v ...` shows the traceback", error, 1)
+
+
+def _closed_pipe() -> int:
+    """Who reads has seen enough, as `head` has: nothing more can be written there, not even at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
 
 
 def _complain(text: str, error: BaseException | None, code: int) -> int:

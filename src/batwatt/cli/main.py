@@ -16,6 +16,7 @@ import typer
 from batwatt import __version__
 from batwatt.cli.exits import Warnings, exit_code_of
 from batwatt.cli.printing import manners
+from batwatt.errors import InputError
 
 HELP = """Schedule parallel jobs on machines whose power varies: a Batsim-compatible scheduler with its own engine.
 
@@ -66,6 +67,12 @@ def main(args: Sequence[str] | None = None) -> None:
 def _carry_out(words: Sequence[str]) -> Any:
     """Show the help, if only that is asked for: to parse options first takes as long as all of it. Else the command."""
     manners.begin(words)
+    for number, word in enumerate(words, 1):
+        if not word.isascii():
+            try:
+                word.encode()
+            except UnicodeEncodeError:
+                raise InputError(f"argument {number}", f"{word!r} is not UTF-8", "write names and files so") from None
     app = application(_needed(words))
     if words and words[-1] in HELP_OPTIONS:
         command = commands_of(app)

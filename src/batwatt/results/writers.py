@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.model.record import Record, RowColumns, Rows, listed
 from batwatt.results.columns import FILES, Column
@@ -16,8 +17,10 @@ ROWS = 4096
 
 
 def file_of(prefix: Path | str, stem: str, suffix: str = ".csv") -> Path:
-    """`out/x` and `jobs` -> `out/x_jobs.csv`."""
+    """`out/x` and `jobs` -> `out/x_jobs.csv`. Raises InputError for a prefix without a name."""
     prefix = Path(prefix)
+    if not prefix.name:
+        raise InputError(prefix, "is a folder, no prefix of files", "give a name in it, as out/x")
     return prefix.with_name(f"{prefix.name}_{stem}{suffix}")
 
 

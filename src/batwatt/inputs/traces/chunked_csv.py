@@ -13,7 +13,7 @@ import pandas as pd
 from batwatt.checks import shown
 from batwatt.errors import InputError
 from batwatt.files import readable
-from batwatt.inputs.traces.trace import open_text
+from batwatt.inputs.traces.trace import csv_rows, open_text
 
 Type = Literal["int", "float", "text"]
 Censored = Literal["keep", "drop"]
@@ -83,7 +83,7 @@ def cut_note(kept: bool) -> str:
 
 def _first_line(path: Path | str, names: Sequence[str] | None) -> list[str]:
     with open_text(path) as stream:
-        cells = [cell.strip() for cell in next((row for row in csv.reader(stream) if row), [])]
+        cells = [cell.strip() for cell in next(csv_rows(csv.reader(stream), path, "give a table"), [])]
     if not cells:
         raise InputError(path, "is empty", "give a table with rows")
     if names is not None and len(cells) != len(names):

@@ -12,7 +12,7 @@ import numpy as np
 from batwatt.checks import number_named
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.dependencies import ids_of
-from batwatt.inputs.traces.trace import TraceJob, open_text
+from batwatt.inputs.traces.trace import TraceJob, csv_rows, open_text
 from batwatt.inputs.traces.trace_table import NEEDS, TIMES, Column, Texts, TraceTable, labels_of, need
 from batwatt.model.workload import DEPENDS, ESTIMATE, LABELS
 
@@ -33,6 +33,7 @@ columns LABELS are texts. Empty cells are unknown.
 
 _MOST_CPUS = 2.0**53
 _NUMBER = "write a finite number"
+_ROWS = "write arrival_time,length,cpus lines"
 
 
 def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
@@ -51,7 +52,7 @@ def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
         labels = [(header.index(name), name) for name in LABELS if name in header]
         depends = header.index(DEPENDS) if DEPENDS in header else None
         rows = csv.reader(stream, delimiter=separator)
-        for count, row in enumerate(_rows(rows, path), start=1):
+        for count, row in enumerate(csv_rows(rows, path, _ROWS), start=1):
             where = f"{path} line {rows.line_num + 1}"
             if len(row) != len(header):
                 raise InputError(where, f"has {len(row)} fields, the header {len(header)}", "correct the line")
@@ -140,25 +141,12 @@ def _header(stream: Iterator[str], path: Path | str) -> tuple[list[str], str]:
     """The names of the columns, and what is between them."""
     first = next(stream, "")
     separator = "|" if "|" in first else ","
-    header = [name.strip() for name in next(_rows(csv.reader([first], delimiter=separator), path), [])]
+    header = [name.strip() for name in next(csv_rows(csv.reader([first], delimiter=separator), path, _ROWS), [])]
     missing = [name for name in COLUMNS if name not in header]
     if missing or len(set(header)) != len(header):
         problem = f"lacks the column {missing[0]!r}" if missing else "names a column twice"
         raise InputError(f"{path} line 1", problem, "the header must be arrival_time,length,cpus")
     return header, separator
-
-
-def _rows(rows: Iterator[list[str]], path: Path | str) -> Iterator[list[str]]:
-    """The rows that hold something; the csv module's own complaints become InputError."""
-    while True:
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise InputError(path, f"is not CSV ({error})", "write arrival_time,length,cpus lines") from None
-        if any(cell.strip() for cell in row):
-            yield row
 
 
 def _plain(column: pyarrow.ChunkedArray, name: str) -> Column:

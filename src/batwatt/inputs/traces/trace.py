@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -46,3 +47,16 @@ def open_text(path: Path | str) -> Iterator[IO[str]]:
     opener = gzip.open if path.suffix == ".gz" else open
     with readable(path), opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as stream:
         yield stream
+
+
+def csv_rows(rows: Iterator[list[str]], path: Path | str, hint: str) -> Iterator[list[str]]:
+    """The rows that hold something; the csv module's own complaints become InputError."""
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise InputError(path, f"is not CSV ({error})", hint) from None
+        if any(cell.strip() for cell in row):
+            yield row

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from batwatt.checks import checked_whole, shown
+from batwatt.checks import SHOWN, checked_whole, shown
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
 from batwatt.files import readable
 from batwatt.inputs.workloads.batsim5 import refuse_batsim_5
@@ -399,5 +399,5 @@ def _finite_int(text: str) -> int:
 def _finite_float(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise ValueError(f"{text[:40]} is too large")
+        raise ValueError(f"{text if len(text) <= SHOWN else f'{text[:20]}...'} is too large")
     return value

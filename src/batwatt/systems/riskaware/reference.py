@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.inputs.traces.riskaware_text import read_riskaware
-from batwatt.inputs.traces.trace import open_text
+from batwatt.inputs.traces.trace import csv_rows, open_text
 
 BORG_WEEK = Path(__file__).with_name("borg_week.csv")
 """Lengths in a week of the Google Borg trace (CC-BY): the reference of the authors' experiments with Borg traces."""
@@ -95,9 +95,9 @@ def read_reference(path: Path | str, longest_s: float = LONGEST_S) -> Reference:
 @lru_cache(maxsize=4)
 def _read(path: str, longest_s: float, version: tuple[int, int] | None) -> Reference:
     with open_text(path) as stream:
-        header = [cell.strip() for cell in next(csv.reader(stream), [])]
+        header = [cell.strip() for cell in next(stream, "").split(",")]
         if header == list(COLUMNS):
-            return _of_rows(csv.reader(stream), path)
+            return _of_rows(csv_rows(csv.reader(stream), path, f"write {','.join(COLUMNS)} rows"), path)
     jobs = read_riskaware(path)
     return Reference.of([job.run_s for job in jobs], [job.cpus for job in jobs], longest_s)
 
