@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import stat
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -22,6 +23,8 @@ AT_ONCE = 8
 """How many processes may write the same file or set at a time."""
 SMALL = 1_000_000
 """Texts of up to so many characters may be kept by who reads them again and again."""
+PEER_S = 10.0
+"""How long the reader of a named pipe that is written to is waited for, s."""
 UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EBADF, errno.EINVAL)
 """What file systems answer that have no locks, or none for folders, or cannot put folders on the disk."""
 
@@ -41,7 +44,8 @@ def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if path.exists() and not path.is_file():
             # a device or a pipe
-            stream = path.open(mode, **text)  # type: ignore[call-overload]
+            handle = _opened_pipe(path) if path.is_fifo() else os.open(path, os.O_WRONLY)
+            stream = os.fdopen(handle, mode, **text)  # type: ignore[call-overload]
     if stream is not None:
         with stream:
             yield stream
@@ -138,8 +142,9 @@ def _folders(folder: Path, shown: object) -> Iterator[None]:
 def _unwritable(place: object) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        problem = f"cannot be written ({error.strerror})"
+    except (OSError, ValueError) as error:
+        # of a path that no file can have
+        problem = f"cannot be written ({getattr(error, 'strerror', None) or error})"
         raise InputError(place, problem, "choose another place for the output") from None
 
 
@@ -206,15 +211,18 @@ def _claimed(folder: Path, name: str, record: str = "") -> tuple[Path, int]:
 def _locked(part: Path, record: str = "") -> int | None:
     """Make a hidden file, or a folder with a `record`, and lock it; None if it is another process's. Raises OSError."""
     path = part / record
+    tries = 100
     while True:
         try:
+            tries -= 1
             if record:
                 part.mkdir(exist_ok=True)
             made = not path.exists()
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         except FileNotFoundError:
-            if part.parent.is_dir():
-                continue  # its process has ended meanwhile
+            # its process has ended meanwhile; a folder such as /proc holds no files of ours
+            if tries and part.parent.is_dir():
+                continue
             raise
         except OSError:
             if part.exists():
@@ -332,6 +340,16 @@ def readable(path: Path | str) -> Iterator[None]:
         raise InputError(path, f"cannot be read ({reason})", "check its path, permissions and content") from None
 
 
+def is_file(path: Path | str) -> bool:
+    """Whether it is a file; no, without an error, for a path that no file can have: too long, or with a null byte."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_folder(path: Path | str) -> bool:
+    """Whether it is a folder; no for a path that none can have."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
 def refuse_device(path: Path | str) -> None:
     """InputError if it is a device or a pipe, such as /dev/zero: some never end, and inputs are read several times.
 
@@ -346,3 +364,19 @@ def refuse_device(path: Path | str) -> None:
     if not (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)):
         kind = "a pipe" if stat.S_ISFIFO(state.st_mode) else "a device"
         raise InputError(path, f"is {kind}, not a file", "save what it gives in a file")
+
+
+def _opened_pipe(path: Path) -> int:
+    """The end of a named pipe to write to, once there is a reader. Raises OSError."""
+    until = time.monotonic() + PEER_S
+    while True:
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            os.set_blocking(handle, True)
+            return handle
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > until:
+                raise OSError(errno.ENXIO, f"a pipe that nothing reads for {PEER_S:g} s") from None
+            time.sleep(0.05)

@@ -33,5 +33,5 @@ def digest_of(path: Path) -> str | None:
     refuse_device(path)
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
+    except (OSError, ValueError):
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from batwatt.campaign.generated import GeneratedCapacity, generated_capacities
 from batwatt.campaign.generators import GENERATORS, Generator
 from batwatt.campaign.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
 from batwatt.errors import InputError
+from batwatt.files import is_file, is_folder
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
@@ -91,13 +93,14 @@ class Sources:
 
     def file(self, name: str, where: str) -> InputFile:
         """One file. Raises InputError."""
-        path = Path(self._base, name).resolve()
+        path = Path(self._base, name)
+        path = path.resolve() if is_file(path) else Path(os.path.abspath(path))  # noqa: PTH100
         if path not in self._known:
             sha256 = digest_of(path)
             if sha256 is None:
-                reason = "cannot be read" if path.exists() else "is not there"
+                reason = "cannot be read" if is_file(path) or is_folder(path) else "is not there"
                 readme = path.with_name("README.md")
-                hint = f"see {readme}" if readme.is_file() else "paths are relative to the YAML file"
+                hint = f"see {readme}" if is_file(readme) else "paths are relative to the YAML file"
                 raise MissingFileError(where, f"the file {name!r} {reason} ({path})", hint)
             self._known[path] = InputFile(path.stem, path, name, sha256)
         return self._known[path]

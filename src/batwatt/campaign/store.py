@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from batwatt.campaign.execute import BOUNDS
 from batwatt.campaign.files import InputFile
 from batwatt.errors import BatwattError, InputError, UnknownNameError, printable
-from batwatt.files import sync, whole_file
+from batwatt.files import is_folder, sync, whole_file
 from batwatt.results.metrics import METRICS
 
 COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "campaign.log"
@@ -124,7 +124,7 @@ class Store(Generic[Kind]):
 
     def _unwritable(self, what: Path, error: OSError) -> CampaignStopped:
         problem = f"{what}: cannot be written ({error.strerror or error})"
-        if not self.folder.is_dir():
+        if not is_folder(self.folder):
             return CampaignStopped(f"{problem}; give another place with --results")
         first = "make room" if error.errno in FULL else "mend that"
         hint = f"{first}, then: {self.resume}"

@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import batwatt
 from batwatt.errors import BatwattError, InputError, UnknownNameError
+from batwatt.files import is_file
 from batwatt.scheduling.base import Scheduler
 from batwatt.scheduling.options import SchedulerOptions
 from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of
@@ -133,7 +134,7 @@ _plugins: dict[Path, ModuleType] = {}
 
 def load_plugins(paths: Iterable[Path]) -> tuple[Path, ...]:
     """Import files that register parts, each once in this process; returns their full paths. Raises InputError."""
-    given = tuple(path.resolve() for path in paths)
+    given = tuple(path.resolve() if is_file(path) else path for path in paths)
     for path in given:
         if path not in _plugins:
             # the parts that are shipped have their names first
@@ -149,7 +150,7 @@ def loaded_plugins() -> tuple[Path, ...]:
 
 
 def _module_of(path: Path) -> ModuleType:
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(path, "no such scheduler file", "give the path of a .py file; names: `batwatt policies`")
     if path.suffix != ".py":
         raise InputError(path, "is not a .py file", "give the path of a scheduler in Python")

@@ -12,7 +12,7 @@ from typing import Any
 
 from batwatt import __version__
 from batwatt.engine.config import EngineConfig
-from batwatt.files import write_json
+from batwatt.files import is_file, write_json
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
@@ -47,7 +47,7 @@ def write_metadata(
     for name in ("platform", "envelope", "reference"):
         given = options.get(name)
         # a scheduler of somebody else may mean something else by it
-        if isinstance(given, str | Path) and given != EVENTS and Path(given).is_file():
+        if isinstance(given, str | Path) and given != EVENTS and is_file(given):
             inputs[name] = Path(given)
         elif isinstance(given, Series):
             inputs[name] = given

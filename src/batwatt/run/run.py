@@ -15,7 +15,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.errors import DeadlockError, InputError
-from batwatt.files import whole_set
+from batwatt.files import is_folder, whole_set
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.record import Record
@@ -198,7 +198,7 @@ def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda:
 
 def checked_prefix(prefix: Path) -> Path:
     """The prefix of files, if it is no folder; else InputError."""
-    if prefix.name in ("", "..") or prefix.is_dir():
+    if prefix.name in ("", "..") or is_folder(prefix):
         hint = f"give a prefix of files such as {prefix / 'run'}"
         raise InputError("--export", f"{str(prefix)!r} is a folder", hint)
     return prefix

@@ -66,7 +66,7 @@ def read_signal(file: SignalFile) -> Signal:
     """
     try:
         state = file.path.stat()
-    except OSError:
+    except (OSError, ValueError):
         return _read(file, None)[0]
     signal, remarks = _read(file, (state.st_mtime_ns, state.st_size))
     if remarks:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.files import is_file
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.job_tables import is_job_table, read_job_table
 from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
@@ -186,7 +186,7 @@ def format_of(path: Path | str) -> Format:
     if found is None:
         hint = f"end it in {', '.join(SUFFIXES)}, or say the format"
         raise InputError(path, "its name does not tell its format", hint)
-    if found not in ("csv", "txt") or not os.path.isfile(path):  # noqa: PTH113 (no OSError for odd names)
+    if found not in ("csv", "txt") or not is_file(path):
         return found
     if is_sacct(path):
         return "sacct"

@@ -87,7 +87,7 @@ def read_reference(path: Path | str, longest_s: float = LONGEST_S) -> Reference:
     try:
         state = Path(path).stat()
         version = state.st_mtime_ns, state.st_size
-    except OSError:
+    except (OSError, ValueError):
         version = None  # why is said when it is opened
     return _read(str(path), longest_s, version)
 
