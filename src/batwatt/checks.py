@@ -143,7 +143,8 @@ class Between:
 class Parameters:
     """Base of dataclasses that check their fields: `Annotated[float, Between(0.0)]`, such an int, bool, or `Literal`.
 
-    A number may be None if its type says so; fields of other types are not checked. Raises InputError about `WHERE`.
+    Texts are checked, too. Any may be None if its type says so; fields of other types are not checked. Raises
+    InputError about `WHERE`.
     """
 
     WHERE: ClassVar[str] = "parameters"
@@ -155,12 +156,19 @@ class Parameters:
     def __post_init__(self) -> None:
         for name, hint in self.HINTS.items():
             value, kinds = getattr(self, name), kinds_of(hint)
-            if get_origin(hint) is Literal:
-                if value not in get_args(hint):
-                    raise UnknownNameError(self.WHERE, f"value of {name}", value, get_args(hint), "Correct it.")
+            choices = [one for kind in (hint, *kinds) if get_origin(kind) is Literal for one in get_args(kind)]
+            if value is None and type(None) in kinds:
+                continue
+            if choices:
+                if not isinstance(value, str) or value not in choices:
+                    got = value if isinstance(value, str) else type(value).__name__
+                    raise UnknownNameError(self.WHERE, f"value of {name}", got, choices, "Correct it.")
+            elif hint in (str, str | None):
+                if not isinstance(value, hint):
+                    raise InputError(self.WHERE, f"{name} must be a text, got {shown(value)}", "write it in quotes")
             elif hint is bool and not isinstance(value, bool):
                 raise InputError(self.WHERE, f"{name} must be true or false, got {shown(value)}", "correct it")
-            elif get_origin(hint) is Annotated and not (value is None and type(None) in kinds):
+            elif get_origin(hint) is Annotated:
                 hint.__metadata__[0].check(self.WHERE, name, value, int in kinds)
 
 

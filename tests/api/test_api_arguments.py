@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 from cli_house import ROOT
 
+sys.path.insert(0, str(ROOT / "tests"))
+
+from fuzz.api import Files, calls
+
 import batwatt as bw
+import batwatt.files
 from batwatt.errors import BatwattError, InputError
 
 GOOGLE, GRID = ROOT / "workloads" / "google-288-00.json", ROOT / "platforms" / "grid5000.xml"
@@ -68,12 +77,12 @@ def test_numbers_of_numpy(given):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: bw.Platform.machines("4"), "count: it must be a whole number >= 1, got '4'"),
+        (lambda: bw.Platform.machines("4"), "count: it must be a whole number in 1..1000000, got '4'"),
         (lambda: bw.Platform.machines(4, watts="5"), "watts: must be a number, got '5'"),
         (lambda: bw.Series((), ()), "Series: a series needs at least one row"),
-        (lambda: bw.Series(0, 1), "Series: "),
+        (lambda: bw.Series(0, 1), "times_s: must be a list of numbers, got 0"),
         (lambda: bw.Workload.read(GOOGLE, unit="min"), "unit: 'min' is not known"),
-        (lambda: bw.Workload.from_frame(None), "a table: is no DataFrame"),
+        (lambda: bw.Workload.from_frame(None), "frame: must be a DataFrame of pandas, got None"),
         (lambda: bw.simulate(bw.Platform.machines(4), None), "workload: must be a path or Workload"),
         (
             lambda: bw.simulate(bw.Platform.machines(4), GOOGLE, envelope=500),
@@ -118,3 +127,148 @@ def test_what_is_wrong_is_one_line(arguments, message):
     with pytest.raises(BatwattError, match=message) as caught:
         bw.simulate(**given)
     assert "\n" not in str(caught.value)
+
+
+# every argument -------------------------------------------------------------------------------------------------------
+
+
+def test_every_argument_is_refused_by_its_name(tmp_path):
+    """An object of no kind, as each argument of each function: one line that names the argument."""
+    said = []
+    for name, (called, given) in calls(Files(tmp_path)).items():
+        for argument in given:
+            with pytest.raises(InputError) as error:
+                called(**{**given, argument: object()})
+            if argument.removesuffix("s") not in str(error.value) or "object" not in str(error.value):
+                said.append(f"{name}: {argument}: {error.value}")
+    assert said == []
+
+
+def test_arguments_that_do_not_fit_the_signature():
+    with pytest.raises(
+        InputError, match="simulate: missing a required argument: 'workload'; the arguments are platform"
+    ):
+        bw.simulate(GRID)
+    with pytest.raises(InputError, match="got an unexpected keyword argument 'envelop'"):
+        bw.simulate(GRID, GOOGLE, envelop="x.csv")
+
+
+@pytest.mark.parametrize(
+    ("ask", "line"),
+    [
+        (lambda: bw.simulate(GRID, GOOGLE, unit="h"), "unit: is for traces of jobs"),
+        (lambda: bw.optimum(GRID, GOOGLE, None), "envelope: "),
+        (lambda: bw.simulate(GRID, GOOGLE, capacity=bw.Series((0,), (2,)), scheduler="easyBackfill"), "capacity: "),
+        (lambda: bw.simulate(GRID, GOOGLE, options={"response": "none"}).save("."), "prefix: '.' is a folder"),
+    ],
+)
+def test_errors_speak_of_arguments(ask, line):
+    with pytest.raises(InputError) as error:
+        ask()
+    assert str(error.value).startswith(line) and "--" not in str(error.value)
+
+
+def test_a_pipe_without_a_writer_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(batwatt.files, "PEER_S", 0.05)
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(InputError, match=r"pipe.json: cannot be read \(a pipe that nothing writes to for 0.05 s\)"):
+        bw.Workload.read(tmp_path / "pipe.json")
+
+
+@pytest.mark.parametrize("place", ["a\0b", "\ud800", "x" * 300, "/proc/self/x"])
+def test_places_that_no_file_can_have(place):
+    result = bw.simulate(bw.Platform.machines(20), GOOGLE, options={"response": "none"})
+    with pytest.raises(InputError, match="cannot be written"):
+        result.save(place)
+    with pytest.raises(InputError):
+        bw.Workload.read(place + ".json")
+
+
+# tables ---------------------------------------------------------------------------------------------------------------
+
+COMPOSED = {
+    "nb_res": 9,
+    "jobs": [
+        {
+            "id": "a",
+            "subtime": 0.1,
+            "res": 2,
+            "profile": "twice",
+            "walltime": 99.5,
+            "user": "ann",
+            "note": [1, {"b": 2}],
+        },
+        {"id": "b c", "subtime": 3, "res": 2, "profile": "list"},
+        {"id": "d", "subtime": 3, "res": 1, "profile": "third", "walltime": 10**17, "memory": 5},
+    ],
+    "profiles": {
+        "twice": {"type": "composed", "repeat": 2, "seq": ["third", "inner"]},
+        "inner": {"type": "composed", "seq": ["list"], "ret": 3},
+        "list": {"type": "parallel", "cpu": [1e9, 1 / 3], "com": [0, 0, 0, 0]},
+        "third": {"type": "delay", "delay": 1 / 3, "why": "for no reason"},
+        "total": {"type": "parallel_homogeneous_total", "cpu": 1e9, "com": 0},
+    },
+}
+EXAMPLES = sorted(
+    path
+    for path in (ROOT / "workloads").rglob("*")
+    if path.suffix in (".json", ".csv", ".swf") and path.stat().st_size < 200_000 and '"jobs"' in path.read_text()
+)
+
+
+def same(one, other):
+    assert one.jobs == other.jobs and one.nb_res == other.nb_res and one.recorded == other.recorded
+    assert one.profiles == other.profiles and one.raw_profiles == other.raw_profiles and one.source == other.source
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_the_table_of_a_workload_makes_the_same_workload(path):
+    load = bw.Workload.read(path)
+    same(bw.Workload.from_frame(load.frame()), load)
+
+
+def test_tables_of_all_kinds_of_profiles(tmp_path):
+    (tmp_path / "w.json").write_text(json.dumps(COMPOSED))
+    load = bw.Workload.read(tmp_path / "w.json")
+    same(bw.Workload.from_frame(load.frame()), load)
+    assert load.profiles["third"].duration_s == 1 / 3
+    # and by a file, without what pandas keeps beside a table
+    load.frame().drop(columns="note").to_csv(tmp_path / "w.csv", index=False)
+    again = bw.Workload.from_frame(pd.read_csv(tmp_path / "w.csv"), hosts=9)
+    assert again.profiles == load.profiles and [job.hosts for job in again.jobs] == [2, 2, 1]
+
+
+def test_the_table_of_a_trace_makes_the_same_trace(tmp_path):
+    rows = {
+        "id": ["a", "b", "c"], "submission_time_s": [0, 40, 90], "length_s": [100, 20.5, 7], "hosts": [2, 1, 4],
+        "estimate_s": [120, None, 9], "memory": [1.5, 2, 3], "user": ["ann", None, "bob"],
+        "depends_on": [None, ["a"], None],
+    }  # fmt: skip
+    for window in (None, (50, 200)):
+        load = bw.Workload.from_frame(pd.DataFrame(rows), window=window, hosts=5)
+        assert window is None or load.jobs[0].raw["length_s"] == 100
+        same(bw.Workload.from_frame(load.frame()), load)
+
+
+def test_a_table_with_walltimes_or_two_definitions_is_refused():
+    table = pd.DataFrame({"submission_time_s": [0], "length_s": [9], "hosts": [1], "walltime_s": [5]})
+    with pytest.raises(InputError, match="row 1: a job with a length_s has no walltime_s; call the column estimate_s"):
+        bw.Workload.from_frame(table)
+    frame = bw.Workload.read(GOOGLE).frame()
+    frame["profile"] = "p"
+    with pytest.raises(InputError, match="row 2: the profile 'p' has another definition than before"):
+        bw.Workload.from_frame(frame)
+
+
+def test_a_table_is_a_workload_everywhere(tmp_path):
+    load = bw.Workload.read(GOOGLE)
+    frame, hosts, cap = load.frame(), bw.Platform.read(GRID), bw.Series((0, 3600), (4000, 3500))
+    usual = {"platform": hosts, "options": {"response": "none"}}
+    for name, given in (("x", load), ("y", frame)):
+        bw.simulate(workload=given, **usual).save(tmp_path / name)
+    for stem in ("jobs", "schedule", "machine_states", "consumed_energy", "pstate_changes"):
+        assert (tmp_path / f"x_{stem}.csv").read_bytes() == (tmp_path / f"y_{stem}.csv").read_bytes()
+    assert len(bw.compare({"a": {}}, workload=frame, **usual)) == 1
+    few = frame.head(4)
+    assert len(bw.compare_systems(hosts, few, cap, {"a": bw.Case("varcap")}).jobs) == 4
+    assert bw.optimum(hosts, few, cap, effort=1).metrics["jobs_finished"] == 4

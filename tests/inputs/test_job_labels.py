@@ -75,9 +75,9 @@ def test_of_a_frame_and_back():
         for job in workload.jobs
     ] == [{"user": "ann", "group": "7", "power_w": 90.5}, {"start_s": 6}]
     shown = workload.frame()
-    assert list(shown.columns)[5:] == ["user", "group", "power_w", "start_s"]
+    assert list(shown.columns)[5:] == ["length_s", "user", "group", "power_w", "start_s"]
     assert shown["user"].tolist() == ["ann", ""] and shown["start_s"].tolist()[1] == 6
-    assert list(bw.Workload.from_frame(pd.DataFrame(columns)).frame().columns)[5:] == []
+    assert list(bw.Workload.from_frame(pd.DataFrame(columns)).frame().columns)[5:] == ["length_s"]
 
 
 @pytest.mark.parametrize("name,value", [("power_w", -1), ("start_s", -0.5)])

@@ -1,17 +1,82 @@
-"""Checks of what callers give: anything wrong is an InputError with the argument's name."""
+"""Checks of what callers give, at the door of each public function: anything wrong is an InputError with its name."""
 
 from __future__ import annotations
 
+import inspect
+import math
 import operator
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import fields
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from batwatt.checks import checked_whole, finite, shown
-from batwatt.errors import InputError
-from batwatt.inputs.series.signal_spec import SignalKind, SignalSpec, parse_signal
+from batwatt.errors import BatwattError, InputError
+from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
+from batwatt.inputs.series.signal_spec import SignalSpec, parse_signal
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
+
+Check = Callable[[str, Any], Any]
+"""Argument and value -> the value as a function needs it. Raises InputError that names the argument."""
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+MOST_WORKERS = 4096
+"""More processes than this are refused: a mistake."""
+_OPTION = re.compile(r"--([a-z][a-z-]*)( (?=[A-Z]{3,}|'|embedded|nominal))?")
+_ARGUMENTS = {"export": "prefix", "length_unit": "unit", "no_energy": "energy", "master_host": "master"}
+"""Option of the command line -> the argument, where they differ in more than the dashes."""
+
+
+def checked(**checks: Check) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Pass arguments through a check each before a function runs, and let errors speak of arguments.
+
+    A default is not checked. Arguments that do not fit the signature are an InputError as well.
+    """
+
+    def door(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                known = [name for name in signature.parameters if name not in ("self", "cls")]
+                hint = f"the arguments are {', '.join(known)}"
+                raise InputError(function.__qualname__, str(error), hint) from None
+            for name in checks.keys() & bound.arguments.keys():
+                bound.arguments[name] = checks[name](name, bound.arguments[name])
+            try:
+                return function(*bound.args, **bound.kwargs)
+            except BatwattError as error:
+                error.args = (_in_arguments(str(error), signature.parameters), *error.args[1:])
+                raise
+
+        return call
+
+    return door
+
+
+def _in_arguments(text: str, parameters: Collection[str]) -> str:
+    """A message that speaks of options of the command line, in arguments where there are such."""
+
+    def argument(option: re.Match[str]) -> str:
+        name = option[1].replace("-", "_")
+        name = _ARGUMENTS.get(name, name)
+        return f"{name}{'=' if option[2] else ''}" if name in parameters else option[0]
+
+    return _OPTION.sub(argument, text)
+
+
+# one value ------------------------------------------------------------------------------------------------------------
+
+
+def wrong(name: str, wanted: str, value: Any, hint: str = "correct it") -> InputError:
+    """The error for a value of a wrong kind."""
+    return InputError(name, f"must be {wanted}, got {shown(value)}", hint)
 
 
 def path_or(name: str, value: Any, *kinds: type) -> Any:
@@ -20,8 +85,7 @@ def path_or(name: str, value: Any, *kinds: type) -> Any:
         return value
     if isinstance(value, str | Path):
         return Path(value)
-    wanted = " or ".join(["a path", *(kind.__name__ for kind in kinds)])
-    raise InputError(name, f"must be {wanted}, got {shown(value)}", "see help(batwatt.simulate)")
+    raise wrong(name, " or ".join(["a path", *(kind.__name__ for kind in kinds)]), value, "see help(batwatt.simulate)")
 
 
 def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -37,17 +101,62 @@ def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
 def real(name: str, value: Any, low: float = 0.0, *, above: bool = False) -> float:
     """`value` as a finite number >= low, or > low; a text is none."""
     try:
-        found = finite(None if isinstance(value, str) else value)
-    except ValueError:
-        raise InputError(name, f"must be a number, got {shown(value)}", "correct it") from None
-    if not (found > low if above else found >= low):
-        raise InputError(name, f"must be {'>' if above else '>='} {low:g}, got {found:g}", "correct it")
-    return found
+        number = finite(None if isinstance(value, str | bytes) or not hasattr(value, "__float__") else value)
+    except (ValueError, ArithmeticError):
+        raise wrong(name, "a number", value) from None
+    if not (number > low if above else number >= low):
+        raise InputError(name, f"must be {'>' if above else '>='} {low:g}, got {number:g}", "correct it")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False; numpy's, too."""
+    value = plain(value)
+    if isinstance(value, bool):
+        return value
+    raise wrong(name, "True or False", value)
+
+
+def text(name: str, value: Any) -> str:
+    """A text."""
+    if isinstance(value, str):
+        return str(value)
+    raise wrong(name, "a text", value)
+
+
+def function_or_none(name: str, value: Any) -> Any:
+    """Something that can be called, or None."""
+    if value is None or callable(value):
+        return value
+    raise wrong(name, "a function or None", value)
 
 
 def plain(value: Any) -> Any:
     """An integer or a number of numpy's as Python's."""
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+    return value.item() if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0 else value
+
+
+def window_of(name: str, window: Any) -> Window | None:
+    """A window of (begin, end) in s."""
+    if window is None:
+        return None
+    try:
+        begin_s, end_s = (float(bound) for bound in window)
+        return Window(begin_s, end_s)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise InputError(name, f"is not (begin, end) in s ({error})", "write for instance (0, 86400)") from None
+
+
+def signal_or(kind: Any, value: Any) -> SignalSpec | SignalIntegral | None:
+    """A carbon or price signal: what `read_signal` returns, or a file with keys, as in `nl.csv,days=30`."""
+    if value is None or isinstance(value, SignalIntegral):
+        return value
+    if isinstance(value, str | Path):
+        return parse_signal(kind, value)
+    raise wrong(kind, "a file or a signal", value, "see help(batwatt.read_signal)")
+
+
+# several values -------------------------------------------------------------------------------------------------------
 
 
 def options_of(name: str, value: Any) -> dict[str, Any]:
@@ -55,25 +164,59 @@ def options_of(name: str, value: Any) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise InputError(name, f"must be a dict with names as keys, got {shown(value)}", "give for instance {}")
+        raise wrong(name, "a dict with names as keys", value, "give for instance {}")
     return {key: plain(one) for key, one in value.items()}
 
 
-def signal_or(kind: SignalKind, value: Any) -> SignalSpec | SignalIntegral | None:
-    """A carbon or price signal: what `read_signal` returns, or a file with keys, as in `nl.csv,days=30`."""
-    if value is None or isinstance(value, SignalIntegral):
-        return value
-    if isinstance(value, str | Path):
-        return parse_signal(kind, value)
-    raise InputError(kind, f"must be a file or a signal, got {shown(value)}", "see help(batwatt.read_signal)")
-
-
-def window_of(window: Any) -> Window | None:
-    """A window of (begin, end) in s."""
-    if window is None:
-        return None
+def several(name: str, value: Any, one: Check, what: str = "a list of texts", most: int = 100_000) -> list[Any]:
+    """A list, each value through a check; a generator will do, a text will not."""
     try:
-        begin_s, end_s = (float(bound) for bound in window)
-        return Window(begin_s, end_s)
-    except (TypeError, ValueError) as error:
-        raise InputError("window", f"is not (begin, end) in s ({error})", "write for instance (0, 86400)") from None
+        items = iter(0 if isinstance(value, str | bytes | Mapping) else value)  # type: ignore[arg-type]
+    except TypeError:
+        raise wrong(name, what, value) from None
+    values: list[Any] = []
+    for item in items:
+        if len(values) == most:
+            raise InputError(name, f"has more than {most} values", "give fewer")
+        values.append(one(name, item))
+    return values
+
+
+# checks of these ------------------------------------------------------------------------------------------------------
+
+
+def optional(check: Check) -> Check:
+    """None, or what a check wants."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def one_of(known: Iterable[str]) -> Check:
+    """One of some texts."""
+
+    def check(name: str, value: Any) -> str:
+        if isinstance(value, str) and value in known:
+            return value
+        raise InputError(name, f"{shown(value)} is not known", f"use {', '.join(known)}")
+
+    return check
+
+
+def options_for(function: str, kind: type, *but: str) -> Check:
+    """Keyword arguments that are fields of a dataclass."""
+    names = [field.name for field in fields(kind) if field.name not in but]
+
+    def check(name: str, value: dict[str, Any]) -> dict[str, Any]:
+        for key in value:
+            if key not in names:
+                raise InputError(function, f"no option {shown(key)}", f"known: {', '.join(names)}")
+        return {key: plain(one) for key, one in value.items()}
+
+    return check
+
+
+count_or_0: Check = partial(whole, low=0, high=MAX_HOSTS)
+hosts_of: Check = partial(whole, low=1, high=MAX_HOSTS)
+workers_of: Check = partial(whole, low=1, high=MOST_WORKERS)
+seed_of: Check = partial(whole, low=0, high=2**63 - 1)
+real_of: Check = partial(real, low=-math.inf)
+positive: Check = partial(real, above=True)

@@ -22,12 +22,23 @@ import signal
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import reduce
-from typing import TYPE_CHECKING, Any
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from batwatt.api.arguments import signal_or, whole
+from batwatt.api.arguments import (
+    checked,
+    function_or_none,
+    optional,
+    options_of,
+    seed_of,
+    several,
+    signal_or,
+    text,
+    workers_of,
+    wrong,
+)
 from batwatt.api.comparison_result import Comparison
 from batwatt.api.inputs import PathLike, Workload
 from batwatt.api.result import Result
@@ -39,6 +50,7 @@ from batwatt.api.simulation import (
     envelope_given,
     platform_and_spec,
     simulate,
+    workload_given,
 )
 from batwatt.checks import shown
 from batwatt.errors import BatwattError, InputError
@@ -100,6 +112,35 @@ class Measured:
     """carbon_g and cost."""
 
 
+def _cases_of(name: str, value: Any) -> Mapping[str, Case] | str:
+    """The name of a preset, or cases by label. Raises InputError."""
+    if isinstance(value, str):
+        if value not in PRESETS:
+            raise InputError("preset", f"{shown(value)} is not known", f"use {', '.join(PRESETS)}")
+    elif not isinstance(value, Mapping):
+        raise wrong(name, "a preset or a dict of cases", value, "see batwatt.Case")
+    else:
+        for label, case in value.items():
+            _check_case(label, case)
+    return value
+
+
+def _seeds_of(name: str, value: Any) -> list[int]:
+    seeds = several(name, value, seed_of, "a list of whole numbers")
+    if len(set(seeds)) < len(seeds):
+        raise InputError(name, "has a seed twice", "a run that counts twice makes errors too small")
+    return seeds
+
+
+@checked(
+    cases=_cases_of,
+    carbon=signal_or,
+    price=signal_or,
+    seeds=_seeds_of,
+    workers=workers_of,
+    lenient=optional(partial(several, one=text)),
+    each=function_or_none,
+)
 def compare_systems(
     platform: PlatformLike,
     workload: WorkloadLike,
@@ -137,13 +178,10 @@ def compare_systems(
         batwatt.errors.InputError: Bad input.
     """
     if isinstance(cases, str):
-        if cases not in PRESETS:
-            raise InputError("preset", f"{cases!r} is not known", f"use {', '.join(PRESETS)}")
         cases = PRESETS[cases]
         lenient = cases if lenient is None else lenient
-    if not isinstance(cases, Mapping):
-        raise InputError("cases", f"must be a preset or a dict of cases, got {shown(cases)}", "see batwatt.Case")
     given, hosts = platform_and_spec(platform)
+    workload = workload_given(workload)
     if not isinstance(workload, workloads.Workload):
         workload = Workload.read(workload)
     last_s = workload.last_submission_s
@@ -151,17 +189,9 @@ def compare_systems(
     with collected_remarks() as remarks:
         cap = _cap(power, hosts, envelope, capacity, last_s)
         signals = {
-            "carbon_g": signal_of(signal_or("carbon", carbon), last_s),
-            "cost": signal_of(signal_or("price", price), last_s),
+            "carbon_g": signal_of(cast(Any, carbon), last_s),
+            "cost": signal_of(cast(Any, price), last_s),
         }
-    for label, case in cases.items():
-        _check_case(label, case)
-    if not isinstance(seeds, Sequence):
-        raise InputError("seeds", f"must be a list of whole numbers, got {shown(seeds)}", "write for instance range(5)")
-    seeds = [whole("seeds", seed, 0) for seed in seeds]
-    if len(set(seeds)) < len(seeds):
-        raise InputError("seeds", "has a seed twice", "a run that counts twice makes errors too small")
-    workers = whole("workers", workers, 1)
     if not cases or not seeds:
         raise InputError("compare", "has no cases" if not cases else "has no seeds", "give at least one")
     seeded = {label for label, case in cases.items() if _draws(case)}
@@ -169,7 +199,9 @@ def compare_systems(
     work = _Work(given, workload, cap, power, signals, cases, seeded, each)
     if workers > 1 and len(tasks) > 1:
         # children have what was read: nothing but figures goes from one process to another
-        with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _adopt, (work,)) as pool:
+        with ProcessPoolExecutor(
+            min(workers, len(tasks)), multiprocessing.get_context("fork"), _adopt, (work,)
+        ) as pool:
             found = list(pool.map(_measured, tasks))
     else:
         found = [work.measured(*task) for task in tasks]
@@ -266,15 +298,18 @@ def _cap(
     return reduce(least_of, caps)
 
 
-def _check_case(label: str, case: Any) -> None:
+def _check_case(label: Any, case: Any) -> None:
     """InputError for what is no case; an instance of a scheduler cannot run several times."""
-    where = f"case {label!r}"
+    where = f"case {shown(label)}"
+    if not (isinstance(label, str) and label and label.isprintable()):
+        raise InputError("cases", f"a label must be a text in one line, got {shown(label)}", "write another name")
     if not isinstance(case, Case):
         raise InputError(where, f"must be a Case, got {type(case).__name__}", 'write Case("varcap", {...})')
     if not isinstance(case.scheduler, str | type):
-        raise InputError(where, "its scheduler is an instance", "give its name or its class")
-    if case.limit not in LIMITS:
-        raise InputError(where, f"limit {case.limit!r} is not known", f"use {', '.join(LIMITS)}")
+        raise wrong(f"{where}: scheduler", "a name or a class", case.scheduler, "an instance runs once only")
+    options_of(f"{where}: options", case.options)
+    if not (isinstance(case.limit, str) and case.limit in LIMITS):
+        raise InputError(where, f"limit {shown(case.limit)} is not known", f"use {', '.join(LIMITS)}")
 
 
 _work: list[_Work] = []

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from batwatt.api.arguments import path_or
+from batwatt.api.arguments import Check, checked, one_of, path_or, several, text
 from batwatt.api.inputs import PathLike
 from batwatt.errors import MissingExtraError
 from batwatt.files import whole_set
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower
 from batwatt.results.compared import CaseFacts, summary_of
-from batwatt.results.groups import union_of
+from batwatt.results.groups import BY, union_of
 from batwatt.results.power import PowerTrace
 from batwatt.run.run import checked_prefix
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_groupings: Check = partial(several, one=one_of(BY))
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,13 @@ class Comparison:
     remarks: Sequence[str] = ()
     """What readers left out of the inputs or filled in."""
 
+    @checked(prefix=path_or, by=_groupings, command=text)
     def save(self, prefix: PathLike, *, by: Sequence[str] = (), command: str = "") -> Path:
         """Write PREFIX_comparison.csv, PREFIX_jobs.csv and the page PREFIX.html, with the `command`; all or none.
 
         PREFIX_groups.csv, too, if `by` names groupings. Without the extra `report` there is no page. Raises InputError.
         """
-        prefix = checked_prefix(path_or("prefix", prefix))
+        prefix = checked_prefix(Path(prefix))
         tables = {"comparison": self.table, "jobs": self.jobs} | ({"groups": self.groups(*by)} if by else {})
         page = self._page(command)
         old = [*(f"{prefix.name}_{stem}.csv" for stem in ("comparison", "jobs", "groups")), f"{prefix.name}.html"]
@@ -82,6 +87,7 @@ class Comparison:
         """
         return summary_of(self.table)
 
+    @checked(by=_groupings)
     def groups(self, *by: str) -> pd.DataFrame:
         """The jobs by user, group, queue, size or length, compared with the first case: `batwatt.results.groups`."""
         return union_of(self.jobs, by)

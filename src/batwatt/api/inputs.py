@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from batwatt.api.arguments import path_or, plain, real, whole, window_of
+from batwatt.api.arguments import (
+    checked,
+    count_or_0,
+    hosts_of,
+    one_of,
+    optional,
+    options_for,
+    path_or,
+    positive,
+    real,
+    real_of,
+    seed_of,
+    several,
+    text,
+    window_of,
+)
+from batwatt.api.job_frame import frame_of, workload_of
 from batwatt.api.shown import Shown
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
@@ -17,17 +33,14 @@ from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.series_csv import read_series as read_series_csv
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
-from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.traces.trace_table import NEEDS
-from batwatt.inputs.traces.window import window_workload
 from batwatt.inputs.workloads.batsim_json import parse_workload, read_workload
 from batwatt.model import platform as platforms
 from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
-from batwatt.model.workload import DEPENDS, ESTIMATE, LABELS, POWER_W, START_S
+from batwatt.model.series import MAX_ROWS
 from batwatt.remarks import collected_remarks
 from batwatt.run.inputs import is_trace, windowed
-from batwatt.units import REFERENCE_SPEED, number_text
+from batwatt.units import REFERENCE_SPEED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +53,10 @@ WindowLike = tuple[float, float]
 _NOT_PLAIN = re.compile('[,"\r\n\0]')
 JOB_COLUMNS = ("submission_time_s", "length_s", "hosts")
 """Columns that `Workload.from_frame` needs."""
+
+
+def _speed(name: str, value: Any) -> float | str:
+    return value if isinstance(value, str) else positive(name, value)
 
 
 def _of(kind: type[Any], found: Any) -> Any:
@@ -55,13 +72,14 @@ class Platform(Shown, platforms.Platform):
     """What machines it was built of, if it was."""
 
     @classmethod
+    @checked(path=path_or, master=text, mmax=count_or_0)
     def read(cls, path: PathLike, *, master: str = MASTER_HOST, mmax: int = 0) -> Self:
         """Read a SimGrid platform file (XML); `mmax` > 0: the first hosts only. Raises InputError."""
-        choice = HostChoice(master, whole("mmax", mmax, 0))
-        found: Self = _of(cls, platform_of(path_or("path", path), choice))
+        found: Self = _of(cls, platform_of(Path(path), HostChoice(master, mmax)))
         return found
 
     @classmethod
+    @checked(count=hosts_of, cores=hosts_of, watts=optional(real), speed=_speed)
     def machines(
         cls, count: int, cores: int = 1, watts: float | None = None, *, speed: float | str = REFERENCE_SPEED
     ) -> Self:
@@ -70,10 +88,7 @@ class Platform(Shown, platforms.Platform):
         Off they draw nothing; switching takes 1 µs (docs: `MachineSpec`). Default of `watts`: 10 W a core. `speed` of a
         core: flop/s, or as SimGrid writes it. Raises InputError.
         """
-        count, cores = whole("count", count, 1), whole("cores", cores, 1)
-        own = {} if watts is None else {"core_w": real("watts", watts) / cores}
-        if not isinstance(speed, str):
-            speed = real("speed", speed, above=True)
+        own = {} if watts is None else {"core_w": watts / cores}
         spec = MachineSpec(count, cores, core_flops=speed, **own)
         found = platform_of(spec, HostChoice())
         return cls(found.hosts, found.source, found.not_simulated, spec)
@@ -90,6 +105,13 @@ class Workload(Shown, workloads.Workload):
     """Jobs and their profiles. Attributes as in `batwatt.model.workload.Workload`."""
 
     @classmethod
+    @checked(
+        path=path_or,
+        unit=one_of(SECONDS),
+        window=window_of,
+        hosts=optional(hosts_of),
+        log=options_for("Workload.read", LogOptions),
+    )
     def read(
         cls,
         path: PathLike,
@@ -105,17 +127,10 @@ class Workload(Shown, workloads.Workload):
         (default: as many as its widest job needs). Of sacct, PM100 and F-DATA also width, fields, tz, begin, as in
         `batwatt.inputs.traces.job_log.LogOptions`. Raises InputError.
         """
-        file: Path = path_or("path", path)
-        if unit not in SECONDS:
-            raise InputError("unit", f"{unit!r} is not known", f"use {', '.join(SECONDS)}")
-        known = [field.name for field in fields(LogOptions)]
-        for name in log:
-            if name not in known:
-                raise InputError("Workload.read", f"no option {name!r}", f"known: {', '.join(known)}")
-        hosts = None if hosts is None else whole("hosts", hosts, 1)
+        file = Path(path)
         if is_trace(file):
             with collected_remarks() as remarks:
-                found = windowed(file, window_of(window), hosts or 1, unit, LogOptions(**log))
+                found = windowed(file, cast(Any, window), hosts or 1, unit, LogOptions(**log))
             widest = max(job.hosts for job in found.jobs)
             found = replace(found, nb_res=hosts or widest, remarks=tuple(remarks))
         elif window is not None or SECONDS[unit] != 1.0 or log:
@@ -126,34 +141,30 @@ class Workload(Shown, workloads.Workload):
         return read
 
     @classmethod
+    @checked(window=window_of, hosts=optional(hosts_of), source=optional(text))
     def from_frame(
-        cls, frame: pd.DataFrame, *, window: WindowLike | None = None, hosts: int | None = None, source: str = "a table"
+        cls,
+        frame: pd.DataFrame,
+        *,
+        window: WindowLike | None = None,
+        hosts: int | None = None,
+        source: str | None = None,
     ) -> Self:
         """Build a workload of a pandas DataFrame, a row a job.
 
         Columns: `submission_time_s`, `length_s` (run time at full speed), `hosts`; if there are any `id`, `estimate_s`
         (what its user asked for), `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (a list of ids), and of
         a job log `user`, `group`, `queue` (texts), `power_w` (mean while it ran), `start_s` (recorded); others are left
-        out. Missing values are NaN. `window` and `hosts` as for `read`. Raises InputError with the row.
+        out. Instead of `length_s` there may be `profile` and `definition` (that profile in Batsim's JSON), as in the
+        table of a Batsim workload; then there may be `walltime_s`, and all other columns are fields of the jobs.
+        Missing values are NaN. What `frame` returns makes the same workload. `window` and `hosts` as for `read`.
+        Raises InputError with the row.
         """
-        if not hasattr(frame, "columns"):
-            raise InputError(source, f"is no DataFrame, got {type(frame).__name__}", "give a table of pandas")
-        if not frame.columns.is_unique:
-            raise InputError(source, "has two columns of one name", "rename one")
-        missing = [name for name in JOB_COLUMNS if name not in frame.columns]
-        if missing:
-            raise InputError(source, f"no column {missing[0]!r}", f"the columns are {', '.join(JOB_COLUMNS)}")
-        if not len(frame):
-            raise InputError(source, "has no rows", "give a row for each job")
-        cut = window_of(window)
-        begin_s, end_s = (None, None) if cut is None else (cut.begin_s, cut.end_s)
-        hosts = None if hosts is None else whole("hosts", hosts, 1)
-        rows = list(_rows_of(frame, source))
-        widest = max(job.cpus for job in rows)
-        found: Self = _of(cls, window_workload(rows, begin_s, end_s, hosts or widest, source=source))
+        found: Self = _of(cls, workload_of(frame, cast(Any, window), hosts, source))
         return found
 
     @classmethod
+    @checked(seed=seed_of)
     def synthetic(cls, *, seed: int = 0, **parameters: Any) -> Self:
         """A Google-like workload as of the powercap paper: 12 jobs an hour for a day, on up to 8 of 20 servers.
 
@@ -162,34 +173,18 @@ class Workload(Shown, workloads.Workload):
         """
         from batwatt.inputs.workloads.google_like import GoogleLike, google_like
 
-        known = [field.name for field in fields(GoogleLike)]
-        for name in parameters:
-            if name not in known:
-                raise InputError("Workload.synthetic", f"no parameter {name!r}", f"known: {', '.join(known)}")
-        given = {name: plain(value) for name, value in parameters.items()}
-        data = google_like(GoogleLike(**given), whole("seed", seed, 0))
+        data = google_like(GoogleLike(**options_for("Workload.synthetic", GoogleLike)("", parameters)), seed)
         found: Self = _of(cls, parse_workload(data, "w0", f"synthetic workload, seed {seed}"))
         return found
 
     def frame(self) -> pd.DataFrame:
         """The jobs as a table: id, submission_time_s, hosts, walltime_s (NaN without), profile.
 
-        And user, group, queue ("" without), power_w, start_s (NaN without) if any job has them.
+        Of a trace length_s (run time at full speed), of a Batsim workload definition (its profile in Batsim's JSON).
+        And all further fields that any job has (NaN where it has none; user, group, queue ""). `from_frame` makes the
+        same workload of it.
         """
-        import pandas as pd
-
-        columns = {
-            "id": [job.name for job in self.jobs],
-            "submission_time_s": [job.submit_time_s for job in self.jobs],
-            "hosts": [job.hosts for job in self.jobs],
-            "walltime_s": [float("nan") if job.walltime_s is None else job.walltime_s for job in self.jobs],
-            "profile": [job.profile for job in self.jobs],
-        }
-        unknown = {**dict.fromkeys(LABELS, ""), POWER_W: float("nan"), START_S: float("nan")}
-        for name, value in unknown.items():
-            if any(name in job.raw for job in self.jobs):
-                columns[name] = [job.raw.get(name, value) for job in self.jobs]
-        return pd.DataFrame(columns)
+        return frame_of(self)
 
     def facts(self) -> Mapping[str, object]:
         """See `Shown`."""
@@ -203,46 +198,6 @@ class Workload(Shown, workloads.Workload):
         }
 
 
-def _rows_of(frame: pd.DataFrame, source: str) -> Iterator[TraceJob]:
-    ids = frame["id"] if "id" in frame.columns else range(1, len(frame) + 1)
-    needs = [name for name in NEEDS if name in frame.columns and name != ESTIMATE]
-    for row, (name, values) in enumerate(zip(ids, frame.to_dict("records"), strict=True), 1):
-        where = f"{source}: row {row}"
-        submit_s, length_s, hosts = (_number(where, column, values[column]) for column in JOB_COLUMNS)
-        if not hosts.is_integer():
-            raise InputError(where, f"hosts must be a whole number, got {hosts:g}", "correct it")
-        extra: dict[str, object] = {
-            need: value for need in needs if (value := _number(where, need, values[need], may_lack=True)) is not None
-        }
-        for field in LABELS:
-            label = values.get(field)
-            # a missing text is NaN or None; numbers become floats where one is missing
-            if label is not None and label == label:
-                extra[field] = number_text(label) if isinstance(label, float) else str(label)
-        depends = values.get(DEPENDS)
-        if isinstance(depends, list | tuple):
-            extra[DEPENDS] = [str(one) for one in depends]
-        elif not (depends is None or depends != depends):
-            raise InputError(where, f"{DEPENDS} must be a list of ids, got {depends!r}", 'write for instance ["17"]')
-        if name is None or name != name or _NOT_PLAIN.search(str(name)):
-            raise InputError(where, f"id must be a text without quotes, commas and lines, got {name!r}", "rename it")
-        estimate_s = _number(where, ESTIMATE, values.get(ESTIMATE), may_lack=True)
-        yield TraceJob(str(plain(name)), round(submit_s, 6), round(length_s, 6), int(hosts), estimate_s, extra)
-
-
-def _number(where: str, column: str, value: Any, *, may_lack: bool = False) -> Any:
-    """A finite number of a cell; None for one that may be missing and is."""
-    try:
-        number = float("nan") if value is None else float(value)
-    except (TypeError, ValueError):
-        raise InputError(where, f"{column} must be a number, got {value!r}", "correct it") from None
-    if number == number and abs(number) != float("inf"):
-        return number
-    if may_lack and number != number:
-        return None
-    raise InputError(where, f"{column} must be a finite number, got {number:g}", "correct it, or leave the row out")
-
-
 @dataclass(frozen=True, repr=False)
 class Series(Shown, model_series.Series):
     """Values that hold from their time (s) until the next: `Series((0, 3600), (500, 200))` is an envelope in W.
@@ -251,11 +206,14 @@ class Series(Shown, model_series.Series):
     """
 
     def __post_init__(self) -> None:
+        text("name", self.name)
+        text("source", self.source)
         try:
             for name in ("times_s", "values"):
-                object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+                numbers = several(name, getattr(self, name), real_of, "a list of numbers", MAX_ROWS)
+                object.__setattr__(self, name, tuple(numbers))
             super().__post_init__()
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise InputError("Series", str(error), "give times in s and as many values") from None
 
     def facts(self) -> Mapping[str, object]:
@@ -270,12 +228,14 @@ class Series(Shown, model_series.Series):
         }
 
 
+@checked(path=path_or)
 def read_series(path: PathLike) -> Series:
     """Read an envelope or a capacity: CSV with `time_s` and one more column. Raises InputError with the line."""
-    found: Series = _of(Series, read_series_csv(path_or("path", path)))
+    found: Series = _of(Series, read_series_csv(path))
     return found
 
 
+@checked(path=path_or)
 def read_signal(path: PathLike, **options: Any) -> SignalIntegral:
     """Read a carbon or price signal: CSV with dates or `time_s`; the first row is 0 s.
 
@@ -286,8 +246,5 @@ def read_signal(path: PathLike, **options: Any) -> SignalIntegral:
     from batwatt.inputs.series.signal_file import SignalFile
     from batwatt.model.signal_integral import SignalIntegral
 
-    known = [field.name for field in fields(SignalFile) if field.name != "path"]
-    for name in options:
-        if name not in known:
-            raise InputError("read_signal", f"no option {name!r}", f"known: {', '.join(known)}")
-    return SignalIntegral.of(read(SignalFile(path_or("path", path), **options)))
+    given = options_for("read_signal", SignalFile, "path")("", options)
+    return SignalIntegral.of(read(SignalFile(Path(path), **given)))

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from batwatt.api.arguments import path_or, real, whole
+from batwatt.api.arguments import (
+    checked,
+    flag,
+    function_or_none,
+    hosts_of,
+    optional,
+    path_or,
+    positive,
+    real,
+    seed_of,
+    text,
+    whole,
+)
 from batwatt.api.inputs import PathLike
 from batwatt.api.result import Result
-from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_given
+from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_given, workload_given
 from batwatt.errors import InputError
-from batwatt.model import workload as workloads
 from batwatt.model.series import Series
 from batwatt.run.spec import RunSpec
 
@@ -20,6 +32,7 @@ if TYPE_CHECKING:
     from batwatt.systems.checkpoint.sequence import Method
 
 
+@checked(min_yield=real, refill=flag, method=text)
 def plan_checkpoints(
     instance: PathLike | Mapping[str, Any], *, method: Method = "dp", min_yield: float = 0.0, refill: bool = False
 ) -> dict[str, Any]:
@@ -37,12 +50,22 @@ def plan_checkpoints(
     from batwatt.systems.checkpoint.files import instance_of, plan_json, read_instance
     from batwatt.systems.checkpoint.plans import plan_instance
 
-    where = "instance" if isinstance(instance, Mapping) else path_or("instance", instance, dict)
+    where: Any = "instance" if isinstance(instance, Mapping) else path_or("instance", instance, dict)
     given = instance_of(dict(instance), where) if isinstance(instance, Mapping) else read_instance(where)
-    min_yield = real("min_yield", min_yield)
     return plan_json(plan_instance(given, where, method, min_yield, refill=refill), given.names)
 
 
+@checked(
+    deadline_s=real,
+    start_s=real,
+    carbon_weight=real,
+    price_weight=real,
+    slot_s=optional(positive),
+    max_starts=optional(partial(whole, low=1)),
+    checkpoints=flag,
+    method=text,
+    cpus=hosts_of,
+)
 def plan_carbon(
     job: PathLike | Mapping[str, Any] | PhaseModel,
     signal: PathLike | SignalIntegral,
@@ -81,11 +104,7 @@ def plan_carbon(
     from batwatt.model.phases import PhaseModel
     from batwatt.systems.carbon.job_plan import JobPlanning, plan_job
 
-    for label, value in (("start_s", start_s), ("deadline_s", deadline_s)):
-        real(label, value)
-    slot_s = None if slot_s is None else real("slot_s", slot_s, above=True)
-    max_starts = None if max_starts is None else whole("max_starts", max_starts, 1)
-    weights = real("carbon_weight", carbon_weight), real("price_weight", price_weight)
+    weights = carbon_weight, price_weight
     if not sum(weights) > 0.0 or (price is None and price_weight > 0.0):
         problem = "are both 0" if not sum(weights) > 0.0 else "give money a weight without a price"
         raise InputError(
@@ -99,11 +118,14 @@ def plan_carbon(
     else:
         path = path_or("job", job, PhaseModel)
         model, name = read_model(path), path.stem
-    carbon, cost = _integral(signal), None if price is None else _integral(price)
-    asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, method, whole("cpus", cpus, 1))
+    carbon, cost = _integral("signal", signal), None if price is None else _integral("price", price)
+    asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, method, cpus)
     return plan_job(name, model, carbon, cost, weights, asked).content
 
 
+@checked(
+    time_limit_s=optional(positive), effort=optional(partial(whole, low=1)), seed=seed_of, progress=function_or_none
+)
 def optimum(
     platform: PlatformLike,
     workload: WorkloadLike,
@@ -134,7 +156,7 @@ def optimum(
     given = {"time_limit_s": time_limit_s, "effort": effort}
     spec = RunSpec(
         platform_given(platform),
-        path_or("workload", workload, workloads.Workload),
+        workload_given(workload),
         "optimum",
         {name: value for name, value in given.items() if value is not None} | {"seed": seed},
         envelope=path_or("envelope", envelope, Series),
@@ -145,8 +167,9 @@ def optimum(
     return result
 
 
-def _integral(given: PathLike | SignalIntegral) -> SignalIntegral:
+def _integral(name: str, given: PathLike | SignalIntegral) -> SignalIntegral:
     from batwatt.api.inputs import read_signal
     from batwatt.model.signal_integral import SignalIntegral
 
-    return given if isinstance(given, SignalIntegral) else read_signal(given)
+    found = path_or(name, given, SignalIntegral)
+    return found if isinstance(found, SignalIntegral) else read_signal(found)

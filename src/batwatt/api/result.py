@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from batwatt.api.arguments import checked, optional, path_or, text
 from batwatt.api.shown import Shown
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
@@ -93,6 +94,7 @@ class Result(Shown):
         data = self._outcome.figures.data
         return job_power_figures(data, self._inputs.measured, self.platform, envelope).as_dict()
 
+    @checked(prefix=path_or)
     def save(self, prefix: str | Path) -> Path:
         """Write the files of `batwatt run` under a prefix (`out/x` gives `out/x_jobs.csv`, ...): all, or none.
 
@@ -102,6 +104,7 @@ class Result(Shown):
             self._outcome.write(inner)
         return Path(prefix)
 
+    @checked(title=optional(text))
     def plot_power(self, title: str | None = None) -> Figure:
         """The power drawn over time against the envelope (matplotlib). InputError without energy accounting."""
         from batwatt.results import style
@@ -113,6 +116,7 @@ class Result(Shown):
         with style.drawing():
             return _displayed(power_figure([(title or self.scheduler, trace)], self._inputs.envelope, trace.end_s))
 
+    @checked(title=optional(text))
     def gantt(self, title: str | None = None) -> Figure:
         """Which host ran which job in which p-state, over the power (matplotlib). Raises InputError."""
         from batwatt.results.gantt import run_figure

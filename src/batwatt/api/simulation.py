@@ -7,13 +7,31 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from batwatt.api.arguments import options_of, path_or, plain, real, signal_or, whole, window_of
-from batwatt.api.inputs import PathLike, Platform, WindowLike
+from batwatt.api.arguments import (
+    checked,
+    flag,
+    function_or_none,
+    one_of,
+    optional,
+    options_of,
+    path_or,
+    positive,
+    seed_of,
+    several,
+    signal_or,
+    text,
+    window_of,
+    workers_of,
+    wrong,
+)
+from batwatt.api.inputs import PathLike, Platform, WindowLike, Workload
 from batwatt.api.result import Result
+from batwatt.checks import shown
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
+from batwatt.files import is_folder
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.series.capacity_spec import CapacitySpec
@@ -22,6 +40,7 @@ from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.model import platform as platforms
 from batwatt.model import workload as workloads
 from batwatt.model.series import Series
+from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S
 from batwatt.run.find_scheduler import scheduler_class
 from batwatt.run.inputs import capacity_named, envelope_named
@@ -35,11 +54,50 @@ if TYPE_CHECKING:
     from batwatt.model.signal_integral import SignalIntegral
 
 PlatformLike = PathLike | platforms.Platform | MachineSpec
-WorkloadLike = PathLike | workloads.Workload
+WorkloadLike: TypeAlias = "PathLike | workloads.Workload | pd.DataFrame"
 SeriesLike = PathLike | Series
 ProgressLike = Progress | bool | None
 
 
+def _scheduler(name: str, value: Any) -> Any:
+    """A name, a class or an instance; a path becomes a name."""
+    if isinstance(value, str | Path):
+        return str(value)
+    kind = value if isinstance(value, type) else type(value)
+    if not hasattr(kind, "onNoMoreEvents"):
+        problem = f"{kind.__name__} is no scheduler"
+        raise InputError(name, problem, "give a name, a class derived from BatsimScheduler, or an instance")
+    return value
+
+
+def _progress(name: str, value: Any) -> Any:
+    if callable(value) or isinstance(value, bool | None):
+        return value
+    raise wrong(name, "a function, True, False or None", value)
+
+
+def _plugins(name: str, value: Any) -> tuple[Path, ...]:
+    return tuple(several(name, [value] if isinstance(value, str | Path) else value, path_or, "a list of files"))
+
+
+def _cases(name: str, value: Any) -> Mapping[str, Any]:
+    if isinstance(value, Mapping) and value and all(isinstance(label, str | int | float) for label in value):
+        return value
+    raise wrong(name, "a dict with a label for each case", value, 'write {"easy": {"scheduler": "easyBackfill"}}')
+
+
+@checked(
+    scheduler=_scheduler,
+    options=options_of,
+    window=window_of,
+    seed=optional(seed_of),
+    events=optional(path_or),
+    energy=optional(flag),
+    unit=one_of(SECONDS),
+    long_s=positive,
+    plugins=_plugins,
+    progress=_progress,
+)
 def simulate(
     platform: PlatformLike,
     workload: WorkloadLike,
@@ -90,24 +148,18 @@ def simulate(
         batwatt.errors.BatwattError: One line that says what is wrong, where, and what to do; a `DeadlockError` if jobs
             wait that nothing will start.
     """
-    if engine not in IN_PROCESS:
-        problem = f"{engine!r} does not run in this process"
+    if not isinstance(engine, str) or engine not in IN_PROCESS:
+        problem = f"{shown(engine)} does not run in this process"
         raise InputError("engine", problem, f"use {' or '.join(IN_PROCESS)}, or `batwatt run --engine {engine}`")
-    scheduler = str(scheduler) if isinstance(scheduler, Path) else scheduler
-    chosen = options_of("options", options)
-    if unit not in SECONDS:
-        raise InputError("unit", f"{unit!r} is not known", f"use {', '.join(SECONDS)}")
-    if not isinstance(energy, bool | None):
-        raise InputError("energy", f"must be True, False or None, got {energy!r}", "correct it")
-    if isinstance(plugins, str | Path):
-        plugins = [plugins]
+    chosen = dict(options or {})
     if seed is not None:
         kind = scheduler_class(scheduler)
         if issubclass(kind, Scheduler) and "seed" not in kind.Options.model_fields:
             raise InputError("seed", f"the scheduler {kind.__name__} has no such option", "leave it out")
-        chosen.setdefault("seed", plain(seed))
-    load = path_or("workload", workload, workloads.Workload)
-    cut = window_of(window)
+        chosen.setdefault("seed", seed)
+    # as the checks have left them
+    cut, files, given_events = cast(Window | None, window), cast(Any, plugins), cast(Any, events)
+    load = workload_given(workload, cut)
     if cut is not None and isinstance(load, workloads.Workload) and load.recorded:
         early = [job for job in load.jobs if job.submit_time_s > cut.end_s]
         if early:
@@ -119,17 +171,17 @@ def simulate(
         scheduler,
         chosen,
         envelope=envelope_given(envelope),
-        events=None if events is None else path_or("events", events),
+        events=given_events,
         engine=engine,  # type: ignore[arg-type]  # checked above
         config=EngineConfig(energy=energy),
         capacity=capacity_given(capacity),
         window=cut,
         length_unit=unit,
-        long_s=real("long_s", long_s, above=True),
+        long_s=long_s,
         hosts=HostChoice(),
         carbon=signal_or("carbon", carbon),
         price=signal_or("price", price),
-        plugins=tuple(path_or("plugins", path) for path in plugins),
+        plugins=files,
     )
     with _reported(progress, "simulation") as report:
         outcome = perform(resolved_run(spec), report)
@@ -140,6 +192,7 @@ def simulate(
     return result
 
 
+@checked(cases=_cases, progress=_progress)
 def compare(
     cases: Mapping[str, Result | Mapping[str, Any]], *, progress: ProgressLike = None, **shared: Any
 ) -> pd.DataFrame:
@@ -155,7 +208,7 @@ def compare(
     """
     import pandas as pd
 
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[Any, dict[str, Any]] = {}
     known = [name for name in inspect.signature(simulate).parameters if name != "progress"]
     for label, case in cases.items():
         if not isinstance(case, Result):
@@ -168,13 +221,22 @@ def compare(
             lacking = next((name for name in ("platform", "workload") if name not in {**shared, **own}), None)
             if lacking is not None:
                 raise InputError(f"case {label!r}", f"has no {lacking}", "give it to the case or to all")
-            own["options"] = {**(shared.get("options") or {}), **(own.get("options") or {})}
+            both = (options_of("options", given.get("options")) for given in (shared, own))
+            own["options"] = {name: value for given in both for name, value in given.items()}
             case = simulate(**{**shared, **own}, progress=progress)
         rows[label] = case.metrics
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("case")
     return table.dropna(axis="columns", how="all")
 
 
+@checked(
+    declared=path_or,
+    results=path_or,
+    only=lambda name, value: several(name, [value] if isinstance(value, str) else value, text),
+    workers=optional(workers_of),
+    dask=optional(text),
+    progress=function_or_none,
+)
 def sweep(
     declared: PathLike,
     *,
@@ -201,11 +263,11 @@ def sweep(
 
     from batwatt.campaign.campaign import Backend, campaign_in, campaign_of, carry_out
 
-    path = path_or("declared", declared)
-    campaign = campaign_of(path) if path.is_dir() else campaign_in(path, Path(results), None)
+    path = Path(declared)
+    campaign = campaign_of(path) if is_folder(path) else campaign_in(path, Path(results), None)
     if workers is not None and dask is not None:
         raise InputError("workers", "is for processes on this machine", "leave it out: the Dask cluster has its own")
-    backend = Backend(Backend.jobs if workers is None else whole("workers", workers, 1), dask)
+    backend = Backend(Backend.jobs if workers is None else workers, dask)
     carry_out(campaign, backend, only, progress or (lambda ended, failed, total, left: None))
     return pd.read_parquet(campaign.store.folder / "table.parquet")
 
@@ -215,6 +277,15 @@ def platform_and_spec(given: PlatformLike) -> tuple[Any, platforms.Platform]:
     found = platform_given(given)
     hosts = platform_of(found, HostChoice())
     return found if isinstance(found, MachineSpec) else hosts, hosts
+
+
+def workload_given(given: WorkloadLike, window: Window | None = None) -> Path | workloads.Workload:
+    """A workload as a run has it; a table of pandas becomes one, cut to the window. Raises InputError."""
+    if hasattr(given, "to_dict"):
+        # only a table has it, of pandas or another one, which is refused there
+        return Workload.from_frame(cast(Any, given), window=None if window is None else (window.begin_s, window.end_s))
+    found: Path | workloads.Workload = path_or("workload", given, workloads.Workload)
+    return found
 
 
 def platform_given(given: PlatformLike) -> Path | MachineSpec | platforms.Platform:

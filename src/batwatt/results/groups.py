@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from batwatt.errors import InputError
 from batwatt.model.workload import LABELS
 from batwatt.results.classes import EDGES_H
 from batwatt.results.run_table import Floats
@@ -125,4 +126,8 @@ def union_of(jobs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The groups by several things, one below the other."""
     import pandas as pd
 
+    for name in by or ("",):
+        if name not in known_groupings(jobs):
+            hint = f"these jobs are grouped by {', '.join(known_groupings(jobs))}"
+            raise InputError("by", f"no job has a {name}" if name else "names no grouping", hint)
     return pd.concat([groups_of(jobs, name) for name in by], ignore_index=True)

@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
 from typing import Literal
 
@@ -49,14 +49,15 @@ class LogOptions(Parameters, where="job log"):
     begin: str | None = None
 
     def __post_init__(self) -> None:
+        # a date or a time zone of Python's has the form of a text
+        for name, value in (("tz", self.tz), ("begin", self.begin)):
+            if isinstance(value, date | tzinfo):
+                object.__setattr__(self, name, str(value))
         super().__post_init__()
         names = self.fields.split(",") if isinstance(self.fields, str) else self.fields
         if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
             raise InputError(self.WHERE, f"fields must be names, got {shown(names)}", "write JobID,User,...")
         object.__setattr__(self, "fields", tuple(name.strip() for name in names))
-        # a date or a time zone of Python's has the form of a text
-        object.__setattr__(self, "tz", str(self.tz))
-        object.__setattr__(self, "begin", None if self.begin is None else str(self.begin))
         zone = self.zone
         if self.begin is not None and not math.isfinite(date_s(self.begin, zone)):
             raise InputError(self.WHERE, f"begin {self.begin!r} is not a date", "write 2024-07-01T13:00 or ...T13:00Z")

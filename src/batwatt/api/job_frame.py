@@ -1,0 +1,271 @@
+"""Workloads as tables of pandas, a row a job, and back."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from batwatt.api.arguments import plain, wrong
+from batwatt.checks import shown
+from batwatt.errors import InputError
+from batwatt.inputs.traces.trace import TraceJob
+from batwatt.inputs.traces.trace_table import NEEDS
+from batwatt.inputs.traces.window import window_workload
+from batwatt.inputs.workloads.batsim_json import load_json, parse_workload
+from batwatt.model.window import Window
+from batwatt.model.workload import (
+    DEPENDS,
+    ESTIMATE,
+    JOB_FIELDS,
+    LABELS,
+    LENGTH,
+    RELEASE,
+    Composed,
+    Delay,
+    Job,
+    Parallel,
+    Profile,
+    Workload,
+)
+from batwatt.units import number_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+JOB_COLUMNS = ("submission_time_s", "length_s", "hosts")
+"""Columns of jobs that are a length at full speed."""
+BATSIM_COLUMNS = ("id", "submission_time_s", "hosts", "profile", "definition")
+"""Columns of Batsim's jobs, whose profile is defined."""
+WHOLE_LENGTH = "whole_length_s"
+"""Column for the field `length_s` of a job of which a window cut the beginning off."""
+UNNAMED = "a table"
+_AGAIN = "has another definition than before"
+_NOT_AN_ID = re.compile('[,"]')
+"""What the files of a run cannot hold in the id of a job."""
+
+
+# a table of a workload ------------------------------------------------------------------------------------------------
+
+
+def frame_of(workload: Workload) -> pd.DataFrame:
+    """The jobs as a table of which `workload_of` makes the same workload."""
+    import pandas as pd
+
+    nan = float("nan")
+    jobs = workload.jobs
+    columns: dict[str, list[Any]] = {
+        "id": [job.name for job in jobs],
+        "submission_time_s": [job.submit_time_s for job in jobs],
+        "hosts": [job.hosts for job in jobs],
+        "walltime_s": [nan if job.walltime_s is None else job.walltime_s for job in jobs],
+        "profile": [job.profile for job in jobs],
+    }
+    if workload.recorded:
+        columns["length_s"] = [_length_s(workload.profiles[job.profile]) for job in jobs]
+    else:
+        texts = {name: json.dumps(_definition(workload, name), ensure_ascii=False) for name in {*columns["profile"]}}
+        columns["definition"] = [texts[name] for name in columns["profile"]]
+    for name in dict.fromkeys(key for job in jobs for key in job.raw if key not in JOB_FIELDS):
+        column = WHOLE_LENGTH if name == LENGTH and workload.recorded else name
+        columns[column] = [job.raw.get(name, "" if name in LABELS else nan) for job in jobs]
+    frame = pd.DataFrame(columns)
+    frame.attrs = {"nb_res": workload.nb_res, "source": workload.source}
+    return frame
+
+
+def _length_s(profile: Profile) -> float:
+    """Of a job of a trace, which is a delay."""
+    assert isinstance(profile, Delay)
+    return profile.duration_s
+
+
+def _definition(workload: Workload, name: str) -> dict[str, Any]:
+    """The profile in Batsim's JSON, with its numbers as they were read; of a composed one its parts as well."""
+    raw, profile = dict(workload.raw_profiles[name]), workload.profiles.get(name)
+    if isinstance(profile, Delay):
+        raw["delay"] = profile.duration_s
+    elif isinstance(profile, Parallel):
+        each = profile.per_host_flops if profile.total_flops is None else profile.total_flops
+        raw["cpu"] = list(profile.flops) if profile.flops is not None else each
+    elif isinstance(profile, Composed):
+        raw["parts"] = {part: _definition(workload, part) for part in dict.fromkeys(profile.sequence)}
+    return raw
+
+
+# a workload of a table ------------------------------------------------------------------------------------------------
+
+
+def workload_of(frame: Any, window: Window | None, hosts: int | None, source: str | None) -> Workload:
+    """The workload of a table; see `batwatt.Workload.from_frame`. Raises InputError with the row."""
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise wrong("frame", "a DataFrame of pandas", frame)
+    source = source or str(frame.attrs.get("source", UNNAMED))
+    if not frame.columns.is_unique:
+        raise InputError(source, "has two columns of one name", "rename one")
+    batsim = "definition" in frame.columns
+    needed = BATSIM_COLUMNS if batsim else JOB_COLUMNS
+    missing = [name for name in needed if name not in frame.columns]
+    if missing:
+        raise InputError(source, f"no column {missing[0]!r}", f"the columns are {', '.join(needed)}")
+    if not len(frame):
+        raise InputError(source, "has no rows", "give a row for each job")
+    if batsim and window is not None:
+        raise InputError(source, "has definitions of Batsim's profiles", "leave out window")
+    rows: list[tuple[str, dict[Any, Any]]] = [
+        (f"{source}: row {number}", row) for number, row in enumerate(frame.to_dict("records"), 1)
+    ]
+    widest = max(_width(where, row) for where, row in rows)
+    nb_res = hosts or max(_whole_or(frame.attrs.get("nb_res"), 1), widest)
+    return _of_definitions(rows, nb_res, source) if batsim else _of_lengths(rows, window, nb_res, source)
+
+
+def _of_lengths(rows: list[tuple[str, dict[Any, Any]]], window: Window | None, nb_res: int, source: str) -> Workload:
+    begin_s, end_s = (None, None) if window is None else (window.begin_s, window.end_s)
+    jobs = [_trace_job(where, number, row) for number, (where, row) in enumerate(rows, 1)]
+    workload = window_workload(jobs, begin_s, end_s, nb_res, source=source)
+    # what another window has cut off before
+    cut = {
+        job.id: {name: _number(where, column, row.get(column)) for name, column in _CUT.items()}
+        for job, (where, row) in zip(jobs, rows, strict=True)
+        if not _lacks(row.get(RELEASE)) and not _lacks(row.get(WHOLE_LENGTH))
+    }
+    if not cut:
+        return workload
+    return replace(workload, jobs=tuple(_with(job, cut.get(job.name, {})) for job in workload.jobs))
+
+
+_CUT = {RELEASE: RELEASE, LENGTH: WHOLE_LENGTH}
+
+
+def _with(job: Job, fields: Mapping[str, Any]) -> Job:
+    return job._replace(raw={**job.raw, **fields}) if fields else job
+
+
+def _trace_job(where: str, number: int, row: Mapping[str, Any]) -> TraceJob:
+    if not _lacks(row.get("walltime_s")):
+        problem = "a job with a length_s has no walltime_s"
+        raise InputError(where, problem, "call the column estimate_s, or define profiles in a column definition")
+    submit_s, length_s = (
+        _number(where, "submission_time_s", row["submission_time_s"]),
+        _number(where, "length_s", row["length_s"]),
+    )
+    extra: dict[str, object] = {
+        name: value
+        for name in NEEDS
+        if name != ESTIMATE and (value := _number_or_none(where, name, row.get(name))) is not None
+    }
+    for name in LABELS:
+        if not _lacks(label := row.get(name)):
+            # numbers become floats where one is missing
+            extra[name] = number_text(label) if isinstance(label, float) else _text(where, name, label)
+    depends = row.get(DEPENDS)
+    if not _lacks(depends):
+        if not isinstance(depends, list | tuple):
+            raise InputError(
+                where, f"{DEPENDS} must be a list of ids, got {shown(depends)}", 'write for instance ["17"]'
+            )
+        extra[DEPENDS] = [_text(where, DEPENDS, one) for one in depends]
+    name = _text(where, "id", row.get("id", number))
+    estimate_s = _number_or_none(where, ESTIMATE, row.get(ESTIMATE))
+    return TraceJob(name, round(submit_s, 6), round(length_s, 6), _width(where, row), estimate_s, extra)
+
+
+def _of_definitions(rows: list[tuple[str, dict[Any, Any]]], nb_res: int, source: str) -> Workload:
+    """Batsim's jobs, whose profiles are defined in their rows."""
+    texts: dict[str, str] = {}
+    profiles: dict[str, Any] = {}
+    jobs = []
+    for where, row in rows:
+        profile, text = (_text(where, name, row[name]) for name in ("profile", "definition"))
+        if texts.setdefault(profile, text) != text:
+            raise InputError(
+                where, f"the profile {profile!r} has another definition than before", "give it another name"
+            )
+        if profile not in profiles:
+            _define(profiles, profile, load_json(text, f"{where}: definition"), where)
+        walltime_s = _number_or_none(where, "walltime_s", row.get("walltime_s"))
+        submit_s = _plain(_number(where, "submission_time_s", row["submission_time_s"]))
+        job = {"id": _text(where, "id", row["id"]), "subtime": submit_s, "res": _width(where, row)}
+        job |= {} if walltime_s is None else {"walltime": _plain(walltime_s)}
+        job["profile"] = profile
+        for name, value in row.items():
+            if isinstance(name, str) and name not in (*JOB_FIELDS, *BATSIM_COLUMNS, "walltime_s") and not _lacks(value):
+                value = _plain(plain(value))
+                if value != "" or name not in LABELS:
+                    job[name] = value
+        jobs.append(job)
+    try:
+        json.dumps(jobs)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(source, f"holds what no JSON can ({error})", "give numbers, texts, lists and dicts") from None
+    return parse_workload({"nb_res": nb_res, "jobs": jobs, "profiles": profiles}, "w0", source)
+
+
+def _define(profiles: dict[str, Any], name: str, definition: Any, where: str) -> None:
+    """Take in a definition, and those of its parts."""
+    if isinstance(definition, dict) and isinstance(parts := definition.pop("parts", {}), dict):
+        for part, inner in parts.items():
+            _define(profiles, part, inner, where)
+    if profiles.setdefault(name, definition) != definition:
+        raise InputError(where, f"the profile {name!r} {_AGAIN}", "give it another name")
+
+
+# cells ----------------------------------------------------------------------------------------------------------------
+
+
+def _lacks(value: Any) -> bool:
+    """Whether a cell is empty: None, NaN, NaT or NA."""
+    import pandas as pd
+
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(plain(value), float) and value != value)
+
+
+def _number(where: str, column: str, value: Any) -> float:
+    """A finite number of a cell."""
+    try:
+        number = float("nan") if _lacks(value) else float(plain(value))
+    except OverflowError:
+        number = float("inf")
+    except (TypeError, ValueError, ArithmeticError):
+        raise InputError(where, f"{column} must be a number, got {shown(value)}", "correct it") from None
+    if math.isfinite(number):
+        return number
+    problem = f"{column} must be a finite number, got {number:g}"
+    raise InputError(where, problem, "correct it, or leave the row out")
+
+
+def _number_or_none(where: str, column: str, value: Any) -> float | None:
+    return None if _lacks(value) else _number(where, column, value)
+
+
+def _width(where: str, row: Mapping[str, Any]) -> int:
+    hosts = _number(where, "hosts", row["hosts"])
+    if not hosts.is_integer():
+        raise InputError(where, f"hosts must be a whole number, got {hosts:g}", "correct it")
+    return int(hosts)
+
+
+def _whole_or(value: Any, usual: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31 else usual
+
+
+def _text(where: str, column: str, value: Any) -> str:
+    """A text in one line, or a whole number as one."""
+    value = plain(value)
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**300):
+        text = str(value)
+        if text.isprintable() and not (column == "id" and (not text or _NOT_AN_ID.search(text))):
+            return text
+    what = "a text without quotes, commas and lines" if column == "id" else "a text in one line"
+    raise InputError(where, f"{column} must be {what}, got {shown(value)}", "rename it")
+
+
+def _plain(value: Any) -> Any:
+    """The same number, as an int if whole."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value

@@ -1,0 +1,275 @@
+"""Arguments of the functions and classes of `batwatt` that nobody expects, one or two in each call."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import itertools
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import batwatt as bw
+import batwatt.files
+
+from .mutate import text, value
+
+SIGNAL = "time,carbon_intensity_avg\n" + "".join(f"2024-07-01T{hour:02d}:00Z,{300 + 10 * hour}\n" for hour in range(24))
+JOBS = {
+    "nb_res": 8,
+    "jobs": [{"id": str(n), "subtime": 60 * n, "res": 1 + n % 3, "walltime": 900, "profile": "p"} for n in range(6)],
+    "profiles": {"p": {"type": "delay", "delay": 300}},
+}
+PERIOD = {
+    "period_s": 1800,
+    "processors": 4,
+    "jobs": [
+        {"id": "a", "processors": 3, "checkpoint_s": 120, "recovery_s": 90, "state": "running"},
+        {"id": "b", "processors": 2, "checkpoint_s": 60, "recovery_s": 90, "state": "stopped"},
+    ],
+}
+PHASES = {
+    "startup": [{"name": "boot", "duration": 60, "power": 100}],
+    "work": [{"name": "w", "duration": 3600, "power": 200}],
+}
+CAMPAIGN = """
+name: one
+studies:
+  few:
+    scheduler: powercap
+    platforms: [{machines: 4, cores: 1}]
+    workloads: [jobs.json]
+    envelopes: [cap.csv]
+    options: {order: fcfs, response: none}
+"""
+PLATFORM = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1"><zone id="z" routing="None">
+<host id="master_host" speed="1Gf"/>
+<host id="a" speed="1Gf" core="1"><prop id="wattage_per_state" value="10:20:30"/></host>
+</zone></platform>
+"""
+
+
+batwatt.files.PEER_S = 0.2
+
+
+class Files:
+    """Small good inputs in a folder, and odd places."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name, content in {
+            "jobs.json": json.dumps(JOBS),
+            "jobs.csv": "job_id,submission_time_s,runtime_s,hosts\n1,0,100,1\n2,5,50,2\n",
+            "jobs.swf": "; a log\n1 0 0 100 2 -1 -1 2 200 -1 1 1 1 1 1 -1 -1 -1\n",
+            "cap.csv": "time_s,power_w\n0,400\n3600,200\n",
+            "machines.csv": "time_s,machines\n0,4\n3600,2\n",
+            "nl.csv": SIGNAL,
+            "period.json": json.dumps(PERIOD),
+            "phases.json": json.dumps(PHASES),
+            "study.yaml": CAMPAIGN,
+            "hosts.xml": PLATFORM,
+            "empty": "",
+        }.items():
+            (folder / name).write_text(content)
+        (folder / "folder").mkdir()
+        os.mkfifo(folder / "pipe")
+        os.mkfifo(folder / "pipe.csv")
+
+    def path(self, rng: Random) -> Any:
+        """A place that may be read or written by mistake."""
+        names = sorted(path.name for path in self.folder.iterdir())
+        odd = ["no.csv", "folder/x", "jobs.json/x", "x" * 300, "pipe.csv", "pipe", "folder", "a\0b", "\ud800.csv", ""]
+        place = self.folder / rng.choice(names + odd)
+        outside = ("/dev/zero", "/dev/null", "/dev/full", "/", "/proc/self/mem", "/nowhere/x", ".")
+        return rng.choice((place, str(place), rng.choice(outside), Path(rng.choice(outside)), b"jobs.csv"))
+
+
+def odd(rng: Random, files: Files) -> Any:
+    """Any object."""
+    kind = rng.randrange(8)
+    if kind < 3:
+        return value(rng)
+    if kind == 3:
+        return files.path(rng)
+    if kind == 4:
+        return rng.choice((np.float64, np.int64, np.float32, np.bool_, np.str_, np.array))(rng.choice((1, 0)))
+    return rng.choice(
+        (
+            object,
+            lambda: {1: 2},
+            lambda: {"a": {"b": object()}},
+            lambda: [object()],
+            lambda: b"x",
+            lambda: bytearray(3),
+            lambda: lambda *a, **k: 1 / 0,
+            lambda: print,
+            lambda: {1, 2},
+            lambda: iter([1, 2]),
+            lambda: range(3),
+            lambda: (n for n in (1, 2)),
+            lambda: 1 + 2j,
+            lambda: decimal.Decimal("NaN"),
+            lambda: decimal.Decimal("1e999999"),
+            lambda: datetime.datetime(2024, 7, 1),
+            lambda: datetime.timedelta(1),
+            lambda: pd.Timestamp("2024"),
+            lambda: pd.NaT,
+            lambda: pd.NA,
+            lambda: pd.DataFrame(),
+            lambda: pd.Series([1.0, 2.0]),
+            lambda: pd.DataFrame({"a": [1]}),
+            lambda: np.array([[1.0, np.nan]]),
+            lambda: np.zeros((0,)),
+            lambda: np.array(object()),
+            lambda: Ellipsis,
+            lambda: itertools.repeat(1, 10),
+            lambda: Counter("aab"),
+            lambda: type("Text", (str,), {})("x"),
+            lambda: bw,
+            lambda: bw.Series((0,), (1,)),
+            lambda: bw.Series((0, 5), (300, 100)),
+            lambda: bw.Platform.machines(2),
+            lambda: bw.Workload.read(files.folder / "jobs.json"),
+            lambda: bw.Case("powercap"),
+            lambda: bw.Case(3, 4, 5),
+            lambda: bw.read_signal(files.folder / "nl.csv"),
+            lambda: NotEqual(),
+            lambda: Unprintable(),
+        )
+    )()
+
+
+class NotEqual:
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("not to be compared")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError("not to be shown")
+
+
+def frame(rng: Random, files: Files) -> Any:
+    """A table of jobs with a few odd cells or columns."""
+    rows = 4
+    table: dict[Any, list[Any]] = {
+        "submission_time_s": [0, 10, 20, 30], "length_s": [100, 50, 20.5, 10], "hosts": [1, 2, 3, 1],
+    }  # fmt: skip
+    more = (
+        "id",
+        "estimate_s",
+        "memory",
+        "use",
+        "depends_on",
+        "user",
+        "power_w",
+        "start_s",
+        "profile",
+        "walltime_s",
+        "checkpoint_s",
+    )
+    for name in rng.sample(more, rng.randrange(4)):
+        table[name] = [rng.choice((1, "1", None, 2.5))] * rows
+    for _ in range(rng.randrange(3)):
+        name = rng.choice([*table, text(rng), 3])
+        table.setdefault(name, [1] * rows)[rng.randrange(rows)] = odd(rng, files)
+    if rng.random() < 0.2:
+        table.pop(rng.choice(list(table)))
+    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in table.items()}).infer_objects()
+
+
+def calls(files: Files) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Name -> what is called, and arguments with which it works."""
+    at = files.folder
+    hosts, jobs, cap = bw.Platform.machines(4, 2), at / "jobs.json", bw.Series((0, 1800), (80, 60))
+    run = {"platform": hosts, "workload": jobs}
+    options = {"order": "fcfs", "backfilling": "easy", "response": "none"}
+    none = dict.fromkeys(("envelope", "capacity", "carbon", "price", "window", "seed", "events", "progress", "energy"))
+    two = {"a": bw.Case("powercap", options), "b": bw.Case("varcap")}
+    return {
+        "Platform.read": (bw.Platform.read, {"path": at / "hosts.xml", "master": "master_host", "mmax": 0}),
+        "Platform.machines": (bw.Platform.machines, {"count": 4, "cores": 2, "watts": 20.0, "speed": "1Gf"}),
+        "Workload.read": (bw.Workload.read, {"path": jobs}),
+        "Workload.read trace": (
+            bw.Workload.read,
+            {"path": at / "jobs.swf", "unit": "s", "window": (0, 100), "hosts": 4, "begin": None, "tz": "UTC", "width": "cpus", "fields": ()},  # noqa: E501
+        ),
+        "Workload.synthetic": (
+            bw.Workload.synthetic,
+            {"seed": 1, "jobs_per_hour": 4, "hours": 2, "mean_runtime_s": 600.0, "sigma": 1.0, "max_servers": 4},
+        ),
+        "Workload.from_frame": (
+            bw.Workload.from_frame,
+            {"frame": pd.DataFrame({"submission_time_s": [0], "length_s": [9], "hosts": [1]}), "window": None, "hosts": None, "source": "t"},  # noqa: E501
+        ),
+        "Series": (bw.Series, {"times_s": (0, 10), "values": (1, 2), "name": "power_w", "source": "x"}),
+        "read_series": (bw.read_series, {"path": at / "cap.csv"}),
+        "read_signal": (
+            bw.read_signal,
+            {"path": at / "nl.csv", "kind": "lifecycle", "tz": "UTC", "gaps": "hold", "max_gap_s": 9.0, **dict.fromkeys(("column", "time_column", "zone", "begin", "end", "days", "period_s", "wanted", "unit", "dates"))},  # noqa: E501
+        ),
+        "simulate": (bw.simulate, {**run, "scheduler": "powercap", "options": options, **none, "engine": "embedded", "unit": "s", "long_s": 9.0, "plugins": ()}),  # noqa: E501
+        "simulate envelope": (bw.simulate, {**run, "scheduler": "powercap", "options": options, "envelope": cap}),
+        "simulate carbon": (bw.simulate, {**run, "scheduler": "carbon", "carbon": at / "nl.csv", "options": {"policy": "immediate", "slot_s": 60}}),  # noqa: E501
+        "compare": (bw.compare, {"cases": {"a": {"scheduler": "powercap"}, "b": {"scheduler": "easyBackfill"}}, **run, "progress": None}),  # noqa: E501
+        "compare_systems": (
+            bw.compare_systems,
+            {**run, "envelope": cap, "cases": two, "capacity": None, "carbon": None, "price": None, "seeds": (0,), "workers": 1, "lenient": None, "each": None},  # noqa: E501
+        ),
+        "Case": (lambda **case: bw.compare_systems(**run, envelope=cap, cases={"a": bw.Case(**case)}), {"scheduler": "powercap", "options": options, "limit": "mean"}),  # noqa: E501
+        "sweep": (bw.sweep, {"declared": at / "study.yaml", "results": at / "results", "only": (), "workers": 1, "dask": None, "progress": None}),  # noqa: E501
+        "plan_checkpoints": (bw.plan_checkpoints, {"instance": PERIOD, "method": "dp", "min_yield": 0.0, "refill": False}),  # noqa: E501
+        "plan_carbon": (
+            bw.plan_carbon,
+            {"job": PHASES, "signal": at / "nl.csv", "deadline_s": 43200.0, "start_s": 0.0, "price": None, "carbon_weight": 1.0, "price_weight": 0.0, "slot_s": 600.0, "max_starts": 3, "checkpoints": False, "method": "dp", "cpus": 1},  # noqa: E501
+        ),
+        "optimum": (bw.optimum, {**run, "envelope": cap, "time_limit_s": None, "effort": 1, "seed": 0, "progress": None}),  # noqa: E501
+    }  # fmt: skip
+
+
+def attempt(rng: Random, folder: Path) -> None:
+    """Call something with one or two arguments changed, and use what it returns."""
+    files = Files(folder)
+    table = calls(files)
+    name = rng.choice(sorted(table))
+    called, given = table[name]
+    if name == "Workload.from_frame" and rng.random() < 0.8:
+        given["frame"] = frame(rng, files)
+    else:
+        for argument in rng.sample(sorted(given), min(len(given), rng.choice((0, 1, 1, 1, 2)))):
+            usual = given[argument]
+            if isinstance(usual, dict) and rng.random() < 0.7:
+                given[argument] = {**usual, rng.choice([*usual, text(rng)]): odd(rng, files)}
+            elif isinstance(usual, tuple) and usual and rng.random() < 0.5:
+                given[argument] = (*usual[:-1], odd(rng, files))
+            else:
+                given[argument] = odd(rng, files)
+    use(rng, files, called(**given))
+
+
+def use(rng: Random, files: Files, result: Any) -> None:
+    """Show what was returned, and call its methods with odd arguments."""
+    repr(result)
+    if isinstance(result, bw.Workload):
+        bw.Workload.from_frame(result.frame())
+    if isinstance(result, bw.Result) and rng.random() < 0.3:
+        method, given = rng.choice((("save", (odd(rng, files),)), ("_repr_html_", ()), ("save", (files.path(rng),))))
+        getattr(result, method)(*given)
+    if type(result).__name__ == "Comparison" and rng.random() < 0.5:
+        choice = rng.randrange(3)
+        if choice == 0:
+            result.save(odd(rng, files), by=rng.choice((("size",), odd(rng, files))), command=odd(rng, files))
+        elif choice == 1:
+            result.groups(odd(rng, files))
+        else:
+            result.save(files.path(rng))
