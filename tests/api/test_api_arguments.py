@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 
 import numpy as np
@@ -16,7 +15,6 @@ sys.path.insert(0, str(ROOT / "tests"))
 from fuzz.api import Files, calls
 
 import batwatt as bw
-import batwatt.files
 from batwatt.errors import BatwattError, InputError
 
 GOOGLE, GRID = ROOT / "workloads" / "google-288-00.json", ROOT / "platforms" / "grid5000.xml"
@@ -55,7 +53,7 @@ def test_bad_cells(column, value, message):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"id": ["x,a", "b"]}, "row 1: id must be a text without quotes, commas"),
+        ({"id": ["x\na", "b"]}, "row 1: id must be a text in one line"),
         ({"id": ["a", None]}, "row 2: id must be a text"),
         ({"id": ["1", "2"], "depends_on": [None, "1"]}, "row 2: depends_on must be a list of ids, got '1'"),
     ],
@@ -166,13 +164,6 @@ def test_errors_speak_of_arguments(ask, line):
     with pytest.raises(InputError) as error:
         ask()
     assert str(error.value).startswith(line) and "--" not in str(error.value)
-
-
-def test_a_pipe_without_a_writer_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(batwatt.files, "PEER_S", 0.05)
-    os.mkfifo(tmp_path / "pipe.json")
-    with pytest.raises(InputError, match=r"pipe.json: cannot be read \(a pipe that nothing writes to for 0.05 s\)"):
-        bw.Workload.read(tmp_path / "pipe.json")
 
 
 @pytest.mark.parametrize("place", ["a\0b", "\ud800", "x" * 300, "/proc/self/x"])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cli_house import JOBS, SMALL
 
+import batwatt.files
 from batwatt.errors import InputError
 from batwatt.files import refuse_device
 
@@ -134,6 +135,13 @@ def test_an_output_that_is_a_pipe_is_written_to(house):
     reader.join(10.0)
     assert done.code == 0 and stat.S_ISFIFO(pipe.stat().st_mode)
     assert read[0].count("power_envelope") == 4
+
+
+def test_an_output_that_is_a_pipe_without_a_reader_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(batwatt.files, "PEER_S", 0.1)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=r"pipe: cannot be written \(a pipe that nothing reads for 0.1 s\)"):
+        batwatt.files.write_text(tmp_path / "pipe", "x")
 
 
 def test_an_output_that_is_a_device_stays_one(house):

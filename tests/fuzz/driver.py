@@ -25,7 +25,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from contextlib import suppress
+from contextlib import chdir, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -70,8 +70,12 @@ class Report:
 def attempt(target: str, seed: int, number: int) -> None:
     """Try one input in this process, in a folder that is removed. Raises what the target raises."""
     rng = random.Random(f"{target} {seed} {number}")
-    with tempfile.TemporaryDirectory(prefix="batwatt-fuzz-", ignore_cleanup_errors=True) as folder:
-        importlib.import_module(f"{__package__}.{target}").attempt(rng, Path(folder))
+    with tempfile.TemporaryDirectory(prefix="batwatt-fuzz-", ignore_cleanup_errors=True) as outer:
+        # a place such as ../x is in the folder that is removed, too
+        folder = Path(outer, "inner")
+        folder.mkdir()
+        with chdir(folder):
+            importlib.import_module(f"{__package__}.{target}").attempt(rng, folder)
 
 
 def outcome(target: str, seed: int, number: int) -> tuple[str, str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -44,8 +43,6 @@ WHOLE_LENGTH = "whole_length_s"
 """Column for the field `length_s` of a job of which a window cut the beginning off."""
 UNNAMED = "a table"
 _AGAIN = "has another definition than before"
-_NOT_AN_ID = re.compile('[,"]')
-"""What the files of a run cannot hold in the id of a job."""
 
 
 # a table of a workload ------------------------------------------------------------------------------------------------
@@ -260,10 +257,9 @@ def _text(where: str, column: str, value: Any) -> str:
     value = plain(value)
     if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**300):
         text = str(value)
-        if text.isprintable() and not (column == "id" and (not text or _NOT_AN_ID.search(text))):
+        if text.isprintable() and (text or column != "id"):
             return text
-    what = "a text without quotes, commas and lines" if column == "id" else "a text in one line"
-    raise InputError(where, f"{column} must be {what}, got {shown(value)}", "rename it")
+    raise InputError(where, f"{column} must be a text in one line, got {shown(value)}", "rename it")
 
 
 def _plain(value: Any) -> Any:
