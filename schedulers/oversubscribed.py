@@ -19,7 +19,6 @@ from batwatt.model.workload import USE, Parallel
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.fleet import JobState
-from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.systems.varcap.mapping import Base, Components, MappingSite
 from batwatt.systems.varcap.oversubscription import Shares, speeds_of
 from batwatt.systems.varcap.queues import BucketQueue
@@ -78,10 +77,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
             problem = "the scheduler needs one, for the speeds of its hosts"
             raise InputError("option 'platform'", problem, "give a file: batwatt serve --platform FILE")
         speeds, self._states = speeds_of(platform)
-        host = platform.hosts[0]
-        self._nominal_flops = host.pstates[host.initial_pstate].speed_flops
         super().onSimulationBegins()
-        self.lengths = self.flow.lengths = JobLengths(self.bs, self._nominal_flops)
         if self.steps[-1][1] == 0.0 and self.settings.until_s is None:
             problem = "ends with 0 machines, under which nothing that runs ever ends"
             raise InputError(self.capacity.source, problem, "let it end with more, or give --window")

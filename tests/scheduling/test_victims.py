@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from builders import envelope, job, machine, simulated
+from batwatt.schedulers.adaptive import Adaptive
+from batwatt.schedulers.varcap import Varcap
+from builders import envelope, job, machine, simulated, workload_of
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_talk import ByHand, Talk
-from varcap_talk import capacity_of, job_of, play, scheduler
+from varcap_talk import capacity_of, job_of, play, scheduler, series_of
 
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.inputs.workloads.batsim_json import read_workload
 from batwatt.model.workload import OVERHEAD
 from batwatt.results.origins import Origins
 from batwatt.results.parts import chains_of, kinds_of
+from batwatt.scheduling.registry import parts_of
 from batwatt.scheduling.victims import CheckpointOnKill, Lose, Migrate, NextRun, Resubmit, Victim, VictimRule, next_run
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.systems.riskaware.first_fit import FirstFitStrategy
+from batwatt.systems.riskaware.scheduler import MachineScheduler
 from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
+ROOT = Path(__file__).parents[2]
 HALF = Victim(length_s=100.0, done_s=0.0, recovery_s=0.0, ran_s=50.0)
 SAVED = {"name": "checkpoint", "checkpoint_s": 10.0, "recovery_s": 5.0}
 
@@ -216,3 +229,109 @@ def test_a_checkpoint_needs_a_job_of_which_something_can_be_left():
         row["profile"] = "c"
         rows = [row, {**job("b", 0, 1, 1000, 5000), "profile": "x"}]
         simulated(EnvelopeScheduler(options), machine(1), *rows, dynamic_jobs=True, profile_reuse=True, energy=True)
+
+
+# flops ------------------------------------------------------------------------------------------------------------
+
+RULES = ["resubmit", "lose", SAVED, {"name": "migrate", "cost_s": 7}]
+
+
+def on_machines(make, hosts, capacity, *rows, **options):
+    """The times of the runs of each job, and the record, on the hosts of a platform as machines."""
+    engine = Engine(hosts, [workload_of(*rows, nb_res=len(hosts))], EngineConfig(dynamic_jobs=True, profile_reuse=True))
+    settings = {"capacity": series_of(capacity_of(capacity)), "switch": False, "platform": hosts} | options
+    record = simulate(engine, make(settings))
+    times: dict[str, list[tuple[float, float]]] = {}
+    for row in record.jobs:
+        if row.starting_time is not None:
+            run = (round(row.starting_time, 3), round(row.finish_time, 3))
+            times.setdefault(row.job_id.partition("#")[0], []).append(run)
+    return {name: sorted(runs) for name, runs in times.items()}, record
+
+
+def like(row, kind):
+    """The job with a profile of flops that lasts as long at 10 flop/s."""
+    work = row["_profile"]["delay"] * 10.0
+    profiles = {
+        "delay": row["_profile"],
+        "homogeneous": {"type": "parallel_homogeneous", "cpu": work, "com": 0},
+        "total": {"type": "parallel_homogeneous_total", "cpu": work * row["res"], "com": 0},
+        "parallel": {"type": "parallel", "cpu": [work] * row["res"], "com": [0] * row["res"] ** 2},
+    }
+    return row | {"_profile": profiles[kind]}
+
+
+@pytest.mark.parametrize("victim", RULES, ids=["resubmit", "lose", "checkpoint", "migrate"])
+@pytest.mark.parametrize("kind", ["homogeneous", "total", "parallel"])
+@pytest.mark.parametrize(
+    "make,parts",
+    [(Varcap, {"termination": name}) for name, _ in parts_of("termination")]
+    + [(Varcap, {"preemption": "slowdown", "order": "asc_walltime"}), (Varcap, {"mapping": "migration"})]
+    + [(MachineScheduler, {"strategy": name}) for name in ("first-fit-unaware", "target-asap", "packed-target-asap")],
+    ids=str,
+)
+def test_flops_on_machines_of_one_speed_run_as_delays_of_their_length(make, parts, kind, victim):
+    if "preemption" in parts and victim == "lose":
+        victim = "migrate"  # what is stopped for others goes on
+    rows = [job(name, at, 1, run) for name, at, run in (("a", 0, 100), ("b", 0, 90), ("c", 20, 200), ("d", 130, 9))]
+    capacity = "3 50:1 75:3 100:0 120:2 260:1 300:3"
+    runs = [
+        on_machines(make, machine(3), capacity, *(like(row, k) for row in rows), victim=victim, **parts)[0]
+        for k in ("delay", kind)
+    ]
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize(
+    "victim,other_s,run",
+    [
+        # 50 s at half speed: 25 of 100 s, 15 of them saved; then 5 + 85 s, at half speed or on the fast machine
+        (SAVED, 1000, (60.0, 240.0)),
+        (SAVED, 55, (55.0, 145.0)),
+        ("migrate", 1000, (60.0, 210.0)),
+        ({"name": "migrate", "cost_s": 8}, 55, (55.0, 138.0)),
+        ("resubmit", 1000, (60.0, 260.0)),
+    ],
+)
+def test_progress_on_a_slow_machine_by_hand(victim, other_s, run):
+    """A machine of 10 flop/s has a delay, one of 5 flop/s a job of 1000 flops, and goes at 50 s for 10 s."""
+    rows = job("x", 0, 1, other_s), job("z", 0, 1, 100, flops=True)
+    times, _ = on_machines(Varcap, machine(1, 1), "2 50:1 60:2", *rows, victim=victim, termination="order")
+    assert times["z"] == [(0.0, 50.0), run]
+
+
+@pytest.mark.parametrize("parts", [{"strategy": "first-fit-unaware"}, {"strategy": "target-asap"}])
+def test_planners_on_machines_of_two_speeds_lose_no_work(parts):
+    """Whoever is killed at 50 s is, with all of its work, done when that is."""
+    rows = job("x", 0, 1, 100, flops=True), job("a", 0, 1, 100, flops=True)
+    _, record = on_machines(MachineScheduler, machine(1, 1), "2 50:1 60:2", *rows, victim="migrate", **parts)
+    speeds = {"0": 10.0, "1": 5.0}
+    for name in "xa":
+        runs = [row for row in record.jobs if row.job_id.partition("#")[0] == name]
+        flops = sum((row.finish_time - row.starting_time) * speeds[row.allocated_resources] for row in runs)
+        assert flops == pytest.approx(1000.0, abs=1e-3)
+
+
+def test_the_rest_of_a_job_fails_as_the_job_would():
+    row = job("a", 0, 1, 100)
+    row["_profile"]["ret"] = 3
+    _, record = on_machines(Varcap, machine(1), "1 50:0 60:1", row, victim="migrate")
+    assert [row.final_state for row in record.jobs] == ["COMPLETED_KILLED", "COMPLETED_FAILED"]
+
+
+def test_without_a_platform_the_speed_is_asked_for():
+    row = job("a", 0, 1, 100, 500, flops=True)
+    with pytest.raises(InputError, match="option 'platform': job w0!a has flops, and the speed of the hosts is not"):
+        on_machines(Varcap, machine(1), "1 50:0 60:1", row, victim="migrate", platform=None)
+
+
+@pytest.mark.parametrize("options", [{}, {"checkpoint_s": 60}, {"parts": {"victim": "migrate"}}])
+@pytest.mark.parametrize("number", [0, 7, 19])
+def test_adaptive_finishes_the_shipped_workloads_of_flops(number, options):
+    work = read_workload(ROOT / f"workloads/google-288-{number:02d}.json")
+    platform = machines_platform(MachineSpec(20, 1))
+    capacity = parse_capacity("walk:range=0.6,mean=0.7,period=1800,seed=2").series(20, 200_000.0)
+    engine = Engine(platform, [work], EngineConfig(dynamic_jobs=True, profile_reuse=True))
+    record = simulate(engine, Adaptive({"capacity": capacity, "platform": platform, "switch": False} | options))
+    rows = [row for row in record.jobs if row.final_state == "COMPLETED_SUCCESSFULLY"]
+    assert len(rows) == 288

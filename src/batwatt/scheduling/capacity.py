@@ -13,6 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 from pydantic import Field
 
 from batwatt.errors import InputError
@@ -54,6 +55,8 @@ class CapacityScheduler(Scheduler[Settings]):
     """Follows a capacity; subclasses say what happens at a step, and what still runs or waits."""
 
     Options: ClassVar[type[MachineOptions]] = MachineOptions
+    plans_lengths: ClassVar[bool] = False
+    """Whether no run may take longer than its length: then flops last as on the slowest machine, else the fastest."""
     fleet: Fleet
     """The machines; made by subclasses when the simulation begins."""
 
@@ -106,8 +109,13 @@ class CapacityScheduler(Scheduler[Settings]):
     def onSimulationBegins(self) -> None:
         """The lengths of jobs and the machines are known from now on."""
         super().onSimulationBegins()
-        self.lengths = JobLengths(self.bs)
-        self.hosts = Hosts.of(self.hosts_described, self.settings.switch, self.capacity)
+        self.hosts = Hosts.of(self.hosts_described, self.settings.switch, self.capacity, self.platform)
+        self.nominal_flops, self.paces = 0.0, np.ones(len(self.hosts))
+        if self.platform is not None:
+            speeds = self.hosts.speeds(self.platform)
+            self.nominal_flops = float(speeds.min() if self.plans_lengths else speeds.max())
+            self.paces = speeds / self.nominal_flops
+        self.lengths = JobLengths(self.bs, self.nominal_flops)
         self._most_after = list(accumulate((int(value) for _, value in reversed(self.steps)), max))[::-1]
 
     def onJobSubmission(self, job: Job) -> None:

@@ -26,13 +26,15 @@ class JobState:
 
     `machines` is how many it has to itself; 0: it shares one, and then needs `memory` there and has the cores `bits` of
     it. `part_s` is the start of its run, or of the present part of it if it was moved, and `left_s` what was left of
-    `length_s` then. `rank` is the place in a queue, `missing` the number of jobs that it waits for,
-    `preempted` how often it was stopped for another one.
+    `length_s` then. Lengths are in s at the nominal speed, of which a run does `pace` in a second: not 1 only for
+    a job that `scales` on slower machines. `rank` is the place in a queue, `missing` the number of jobs that it waits
+    for, `preempted` how often it was stopped for another one.
     """
 
     __slots__ = (
         "assumed_s", "bits", "cpus", "dying", "estimate_s", "job", "left_s", "length_s", "long", "machines", "memory",
-        "missing", "moving", "name", "number", "part_s", "places", "preempted", "rank", "refused", "submit_s",
+        "missing", "moving", "name", "number", "pace", "part_s", "places", "preempted", "rank", "refused", "scales",
+        "submit_s",
     )  # fmt: skip
 
     def __init__(
@@ -68,15 +70,25 @@ class JobState:
         self.moving = False
         self.preempted = 0
         self.refused = False
+        self.pace = 1.0
+        self.scales = False
 
     @property
     def width(self) -> int:
         """The number of machines on which it runs."""
         return self.machines or 1
 
+    def ran_s(self, now_s: float) -> float:
+        """How much of its length its run has done at a time, recovery included."""
+        return (now_s - self.part_s) * self.pace
+
     def done_s(self, now_s: float) -> float:
         """How much of its length it has run at a time, all parts together."""
-        return now_s - self.part_s + self.length_s - self.left_s
+        return self.ran_s(now_s) + self.length_s - self.left_s
+
+    def ends_s(self, length_s: float) -> float:
+        """When its run ends if the whole job is this long."""
+        return self.part_s + (length_s - (self.length_s - self.left_s)) / self.pace
 
     def work(self, now_s: float) -> float:
         """The core seconds that are lost if it is killed."""
@@ -109,6 +121,8 @@ class Fleet:
         """None: the first machine in the direction that is asked for."""
         self.watts = np.full(machines, np.nan)
         self.speed_flops = np.full(machines, np.nan)
+        self.paces: NDArray[np.float64] | None = None
+        """Speeds of the machines, as shares of the nominal one; None: all are 1."""
         self.tasks: dict[int, JobState] = {}
         """What runs, by number."""
         self._on: list[list[JobState]] = [[] for _ in range(machines)]
@@ -184,7 +198,8 @@ class Fleet:
         """Let a task run on machines from now on, for as long as it is assumed to."""
         task.places = places
         self.tasks[task.number] = task
-        until_s = now_s + task.assumed_s - (task.length_s - task.left_s)
+        task.pace = float(self.paces[places].min()) if task.scales and self.paces is not None else 1.0
+        until_s = now_s + (task.assumed_s - (task.length_s - task.left_s)) / task.pace
         if not task.machines:
             m: int = places.item(0)
             self._free_at[m] -= task.cpus
@@ -219,7 +234,7 @@ class Fleet:
             if self.foresight.known:
                 until_s = -1.0
                 for other in self._on[m]:
-                    until_s = max(until_s, self._ends_s(other))
+                    until_s = max(until_s, other.ends_s(other.assumed_s))
                 self._until(m, until_s)
             return
         self.free[places] = self.cores
@@ -228,7 +243,7 @@ class Fleet:
         self._owner[places] = -1
         if self.foresight.known:
             unstable = places[places >= self._stable]
-            self.foresight.count(-1.0, self._ends_s(task), -len(unstable))
+            self.foresight.count(-1.0, task.ends_s(task.assumed_s), -len(unstable))
             self.until_s[unstable] = -1.0
 
     def _update_whole(self, machines: Places) -> None:
@@ -243,9 +258,6 @@ class Fleet:
     def show(self, machines: Places, before: tuple[NDArray[np.bool_], NDArray[np.bool_]]) -> None:
         """Undo `hide`."""
         self.usable[machines], self.whole[machines] = before
-
-    def _ends_s(self, task: JobState) -> float:
-        return task.part_s + task.assumed_s - (task.length_s - task.left_s)
 
     def _until(self, machine: int, until_s: float) -> None:
         if machine < self._stable:

@@ -39,9 +39,15 @@ class Hosts:
         self._arrived = np.zeros(len(members), dtype=np.int64)
 
     @classmethod
-    def of(cls, described: Sequence[Mapping[str, Any]], switch: bool, capacity: Series) -> Hosts:
+    def of(
+        cls, described: Sequence[Mapping[str, Any]], switch: bool, capacity: Series, platform: Platform | None = None
+    ) -> Hosts:
         """The hosts that Batsim describes, as machines of which a capacity is alive. Raises InputError."""
         hosts = cls(described, switch)
+        states = set() if platform is None else {host.initial_pstate for host in platform.hosts}
+        if len(states) == 1:
+            # they come back as they were
+            hosts._on_state = states.pop()
         checked_capacity(capacity, len(hosts), capacity.source)
         return hosts
 
@@ -54,6 +60,12 @@ class Hosts:
             states = [host.pstates[host.initial_pstate] for host in platform.hosts]
             fleet.watts = np.array([state.full_w for state in states])[self._ids].sum(axis=1)
             fleet.speed_flops = np.array([state.speed_flops for state in states])[self._ids].mean(axis=1)
+
+    def speeds(self, platform: Platform) -> NDArray[np.float64]:
+        """The speed of each machine, that of its slowest host, in flop/s."""
+        speeds: NDArray[np.float64] = np.array([h.pstates[h.initial_pstate].speed_flops for h in platform.hosts])
+        slowest: NDArray[np.float64] = speeds[self._ids].min(axis=1)
+        return slowest
 
     # jobs -------------------------------------------------------------------------------------------------------
 

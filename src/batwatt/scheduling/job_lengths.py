@@ -26,7 +26,7 @@ class JobLengths:
         self._speed_flops = speed_flops
         # by workload, profile and hosts, over which a profile may spread its flops
         self._lengths: dict[tuple[str, str, int], float | None] = {}
-        self._registered: dict[tuple[str, bool, float], str] = {}
+        self._registered: dict[tuple[str, bool, int, float], str] = {}
 
     def run_s(self, job: Job) -> float:
         """How long a run takes, in s. Raises InputError."""
@@ -49,15 +49,34 @@ class JobLengths:
         return self._lengths[key]
 
     def _read(self, job: Job) -> float | None:
+        raw = self._profile_of(job)
         try:
-            profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
+            profile = parse_profile(raw, f"profile {job.profile}") if raw else None
         except InputError:
             return None  # one that only a real Batsim runs, such as one that communicates
         if isinstance(profile, Delay):
             return profile.duration_s
-        if isinstance(profile, Parallel) and profile.flops is None and self._speed_flops > 0.0:
+        if isinstance(profile, Parallel) and len(set(profile.flops or ())) <= 1 and self._speed_flops > 0.0:
             return profile.run_s(job.requested_resources, self._speed_flops)
         return None
+
+    def scales(self, job: Job) -> bool:
+        """Whether a job, of known length, takes longer on slower hosts."""
+        return self._speed_flops > 0.0 and self._has_flops(job)
+
+    def _has_flops(self, job: Job) -> bool:
+        return str(self._profile_of(job).get("type", "")).startswith("parallel")
+
+    def _profile_of(self, job: Job) -> Mapping[str, Any]:
+        return job.profile_dict or {}
+
+    def unknown(self, job: Job, name: str) -> InputError:
+        """The error for a job whose length must be known and is not."""
+        if not self._speed_flops and self._has_flops(job):
+            problem = f"job {name} has flops, and the speed of the hosts is not known: nothing can be saved of it"
+            return InputError("option 'platform'", problem, "give the platform's file, or the victim rule resubmit")
+        problem = f"job {name} is neither a delay nor flops that are alike on all hosts: nothing can be saved of it"
+        return InputError("workload", problem, "leave it out, or choose the victim rule resubmit or lose")
 
     def described(self, job: Job) -> tuple[float, float, float]:
         """Release, whole length and what is left of it, in s. Raises InputError."""
@@ -75,19 +94,22 @@ class JobLengths:
     def lasting(self, job: Job, length_s: float) -> str:
         """The name of a profile like the job's (a delay, or flops) that lasts so long, registered if need be."""
         workload = job.id.partition("!")[0]
-        flops = self._speed_flops > 0.0 and str((job.profile_dict or {}).get("type", "")).startswith("parallel")
-        name = self._registered.get((workload, flops, length_s))
+        flops, code = self.scales(job), int(self._profile_of(job).get("ret", 0))
+        name = self._registered.get((workload, flops, code, length_s))
         if name is None:
             whole: dict[str, Any] = {"type": "delay", "delay": length_s}
             if flops:
                 whole = {"type": "parallel_homogeneous", "cpu": length_s * self._speed_flops, "com": 0.0}
             name = f"{'f' if flops else 'd'}{number_text(length_s)}"
+            whole |= {"ret": code} if code else {}
             known = self._bs.profiles[workload]
-            while name in known and any(known[name].get(field) != value for field, value in whole.items()):
+            while name in known and any(
+                known[name].get(field, 0) != value for field, value in (*whole.items(), ("ret", code))
+            ):
                 name += "+"
             if name not in known:
                 self._bs.register_profiles(workload, {name: whole})
-            self._registered[workload, flops, length_s] = name
+            self._registered[workload, flops, code, length_s] = name
         # the job that comes of it does not carry its profile
         self._lengths[workload, name, job.requested_resources] = length_s
         return name

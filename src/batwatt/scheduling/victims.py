@@ -132,8 +132,7 @@ class Victims:
         if self._lengths.known(first):
             _, length_s, run_s = self._lengths.described(first)
         elif self._rule.needs_lengths:
-            problem = f"job {name} is neither a delay nor flops that are alike on all hosts: nothing can be saved of it"
-            raise InputError("workload", problem, "leave it out, or choose the victim rule resubmit or lose")
+            raise self._lengths.unknown(first, name)
         else:
             length_s = run_s = math.inf
         before = self._runs.get(name) or NextRun(run_s, length_s - run_s if run_s < length_s else 0.0)

@@ -17,7 +17,7 @@ from batwatt.scheduling.orders import Order
 from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.victims import Lose, NextRun, VictimRule, Victims
-from batwatt.systems.powercap.cluster import Cluster
+from batwatt.systems.powercap.cluster import Cluster, Running
 from batwatt.systems.powercap.envelope import EVENTS, EventInjector, FileInjector, Injector
 
 Settings = TypeVar("Settings", bound=PowerOptions)
@@ -67,6 +67,12 @@ class PowerScheduler(Scheduler[Settings]):
         """Whether all work is over: nothing waits, runs, is being killed, or is still to come."""
         jobs = self.lifecycle
         return not (jobs.more_jobs or len(self.queue) or self.cluster.running or self.killing or jobs.awaits)
+
+    def ran_s(self, run: Running) -> float:
+        """How long a run has lasted, in s at the fastest speed if it has flops."""
+        now_s = self.cluster.now_s
+        delay = (run.job.profile_dict or {}).get("type") == "delay"
+        return now_s - run.start_s if delay or not self.fastest_flops else run.done_by(now_s) / self.fastest_flops
 
     def submit_again(self, job: Job, following: NextRun) -> Job:
         """Submit and queue the next run of a job that was killed."""

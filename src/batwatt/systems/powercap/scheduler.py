@@ -191,17 +191,11 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
                 self._set_pstate(decision, doomed)
         for job in kills:
             self.killing.add(job.id)
-            self.victims.killed(job, self._ran_s(cluster.running[job.id]))
+            self.victims.killed(job, self.ran_s(cluster.running[job.id]))
         if kills:
             self.bs.kill_jobs(kills)
         self._steady = not acted and self.the_response.steady(plan, injector.cap_w)
         return acted
-
-    def _ran_s(self, run: Running) -> float:
-        """How long a run has lasted, in s at the fastest speed if it has flops."""
-        now_s = self.cluster.now_s
-        delay = (run.job.profile_dict or {}).get("type") == "delay"
-        return now_s - run.start_s if delay or not self.fastest_flops else run.done_by(now_s) / self.fastest_flops
 
     def _set_pstate(self, decision: SetPState, doomed: int) -> None:
         """Ask for a p-state; a host whose job is being killed can be put to sleep only when that has happened."""

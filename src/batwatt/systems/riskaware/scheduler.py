@@ -59,6 +59,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
     """Carries out what the planner of the chosen strategy says."""
 
     Options: ClassVar[type[RiskawareOptions]] = RiskawareOptions
+    plans_lengths: ClassVar[bool] = True
     lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
@@ -197,7 +198,8 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
             work = works[-1 - number]
             work.wanted = False
             if work.hosts and not work.dying:
-                self.victims.killed(work.job, self.bs.time() - work.start_s)
+                pace = self.paces[work.machine] if self.lengths.scales(work.job) else 1.0
+                self.victims.killed(work.job, (self.bs.time() - work.start_s) * float(pace))
                 kills.append(work)
             elif not work.hosts and work.plan.lost:
                 lost.append(work)

@@ -89,6 +89,7 @@ class JobFlow:
         machines: int = scheduler.to_itself(job.requested_resources)
         task = JobState(self._count, job, machines, length_s, run_s, estimate_s, known[0], known[1], memory)
         task.rank = scheduler.rank(task.submit_s, task.submit_s, again=False)
+        task.scales = self.lengths.scales(job)
         return task
 
     def can_ever_run(self, task: JobState, most: int) -> bool:

@@ -102,8 +102,12 @@ class Preemptions:
             return
         rule, stop_s = self._rule, now_s + self._notice_s
         promised = {task.number: task for notice in self.notices for task in notice.running(fleet)}
-        running = [task for task in fleet.tasks.values() if task.number not in promised and ends_s(task) > stop_s]
-        longest_s = max(map(ends_s, running), default=stop_s) - stop_s
+        running = [
+            task
+            for task in fleet.tasks.values()
+            if task.number not in promised and task.ends_s(task.estimate_s) > stop_s
+        ]
+        longest_s = max((task.ends_s(task.estimate_s) for task in running), default=stop_s) - stop_s
         lost_s: dict[int, float] = {}
         machines = Occupied(fleet)
         # cores that are promised to a waiting job, and that it does not need
@@ -120,7 +124,7 @@ class Preemptions:
             if most <= min((rule.cost(task, other, 0.0) for other in running), default=math.inf):
                 return  # nor is it for a longer one
             lost_s = lost_s or {
-                other.number: self._loss_s(other.job, min(stop_s - other.part_s, other.left_s)) for other in running
+                other.number: self._loss_s(other.job, min(other.ran_s(stop_s), other.left_s)) for other in running
             }
             costs = {other.number: rule.cost(task, other, lost_s[other.number]) for other in running}
             if most <= min(costs.values()):
@@ -150,11 +154,6 @@ class Preemptions:
         self._weighed, self._fleet_then = {row[0].number for row in waiting}, fleet_now
         new = [row for row in waiting if row[0].number not in weighed]
         return sorted(new, key=lambda row: (row[0].estimate_s, row[0].number))
-
-
-def ends_s(task: JobState) -> float:
-    """When a running task ends by its estimate."""
-    return task.part_s + task.estimate_s - (task.length_s - task.left_s)
 
 
 def _cores(fleet: Fleet, task: JobState) -> int:

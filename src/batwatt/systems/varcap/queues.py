@@ -296,7 +296,7 @@ def reservation(fleet: Fleet, task: JobState, now_s: float, where: Range) -> tup
     everywhere = where.low == 0 and where.high == len(fleet)
     running: list[Any] = sorted(
         [
-            (max(now_s, other.part_s + other.estimate_s - (other.length_s - other.left_s)), other.number, other)
+            (max(now_s, other.ends_s(other.estimate_s)), other.number, other)
             for other in fleet.tasks.values()
             if everywhere or (other.places.max() >= where.low and other.places.min() < where.high)
         ]

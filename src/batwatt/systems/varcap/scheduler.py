@@ -78,6 +78,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             self.preemptions = Preemptions(self.parts.preemption, notice_s, self.victims.loss_s)
         memory = self.settings.machine_memory
         self.fleet = Fleet(machines, self.hosts.cores, np.inf if memory is None else memory, self.parts.mapping.stable)
+        self.fleet.paces = self.paces if (self.paces != 1.0).any() else None
         self.fleet.foresight = Foresight(self.parts.forecast)
         if type(self.selection) is not First:
             self.fleet.selection = self.selection
@@ -199,7 +200,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
     def _decide(self, tasks: list[JobState], now_s: float) -> None:
         for task in tasks:
             if not task.dying:
-                self.victims.killed(task.job, now_s - task.part_s)
+                self.victims.killed(task.job, task.ran_s(now_s))
 
     def _leave(self, machines: Places) -> None:
         if len(machines):

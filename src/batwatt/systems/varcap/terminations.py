@@ -112,7 +112,7 @@ class LeastLoss(LeastSum):
 
     def exact_figure(self, task: JobState, now_s: float) -> float:
         """See `LeastSum`."""
-        return task.cpus * self.loss_s(task.job, now_s - task.part_s)
+        return task.cpus * self.loss_s(task.job, task.ran_s(now_s))
 
 
 @register("termination", "lfd")
