@@ -229,7 +229,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         for run in victims:
             self.killing.add(run.job.id)
             self._fields[self.lifecycle.name_of(run.job)] = self._raw(run.job)
-            self.victims.killed(run.job, self.ran_s(run))
+            self.kill_victim(run)
         self.kills += len(victims)
         if victims:
             self.bs.kill_jobs([run.job for run in victims])

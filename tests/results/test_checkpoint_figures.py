@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 from test_classes import found, job, killed, moved, ran, refused, workload  # noqa: F401 (found is a fixture)
 
+import batwatt as bw
+from batwatt.inputs.platforms.machines import MachineSpec
+from batwatt.model.series import Series
 from batwatt.model.window import Window
-from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER
+from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, OVERHEAD, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.results.classes import classes_of
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.metrics import METRICS
@@ -66,7 +70,8 @@ def test_by_hand(found):  # noqa: F811 (the fixture)
         93 / 45,
         pytest.approx((93 / 45 + 45 / 30) / 2),
     )
-    assert metrics.mean_slowdown == pytest.approx((93 / 45 + 45 / 30) / 2)
+    # a has its hosts for 20 + 5, recovers for 3 and for 3, works for 25; the 10 s that are lost count as waiting
+    assert metrics.mean_slowdown == pytest.approx((93 / 56 + 45 / 30) / 2)
     assert metrics.slowdown_rate == 1 / 2  # a took 88 s, not 45
     assert (metrics.jobs_finished, metrics.completed_fraction) == (2, 2 / 8)
     assert (metrics.jobs_unfinished, metrics.jobs_rejected) == (5, 1)  # b d e f h; g
@@ -144,8 +149,9 @@ def test_a_job_of_unknown_length_is_as_long_as_the_work_that_lasted(found):  # n
     ]  # fmt: skip
     metrics, ledger = found(rows, workload(job("a", 100, "tasks")))
     assert ledger.job_length_s.tolist() == [16.0]
-    assert metrics.mean_slowdown == (196 - 100) / 16
     assert metrics.max_full_speed_slowdown == (196 - 100) / 4
+    # 40 s of the checkpoint are execution, the 5 s that were lost are not
+    assert metrics.mean_slowdown == pytest.approx((196 - 100) / 56)
     assert (metrics.mean_wait_s, metrics.terminations_long, metrics.slowdown_rate) == (10, 1, None)
 
 
@@ -296,3 +302,62 @@ def test_a_suspended_run_and_its_pieces_are_one_job(found):  # noqa: F811
     assert (metrics.useful_core_s, metrics.aborted_core_s, metrics.job_failure_rate) == (80, 0, 0)
     assert (metrics.mean_slowdown, metrics.mean_full_speed_slowdown, metrics.mean_wait_s) == (50 / 40, 50 / 40, 0)
     assert metrics.completed_fraction == 1
+
+
+JOB_OF_100_S = {
+    "nb_res": 1, "jobs": [{"id": "a", "subtime": 0, "res": 1, "walltime": 300, "profile": "p"}],
+    "profiles": {"p": {"type": "delay", "delay": 100}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "cost_s,scheduler,options",
+    [
+        (0, "varcap", {"victim": {"name": "migrate", "cost_s": 30}}),
+        (0, "varcap", {"victim": {"name": "checkpoint", "checkpoint_s": 0, "recovery_s": 30}}),
+        (0, "riskaware", {"victim": {"name": "migrate", "cost_s": 30}, "strategy": "first-fit-unaware"}),
+        (0, "checkpoint", {"checkpoint_s": 0, "recovery_s": 30}),
+        (10, "varcap", {"victim": {"name": "checkpoint", "checkpoint_s": 10, "recovery_s": 30}}),
+        (10, "checkpoint", {"checkpoint_s": 10, "recovery_s": 30}),
+    ],
+)
+def test_all_that_save_work_are_measured_alike(tmp_path, cost_s, scheduler, options):
+    """Killed at 50 s and, while it recovers, at 70 s; from 80 s on it recovers for 30 s and works for 50 s, or 60."""
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps(JOB_OF_100_S))
+    capacity = Series((0.0, 50.0, 60.0, 70.0, 80.0), (1.0, 0.0, 1.0, 0.0, 1.0))
+    result = bw.simulate(MachineSpec(1, 1), path, scheduler=scheduler, options=options, capacity=capacity)
+    end_s = 160 + cost_s
+    figures = {
+        "useful_core_s": 100.0,
+        "aborted_core_s": 0.0,
+        # the machine is alive for 50 s, 10 s and from 80 s to the end
+        "capacity_core_s": end_s - 20.0,
+        "goodput": 100 / (end_s - 20),
+        "makespan_s": end_s,
+        # it has no host from 50 to 60 s and from 70 to 80 s
+        "mean_slowdown": end_s / (end_s - 20),
+        "mean_run_time_stretch": (end_s - 20) / 100,
+        "mean_full_speed_slowdown": end_s / 100,
+        "mean_wait_s": 0.0,
+        "mean_yield": 100 / end_s,
+    }
+    assert {name: result.metrics[name] for name in figures} == pytest.approx(figures, abs=5e-6)
+    for ran_s, told in zip(result.jobs["execution_time_s"], result.jobs["metadata"], strict=True):
+        overhead = OVERHEAD.search(told)
+        assert overhead is None or float(overhead[1]) <= ran_s + 1e-6
+    walltimes = result.jobs["requested_time_s"].tolist()
+    if scheduler != "checkpoint":
+        assert walltimes == [300.0, 280.0 + cost_s, 280.0 + cost_s]
+
+
+@pytest.mark.parametrize("engine", ["embedded", "nominal"])
+def test_a_window_that_ends_in_a_recovery(tmp_path, engine):
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps(JOB_OF_100_S))
+    capacity = Series((0.0, 50.0, 60.0), (1.0, 0.0, 1.0))
+    options = {"strategy": "first-fit-unaware", "victim": {"name": "migrate", "cost_s": 30}, "until_s": 65.0}
+    spec = MachineSpec(1, 1)
+    result = bw.simulate(spec, path, scheduler="riskaware", options=options, capacity=capacity, engine=engine)
+    assert result.jobs["metadata"].tolist() == ["migrated", "overhead_s=4.999999"]
+    assert result.jobs["requested_time_s"].tolist() == [300.0, 280.0]

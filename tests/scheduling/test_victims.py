@@ -312,6 +312,14 @@ def test_planners_on_machines_of_two_speeds_lose_no_work(parts):
         assert flops == pytest.approx(1000.0, abs=1e-3)
 
 
+def test_overhead_is_told_in_seconds_on_the_hosts_that_there_were():
+    """50 s at half speed are 25 s at full speed, of which 10 s write a checkpoint: 20 of the 50 s."""
+    rows = job("x", 0, 1, 1000), job("z", 0, 1, 100, flops=True)
+    _, record = on_machines(Varcap, machine(1, 1), "2 50:1 60:2", *rows, victim=SAVED, termination="order")
+    [told] = [row.metadata for row in record.jobs if row.job_id == "z"]
+    assert told == "checkpointed overhead_s=20.000000"
+
+
 def test_the_rest_of_a_job_fails_as_the_job_would():
     row = job("a", 0, 1, 100)
     row["_profile"]["ret"] = 3

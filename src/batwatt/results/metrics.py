@@ -215,11 +215,11 @@ def write_metrics(prefix: Path | str, metrics: Metrics) -> Path:
 def _mean_slowdown(finish_s: Floats, chains: Chains, origins: Origins, successful: Mask) -> float | None:
     """Mean of (waiting + execution) / execution; Eq. 6 of the powercap paper, as a mean. None without jobs.
 
-    A job that was checkpointed waits whenever it does no work that lasts.
+    A job that runs in parts waits between them, too (see `Chains`).
     """
     if not successful.any():
         return None
-    stood_s = np.where(chains.saved, finish_s - chains.start_s - chains.execution_s, 0.0)
+    stood_s = np.where(chains.several, finish_s - chains.start_s - chains.execution_s, 0.0)
     waiting = (chains.start_s + stood_s - origins.submit_s)[successful]
     execution = chains.execution_s[successful]
     ran = execution > 0.0

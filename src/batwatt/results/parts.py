@@ -56,13 +56,22 @@ class Kinds:
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """For each row its chain: first and last row, when it started, how long its parts took in s, if one was saved."""
+    """For each row its chain: first and last row, when it started; all in s.
+
+    `execution_s` is how long the job had its hosts, `work_s` without the overhead. To the execution of a job that was
+    saved counts the overhead of its lost runs, too: it waits when it has no hosts, and when it does work that is lost.
+    """
 
     first: Rows
     last: Rows
     start_s: Floats
     execution_s: Floats
-    saved: Mask
+    work_s: Floats
+
+    @property
+    def several(self) -> Mask:
+        """Whether a chain has several rows, between which its job may have stood still."""
+        return self.first != self.last
 
 
 def kinds_of(jobs: Columns, origins: Origins, beyond: Mask) -> Kinds:
@@ -94,7 +103,7 @@ def chains_of(jobs: Columns, origins: Origins, kinds: Kinds) -> Chains:
     start, execution = (numbers(jobs, name) for name in ("starting_time", "execution_time"))
     rows = np.arange(len(start))
     if not ((kinds.migrated | kinds.saved) & origins.known).any():
-        return Chains(rows, rows, start, execution, kinds.saved)
+        return Chains(rows, rows, start, execution, execution * kinds.productive)
     order, fresh = _by_job(jobs, origins, origins.known & ~kinds.overhead)
     # first runs: rows up to one that was not migrated; then chains of runs, up to one that was neither saved nor lost
     begins = fresh.copy()
@@ -110,13 +119,22 @@ def chains_of(jobs: Columns, origins: Origins, kinds: Kinds) -> Chains:
     order, chain = order[together], chain[together]
     firsts = np.flatnonzero(np.diff(chain, prepend=-1))
     lasts = np.append(firsts[1:], len(rows)) - 1
-    parts_s = np.add.reduceat(np.nan_to_num(execution[order]), firsts)
-    whole_s = np.where(firsts == lasts, execution[order[firsts]], parts_s)
+    lasted_s = np.nan_to_num(execution)
+    single = firsts == lasts
+    whole_s, work_s = (
+        np.where(single, values[order[firsts]], np.add.reduceat(np.nan_to_num(values)[order], firsts))
+        for values in (execution, execution * kinds.productive)
+    )
+    # what lost runs recovered, and rows that are nothing but overhead
+    apart = origins.known & (kinds.overhead | kinds.lost)
+    each_s = (lasted_s * np.where(kinds.overhead, 1.0, 1.0 - kinds.productive))[apart]
+    more_s = np.bincount(origins.job[apart], weights=each_s, minlength=int(origins.job.max()) + 1)
+    of_chain = order[firsts]
+    whole_s += np.where(single, 0.0, more_s[origins.job[of_chain]])
     number = np.empty(len(rows), dtype=np.intp)
     number[order] = np.repeat(np.arange(len(firsts)), lasts - firsts + 1)
     first = order[firsts][number]
-    saved = np.logical_or.reduceat(kinds.saved[order], firsts)
-    return Chains(first, order[lasts][number], start[first], whole_s[number], saved[number])
+    return Chains(first, order[lasts][number], start[first], whole_s[number], work_s[number])
 
 
 def _by_job(jobs: Columns, origins: Origins, counted: Mask) -> tuple[Rows, Mask]:

@@ -97,8 +97,8 @@ class RunTable:
         """Work in one second of each row, 1 unless it was slowed down or counts in part."""
         pace = self.kinds.productive.copy()
         if self.slowed:
-            # what was checkpointed may have stood still between its parts
-            took_s = np.where(self.chains.saved, self.chains.execution_s, self.finish_s - self.chains.start_s)
+            # a job may have stood still between its parts
+            took_s = np.where(self.chains.several, self.chains.work_s, self.finish_s - self.chains.start_s)
             longer = took_s > self.expected_s + LAG_S
             pace[longer] = self.expected_s[longer] / took_s[longer]
         job = self.origins.job[self.partly]
@@ -122,7 +122,7 @@ class RunTable:
     def job_length_s(self) -> Floats:
         """Length of each job of the workload: as declared, else of its longest run, NaN if it never ran."""
         lengths = self.declared.length_s.copy()
-        job, ran_s = self.origins.job, self.chains.execution_s
+        job, ran_s = self.origins.job, self.chains.work_s
         rows = np.flatnonzero(self.origins.known & ~self.kinds.overhead & ~np.isnan(ran_s))
         rows = rows[np.isnan(lengths[job[rows]])]
         np.fmax.at(lengths, job[rows], ran_s[rows])
@@ -131,7 +131,7 @@ class RunTable:
     @cached_property
     def length_s(self) -> Floats:
         """Length of the job of each row; of one that the scheduler made up, how long the run took."""
-        return np.where(self.origins.known, self._by_row(self.job_length_s), self.chains.execution_s)
+        return np.where(self.origins.known, self._by_row(self.job_length_s), self.chains.work_s)
 
     def _by_row(self, values: Floats) -> Floats:
         """The values of jobs of the workload, for each row; NaN for what the scheduler made up."""

@@ -8,6 +8,8 @@ how much useful work is saved by then; the next run recovers for R s if anything
     next run = R + length - saved       with saved > 0
     next run = length                   without
 
+The walltime of the next run is longer or shorter than the first one's by as much as the run itself.
+
 The cost C of writing a checkpoint is paid at the end of the run that is killed, so the scheduler is taken to know of a
 kill C s before it comes (as the grace time of a preemption in Slurm, or the notice before a spot machine goes): these
 s do no useful work. Neither do the R s. All lengths are in s at a job's nominal speed.
@@ -17,11 +19,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from batwatt.errors import InputError
-from batwatt.model.workload import CHECKPOINTED, MIGRATED, overhead
+from batwatt.model.workload import CHECKPOINTED, MIGRATED, OVERHEAD, overhead
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.scheduling.registry import register
@@ -99,7 +101,10 @@ def next_run(rule: VictimRule, victim: Victim) -> NextRun | None:
         raise InputError(part, problem, "return None, or what lies between")
     # what did not come of the run: recovery, checkpoint, and work after what was saved
     lost_s = victim.ran_s - (saved_s - victim.done_s)
-    killed = rule.tag + overhead(lost_s) if saved_s > victim.done_s else ""
+    if saved_s > victim.done_s or rule.tag == MIGRATED:
+        killed = rule.tag + overhead(lost_s)
+    else:
+        killed = overhead(victim.ran_s).strip() if victim.ran_s < victim.recovery_s else ""
     run_s = max(round(rule.recovery_s + victim.length_s - saved_s, 6), REPORTED_S)
     return NextRun(run_s, saved_s, rule.recovery_s, killed, overhead(rule.recovery_s).strip())
 
@@ -121,9 +126,23 @@ class Victims:
             return victim.progress_s
         return victim.ran_s - (following.saved_s - victim.done_s) + following.recovery_s
 
-    def killed(self, job: Job, ran_s: float) -> None:
-        """Decide what becomes of a run that is killed when it has lasted `ran_s` s. Raises InputError."""
-        self.decide(job, self._following(job, ran_s)[1])
+    def killed(self, job: Job, ran_s: float, took_s: float) -> None:
+        """Decide what becomes of a run that is killed after `took_s` s.
+
+        On slow hosts it has lasted `ran_s` s at nominal speed. Raises InputError.
+        """
+        following = self._following(job, ran_s)[1]
+        if following is not None and took_s > ran_s > 0.0:
+            # metadata are in s on the hosts that there were
+            told = OVERHEAD.sub(lambda match: overhead(float(match[1]) * took_s / ran_s).strip(), following.killed)
+            following = replace(following, killed=told.strip())
+        self.decide(job, following)
+
+    def stopped(self, job: Job, took_s: float) -> None:
+        """The window ends after `took_s` s of a run, which has not recovered for longer than that."""
+        following = self._runs.get(self._lifecycle.name_of(job))
+        if following is not None and following.recovery_s > took_s:
+            self._lifecycle.bs.set_job_metadata(job.id, overhead(took_s).strip())
 
     def _following(self, job: Job, ran_s: float) -> tuple[Victim, NextRun | None]:
         """A run that is killed, and the next one if there is one."""
@@ -155,7 +174,13 @@ class Victims:
         """Register the next run of a job that was killed and has ended."""
         first = self._first[self._lifecycle.name_of(job)]
         known = following.run_s == math.inf or following.run_s == self._lengths.run_s(job)
-        again = self._lifecycle.attempt(job, job.profile if known else self._lengths.lasting(first, following.run_s))
+        profile, walltime_s = job.profile, None
+        if not known:
+            profile = self._lengths.lasting(first, following.run_s)
+            if first.requested_time is not None and first.requested_time > 0.0:
+                more_s = following.run_s - self._lengths.run_s(first)
+                walltime_s = max(round(first.requested_time + more_s, 6), REPORTED_S)
+        again = self._lifecycle.attempt(job, profile, walltime_s)
         if following.again:
             self._lifecycle.bs.set_job_metadata(again.id, following.again)
         return again

@@ -74,6 +74,10 @@ class PowerScheduler(Scheduler[Settings]):
         delay = (run.job.profile_dict or {}).get("type") == "delay"
         return now_s - run.start_s if delay or not self.fastest_flops else run.done_by(now_s) / self.fastest_flops
 
+    def kill_victim(self, run: Running) -> None:
+        """Decide what becomes of a run that is killed now."""
+        self.victims.killed(run.job, self.ran_s(run), self.cluster.now_s - run.start_s)
+
     def submit_again(self, job: Job, following: NextRun) -> Job:
         """Submit and queue the next run of a job that was killed."""
         again = self.victims.again(job, following)

@@ -191,7 +191,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
                 self._set_pstate(decision, doomed)
         for job in kills:
             self.killing.add(job.id)
-            self.victims.killed(job, self.ran_s(cluster.running[job.id]))
+            self.kill_victim(cluster.running[job.id])
         if kills:
             self.bs.kill_jobs(kills)
         self._steady = not acted and self.the_response.steady(plan, injector.cap_w)

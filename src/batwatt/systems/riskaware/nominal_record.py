@@ -15,7 +15,7 @@ from batwatt.engine.machines import STATE_NAMES, TICKS_PER_S
 from batwatt.engine.recorder import NOT_RUN, totals
 from batwatt.model import hostset
 from batwatt.model.record import SUCCESSFUL, Record
-from batwatt.model.workload import NO_WALLTIME, WINDOW_OVER, Workload
+from batwatt.model.workload import NO_WALLTIME, OVERHEAD, WINDOW_OVER, Workload, overhead
 from batwatt.scheduling.hosts import Hosts
 from batwatt.systems.riskaware import nominal_tables_kernel as at
 
@@ -24,8 +24,8 @@ _STATES = {at.SUCCESS: SUCCESSFUL, at.TIMEOUT: "COMPLETED_WALLTIME_REACHED", at.
 _KINDS = {at.SUBMITTED: "s", at.COMPLETED: "e", at.SWITCHED: "p"}
 _HALF = 2**26
 
-Named = Callable[[int, int], tuple[str, str, str]]
-"""Id, profile and metadata of a run: of a job, by its place in the workload, and of an attempt."""
+Named = Callable[[int, int], tuple[str, str, str, float]]
+"""Id, profile, metadata and walltime of a run: of a job, by its place in the workload, and of an attempt."""
 
 
 def record_of(
@@ -74,18 +74,20 @@ def _add_jobs(
     drawn_j = widths * tables.mode_w[0, 0] * (end_s - start_s) if energy else np.full(len(runs), -1.0)
     never = states >= at.REJECTED
     start_s[never] = end_s[never] = drawn_j[never] = NOT_RUN
-    walltime_s = tables.walltime_s[jobs]
-    walltime_s[np.isinf(walltime_s)] = NO_WALLTIME
+    given = [workload.jobs[place] for place in jobs.tolist()]
+    walltime_s = np.array([NO_WALLTIME if job.walltime_s is None else job.walltime_s for job in given])
     for into, column in ((rows.submitted, submit_s), (rows.widths, widths), (rows.walltimes, walltime_s),
                          (rows.started, start_s), (rows.ended, end_s), (rows.energies, drawn_j)):  # fmt: skip
         _add(into, column)
-    given = [workload.jobs[place] for place in jobs.tolist()]
     rows.ids += [job.id for job in given]
     rows.profiles += [job.profile for job in given]
     rows.metadata += [""] * len(given)
     # further attempts have names, profiles and metadata of their own, and first ones may have metadata
     for row in range(len(given)) if metadata else np.flatnonzero(attempts).tolist():
-        rows.ids[row], rows.profiles[row], rows.metadata[row] = named(int(jobs[row]), int(attempts[row]))
+        named_as = named(int(jobs[row]), int(attempts[row]))
+        rows.ids[row], rows.profiles[row], rows.metadata[row], rows.walltimes[row] = named_as
+        if (told := OVERHEAD.fullmatch(rows.metadata[row])) and float(told[1]) > end_s[row] - start_s[row]:
+            rows.metadata[row] = overhead(float(end_s[row] - start_s[row])).strip()
     for row in np.flatnonzero(states == at.GIVEN_UP).tolist():
         rows.metadata[row] = WINDOW_OVER
     rows.states += [_STATES.get(state, "REJECTED") for state in states.tolist()]

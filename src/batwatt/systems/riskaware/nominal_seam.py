@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from batwatt.model.workload import REMAINDER, Workload
+from batwatt.model.workload import NO_WALLTIME, REMAINDER, Workload
 from batwatt.model.workload import Job as WorkloadJob
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.job_lengths import JobLengths
@@ -70,7 +70,7 @@ class NextRuns:
         scheduler.lifecycle.bs = seam
         self._victims = Victims(scheduler.victim, scheduler.lifecycle, lengths)
         self._now: dict[int, Job] = {}
-        self._profiles: dict[str, str] = {}
+        self._runs: dict[str, Job] = {}
         # each next run is the whole job, as the tables have it from the beginning
         self._whole = type(scheduler.victim) is Resubmit
 
@@ -83,32 +83,35 @@ class NextRuns:
             if tables.jobs[at.J_HAS, place] and not tables.jobs[at.J_DYING, place]:
                 start_s = float(tables.times[at.T_SEEN, tables.jobs[at.J_RUN, place]])
                 tables.again_s[place] = self._kill(place, self._seam.now_s - start_s)
+                if place in self._now and (walltime_s := self._now[place].requested_time) > 0.0:
+                    tables.walltime_s[place] = walltime_s
 
     def _kill(self, place: int, ran_s: float) -> float:
         """The length in s of the next run of a job, NaN if there is none."""
         job = self._now.get(place) or self._seam.job_of(self._workload.jobs[place])
-        self._victims.killed(job, ran_s)
+        self._victims.killed(job, ran_s, ran_s)
         following = self._victims.next_of(job)
         if following is None:
             return math.nan
         again = self._now[place] = self._victims.again(job, following)
-        self._profiles[again.id] = again.profile
+        self._runs[again.id] = again
         if place in self._early and self._scheduler.settings.as_published and not following.saved_s:
             self._seam.set_job_metadata(again.id, REMAINDER)
         return following.run_s
 
-    def named(self, place: int, attempt: int) -> tuple[str, str, str]:
-        """Id, profile and metadata of a run of a job."""
+    def named(self, place: int, attempt: int) -> tuple[str, str, str, float]:
+        """Id, profile, metadata and walltime in s of a run of a job."""
         job = self._workload.jobs[place]
+        walltime_s = NO_WALLTIME if job.walltime_s is None else job.walltime_s
         if not attempt:
-            return job.id, job.profile, self._seam.metadata.get(job.id, "")
+            return job.id, job.profile, self._seam.metadata.get(job.id, ""), walltime_s
         id = f"{job.id}#{attempt}"
         if not self._whole:
-            profile = self._profiles[id]
+            profile, walltime_s = self._runs[id].profile, self._runs[id].requested_time
         elif place in self._early:
             profile = self._lengths.lasting(self._seam.job_of(job), self._early[place])
             if self._scheduler.settings.as_published:
                 self._seam.set_job_metadata(id, REMAINDER)
         else:
             profile = job.profile
-        return id, profile, self._seam.metadata.get(id, "")
+        return id, profile, self._seam.metadata.get(id, ""), walltime_s

@@ -199,7 +199,8 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
             work.wanted = False
             if work.hosts and not work.dying:
                 pace = self.paces[work.machine] if self.lengths.scales(work.job) else 1.0
-                self.victims.killed(work.job, (self.bs.time() - work.start_s) * float(pace))
+                took_s = self.bs.time() - work.start_s
+                self.victims.killed(work.job, took_s * float(pace), took_s)
                 kills.append(work)
             elif not work.hosts and work.plan.lost:
                 lost.append(work)
@@ -267,6 +268,8 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         running = [work for work in self.lifecycle.states.values() if work.hosts]
         self.lifecycle.give_up(self._leave([work for work in self.lifecycle.states.values() if not work.hosts]))
         self.lifecycle.live = 0
+        for work in running:
+            self.victims.stopped(work.job, self.bs.time() - work.start_s)
         self.lifecycle.kill(running)
 
     def unrunnable(self) -> tuple[list[Job], str]:

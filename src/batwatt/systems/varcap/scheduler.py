@@ -200,7 +200,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
     def _decide(self, tasks: list[JobState], now_s: float) -> None:
         for task in tasks:
             if not task.dying:
-                self.victims.killed(task.job, task.ran_s(now_s))
+                self.victims.killed(task.job, task.ran_s(now_s), now_s - task.part_s)
 
     def _leave(self, machines: Places) -> None:
         if len(machines):
@@ -290,6 +290,8 @@ class VaryingScheduler(CapacityScheduler[Settings]):
                 self.fleet.remove(task)
         self.lifecycle.give_up(task.job for task in waiting)
         self.lifecycle.live -= len(waiting)
+        for task in running:
+            self.victims.stopped(task.job, self.bs.time() - task.part_s)
         self.lifecycle.kill(running)
 
     def unrunnable(self) -> tuple[list[Job], str]:
