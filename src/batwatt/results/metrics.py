@@ -247,7 +247,7 @@ def _energy(
         raise InputError(path, problem, "the files are of different runs or the run broke off: run it again")
     figures: dict[str, float | int | None] = {
         "energy_j": trace.energy_j,
-        "max_power_w": float(trace.power_w.max()) if len(trace.power_w) else None,
+        "max_power_w": trace.max_w,
     }
     if envelope is not None:
         pieces = compare(trace, envelope)

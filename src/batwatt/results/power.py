@@ -59,6 +59,22 @@ class PowerTrace:
         """Energy in J over the trace."""
         return float(self.power_w @ self.durations_s)
 
+    @property
+    def max_w(self) -> float | None:
+        """Largest power in W that a state of the hosts draws, None for an empty trace.
+
+        Of the intervals that may have it, which the errors cannot tell apart, the one that is known best says what it
+        is, as the sum of watts with 0 to 2 decimals if that may be.
+        """
+        if not len(self.power_w):
+            return None
+        error = np.broadcast_to(np.asarray(self.error_w, dtype=np.float64), self.power_w.shape)
+        highest = np.flatnonzero(self.power_w + error >= (self.power_w - error).max())
+        best = highest[np.argmin(error[highest])]
+        power = float(self.power_w[best])
+        rounded = (round(power, digits) for digits in range(3))
+        return next((value for value in rounded if abs(value - power) <= error[best]), power)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -188,6 +204,8 @@ def compare(trace: PowerTrace, envelope: Series) -> Comparison:
     ends = np.append(edges[1:], trace.end_s)
     alike = np.append(np.diff(numbers), 1)[at]
     over = (power - cap > EXCESS_W + error) & ((ends - edges) / alike >= SHORTEST_S - PRINTED)
+    # the rounding of energies is neither above the cap nor left below it
+    power = np.where(np.abs(power - cap) <= error, cap, power)
     bounds = np.append(starts, trace.end_s)
     return Comparison(edges, ends, power, cap, over, numbers[at], alike, bounds[at], bounds[at + 1], steps)
 
