@@ -19,6 +19,9 @@ import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.events import envelope_events, read_events
 from batwatt.model.hostset import from_text
+from batwatt.results.job_power import job_power_trace
+from batwatt.results.power import compare
+from batwatt.results.run_data import RunData
 from batwatt.scheduling.registry import names
 
 # 4 hosts draw 400 W when idle: 250 W are left for jobs
@@ -292,6 +295,32 @@ def test_power_of_which_enough_is_known_stays_under_the_cap(drawn, levels, check
     if min(levels) >= 4 * IDLE_W:
         found = figures_of(record, workload, 4, cap)
         assert found.share_above == 0.0 and found.above_j == pytest.approx(0.0, abs=1e-3)
+
+
+@examples(40)
+@given(drawn=jobs, levels=caps, check=st.sampled_from(["max", "node"]))
+def test_what_goes_on_when_the_cap_falls_was_under_it_when_it_started(drawn, levels, check):
+    """With `keep` all time above a cap comes from jobs that began under a higher one: none begins above it."""
+    levels = sorted((level + 400 for level in levels), reverse=True)
+    cap = envelope(*map(float, levels))
+    workload = jobs_of(*rows_of(drawn), nb_res=4)
+    record, _ = carried_out(workload, 4, envelope=cap, power_check=check, predictor="exact")
+    begins = sorted(at for at, _ in starts(record).values())
+    trace = job_power_trace(RunData("x", record), workload, plain(4))
+    pieces = compare(trace, cap)
+    for start_s, power_w in zip(pieces.start_s[pieces.over], pieces.power_w[pieces.over], strict=True):
+        last_s = max(at for at in begins if at <= start_s)
+        assert power_w <= cap.at(last_s) + 1e-3 and cap.at(last_s) > cap.at(start_s)
+
+
+def test_a_deep_fall_puts_jobs_of_full_watts_above_the_cap():
+    """Two hosts at 300 W and two idle ones at 100 W under 800 W, then under 700 W, from 300 s to 500 s."""
+    workload = jobs_of(*(drawing(i, 0, 1, 500, power_w=300.0) for i in range(2)), nb_res=4)
+    cap = envelope(800.0, 700.0)
+    for excess, share_above, above_j in (("keep", 0.4, 100.0 * 200.0), ("kill-latest", 0.0, 0.0)):
+        record, _ = carried_out(workload, 4, envelope=cap, power_check="node", excess=excess)
+        figures = figures_of(record, workload, 4, cap)
+        assert (round(figures.share_above, 6), round(figures.above_j, 3)) == (share_above, above_j)
 
 
 @examples(20)
