@@ -7,6 +7,7 @@ import itertools
 import math
 import pickle
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.series import Series
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
+ROOT = Path(__file__).resolve().parents[2]
 FAST, SLOW = 3, 2
 HOSTS = FAST + SLOW
 UNLIKE = Platform(
@@ -187,7 +189,7 @@ def check_limits(env, limits):
                 assert all(count <= limits["capacity"].at(t) for t in [time + 1e-5, *middle])
 
 
-@pytest.mark.parametrize("name", [name for name, reward in REWARDS.items()])
+@pytest.mark.parametrize("name", list(REWARDS))
 @examples(60)
 @given(
     rows=jobs_of,
@@ -197,23 +199,133 @@ def check_limits(env, limits):
     policy=st.sampled_from([first_possible, any_possible]),
 )
 def test_the_return_is_the_figure_of_the_run(name, rows, caps, capacities, victim, policy):
+    """With what rejected and lost jobs cost on top."""
     env = BatwattEnv(UNLIKE, load_of(rows), reward=name, queue=4, victim=victim, **limits_of(caps, capacities))
     reward = REWARDS[name]
     returned = math.fsum(gain for _, gain, _, _ in play(env, policy))
-    figure = getattr(env.outcome().figures.metrics, reward.metric) if reward.metric else bounded_slowdown(env, rows)
+    figure = figure_with_horizon(env, rows, name)
+    if set(last_states(env)) == {"COMPLETED_SUCCESSFULLY"}:
+        assert getattr(env.outcome().figures.metrics, reward.metric) == pytest.approx(figure, rel=1e-9)
     # energies are printed to 1e-6 J, and these are hundreds
-    assert returned == pytest.approx(reward.sign * (figure or 0.0), rel=1e-9, abs=1e-6 if name == "energy_j" else 1e-12)
+    assert returned == pytest.approx(reward.sign * figure, rel=1e-9, abs=1e-6 if name == "energy_j" else 1e-12)
 
 
-def bounded_slowdown(env, rows):
-    """By its definition, from the rows of `_jobs.csv`."""
-    found = []
+def last_states(env):
+    """The state of the last attempt of each job."""
+    last = {}
     for row in env.record.jobs:
-        if row[7] == "COMPLETED_SUCCESSFULLY":
-            wait_s = round(row[8], 6) - rows[int(row[0].partition("#")[0])][0]
-            run_s = round(row[9], 6)
-            found.append(max((wait_s + run_s) / max(run_s, 10.0), 1.0))
-    return sum(found) / len(found) if found else 0.0
+        name, _, number = row[0].partition("#")
+        last[name] = max(last.get(name, (-1, "")), (int(number or 0), row[7]))
+    return [state for _, state in last.values()]
+
+
+def figure_with_horizon(env, rows, name):
+    """By its definition, from the rows of `_jobs.csv`: who was not served waits until the horizon."""
+    limits = env._simulation.limits
+    last_s = max([row[0] for row in rows] + limits.changes)
+    # all hosts of UNLIKE have one speed
+    horizon_s = last_s + math.fsum(row[2] for row in rows)
+    figures, ends, unserved, useful = [], [0.0], 0, 0.0
+    for state, row in zip(last_states(env), last_rows(env), strict=True):
+        at, hosts, run_s, factor, _ = rows[int(row[0].partition("#")[0])]
+        shortest_s = min(run_s, math.inf if factor is None else round(run_s * factor, 3))
+        served = state in ("COMPLETED_SUCCESSFULLY", "COMPLETED_WALLTIME_REACHED")
+        unserved += not served
+        wait_s, ran_s = (round(row[8], 6) - at, round(row[9], 6)) if served else (horizon_s - at, shortest_s)
+        took_s = wait_s + (ran_s if served else run_s)
+        figures.append((wait_s, (wait_s + ran_s) / ran_s, max(1.0, took_s / max(10.0, run_s))))
+        ends.append(round(row[10], 6) if served else 0.0)
+        useful += (row[10] - row[8]) * hosts if state == "COMPLETED_SUCCESSFULLY" else 0.0
+    metrics = env.outcome().figures.metrics
+    mean = dict(zip(("mean_wait_s", "mean_slowdown", "mean_bounded_slowdown"), np.mean(figures, axis=0), strict=True))
+    if name in mean:
+        return mean[name]
+    if name == "makespan_s":
+        return max(ends) + unserved * horizon_s
+    if name == "energy_j":
+        return (metrics.energy_j or 0.0) + unserved * horizon_s * (100 + 100 + 60 + 60 + 80)
+    if name == "goodput":
+        metric = metrics.goodput
+        alive = useful / metric if metric else 0.0
+        return useful / (alive + unserved * horizon_s * HOSTS) if useful else 0.0
+    return getattr(metrics, REWARDS[name].metric) or 0.0
+
+
+def last_rows(env):
+    """The row of the last attempt of each job, in the order of `last_states`."""
+    last = {}
+    for row in env.record.jobs:
+        name, _, number = row[0].partition("#")
+        last[name] = max(last.get(name, (-1, ())), (int(number or 0), row), key=lambda pair: pair[0])
+    return [row for _, row in last.values()]
+
+
+# a policy that waits gains nothing ------------------------------------------------------------------------------------
+
+
+def returns_of(env, starts=math.inf):
+    """What each reward adds up to if the first waiting job starts when it can, `starts` times; then all is waiting."""
+    env.reset(seed=0)
+    simulation, done = env._simulation, 0
+    while not simulation.over:
+        action = simulation.act(0 if done < starts else env._places)
+        done += action == 0
+    served = {
+        row[0].partition("#")[0]
+        for row in simulation.record.jobs
+        if row[7] in ("COMPLETED_SUCCESSFULLY", "COMPLETED_WALLTIME_REACHED")
+    }
+    known = [reward for reward in REWARDS.values() if not reward.watts or env.platform.has_power]
+    return {reward.name: reward.potential(simulation) for reward in known}, served
+
+
+@examples(300)
+@given(
+    rows=jobs_of,
+    caps=st.one_of(st.just([]), caps_of),
+    capacities=capacities_of,
+    victim=st.sampled_from(["resubmit", "lose"]),
+    starts=st.integers(0, 8),
+)
+def test_no_policy_that_stops_starting_beats_first_come_first_served(rows, caps, capacities, victim, starts):
+    env = BatwattEnv(UNLIKE, load_of(rows), queue=1, victim=victim, reward="work", **limits_of(caps, capacities))
+    check_lazy(env, starts)
+
+
+def check_lazy(env, starts):
+    usual, all_served = returns_of(env)
+    lazy, served = returns_of(env, starts)
+    # where nothing is to come, waiting is starting: a job may then be spared from being killed
+    if served < all_served:
+        worse = {
+            name: (lazy[name], usual[name])
+            for name in usual
+            if lazy[name] > usual[name] * (1 + 1e-9 * np.sign(usual[name])) + 1e-9
+        }
+        assert worse == {}
+    return len(all_served) - len(served)
+
+
+CASES = [
+    # the example of the reference page
+    ("platforms/grid5000.xml", "workloads/google-288-00.json", {"envelope": "power_profiles/profile3.csv"}),
+    ("platforms/grid5000.xml", "workloads/google-288-01.json", {"envelope": "power_profiles/profile1.csv"}),
+    ("platforms/grid5000.xml", "workloads/google-288-02.json", {"capacity": "walk:range=0.6,mean=0.5,seed=1"}),
+    ("platforms/small.xml", "workloads/small.json", {"envelope": "power_profiles/small.csv"}),
+    ("platforms/small.xml", "workloads/small.json", {}),
+]
+
+
+@pytest.mark.parametrize(("hosts", "jobs", "limits"), CASES, ids=str)
+def test_an_idle_agent_loses_on_what_is_shipped(hosts, jobs, limits):
+    given = {name: str(ROOT / value) if ROOT.joinpath(value).exists() else value for name, value in limits.items()}
+    env = BatwattEnv(ROOT / hosts, ROOT / jobs, queue=1, reward="work", **given)
+    fewer = [check_lazy(env, starts) for starts in (0, 1, 10)]
+    assert "google" not in jobs or "capacity" in limits or fewer[0] > 100
+    usual, _ = returns_of(env)
+    if fewer[0]:
+        idle, _ = returns_of(env, 0)
+        assert all(idle[name] < usual[name] for name in usual)
 
 
 # Gymnasium ------------------------------------------------------------------------------------------------------------

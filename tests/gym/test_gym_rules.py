@@ -164,7 +164,8 @@ def test_all_jobs_may_be_refused():
     seen, info = env.reset()
     assert info["action_mask"].tolist() == [0, 0, 1] and seen in env.observation_space
     _, reward, over, _, info = env.step(0)
-    assert (reward, over, info["metrics"]["jobs_rejected"]) == (0.0, True, 1)
+    # waits until the horizon, its run time of 10 s after its submission: (10 + 10) / 10
+    assert (reward, over, info["metrics"]["jobs_rejected"]) == (-2.0, True, 1)
 
 
 # results --------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from builders import job, workload_of
-from gym_cases import FALLS, THREE, platform, play, states_of
+from gym_cases import FALLS, ONES, THREE, platform, play, states_of
 
 pytest.importorskip("gymnasium")
 
@@ -126,12 +126,12 @@ def test_bounded_slowdown_of_a_short_job():
     assert [gain for _, _, gain in play(env, 0, 0, 0)] == pytest.approx([-1 / 3, -1 / 3, -2 / 3])
 
 
-def test_jobs_that_reach_their_walltime_count_in_no_mean():
-    # b reaches its walltime of 5 s: only a's slowdown counts at the end
+def test_jobs_that_reach_their_walltime_count_with_what_they_ran():
+    # b reaches its walltime of 5 s: 5 / 5; then a: (5 + 10) / 10
     load = workload_of(job("a", 0, 4, 10), job("b", 0, 4, 50, 5))
     env = BatwattEnv(platform(), load, queue=2)
     gains = [gain for _, _, gain in play(env, 1, 0)]
-    assert gains == pytest.approx([0.0, -15 / 10])
+    assert gains == pytest.approx([-1 / 2, -1.5 / 2])
     assert states_of(env) == {"b": "COMPLETED_WALLTIME_REACHED", "a": "COMPLETED_SUCCESSFULLY"}
 
 
@@ -152,8 +152,32 @@ def test_a_victim_waits_again_since_its_first_submission():
     assert [gain for _, _, gain in steps] == pytest.approx([-100 / 2, -70 / 2, 0.0])
 
 
-def test_jobs_that_are_rejected_wait_no_more():
-    # `late` is rejected at 60 s; d comes at 80 s and starts when a ends at 100 s; at the end only a and d count
+def test_jobs_that_are_rejected_wait_until_the_horizon():
+    # `late` is rejected at 60 s and waits until 80 s (d comes) + 100 + 300 + 10 s; d starts when a ends at 100 s
     load = workload_of(job("a", 0, 1, 100), job("late", 0, 2, 300), job("d", 80, 1, 10))
     env = BatwattEnv(platform(), load, queue=2, envelope=FALLS, reward="mean_wait_s")
-    assert [gain for _, _, gain in play(env, 0, 0)] == pytest.approx([-20 / 3, 20 / 3 - 20 / 2])
+    assert [gain for _, _, gain in play(env, 0, 0)] == pytest.approx([-(490 + 20) / 3, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("reward", "total"),
+    [
+        # until 80 s + 100 + 300 + 10 s = 490 s; a waits 0 s, d 20 s of 10
+        ("mean_slowdown", -(1 + 3 + (490 + 300) / 300) / 3),
+        ("mean_bounded_slowdown", -(1 + 3 + (490 + 300) / 300) / 3),
+        ("makespan_s", -(110 + 490)),
+        # 4 hosts without a job draw 120 W, with one 400 W
+        ("energy_j", -(120 * 110 + 400 * 490)),
+        ("goodput", 110 / (4 * 110 + 4 * 490)),
+    ],
+)
+def test_what_a_rejected_job_costs(reward, total):
+    load = workload_of(job("a", 0, 1, 100), job("late", 0, 2, 300), job("d", 80, 1, 10))
+    env = BatwattEnv(platform(), load, queue=2, envelope=FALLS, reward=reward)
+    assert sum(gain for _, _, gain in play(env, 0, 0)) == pytest.approx(total)
+
+
+def test_a_lost_job_costs_as_much():
+    # c is killed at 60 s and lost: 0 + 100 s for b and a, and until 60 + 300 s for c
+    env = BatwattEnv(platform(), ONES, queue=3, envelope=FALLS, victim="lose", reward="mean_wait_s")
+    assert sum(gain for _, _, gain in play(env, 1, 1, 0)) == pytest.approx(-(100 + 360) / 3)

@@ -22,11 +22,18 @@
    entry or, if it is about jobs, one for each visible place (0 where no job is). A value v with the scale s is v / s,
    at most 1, if the column is bounded, v / (v + s) if not.
 8. *Reward.* The change of a potential of `REWARDS` since the step before, or a weighted sum of such. The potential is 0
-   at the beginning and the figure of the run, with its sign, at the end: so the return is the figure that
-   `batwatt.results.metrics` gives for the files of the run (0 for one without a meaning).
-9. *End.* An episode ends when all jobs have completed or were rejected or lost. Then `info["metrics"]` has the figures
-   of the run, `result()` is its `batwatt.Result`, and `save(prefix)` writes its files.
-10. *Equal runs.* The same workload and the same actions give the same trajectory. Of several workloads, or of a
+   at the beginning. At the end of an episode in which all jobs complete it is the figure of the run, with its sign, as
+   `batwatt.results.metrics` gives it for the files of the run (0 for one without a meaning).
+9. *Horizon.* Means are over all jobs of the workload. One that was rejected or lost counts as waiting until the horizon
+   H: the last submission or change of a limit, whichever is later, + the run times of all jobs on the slowest host. Its
+   slowdown is that of an end then, with the shorter of its walltime and its run time at full speed as the run. Each
+   such job adds H to the makespan, all hosts at full power until H to the energy, and their core seconds to what
+   was available. So no policy that leaves jobs waiting beats first-come first-served. A job that reaches its
+   walltime counts with the time that it ran.
+10. *End.* An episode ends when all jobs have completed or were rejected or lost, which waiting cannot put off: limits
+   change for the last time, and then waiting with nothing to come is starting a job (4). Then `info["metrics"]` has the
+   figures of the run, `result()` is its `batwatt.Result`, and `save(prefix)` writes its files.
+11. *Equal runs.* The same workload and the same actions give the same trajectory. Of several workloads, or of a
     function of a random generator, the seed of `reset` decides which comes; `reset(options={"workload": index})` names
     one.
 """

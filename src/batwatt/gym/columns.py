@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.gym.queue import BOUND_S, NEVER_S
+from batwatt.gym.queue import NEVER_S
 from batwatt.gym.simulation import Simulation
 from batwatt.model.window import Window
 from batwatt.results.goodput import capacity_core_s
+from batwatt.results.slowdowns import BOUND_S
 from batwatt.units import DAY_S, HOUR_S
 
 Floats = NDArray[np.float64]
@@ -50,7 +51,8 @@ class Observation:
 class Reward:
     """A potential in `unit`, whose change is the reward: `sign` x what `value` says of the run so far.
 
-    At the end of an episode `value` is the figure `metric` of `batwatt.results.metrics`, if there is one of this name.
+    At the end of an episode in which all jobs complete `value` is the figure `metric` of `batwatt.results.metrics`. A
+    job that is rejected or lost costs what `batwatt.gym.horizon` says.
     """
 
     name: str
@@ -137,21 +139,20 @@ DEFAULT = (
 # rewards --------------------------------------------------------------------------------------------------------------
 
 
-def _jobs(simulation: Simulation) -> int:
-    """What means are over: all jobs, at the end those that completed."""
-    return simulation.completed if simulation.over else simulation.total
-
-
-def _mean(simulation: Simulation, total: float) -> float:
-    jobs = _jobs(simulation)
-    return total / jobs if jobs else 0.0
-
-
 def _mean_wait_s(simulation: Simulation) -> float:
     if simulation.over:
-        return _mean(simulation, simulation.completed_wait_s)
+        return simulation.ended_wait_s / simulation.total
     waiting_s = len(simulation.queue) * simulation.now_s - simulation.waiting_since_s
-    return _mean(simulation, simulation.waited_s + waiting_s)
+    return (simulation.waited_s + waiting_s) / simulation.total
+
+
+def _makespan_s(simulation: Simulation) -> float:
+    end_s = simulation.last_end_s if simulation.over else simulation.now_s
+    return end_s + simulation.unserved * simulation.horizon.end_s
+
+
+def _energy_j(simulation: Simulation) -> float:
+    return simulation.energy_j() + simulation.unserved * simulation.horizon.energy_j
 
 
 def _goodput(simulation: Simulation) -> float:
@@ -159,6 +160,7 @@ def _goodput(simulation: Simulation) -> float:
     if not (simulation.now_s > 0.0 and inputs.capacity is not None):
         return 0.0
     alive = capacity_core_s(inputs.capacity, inputs.cores, Window(0.0, simulation.now_s))
+    alive += simulation.unserved * simulation.horizon.core_s
     return simulation.useful_core_s / alive if alive > 0.0 else 0.0
 
 
@@ -167,14 +169,14 @@ def _work(simulation: Simulation) -> float:
 
 
 _REWARDS = (
-    Reward("mean_slowdown", "", "minus the mean of (wait + run) / run, as jobs complete", -1.0,
-           lambda s: _mean(s, s.slowdowns), "mean_slowdown"),
-    Reward("mean_bounded_slowdown", "", f"minus the mean of max(1, (wait + run) / max(run, {BOUND_S:g} s)), as jobs "
-           "complete", -1.0, lambda s: _mean(s, s.bounded_slowdowns)),
+    Reward("mean_slowdown", "", "minus the mean of (wait + run) / run, as jobs end", -1.0,
+           lambda s: s.slowdowns / s.total, "mean_slowdown"),
+    Reward("mean_bounded_slowdown", "", "minus the mean of max(1, (end - release) / "
+           f"max({BOUND_S:g} s, run time at full speed)), as jobs end", -1.0,
+           lambda s: s.bounded_slowdowns / s.total, "mean_bounded_slowdown"),
     Reward("mean_wait_s", "s", "minus the mean wait, as time passes", -1.0, _mean_wait_s, "mean_wait_s"),
-    Reward("makespan_s", "s", "minus the end of the last job, as time passes", -1.0, lambda s: s.now_s, "makespan_s"),
-    Reward("energy_j", "J", "minus the energy of all hosts, as it is drawn", -1.0, lambda s: s.energy_j(), "energy_j",
-           True),
+    Reward("makespan_s", "s", "minus the end of the last job, as time passes", -1.0, _makespan_s, "makespan_s"),
+    Reward("energy_j", "J", "minus the energy of all hosts, as it is drawn", -1.0, _energy_j, "energy_j", True),
     Reward("work", "", "the share of the flops of all jobs, as jobs complete", 1.0, _work, "finished_work_fraction"),
     Reward("goodput", "", "useful / available core seconds so far", 1.0, _goodput, "goodput"),
 )  # fmt: skip

@@ -15,6 +15,7 @@ from batwatt.api.result import Result
 from batwatt.checks import finite, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, Observation, Reward
+from batwatt.gym.horizon import Horizon
 from batwatt.gym.inputs import (
     CapacityLike,
     PlatformLike,
@@ -39,7 +40,7 @@ from batwatt.scheduling.victims import VictimRule
 
 Workloads = WorkloadLike | Sequence[WorkloadLike] | Callable[[np.random.Generator], WorkloadLike]
 Info = dict[str, Any]
-Episode = tuple[RunSpec, RunInputs, Limits]
+Episode = tuple[RunSpec, RunInputs, Limits, Horizon]
 MOST_PLACES = 100_000
 """More visible jobs than this are taken for a typing error."""
 
@@ -164,9 +165,9 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """Begin an episode; `options={"workload": index}` chooses among several workloads. Raises InputError."""
         super().reset(seed=seed)
         self._began_s = time.perf_counter()
-        self._spec, inputs, limits = self._chosen((options or {}).get("workload"))
+        self._spec, inputs, limits, horizon = self._chosen((options or {}).get("workload"))
         work = any(reward.name == "work" for reward, _ in self._rewards)
-        self._simulation = Simulation(inputs, limits, self._places, self._rule, self._every_event, work)
+        self._simulation = Simulation(inputs, limits, horizon, self._places, self._rule, self._every_event, work)
         self._potential = 0.0
         self._reported = False
         self._outcome = None
@@ -239,7 +240,8 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         spec = spec_of(self._given, workload, self._envelope, self._capacity, self._settings)
         inputs = inputs_of(spec)
         limited = inputs.capacity if spec.capacity is not None else None
-        return spec, inputs, Limits(inputs.platform, inputs.envelope, limited)
+        limits = Limits(inputs.platform, inputs.envelope, limited)
+        return spec, inputs, limits, Horizon.of(inputs, limits)
 
     # results --------------------------------------------------------------------------------------------------------
 

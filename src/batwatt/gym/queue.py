@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
+from batwatt.results.slowdowns import BOUND_S
+
 NEVER_S: Final = 1e15
 """Stands for an infinite time in observations."""
-BOUND_S: Final = 10.0
-"""The shortest run time that a bounded slowdown is relative to, in s."""
 NO_JOB: Final = np.iinfo(np.int64).max
 """Hosts that a place without a job asks for: more than there are."""
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from batwatt.engine import events as ev
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
+from batwatt.gym.horizon import Horizon
 from batwatt.gym.limits import Limits
-from batwatt.gym.queue import BOUND_S, NEVER_S, Visible, Waiting
+from batwatt.gym.queue import NEVER_S, Visible, Waiting
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.record import NULL_RUNTIME_S, SUCCESSFUL
@@ -48,9 +49,17 @@ class Simulation:
     """
 
     def __init__(
-        self, inputs: RunInputs, limits: Limits, places: int, rule: VictimRule, every_event: bool, work: bool = False
+        self,
+        inputs: RunInputs,
+        limits: Limits,
+        horizon: Horizon,
+        places: int,
+        rule: VictimRule,
+        every_event: bool,
+        work: bool = False,
     ) -> None:
         self.inputs = inputs
+        self.horizon = horizon
         self.limits = limits
         self.every_event = every_event
         self._rule = rule
@@ -74,9 +83,12 @@ class Simulation:
         self.waiting_since_s = 0.0
         """Sum over the waiting jobs of their first submissions."""
         self.waited_s = 0.0
-        """Sum over the jobs that have started of their waits."""
-        self.completed = 0
-        self.completed_wait_s = self.slowdowns = self.bounded_slowdowns = self.useful_core_s = self.done_flops = 0.0
+        """Sum over the jobs that have started, and those that never will, of their waits."""
+        self.unserved = 0
+        """Jobs that were rejected or lost."""
+        self.ended_wait_s = self.slowdowns = self.bounded_slowdowns = 0.0
+        """Sums over the jobs that have ended, or never will run."""
+        self.last_end_s = self.useful_core_s = self.done_flops = 0.0
         self.flops: dict[str, float] = {}
         if work:
             measured = inputs.measured
@@ -193,7 +205,18 @@ class Simulation:
 
     def _reject(self, row: Waiting) -> None:
         self._decisions.append(ev.RejectJob(self.now_s, row.job_id))
+        self._never_served(row)
+
+    def _never_served(self, row: Waiting) -> None:
+        """Count a job as waiting until the horizon."""
         self.left -= 1
+        self.unserved += 1
+        times, end_s = self.horizon.jobs[row.name], self.horizon.end_s
+        wait_s = end_s - row.submit_s
+        self.waited_s += wait_s
+        self.ended_wait_s += wait_s
+        self.slowdowns += (wait_s + times.shortest_s) / times.shortest_s
+        self.bounded_slowdowns += times.bounded_slowdown(end_s + times.full_s)
 
     def _ended(self, event: ev.JobCompleted) -> None:
         run = self.running.pop(event.job_id)
@@ -203,26 +226,29 @@ class Simulation:
         self._dying.discard(event.job_id)
         if killed and event.state == KILLED and self._again(run):
             return
+        if killed and event.state == KILLED:
+            self._never_served(run.waiting)
+            return
         self.left -= 1
         rows = self.engine.recorder.record.jobs
         while rows.ids[self._row] != event.job_id:
             self._row += 1
-        if event.state == SUCCESSFUL:
-            self._count(run, event.time, rows.ended[self._row] - rows.started[self._row])
+        self._count(run, event.time, rows.ended[self._row] - rows.started[self._row], event.state == SUCCESSFUL)
 
-    def _count(self, run: Run, end_s: float, ran_s: float) -> None:
-        """Add a job that completed to the sums; times as the files have them (`JobRows.times`)."""
+    def _count(self, run: Run, end_s: float, ran_s: float, completed: bool) -> None:
+        """Add a job that ended by itself to the sums; times as the files have them (`JobRows.times`)."""
         row, start_s = run.waiting, run.start_s
         if ran_s <= 0.0:
             ran_s, end_s = NULL_RUNTIME_S, microseconds(end_s + NULL_RUNTIME_S)
         ran_s = microseconds(ran_s)
         wait_s = start_s - microseconds(row.submit_s)
-        self.completed += 1
-        self.completed_wait_s += wait_s
+        self.ended_wait_s += wait_s
         self.slowdowns += (wait_s + ran_s) / ran_s
-        self.bounded_slowdowns += max(1.0, (wait_s + ran_s) / max(ran_s, BOUND_S))
-        self.useful_core_s += (end_s - start_s) * row.hosts
-        self.done_flops += self.flops.get(row.name, 0.0)
+        self.bounded_slowdowns += self.horizon.jobs[row.name].bounded_slowdown(end_s)
+        self.last_end_s = max(self.last_end_s, end_s)
+        if completed:
+            self.useful_core_s += (end_s - start_s) * row.hosts
+            self.done_flops += self.flops.get(row.name, 0.0)
 
     # limits ---------------------------------------------------------------------------------------------------------
 
