@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+
+import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.files import SMALL, write_text
@@ -31,6 +34,7 @@ from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload, merged
+from batwatt.results.work import run_times_s
 from batwatt.results.writers import file_of
 from batwatt.run.find_scheduler import is_ours
 from batwatt.run.spec import RunSpec
@@ -39,6 +43,10 @@ from batwatt.units import DAY_S
 _log = logging.getLogger(__name__)
 BEYOND_S = 30 * DAY_S
 """How long after twice the last submission a generated capacity ends, in s; its last value holds from there on."""
+
+
+LATEST_END_S = 1e10
+"""Jobs that end after that many s, 300 years, are taken for errors where an envelope or a capacity has steps."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,9 @@ def load_inputs(spec: RunSpec, envelope: str | Path | Series | EnvelopeSpec | No
                 _log.warning(text, load.source, load.last_submission_s)
     workload, *others = loads
     last_s = max(load.last_submission_s for load in loads)
+    if envelope is not None or spec.capacity is not None:
+        for load in loads:
+            _check_ends(load, platform.fastest_flops)
     capacity = None if spec.capacity is None else capacity_of(spec.capacity, len(machines), last_s)
     series = None if envelope is None else envelope_of(envelope, platform, last_s)
     speed_flops = reference_flops(spec, platform)
@@ -125,6 +136,18 @@ def load_inputs(spec: RunSpec, envelope: str | Path | Series | EnvelopeSpec | No
     return RunInputs(
         platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others), carbon, price
     )
+
+
+def _check_ends(load: Workload, speed_flops: float) -> None:
+    """InputError for a job that ends so late that no run passes the steps of an envelope or a capacity until then."""
+    limits_s = np.array([math.inf if job.walltime_s is None else job.walltime_s for job in load.jobs])
+    submits_s = np.array([job.submit_time_s for job in load.jobs])
+    ends_s = submits_s + np.fmin(run_times_s(load, speed_flops), limits_s)
+    late = np.flatnonzero(ends_s > LATEST_END_S)
+    if len(late):
+        job, end_s = load.jobs[late[0]], float(ends_s[late[0]])
+        problem = f"ends at {end_s:.6g} s at the earliest, {end_s / 31_556_952:.6g} years on"
+        raise InputError(f"{load.source}: job {job.name!r}", problem, "correct its times or its profile")
 
 
 def _json_workloads(spec: RunSpec, kept: bool) -> list[Workload]:

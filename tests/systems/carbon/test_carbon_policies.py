@@ -7,10 +7,12 @@ import pytest
 
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.phases import Phase, PhaseModel, constant
+from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import plan
 from batwatt.systems.carbon.policies import POLICIES, Known, phase_aware, policy_named
+from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
 from batwatt.systems.carbon.windows import StartWindow
 
 HOUR = 3600.0
@@ -187,3 +189,18 @@ def test_phase_aware_without_phases_is_suspend_resume():
     assert not exact.rounded
     assert greedy.emitted(integral) == pytest.approx(exact.carbon, rel=1e-12)
     assert len(greedy.segments) == len(exact.segments) > 1
+
+
+@pytest.mark.parametrize("name", ["wait-awhile", "wait-awhile-interrupting", "phase-aware"])
+def test_slots_that_nobody_can_look_at_are_refused(name):
+    # 9 h in slots of 1e-7 s: 3.24e11 of them took all memory
+    with pytest.raises(InputError, match=r"option 'slot_s': slots of 1e-07 s are more than 20000000 in"):
+        chosen(name, phases((1.0, 100.0), (1.0, 1000.0)), [300.0] * 24, 7.0, slot_s=1e-7)
+
+
+def test_a_calendar_of_more_slots_than_can_be_kept_is_refused():
+    with pytest.raises(InputError, match=r"slots of 0\.1 s are more than 20000000 in 1e\+09 s"):
+        ReservationCalendar(0.1, Series((0.0, 1e9), (4.0, 3.0), "machines"))
+    calendar = ReservationCalendar(0.1, Series((0.0,), (4.0,), "machines"))
+    with pytest.raises(InputError, match=r"slots of 0\.1 s are more than 20000000 in 1e\+09 s"):
+        calendar.need(carry_out(job := ShiftJob("a", 0.0, constant(1e9, 5.0)), ((0.0, job.model.length_s),)))

@@ -94,3 +94,20 @@ def test_one_that_must_look_at_every_step_gives_up_in_one_line(tmp_path, monkeyp
         carried_out(tmp_path, jobs, caps(tmp_path, 600, 500), response="frugal")
     # shorter than that
     carried_out(tmp_path, workload(tmp_path, (0, 1, 5e3, None), delay=True), caps(tmp_path, 600), response="frugal")
+
+
+@pytest.mark.parametrize("submit_s,run_s,walltime_s", [(0, 1.1e10, None), (0, 1e290, None), (1.1e10, 5, 100)])
+@pytest.mark.parametrize("options", [{"response": "frugal"}, {"response": "none"}])
+def test_jobs_that_end_in_centuries_are_refused(tmp_path, submit_s, run_s, walltime_s, options):
+    # every step until then is a message: hours, and all memory
+    jobs = workload(tmp_path, (0, 1, 5, None), (submit_s, 1, run_s, walltime_s))
+    with pytest.raises(
+        InputError, match=r"w\.json: job '1': ends at .* at the earliest, .* years on; correct its times"
+    ):
+        carried_out(tmp_path, jobs, caps(tmp_path, 600, 500), **options)
+
+
+def test_a_walltime_ends_a_job_of_centuries(tmp_path):
+    jobs = workload(tmp_path, (0, 1, 1e290, 50))
+    carried_out(tmp_path, jobs, caps(tmp_path, 600, 500), response="idfs")
+    assert (tmp_path / "x_jobs.csv").read_text().count("COMPLETED_WALLTIME_REACHED") == 1

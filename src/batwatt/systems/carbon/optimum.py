@@ -18,13 +18,11 @@ from batwatt.model.phases import Array, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, Interval, Segment, ShiftJob
 from batwatt.systems.carbon.optimum_kernel import NOISE, fill
-from batwatt.systems.carbon.starts import ahead, candidates, emitted, first_least
+from batwatt.systems.carbon.starts import MOST_SLOTS, ahead, candidates, check_slots, emitted, first_least
 from batwatt.units import J_PER_KWH, PRECISION_S
 
 MOST_CELLS = 1_000_000_000
 """More states are not computed: the slots become longer, or the user is asked to make them so."""
-MOST_SLOTS = 20_000_000
-"""Nor are more slots looked at, for the same reason: some numbers are kept of each."""
 _MICRO = 1_000_000
 _SLOTS_S = tuple(base * 10.0**power for power in range(-3, 7) for base in (1.0, 2.0, 5.0))
 
@@ -180,17 +178,15 @@ def grid_of(
         slot_s = _chosen_s(model, window_s, fitting_s, layers, most_cells)
     elif not 0.0 < slot_s < math.inf:
         raise ValueError(f"slot_s must be > 0 s and finite, got {slot_s!r}")
-    problem = f"slots of {slot_s:g} s make more than {MOST_CELLS} states, or more than {MOST_SLOTS} slots"
-    too_many = InputError("the optimum", problem, "take longer slots, a nearer deadline or fewer starts")
-    if not window_s / slot_s <= MOST_SLOTS:
-        raise too_many
+    check_slots(window_s, slot_s)
     slots, startup, work = _counts(model, window_s, slot_s)
     if slots < startup + work:
         raise NoPlanError(
             f"the job takes {startup} + {work} slots of {slot_s:g} s and there are {slots} until the deadline"
         )
     if _cells(slots, startup, work, layers) > MOST_CELLS:
-        raise too_many
+        problem = f"slots of {slot_s:g} s make more than {MOST_CELLS} states"
+        raise InputError("the optimum", problem, "take longer slots, a nearer deadline or fewer starts")
     if blocked is not None and blocked.shape != (slots,):
         raise ValueError(f"blocked must tell of {slots} slots, has the shape {blocked.shape}")
     times: Array = begin_s + np.arange(slots + 1, dtype=np.float64) * slot_s

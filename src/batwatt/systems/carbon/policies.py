@@ -18,7 +18,7 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.scheduling.registry import load_distributed, register
 from batwatt.systems.carbon.execution import Interval, ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import plan
-from batwatt.systems.carbon.starts import NOISE, ahead, candidates, emitted, first_least, quantile_in_time
+from batwatt.systems.carbon.starts import NOISE, ahead, candidates, check_slots, emitted, first_least, quantile_in_time
 from batwatt.systems.carbon.windows import StartWindow
 from batwatt.units import DAY_S, PRECISION_S
 
@@ -213,6 +213,7 @@ def wait_awhile(job: ShiftJob, window: StartWindow, integral: SignalIntegral, kn
     d = 30 min, or the slot that is given; k whole. Let's Wait Awhile, not interrupting, with the right bound.
     """
     step_s = known.slot_s or STEP_S
+    check_slots(window.wait_s, step_s)
     offsets: Array = np.arange(int(window.wait_s / step_s + PRECISION_S) + 1, dtype=np.float64) * step_s
     part = ahead(integral, window.arrival_s, window.deadline_s(job), job.id)
     sums = part.per_watt(offsets, offsets + job.length_s)
@@ -230,6 +231,7 @@ def wait_awhile_interrupting(
     """
     step_s = known.slot_s or STEP_S
     length_s = window.deadline_s(job) - window.arrival_s
+    check_slots(length_s, step_s)
     edges: Array = np.append(np.arange(0.0, length_s, step_s), length_s)
     part = ahead(integral, window.arrival_s, window.deadline_s(job), job.id)
     means = part.per_watt(edges[:-1], edges[1:]) / np.diff(edges)

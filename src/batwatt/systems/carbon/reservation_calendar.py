@@ -16,6 +16,7 @@ import numpy.typing as npt
 from batwatt.model.phases import Array
 from batwatt.model.series import Series
 from batwatt.systems.carbon.execution import Execution
+from batwatt.systems.carbon.starts import check_slots
 from batwatt.units import PRECISION_S
 
 
@@ -46,6 +47,7 @@ class ReservationCalendar:
         self.slot_s = slot_s
         self._machines, self._watts = machines, watts
         ends = [series.times_s[-1] for series in (machines, watts) if series is not None]
+        check_slots(max(ends), slot_s)
         self._settled = math.ceil(max(ends) / slot_s) + 1
         """From this slot on nothing changes and nothing is held."""
         self.free = np.zeros(0)
@@ -115,6 +117,7 @@ class ReservationCalendar:
         """(first slot, slot after the last, W) of each step of power."""
         for segment in execution.segments:
             steps = segment.steps(execution.job.model)
+            check_slots(segment.begin_s + float(steps.edges_s[-1]), self.slot_s)
             slots = (segment.begin_s + steps.edges_s) / self.slot_s
             begins = np.floor(slots[:-1] + PRECISION_S).astype(int)
             ends = np.maximum(np.ceil(slots[1:] - PRECISION_S).astype(int), begins + 1)
@@ -126,6 +129,7 @@ class ReservationCalendar:
         known = len(self.free)
         if slots <= known:
             return
+        check_slots(slots * self.slot_s, self.slot_s)
         slots = max(slots, 2 * known)
         self.free = np.concatenate([self.free, self._least(self._machines, known, slots)])
         more = np.full(slots - known, np.inf) if self._watts is None else self._least(self._watts, known, slots)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from batwatt.errors import InputError
 from batwatt.model.phases import Array, Steps
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.units import J_PER_KWH
 
 NOISE = 1e-12
 """Values that differ by this share of the largest are equal: their sums differ in their order alone."""
+MOST_SLOTS = 20_000_000
+"""More slots are not looked at: some numbers are kept of each."""
 _MOST_VALUES = 4_000_000
 """So many numbers are worked out at once."""
 
@@ -24,6 +27,13 @@ def ahead(integral: SignalIntegral, begin_s: float, end_s: float, job: str = "?"
     values = integral.at(edges[:-1])
     kept = np.concatenate([(True,), np.diff(values) != 0.0])
     return SignalIntegral(np.append(edges[:-1][kept], end_s) - begin_s, values[kept], source=integral.source)
+
+
+def check_slots(length_s: float, slot_s: float) -> None:
+    """InputError unless a time of `length_s` has at most MOST_SLOTS slots of `slot_s`."""
+    if not length_s / slot_s <= MOST_SLOTS:
+        problem = f"slots of {slot_s:g} s are more than {MOST_SLOTS} in {length_s:g} s"
+        raise InputError("option 'slot_s'", problem, "take longer slots, or correct the times of jobs and series")
 
 
 def candidates(steps: Steps, integral: SignalIntegral, wait_s: float) -> Array:
