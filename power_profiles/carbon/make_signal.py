@@ -15,7 +15,7 @@ SEED = 7
 
 
 def signals() -> tuple[np.ndarray, np.ndarray]:
-    """Carbon intensity (g/kWh) and price (per kWh) of a summer's grid with much sun and some wind."""
+    """Carbon intensity (g/kWh) and price (EUR/kWh) of a summer's grid with much sun and some wind."""
     rng = np.random.default_rng(SEED)
     hour = np.arange(HOURS)
     clouds = np.repeat(rng.uniform(0.55, 1.0, HOURS // 24), 24)
@@ -35,7 +35,7 @@ def texts() -> dict[str, str]:
     carbon, price = signals()
     made = {
         "carbon-hourly.csv": ("carbon_intensity", [f"{value:.0f}" for value in carbon]),
-        "price-hourly.csv": ("price", [f"{value:.4f}" for value in price]),
+        "price-hourly.csv": ("price (EUR/kWh)", [f"{value:.4f}" for value in price]),
     }
     return {
         name: "".join(f"{date},{value}\n" for date, value in zip(["datetime", *dates], [column, *values], strict=True))

@@ -58,7 +58,7 @@ def test_characterised_files(house):
     [
         (("generate", "capacity", "walk.csv"), "CAPACITY: 'walk.csv' describes no capacity; write for instance"),
         (("generate", "capacity", "walk:rnge=1"), "no key 'rnge'; did you mean 'range'?"),
-        (("characterise", "walk:period=1e-9"), "walk:period=1e-9: end_s / period_s must be <= 10000000"),
+        (("characterise", "walk:period=1e-9"), "walk:period=1e-9: end_s / period_s must be <= 2000000"),
         (("characterise", "nix.csv"), "nix.csv: cannot be read"),
         (("characterise", "walk:range=0.6", "--column", "x"), "--column: is for a file"),
     ],

@@ -76,7 +76,7 @@ def test_begin_is_0_s(house):
 
 def test_a_price_is_charged_and_counts_by_its_weight(house):
     """Carbon is least in hours 1 and 3, the price (1, 9, 1, 9) in hours 0 and 2."""
-    price = hourly(house, [1, 9] * 12, "price.csv", "price")
+    price = hourly(house, [1, 9] * 12, "price.csv", "price (EUR/kWh)")
     carbon = content(plan(house, "--deadline", 14400, "--price", price))
     assert (carbon["carbon_g"], carbon["cost"], carbon["immediate_cost"]) == (200, 18, 10)
     assert carbon["weights"] == {"carbon": 1, "price": 0}
@@ -134,11 +134,13 @@ def test_bad_plans(house, words, expected):
 
 
 def test_bad_prices_of_a_plan(house):
-    price = hourly(house, [1] * 3, "price.csv", "price")
+    price = hourly(house, [1] * 3, "price.csv", "price (EUR/kWh)")
     done = plan(house, "--deadline", 14400, "--price", price)
     assert done.code == 2 and "price.csv: the signal ends at 10800 s" in done.line
     weights = ["--price", hourly(house, [1] * 24, "p.csv", "price"), "--carbon-weight", 0]
     assert "are both 0" in plan(house, "--deadline", 14400, *weights).line
+    unknown = plan(house, "--deadline", 14400, "--price", house.write("u.csv", "datetime,price\n2024-07-01,160.98\n"))
+    assert unknown.code == 2 and "u.csv: column 'price' (values to 160.98) states no unit; write unit=" in unknown.line
 
 
 def test_dates_need_a_signal_with_dates(house):

@@ -54,7 +54,7 @@ def test_length_in_hours_a_deadline_and_a_begin(house):
 
 def test_a_price_is_charged(house):
     """At 1 g + 40 money an hour of 400 + 40 x 1 is less than one of 100 + 40 x 9."""
-    price = hourly(house, [1, 9] * 12, "price.csv", "price")
+    price = hourly(house, [1, 9] * 12, "price.csv", "price (EUR/kWh)")
     good(run(house, "--policy", "oracle", "--wait", 1, "--watts", 500, "--price", price))
     assert (house.metrics()["carbon_g"], house.metrics()["cost"]) == (100, 9)
     good(run(house, "--policy", "oracle", "--wait", 1, "--watts", 500, "--price", price, "--price-weight", 40))

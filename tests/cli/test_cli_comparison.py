@@ -82,7 +82,7 @@ def test_groups(site):
 
 def test_signals(site):
     signal = "time_s,carbon_intensity\n" + "".join(f"{3600 * i},{100 + i}\n" for i in range(200))
-    price = "time_s,price\n" + "".join(f"{3600 * i},0.2\n" for i in range(200))
+    price = "time_s,price (EUR/kWh)\n" + "".join(f"{3600 * i},0.2\n" for i in range(200))
     files = ("--carbon", site.write("carbon.csv", signal), "--price", site.write("price.csv", price))
     done = compare(site, "-c", "mine=varcap", "-c", "other=checkpoint", *files, "-j", 1, "--json")
     assert done.code == 0, done.err

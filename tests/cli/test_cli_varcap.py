@@ -204,7 +204,7 @@ BAD = {
     "long is none": (["--long", "nan"], "--long: nan is not"),
     "kind": (["--capacity", "wlak:range=0.6"], "did you mean 'walk'?"),
     "empty": (["--capacity", ""], "capacity: '' is no capacity; give a file, or a text such as walk:range=0.6"),
-    "period": (["--capacity", "walk:period=1e-9"], "walk:period=1e-9: end_s / period_s must be <= 10000000"),
+    "period": (["--capacity", "walk:period=1e-9"], "walk:period=1e-9: end_s / period_s must be <= 2000000"),
     "foresight": (
         ["-s", "varcap", "-o", '{"foresight_h": -1}'],
         "option 'foresight_h': -1 is not a number >= 0 and <= 8760 (how far ahead the capacity is known, in h)",

@@ -194,7 +194,7 @@ def test_what_is_found_later_shows_the_text():
     for make in (spec.found, spec.fractions, lambda end_s: spec.series(10, end_s)):
         with pytest.raises(InputError) as caught:
             make(3600.0)
-        said = "end_s / period_s must be <= 10000000, got 3600.0 / 1e-09; take a longer period"
+        said = "end_s / period_s must be <= 2000000, got 3600.0 / 1e-09; take a longer period"
         assert str(caught.value) == f"walk:period=1e-9: {said}"
 
 

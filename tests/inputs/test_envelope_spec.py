@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -70,9 +71,24 @@ def test_a_peak(folder):
     # of watts the greatest of the whole column, whatever part of it is used
     assert parsed("power:sun.csv,peak_w=1000,to=2024-06-01T02:00").series(1e6).values == (0, 250)
     assert parsed("power:city.csv,peak_w=2400").series(1e6).values == (0.0, 1200.0)
-    with pytest.raises(InputError, match=r"city.csv: holds fractions, .* give the watts that 1 stands for"):
+    with pytest.raises(
+        InputError, match=r"city.csv: column 'Berlin' .* states no unit; .*or peak_w= for what 1 stands"
+    ):
         parsed("power:city.csv").series(1e6)
+    with pytest.raises(InputError, match=r"city.csv: holds fractions, .* give the watts that 1 stands for"):
+        parsed("power:city.csv,unit=fraction").series(1e6)
+    # the greatest of the column is the peak, whatever its unit
+    Path("loud.csv").write_text("time,out\n0,3\n3600,12\n")
+    assert parsed("power:loud.csv,peak_w=2400").series(1e6).values == (600.0, 2400.0)
     assert parsed("power:city.csv,unit=kW").series(1e6).values == (0.0, 500.0)
+
+
+def test_powers_beyond_all_bounds(folder):
+    for text in ("power:sun.csv,scale=1e300", "power:sun.csv,peak_w=1e300", "power:sun.csv,peak_w=1e20"):
+        with pytest.raises(
+            InputError, match=r"sun.csv: gives (inf|1e\+20|[0-9.e+]+) W, more than 1e\+15 W; correct its keys"
+        ):
+            parsed(text).series(1e6)
 
 
 def test_how_long_it_is(folder):
@@ -122,7 +138,7 @@ def test_all_keys(folder):
         "column=x,time_column=t,zone=Z,tz=Europe/Berlin,from=2024,days=7,gaps=hold,unit=kW,sequence=1,dates=day-first"
     )
     assert parsed(f"power:a.csv,{keys},peak_w=9,scale=2,base_w=3,repeat=1").terms == (
-        Metered(file, 9.0, 2.0, 3.0, True),
+        Metered(replace(file, ratios=True), 9.0, 2.0, 3.0, True),
     )
     assert parsed(f"trace:a.csv,{keys},repeat=yes").terms == (Traced(file, True),)
     battery = Battery(4e4, 1e4, 2e4, 0.5, 0.9, 0.8, 0.01, 0.5, 0.1, 0.95)
@@ -206,12 +222,12 @@ def test_refusals(text, said):
 def test_what_is_found_later(folder):
     with pytest.raises(InputError, match=r"p.csv: column 'price' is of price, not of power; name a column of power"):
         parsed("power:p.csv").series(60.0)
-    with pytest.raises(InputError, match=r"^walk:period=1e-9: end_s / period_s must be <= 10000000"):
+    with pytest.raises(InputError, match=r"^walk:period=1e-9: end_s / period_s must be <= 2000000"):
         parsed("walk:period=1e-9").series(3600.0, 1.0)
     text = "constant:5 + battery:capacity_wh=4,step=1e-9"
     with pytest.raises(InputError) as caught:
         parsed(text).series(3600.0)
-    assert str(caught.value).startswith(f"{text}: end_s / step_s must be <= 10000000")
+    assert str(caught.value).startswith(f"{text}: end_s / step_s must be <= 2000000")
     with pytest.raises(InputError, match=r"constant:5: has no battery; add for instance \+ battery"):
         parsed("constant:5").dispatch(60.0)
     Path("zero.csv").write_text("time_s,power_w\n0,0\n60,0\n")

@@ -58,10 +58,36 @@ def test_a_signal_with_more_fields_than_columns_is_refused(file, text, line):
         read_signal(SignalFile(file(text)))
 
 
-def test_a_decimal_comma_in_a_cell_of_its_own_is_refused(file):
-    for text in (hours('"395,7"'), hours("395,7", header="datetime;price", separator=";")):
-        with pytest.raises(InputError, match=r"row 1: .* '395,7' is not a finite number"):
-            read_signal(SignalFile(file(text)))
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (("395,7", "-0,5", "1e3"), (395.7, -0.5, 1000.0)),
+        (("1.234,56", "1.234.567,8", "7"), (1234.56, 1_234_567.8, 7.0)),
+        (("0,125", "12,345"), (0.125, 12.345)),
+        (("1\u00a0234,5", "12,25"), (1234.5, 12.25)),
+    ],
+)
+def test_decimal_commas(file, cells, values):
+    for separator in (";", "\t"):
+        text = hours(*cells, header=f"datetime{separator}carbon_intensity", separator=separator)
+        assert read_signal(SignalFile(file(text))).series.values == values
+    quoted = hours(*(f'"{cell}"' for cell in cells))
+    assert read_signal(SignalFile(file(quoted))).series.values == values
+    assert read_signal(SignalFile(file("sep=;\n" + text.replace("\t", ";")))).series.values == values
+
+
+def test_separators_of_thousands(file):
+    for cells, values in ((("1,234.5", "7"), (1234.5, 7.0)), (("1,234,567", "1,234"), (1_234_567.0, 1234.0))):
+        assert read_signal(SignalFile(file(hours(*(f'"{cell}"' for cell in cells))))).series.values == values
+    # semicolons separate columns where the comma is that of decimals
+    german = hours("12,345", "1,500", header="datetime;power (kW)", separator=";")
+    assert read_signal(SignalFile(file(german), wanted="power")).series.values == (12_345.0, 1500.0)
+
+
+@pytest.mark.parametrize("cells", [('"12,345"', '"1,500"'), ('"395,7"', "395.7"), ('"1,2345"', "1.5"), ('"1,23,4"',)])
+def test_commas_that_may_be_either_are_refused(file, cells):
+    with pytest.raises(InputError, match=r"row 1: .* is not a finite number; write a decimal point, and nothing betw"):
+        read_signal(SignalFile(file(hours(*cells))))
 
 
 def test_separators_at_the_end_of_lines_say_nothing(file):

@@ -107,8 +107,10 @@ def test_the_carbon_plugins_columns(read):
 def test_named_columns(read):
     text = "when,a,b\n2024-01-01,1,2\n2024-01-02,3,4\n"
     assert read(text, time_column="when", column="b").series.values == (2.0, 4.0)
-    with pytest.raises(InputError, match="no column of times among: when, a, b; name it with time_column="):
-        read(text)
+    # the only column with dates is that of the times
+    assert read(text, column="b").series.values == (2.0, 4.0)
+    with pytest.raises(InputError, match="no column of times among: when, then, a; name it with time_column="):
+        read("when,then,a\n2024-01-01,2024-01-02,1\n")
     with pytest.raises(InputError, match="which column is meant, of: a, b"):
         read(text, time_column="when")
     with pytest.raises(InputError, match="no column 'c'"):

@@ -43,8 +43,54 @@ def test_watttime(read):
     assert read.warnings() == []
     assert "column 'value' is of carbon, not of price" in read.refused(json.dumps(answer), "price")
     text = "oootime,Caiso_North\n2023-06-08 00:00:00,425.0\n2023-06-08 00:05:00,432.0\n"
-    assert read(text, "carbon").series.values == (425.0, 432.0)
-    assert read.warnings() == ["column 'Caiso_North' names no unit, taken as g/kWh"]
+    said = read.refused(text, "carbon")
+    assert said.startswith("column 'Caiso_North' (values to 432) states no unit; write unit=g/kWh or unit=lb/MWh, or")
+    assert read(text, "carbon", unit="g/kWh").series.values == (425.0, 432.0)
+
+
+def watttime(units: str, column: str = "value") -> dict:
+    rows = [{"point_time": f"2022-07-15T00:0{5 * k}:00+00:00", column: 870 - 10 * k} for k in range(2)]
+    return {"data": rows, "meta": {"units": units, "signal_type": "co2_moer"}}
+
+
+@pytest.mark.parametrize("units", ["lbs_co2_per_mwh", "lb/MWh", "lbs CO2/MWh"])
+def test_units_of_watttime_hold_for_history_and_forecasts(read, units):
+    """870 lb x 453.59237 g/lb / 1000 kWh/MWh = 394.6253619 g/kWh."""
+    history = watttime(units)
+    forecasts = {
+        "data": [{"generated_at": "2022-07-14T23:55:00+00:00", "forecast": history["data"]}],
+        "meta": history["meta"],
+    }
+    inner = {"meta": history["meta"], "answer": {"signals": {"data": history["data"]}}}
+    for answer in (history, forecasts, inner, watttime(units, "moer"), watttime(units, "carbon_intensity")):
+        series = read(json.dumps(answer), "carbon").series
+        assert series.values == pytest.approx((394.6253619, 390.0894382), rel=1e-12) and series.unit == "g/kWh"
+        # and where nothing is said of what it is of
+        assert read(json.dumps(answer), "any").series == series
+
+
+def test_units_stated_once_are_of_columns_of_their_kind(read):
+    text = "time,price,temperature,unit\n2024-01-01 00:00,50,3,EUR/MWh\n2024-01-01 01:00,60,4,EUR/MWh\n"
+    assert read(text, "price").series.values == pytest.approx((0.05, 0.06))
+    two = text.replace("60,4,EUR", "60,4,USD")
+    assert "states no unit; write unit=EUR/MWh" in read.refused(two, "price")
+    # what is stated of something else says nothing of a price
+    assert "states no unit" in read.refused(text.replace("EUR/MWh", "kW"), "price")
+    assert "states no unit" in read.refused(json.dumps(watttime("furlongs", "moer")), "carbon")
+    odd = watttime("mg/kWh", "carbon_intensity")
+    assert "states no unit" in read.refused(json.dumps(odd), "carbon")
+
+
+def test_the_currency_of_entsoe(read):
+    label = "01.10.2025 00:00 - 01.10.2025 01:00"
+    for header, row in (
+        ("MTU (CET/CEST),Price,Currency", f"{label},160.98,PLN"),
+        ("Zeit;Day-ahead Price;Currency", "01.10.2025 00:00;160,98;PLN"),
+        ("DateTime(UTC)\tResolutionCode\tPrice[Currency/MWh]\tCurrency", "2025-10-01 00:00\tPT60M\t160.98\tPLN"),
+    ):
+        series = read(f"{header}\n{row}\n", "price").series
+        assert series.values == pytest.approx((0.16098,)) and series.unit == "PLN/kWh"
+    assert "states no unit" in read.refused("time,price,currency\n2024-01-01,160.98,PLN\n", "price")
 
 
 def test_electricity_maps_api(read):
@@ -129,6 +175,31 @@ def test_entsoe_api(read):
     assert read.warnings()[0].startswith("1 values missing in 1 gap")
 
 
+def test_periods_of_two_resolutions(read):
+    """As any series across 1 October 2025: each value holds for the length of its own period."""
+    hours = prices({1: 10, 2: 30}, end="2023-05-07T00:00Z")
+    quarters = prices({1: 4, 2: 5, 3: 6, 4: 7}, begin="2023-05-07T00:00Z", end="2023-05-07T01:00Z", resolution="PT15M")
+    signal = read(document(hours, quarters), "price")
+    assert signal.series.times_s == (0.0, 3600.0, 7200.0, 8100.0, 9000.0, 9900.0) and signal.end_s == 10_800.0
+    assert signal.series.values == pytest.approx((0.01, 0.03, 0.004, 0.005, 0.006, 0.007)) and read.warnings() == []
+    # a missing hour is a gap after the hour before, bridged at its own step
+    gap = read(document(prices({1: 10}, end="2023-05-06T23:00Z"), quarters), "price", gaps="hold")
+    assert gap.series.times_s[:3] == (0.0, 3600.0, 7200.0) and gap.series.values[1] == 0.01
+    assert "1 values missing in 1 gap" in read.warnings()[0]
+    # blocks of quarter hours repeat what does not change
+    blocks = prices({1: 4, 4: 7}, begin="2023-05-07T00:00Z", end="2023-05-07T01:00Z", resolution="PT15M", curve="A03")
+    assert read(document(hours, blocks), "price").series.values[2:] == pytest.approx((0.004, 0.004, 0.004, 0.007))
+
+
+def test_two_resolutions_of_one_time(read):
+    text = document(prices({1: 10, 2: 30, 3: 1, 4: 1}), prices({k: k for k in range(1, 17)}, resolution="PT15M"))
+    said = read.refused(text, "price")
+    assert said.startswith("rows of 3600 s and 900 s overlap at 2023-05-06T22:00Z; choose one series")
+    assert read(text, "price", resolution="PT60M").series.values == pytest.approx((0.01, 0.03, 0.001, 0.001))
+    assert read(text, "price", resolution="PT15M").series.values[1] == 0.002
+    assert "no resolution 'PT30M'" in read.refused(text, "price", resolution="PT30M")
+
+
 def test_entsoe_api_zones_and_sequences(read):
     text = document(prices({1: 1}, zone="A"), prices({1: 2}, zone="B"))
     assert read.refused(text, "price").startswith("has 2 zones in column 'zone': A, B; choose one with zone=")
@@ -169,6 +240,7 @@ def test_xml_that_is_refused(read, text, said):
     ("series", "said"),
     [
         (prices({5: 1}), "position '5' is not in 1..4; correct the file there"),
+        (prices({5: 1}).replace("<position>5", "<position>" + "1" * 5001), "is not in 1..4; correct the file there"),
         (
             prices({1: 1}, resolution="P1M"),
             "has the resolution 'P1M'; a period needs two dates and a resolution such as",

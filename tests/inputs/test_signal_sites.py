@@ -30,7 +30,7 @@ sites = pytest.mark.skipif(not SITES.is_dir(), reason="no series in ../shared/da
         ),
         ("carbon/DE-LU_2023_hourly.csv", "carbon", {}, 8760, "2023-01-01T00:00Z", 185.8),
         ("carbon/DE-LU_2023_hourly.csv", "carbon", {"kind": "direct"}, 8760, "2023-01-01T00:00Z", 140.51),
-        ("carbon/watttime-caiso-north-5min.csv", "carbon", {}, 8928, "2023-06-08T00:00Z", 425.01605069),
+        ("carbon/watttime-caiso-north-5min.csv", "carbon", {"unit": "g/kWh"}, 8928, "2023-06-08T00:00Z", 425.01605069),
         (
             "carbon/watttime-v3-historical_emissions_response.json",
             "carbon",
@@ -46,9 +46,9 @@ sites = pytest.mark.skipif(not SITES.is_dir(), reason="no series in ../shared/da
         ("entsoe/new-BE-2025-october.csv", "price", {}, 288, "2025-09-29T22:00Z", 0.08608),
         ("entsoe/new-BE-2025-autumn.csv", "price", {}, 292, "2025-10-24T22:00Z", 0.00398),
         ("entsoe/api-FR-prices.xml", "price", {}, 48, "2023-05-06T22:00Z", 0.10678),
-        ("solar-wind/serf_east_15min_ac_power.csv", "power", {}, 10_000, "2016-07-01T07:00Z", 0.0),
+        ("solar-wind/serf_east_15min_ac_power.csv", "power", {"unit": "W"}, 10_000, "2016-07-01T07:00Z", 0.0),
         ("solar-wind/nrel_RSF_II.csv", "power", {"column": "ac_power_kw_1137"}, 480, "2022-01-02T00:00Z", 0.0),
-        ("solar-wind/vessim-solar-3days.csv", "power", {"column": "Hong Kong"}, 864, "", 0.130865),
+        ("solar-wind/vessim-solar-3days.csv", "power", {"column": "Hong Kong", "unit": "fraction"}, 864, "", 0.130865),
     ],
 )
 def test_files_of_sites(name, wanted, more, rows, begin, first):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -174,3 +175,134 @@ def test_offsets_of_hours(read):
 def test_two_columns_of_zones(read):
     text = "time,zone,zone,price\n2024-01-01,a,b,1\n"
     assert read.refused(text) == "2 columns are called 'zone'; rename all but one in the first line"
+
+
+# how long a row holds -------------------------------------------------------------------------------------------------
+
+
+def test_labels_state_how_long_a_row_holds(read):
+    """An hour is no ramp between quarter hours: 96 values of a day of hours and a day of quarter hours."""
+    day = datetime(2025, 9, 30)
+    hours = [(day + timedelta(hours=k), 3600, 50 + k) for k in range(24)]
+    quarters = [(day + timedelta(days=1, minutes=15 * k), 900, 200 - k) for k in range(96)]
+    expected = [value / 1000 for _, length, value in hours + quarters for _ in range(length // 900)]
+
+    def label(begin: datetime, length: int) -> str:
+        return f"{begin:%d/%m/%Y %H:%M:%S} - {begin + timedelta(seconds=length):%d/%m/%Y %H:%M:%S}"
+
+    signal = read(NEW + new(*((label(begin, length), value) for begin, length, value in hours + quarters)), "price")
+    assert [signal.series.at(900.0 * k) for k in range(192)] == pytest.approx(expected)
+    assert (len(signal.series), signal.end_s, signal.begin) == (120, 2 * 86_400.0, "2025-09-29T22:00Z")
+    assert read.warnings() == []
+    # without a label each row is as long as its neighbours
+    plain = "".join(f"{begin:%Y-%m-%dT%H:%M},{value}\n" for begin, _, value in hours + quarters)
+    signal = read("time,price (EUR/MWh)\n" + plain, "price", tz="Europe/Brussels")
+    assert [signal.series.at(900.0 * k) for k in range(192)] == pytest.approx(expected)
+    assert read.warnings() == [
+        "the step changes from 3600 s to 900 s at 2025-09-30T22:00Z: each row holds until the next"
+    ]
+
+
+def test_a_row_that_is_missing_after_a_stated_length_is_a_gap(read):
+    rows = (("01.10.2025 00:00 - 01.10.2025 01:00", "1"), ("01.10.2025 01:15 - 01.10.2025 01:30", "5"))
+    signal = read(old(*rows), "price")
+    # from 01:00 to 01:15 nothing is known: 1 + 4 x 60 / 75
+    assert (signal.series.times_s, signal.end_s) == ((0.0, 3600.0, 4500.0), 5400.0)
+    assert signal.series.values == pytest.approx((0.001, 0.0042, 0.005))
+    assert read.warnings()[0].startswith("1 values missing in 1 gap (longest: 2025-09-30T23:00Z to")
+
+
+@pytest.mark.parametrize("ends", [("00:15", "00:30", "00:45"), ("00:15:00", "00:30:00", "00:45:00")])
+def test_labels_that_end_with_a_time_of_day(read, ends):
+    begins = ("01.10.2025 00:00", "01.10.2025 00:15", "01.10.2025 00:30")
+    signal = read(old(*((f"{begin} - {end}", 7) for begin, end in zip(begins, ends, strict=True))), "price")
+    assert (signal.series.times_s, signal.end_s) == ((0.0, 900.0, 1800.0), 2700.0)
+    midnight = read(old(("01.10.2025 23:00 - 00:00", 7)), "price")
+    assert midnight.end_s == 3600.0
+
+
+def test_labels_that_end_a_minute_early_leave_no_gap(read):
+    signal = read("time,price\n" + "".join(f"2024-01-01 0{h}:00 - 2024-01-01 0{h}:59,{h}\n" for h in range(4)))
+    assert (signal.series.times_s, read.warnings()) == ((0.0, 3600.0, 7200.0, 10_800.0), [])
+
+
+def test_labels_that_are_wrong(read):
+    said = read.refused("time,price\n2024-01-01 00:00Z - 2023-01-01 01:00Z,1\n")
+    assert "ends before it begins; correct it" in said or "is not a date" in said
+    rolling = "".join(
+        f"2024-01-01 0{k // 4}:{15 * (k % 4):02} - 2024-01-01 0{k // 4 + 1}:{15 * (k % 4):02},{k}\n" for k in range(5)
+    )
+    assert read.refused("time,price\n" + rolling).startswith("rows of 3600 s and 3600 s overlap at 2024-01-01T00:15Z")
+
+
+STEPS = ((3600, 6), (900, 8), (3600, 5), (86_400, 4))
+
+
+def test_each_row_holds_until_the_next_where_the_step_changes(read):
+    at, rows = datetime(2024, 1, 1), []
+    for length, count in STEPS:
+        rows += [(at + timedelta(seconds=length * k), length) for k in range(count)]
+        at = rows[-1][0] + timedelta(seconds=length)
+    text = "time,price\n" + "".join(f"{begin:%Y-%m-%dT%H:%M},{k}\n" for k, (begin, _) in enumerate(rows))
+    signal = read(text)
+    assert (
+        signal.series.values == tuple(map(float, range(len(rows))))
+        and signal.end_s == 6 * 3600 + 7200 + 18_000 + 4 * 86_400
+    )
+    assert read.warnings() == [
+        "the step changes from 3600 s to 900 s at 2024-01-01T06:00Z, and 2 times more: each row holds until the next"
+    ]
+    # a row that lacks is a gap of the step around it
+    lacking = "".join(line for number, line in enumerate(text.splitlines(keepends=True)) if number not in (3, 10))
+    signal = read(lacking)
+    assert signal.series.values == tuple(map(float, range(len(rows))))
+    assert any("2 values missing in 2 gaps" in said for said in read.warnings())
+
+
+def test_months_and_days_of_local_time_are_steps(read):
+    months = "".join(f"2023-{month:02}-01,{month}\n" for month in range(1, 13))
+    assert read("time,price\n" + months).series.values == tuple(map(float, range(1, 13))) and read.warnings() == []
+    days = "".join(f"2024-{3 if k < 9 else 4:02}-{23 + k if k < 9 else k - 8:02},{k}\n" for k in range(14))
+    assert len(read("time,price\n" + days, tz="Europe/Berlin").series) == 14 and read.warnings() == []
+
+
+def test_times_of_pvgis(read):
+    head = "Latitude (decimal degrees):\t45.000\r\nElevation (m):\t250\r\n\r\nNominal power (kWp):\t1.0\r\n\r\n"
+    table = "time,P,G(i),H_sun,T2m,WS10m,Int\r\n" + "".join(
+        f"20230401:{hour:02}10,{power},9.5,{hour}.0,1.92,0.69,0.0\r\n" for hour, power in enumerate((0.0, 10.5, 400.25))
+    )
+    foot = (
+        "\r\nP: PV system power (W)\r\nG(i): Global irradiance on the plane (W/m2)\r\nH_sun: Sun height (degree)\r\n"
+        "T2m: 2-m air temperature (degree Celsius)\r\n\r\nPVGIS (c) European Union, 2001-2023\r\n"
+    )
+    for text in (head + table + foot, table):
+        signal = read(text, "power")
+        assert signal.series.values == (0.0, 10.5, 400.25) and signal.series.times_s == (0.0, 3600.0, 7200.0)
+        assert (signal.begin, signal.end_s, signal.series.unit) == ("2023-04-01T00:10Z", 10_800.0, "W")
+    hourly = [{"time": f"20230401:{hour:02}10", "P": hour / 2, "G(i)": 9.5, "T2m": 1.9} for hour in range(3)]
+    variables = {"P": {"description": "PV system power", "units": "W"}, "G(i)": {"units": "W/m2"}}
+    answer = {"inputs": {"location": {"latitude": 45}}, "outputs": {"hourly": hourly},
+              "meta": {"outputs": {"hourly": {"type": "time series", "variables": variables}}}}  # fmt: skip
+    signal = read(json.dumps(answer), "power")
+    assert (signal.series.values, signal.begin, signal.series.unit) == ((0.0, 0.5, 1.0), "2023-04-01T00:10Z", "W")
+    weather = read.refused(
+        (head + table + foot).replace("P,G", "Gb(i),G").replace("P: PV system power (W)", "Gb(i): beam (W/m2)"), "power"
+    )
+    assert weather.startswith(("no column of power among:", "which column is meant, of: "))
+
+
+def test_the_hand_edited_export_of_a_german_excel(read):
+    rows = "".join(
+        f"{day:02}.10.2025 {hour:02}:00;{'160,98' if hour else '1.005,5'};EUR;\r\n"
+        for day in (1, 2)
+        for hour in range(24)
+    )
+    text = "\ufeffZeit;Preis [EUR/MWh];Currency;BZN|DE-LU\r\n" + rows
+    signal = read(text, "price", tz="Europe/Berlin")
+    assert signal.series.values == pytest.approx((1.0055, *[0.16098] * 23) * 2) and signal.begin == "2025-09-30T22:00Z"
+    said = read.refused(text.replace("Preis [EUR/MWh]", "Preis"), "price")
+    assert said.startswith("column 'Preis' (values to 1005.5) states no unit; write unit=EUR/MWh or unit=ct/kWh, or")
+    two = text.replace("Zeit;", "von;").replace("Currency", "bis").replace(";EUR;", ";01.10.2025 12:00;")
+    assert "no column of times among: von, Preis [EUR/MWh], bis, BZN|DE-LU; name it with time_column=" in read.refused(
+        two
+    )

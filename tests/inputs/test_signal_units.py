@@ -88,21 +88,65 @@ def test_values_are_converted_where_it_is_said_what_they_are(read):
     assert (kept.series.values, kept.series.name, read.warnings()) == ((412.0,), "carbon_intensity", [])
 
 
-def test_a_unit_that_is_not_named_is_assumed_aloud(read):
-    assert read(hours("price", 0.3), "price").series.values == (0.3,) and read.warnings() == []
-    assert read(hours("price", 300), "price").series.values == (300.0,)
-    doubt = "taken as money per kWh, to 300: say unit=EUR/MWh if it is that"
-    assert read.warnings() == [f"column 'price' names no unit, {doubt}"]
-    assert read(hours("price", 300), "price", unit="EUR/MWh").series.values == (pytest.approx(0.3),)
-    assert read.warnings() == []
-    assert read(hours("ac_power", 300, 2), "power").series.values == (300.0, 2.0)
-    assert read.warnings() == ["column 'ac_power' names no unit, taken as W"]
+def test_a_unit_that_is_not_stated_is_refused(read):
+    """160.98 EUR/MWh is not 160.98 money per kWh, and 0.3 may be USD/kWh or EUR/kWh, or a share."""
+    for value in (0.3, 160.98):
+        said = read.refused(hours("price", value), "price")
+        hint = "write unit=EUR/MWh or unit=ct/kWh, or the unit into the name of the column"
+        assert said == f"column 'price' (values to {value:g}) states no unit; {hint}"
+    signal = read(hours("price", 160.98), "price", unit="EUR/MWh").series
+    assert signal.values == (pytest.approx(0.16098),) and signal.unit == "EUR/kWh" and read.warnings() == []
+    assert read(hours("price", 0.3), "price", unit="money/kWh").series.unit == "money/kWh"
+    said = read.refused(hours("ac_power", 300, 2), "power")
+    assert said.startswith("column 'ac_power' (values to 300) states no unit; write unit=W or unit=kW, or")
+    assert read(hours("ac_power", 300, 2), "power", unit="kW").series.values == (3e5, 2e3)
+    assert "states no unit; write unit=g/kWh or unit=lb/MWh" in read.refused(hours("value", 400), "carbon")
+    # a share of its mean is the same in any unit
+    ratios = read(hours("price", 300), "price", ratios=True).series
+    assert (ratios.values, ratios.unit) == ((300.0,), "?")
+
+
+def test_series_have_units(read):
+    for name, wanted, unit in (
+        ("power_w", "any", "W"), ("load (MW)", "any", "W"), ("Price (USD/MWh)", "any", "USD/kWh"),
+        ("carbon_intensity", "any", "g/kWh"), ("tariff p/kWh", "price", "GBP/kWh"), ("fraction", "any", "fraction"),
+        ("soc (%)", "any", "fraction"), ("energy_kwh", "any", "Wh"), ("value", "any", "?"), ("value", None, ""),
+    ):  # fmt: skip
+        assert read(hours(name, 1, 2), wanted).series.unit == unit, name
+    assert read(hours("load (MW)", 1, 2), "any").series.values == (1e6, 2e6)
+
+
+@pytest.mark.parametrize(
+    ("name", "factor"),
+    [
+        ("cts/kWh", 0.01), ("ore/kWh", 0.01), ("öre/kWh", 0.01), ("¢/kWh", 0.01), ("US$/MWh", 1e-3), ("NOK/MWh", 1e-3),
+        ("k€/MWh", None), ("kEUR/MWh", None), ("ct€/kWh", None), ("ton/MWh", None), ("avg/kWh", None),
+    ],
+)  # fmt: skip
+def test_hundredths_and_thousands_of_currencies(name, factor):
+    """A hundredth is not taken for the whole, nor a thousand for one."""
+    unit = unit_in(name)
+    assert (None if unit is None else unit.factor) == (None if factor is None else pytest.approx(factor))
+
+
+def test_milliwatts_are_no_megawatts(read):
+    assert unit_in("power (mW)") is None and declared_unit("mW") is None and unit_in("load_mw").factor == 1e6
+    assert "states no unit" in read.refused(hours("power (mW)", 3000), "power")
+
+
+def test_values_beyond_all_bounds(read):
+    for more in ({}, {"unit": "MW"}):
+        with pytest.raises(InputError) as caught:
+            read(hours("power_kw", 5, 1e308), "power", **more)
+        assert str(caught.value).endswith("row 2: power_kw 1e+308 is more than 1e+15 W; correct the value")
 
 
 def test_fractions_of_a_peak(read):
-    signal = read(hours("Berlin", 0.25, 1), "power")
+    said = read.refused(hours("Berlin", 0.25, 1), "power")
+    assert said.endswith("states no unit; write unit=W or unit=kW, unit=fraction, or peak_w= for what 1 stands for")
+    signal = read(hours("Berlin", 0.25, 1), "power", ratios=True)
     assert (signal.series.values, signal.series.name) == ((0.25, 1.0), "fraction")
-    assert read.warnings() == ["column 'Berlin' names no unit and reaches 1 at most: taken as fractions of a peak"]
+    assert read.warnings() == ["column 'Berlin' states no unit and reaches 1 at most: taken as fractions of a peak"]
     assert read(hours("Berlin", 0.25, 1), "power", unit="kW").series.values == (250.0, 1000.0)
     assert read(hours("sun", 25, 100), "power", unit="%").series.values == (0.25, 1.0)
     assert read(hours("fraction", 0.25, 1.2), "power").series.name == "fraction"
@@ -111,7 +155,7 @@ def test_fractions_of_a_peak(read):
 def test_nights_below_zero(read):
     assert read(hours("pv_w", -2.5, -1, 400), "power").series.values == (0.0, 0.0, 400.0)
     assert read.warnings() == ["2 values below 0 (to -2.5) taken as 0"]
-    assert read(hours("price", -2.5), "price").series.values == (-2.5,)
+    assert read(hours("price (EUR/kWh)", -2.5), "price").series.values == (-2.5,)
     said = read.refused(hours("pv_w", -400, 2), "power")
     assert said == "power is in [-400, 2], more below 0 than above; give what is produced, as positive numbers"
 

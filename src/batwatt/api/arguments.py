@@ -15,8 +15,6 @@ from typing import Any, ParamSpec, TypeVar
 from batwatt.checks import checked_whole, finite, shown
 from batwatt.errors import BatwattError, InputError
 from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
-from batwatt.inputs.series.signal_spec import SignalSpec, parse_signal
-from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
 
 Check = Callable[[str, Any], Any]
@@ -145,15 +143,6 @@ def window_of(name: str, window: Any) -> Window | None:
         return Window(begin_s, end_s)
     except (TypeError, ValueError, ArithmeticError) as error:
         raise InputError(name, f"is not (begin, end) in s ({error})", "write for instance (0, 86400)") from None
-
-
-def signal_or(kind: Any, value: Any) -> SignalSpec | SignalIntegral | None:
-    """A carbon or price signal: what `read_signal` returns, or a file with keys, as in `nl.csv,days=30`."""
-    if value is None or isinstance(value, SignalIntegral):
-        return value
-    if isinstance(value, str | Path):
-        return parse_signal(kind, value)
-    raise wrong(kind, "a file or a signal", value, "see help(batwatt.read_signal)")
 
 
 # several values -------------------------------------------------------------------------------------------------------

@@ -34,20 +34,19 @@ from batwatt.api.arguments import (
     options_of,
     seed_of,
     several,
-    signal_or,
     text,
     workers_of,
     wrong,
 )
 from batwatt.api.comparison_result import Comparison
-from batwatt.api.inputs import PathLike, Workload
+from batwatt.api.inputs import Workload
 from batwatt.api.result import Result
+from batwatt.api.series import capacity_or, envelope_or, signal_or
 from batwatt.api.simulation import (
     PlatformLike,
     SeriesLike,
+    SignalLike,
     WorkloadLike,
-    capacity_given,
-    envelope_given,
     platform_and_spec,
     simulate,
     workload_given,
@@ -148,8 +147,8 @@ def compare_systems(
     cases: Mapping[str, Case] | str = "systems",
     *,
     capacity: SeriesLike | None = None,
-    carbon: PathLike | SignalIntegral | None = None,
-    price: PathLike | SignalIntegral | None = None,
+    carbon: SignalLike | None = None,
+    price: SignalLike | None = None,
     seeds: Sequence[int] = (0,),
     workers: int = 1,
     lenient: Collection[str] | None = None,
@@ -288,7 +287,7 @@ def _cap(
 ) -> Series:
     """The power that is compared with: an envelope, what a capacity may draw, or the less of both. InputError."""
     caps = []
-    power_w, machines = envelope_given(envelope), capacity_given(capacity)
+    power_w, machines = envelope_or(envelope), capacity_or(capacity)
     if power_w is not None:
         caps.append(envelope_of(power_w, hosts, last_s))
     if machines is not None:

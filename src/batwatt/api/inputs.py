@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from batwatt.api.arguments import (
     checked,
     count_or_0,
+    flag,
     hosts_of,
     one_of,
     optional,
@@ -222,6 +223,7 @@ class Series(Shown, model_series.Series):
         return {
             "name": self.name,
             "source": self.source,
+            "unit": self.unit or "that of the argument",
             "rows": len(self),
             "time": f"{self.times_s[0]:g} to {self.times_s[-1]:g} s",
             "values": f"{min(self.values):g} to {max(self.values):g}, mean {mean:g}",
@@ -235,16 +237,40 @@ def read_series(path: PathLike) -> Series:
     return found
 
 
-@checked(path=path_or)
-def read_signal(path: PathLike, **options: Any) -> SignalIntegral:
-    """Read a carbon or price signal: CSV with dates or `time_s`; the first row is 0 s.
+@checked(path=path_or, repeat=optional(flag))
+def read_signal(path: PathLike, *, repeat: bool | None = None, **options: Any) -> SignalIntegral:
+    """Read a signal (carbon, price, power) from all that `--carbon`, `--price` and `--envelope` take.
 
-    `options`: column, time_column, kind, zone, tz, begin, end, days, period_s, gaps, max_gap_s, wanted, as in
-    `batwatt.inputs.series.signal_file.SignalFile`. Raises InputError.
+    Values become g/kWh, money per kWh or W by the unit that the file states, or `unit`, and the signal has that `unit`
+    (`?` if none is stated). 0 s is the first row, or `begin`.
+
+    Args:
+        path: A file (CSV, JSON, XML; docs: site-power), with keys after it as in `nl.csv,from=2024-07-01,days=30`; or
+            an envelope as in `power:solar.csv,peak_w=5e4 + constant:2000`, as long as its longest file.
+        repeat: Begin it again and again until a run ends.
+        options: unit, wanted (carbon, price, power), column, time_column, kind, zone, sequence, resolution, tz, dates,
+            begin (in a text `from`), end (`to`), days, period_s (`period`), gaps, max_gap_s (`max_gap_h`), as in
+            `batwatt.inputs.series.signal_file.SignalFile`.
+
+    Raises:
+        batwatt.errors.InputError: Bad input.
     """
-    from batwatt.inputs.series.signal_csv import read_signal as read
+    from batwatt.inputs.series.envelope_spec import parse_envelope
     from batwatt.inputs.series.signal_file import SignalFile
+    from batwatt.inputs.series.signal_spec import parse_signal
+    from batwatt.model.signal import Signal
     from batwatt.model.signal_integral import SignalIntegral
 
-    given = options_for("read_signal", SignalFile, "path")("", options)
-    return SignalIntegral.of(read(SignalFile(Path(path), **given)))
+    given = options_for("read_signal", SignalFile, "path", "ratios")("", options)
+    described = str(path)
+    envelope = parse_envelope(described)
+    if envelope is not None:
+        if options or repeat is not None:
+            raise InputError("read_signal", "options are for files", f"write them into {described!r}")
+        end_s = envelope.length_s()
+        if end_s is None:
+            raise InputError(described, "has no end of its own", "give it to simulate, as envelope=")
+        return SignalIntegral.of(Signal(envelope.series(end_s), end_s))
+    spec = parse_signal(None, described)
+    spec = replace(spec, file=replace(spec.file, **given), repeat=spec.repeat if repeat is None else repeat)
+    return spec.read()

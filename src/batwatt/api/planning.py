@@ -21,9 +21,10 @@ from batwatt.api.arguments import (
 )
 from batwatt.api.inputs import PathLike
 from batwatt.api.result import Result
-from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_given, workload_given
+from batwatt.api.series import envelope_or, signal_or
+from batwatt.api.simulation import PlatformLike, SeriesLike, SignalLike, WorkloadLike, platform_given, workload_given
 from batwatt.errors import InputError
-from batwatt.model.series import Series
+from batwatt.inputs.series.signal_spec import SignalKind, SignalSpec
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -68,11 +69,11 @@ def plan_checkpoints(
 )
 def plan_carbon(
     job: PathLike | Mapping[str, Any] | PhaseModel,
-    signal: PathLike | SignalIntegral,
+    signal: SignalLike,
     *,
     deadline_s: float,
     start_s: float = 0.0,
-    price: PathLike | SignalIntegral | None = None,
+    price: SignalLike | None = None,
     carbon_weight: float = 1.0,
     price_weight: float = 0.0,
     slot_s: float | None = None,
@@ -85,7 +86,7 @@ def plan_carbon(
 
     Args:
         job: Its start-up and its work in phases: a JSON file, the same as a dict, or a `PhaseModel`.
-        signal: Carbon intensity in g/kWh: a CSV file, or what `read_signal` returns. Times are s from its first row.
+        signal: Carbon intensity in g/kWh, as `carbon` of `simulate`. Times are s from its first row.
         deadline_s: When it must have finished.
         start_s: When it may start.
         price: Price per kWh, likewise.
@@ -118,7 +119,8 @@ def plan_carbon(
     else:
         path = path_or("job", job, PhaseModel)
         model, name = read_model(path), path.stem
-    carbon, cost = _integral("signal", signal), None if price is None else _integral("price", price)
+    carbon = _integral("carbon", "signal", signal, deadline_s)
+    cost = None if price is None else _integral("price", "price", price, deadline_s)
     asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, method, cpus)
     return plan_job(name, model, carbon, cost, weights, asked).content
 
@@ -159,7 +161,7 @@ def optimum(
         workload_given(workload),
         "optimum",
         {name: value for name, value in given.items() if value is not None} | {"seed": seed},
-        envelope=path_or("envelope", envelope, Series),
+        envelope=envelope_or(envelope),
     )
     found = plan_and_replay(spec, progress or (lambda state: None))
     result = Result(found)
@@ -167,9 +169,8 @@ def optimum(
     return result
 
 
-def _integral(name: str, given: PathLike | SignalIntegral) -> SignalIntegral:
-    from batwatt.api.inputs import read_signal
-    from batwatt.model.signal_integral import SignalIntegral
-
-    found = path_or(name, given, SignalIntegral)
-    return found if isinstance(found, SignalIntegral) else read_signal(found)
+def _integral(kind: SignalKind, name: str, given: SignalLike, end_s: float) -> SignalIntegral:
+    signal = signal_or(kind, given, name)
+    if signal is None:
+        raise InputError(name, "is missing", "give a file or a signal")
+    return signal.integral(end_s) if isinstance(signal, SignalSpec) else signal.until(end_s)

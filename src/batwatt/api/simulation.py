@@ -20,7 +20,6 @@ from batwatt.api.arguments import (
     positive,
     seed_of,
     several,
-    signal_or,
     text,
     window_of,
     workers_of,
@@ -28,14 +27,13 @@ from batwatt.api.arguments import (
 )
 from batwatt.api.inputs import PathLike, Platform, WindowLike, Workload
 from batwatt.api.result import Result
+from batwatt.api.series import capacity_or, envelope_or, signal_or
 from batwatt.checks import shown
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
 from batwatt.files import is_folder
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
-from batwatt.inputs.series.capacity_spec import CapacitySpec
-from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.model import platform as platforms
 from batwatt.model import workload as workloads
@@ -43,7 +41,6 @@ from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S
 from batwatt.run.find_scheduler import scheduler_class
-from batwatt.run.inputs import capacity_named, envelope_named
 from batwatt.run.run import IN_PROCESS, Progress, perform, resolved_run
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
@@ -55,7 +52,8 @@ if TYPE_CHECKING:
 
 PlatformLike = PathLike | platforms.Platform | MachineSpec
 WorkloadLike: TypeAlias = "PathLike | workloads.Workload | pd.DataFrame"
-SeriesLike = PathLike | Series
+SeriesLike: TypeAlias = "PathLike | Series | SignalIntegral | pd.Series[Any]"
+SignalLike = SeriesLike
 ProgressLike = Progress | bool | None
 
 
@@ -106,8 +104,8 @@ def simulate(
     options: Mapping[str, Any] | None = None,
     envelope: SeriesLike | None = None,
     capacity: SeriesLike | None = None,
-    carbon: PathLike | SignalIntegral | None = None,
-    price: PathLike | SignalIntegral | None = None,
+    carbon: SignalLike | None = None,
+    price: SignalLike | None = None,
     window: WindowLike | None = None,
     seed: int | None = None,
     events: PathLike | None = None,
@@ -126,11 +124,13 @@ def simulate(
         scheduler: A name (`batwatt policies`), a .py file, a class derived from pybatsim's `BatsimScheduler`, or an
             instance of one that has not run.
         options: The scheduler's options.
-        envelope: Power cap in W over time: a CSV file, a `Series`, or a text such as `power:solar.csv,peak_w=5e4`.
-        capacity: Machines alive over time: a file, a `Series`, or a text such as `walk:range=0.6`.
-        carbon: Carbon intensity in g/kWh: a file, a text such as `nl.csv,from=2024-07-01,repeat=yes`, or what
-            `read_signal` returns. The scheduler `carbon` plans by it; the carbon of any run is measured by it.
-        price: Price of energy per kWh, likewise.
+        envelope: Power cap over time: a CSV file, a text such as `power:solar.csv,peak_w=5e4`, what `read_signal`
+            returns, a `Series`, or a series of pandas by date or s; in its own unit, without one in W.
+        capacity: Machines alive over time: a file, a text such as `walk:range=0.6`, or a series, likewise.
+        carbon: Carbon intensity: a file, a text such as `nl.csv,from=2024-07-01,repeat=yes`, or a series as for
+            `envelope`; in its own unit, without one in g/kWh. The scheduler `carbon` plans by it; the carbon of any
+            run is measured by it.
+        price: Price of energy, likewise; without a unit per kWh.
         window: Begin and end in s of what is measured, and of what is taken of a trace.
         seed: Of the scheduler, if it has an option `seed`.
         events: Batsim's external events.
@@ -170,11 +170,11 @@ def simulate(
         load,
         scheduler,
         chosen,
-        envelope=envelope_given(envelope),
+        envelope=envelope_or(envelope),
         events=given_events,
         engine=engine,  # type: ignore[arg-type]  # checked above
         config=EngineConfig(energy=energy),
-        capacity=capacity_given(capacity),
+        capacity=capacity_or(capacity),
         window=cut,
         length_unit=unit,
         long_s=long_s,
@@ -293,21 +293,6 @@ def platform_given(given: PlatformLike) -> Path | MachineSpec | platforms.Platfo
     if isinstance(given, Platform) and given.spec is not None and given.hosts == machines_platform(given.spec).hosts:
         return given.spec
     return path_or("platform", given, MachineSpec, platforms.Platform)
-
-
-def envelope_given(given: SeriesLike | None) -> Path | EnvelopeSpec | Series | None:
-    """An envelope as a run has it: a text that describes one, a file, or a series. Raises InputError."""
-    if isinstance(given, str):
-        return envelope_named(given)
-    found: Path | Series | None = None if given is None else path_or("envelope", given, Series)
-    return found
-
-
-def capacity_given(given: SeriesLike | None) -> Path | CapacitySpec | Series | None:
-    """A capacity, likewise."""
-    if isinstance(given, str):
-        return capacity_named(given)
-    return None if given is None else path_or("capacity", given, Series)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from batwatt.api.arguments import path_or
+from batwatt.api.series import envelope_or
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import all_hosts
 from batwatt.inputs.platforms.machines import MachineSpec
@@ -45,7 +46,7 @@ def spec_of(
         path_or("workload", workload, Workload),
         SCHEDULER,
         options,
-        envelope=None if envelope is None else path_or("envelope", envelope, Series),
+        envelope=envelope_or(envelope),
         capacity=capacity_named(capacity) if isinstance(capacity, str | Path) else capacity,
     )
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
-from batwatt.model.series import MAX_ROWS, Series
+from batwatt.model.series import MAX_STEPS, Series
 from batwatt.model.signal import held
 from batwatt.units import DAY_S, HOUR_S
 
@@ -190,8 +190,8 @@ def _dispatched(battery: Battery, edges: _Floats, supply_w: _Floats, target_w: _
 def _edges(series: Sequence[Series], end_s: float, step_s: float | None) -> _Floats:
     """Where any of the series changes, and each multiple of `step_s`, from 0 to `end_s`. Raises InputError."""
     count = 0.0 if step_s is None else end_s / step_s
-    if not (0.0 < end_s < math.inf and count <= MAX_ROWS):
-        problem = f"end_s / step_s must be <= {MAX_ROWS}, got {end_s!r} / {step_s!r} s"
+    if not (0.0 < end_s < math.inf and count <= MAX_STEPS):
+        problem = f"end_s / step_s must be <= {MAX_STEPS}, got {end_s!r} / {step_s!r} s"
         raise InputError(_WHERE, problem, "take longer steps")
     regular = np.zeros(1) if step_s is None else np.arange(math.ceil(count)) * step_s
     times = np.unique(np.concatenate([regular, *(np.asarray(one.times_s) for one in series)]))

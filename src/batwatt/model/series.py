@@ -14,8 +14,12 @@ DEFAULT_STEP_S = 300.0
 
 MAX_ROWS = 10_000_000
 """More rows than this are taken for a typing error."""
+MAX_STEPS = 2_000_000
+"""More steps than this are not generated: they take long, and most likely the step is a typing error."""
 LARGEST = 1e15
 """Bound of times in s and of values."""
+SINCE_1970_S = 1e9
+"""Times in s that begin above this are taken for those since 1970, not since a simulation began."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +27,15 @@ class Series:
     """Values that hold from their time until the next; times in s, strictly increasing.
 
     Before the first time the first value holds; after the last time the last value holds for ever, in steps as long
-    as the last step of the file (a series of one row: `DEFAULT_STEP_S`).
+    as the last step of the file (a series of one row: `DEFAULT_STEP_S`). `unit` is that of the values (`W`, `g/kWh`,
+    `EUR/kWh`, `fraction`, `machines`; `?`: its file states none); empty: that of the argument that the series is.
     """
 
     times_s: tuple[float, ...]
     values: tuple[float, ...]
     name: str = "value"
     source: str = "<memory>"
+    unit: str = ""
 
     def __post_init__(self) -> None:
         if not self.times_s or len(self.times_s) != len(self.values):
@@ -92,4 +98,4 @@ def least_around(series: Series, before_s: float, after_s: float) -> Series:
                 rows.popleft()
             first += 1
         found[time_s] = rows[0][1]
-    return Series(tuple(found), tuple(found.values()), series.name, series.source)
+    return Series(tuple(found), tuple(found.values()), series.name, series.source, series.unit)

@@ -10,6 +10,7 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.model.phases import Array, Steps
+from batwatt.model.series import Series
 from batwatt.model.signal import Signal
 from batwatt.units import J_PER_KWH, REPORTED_S
 
@@ -19,18 +20,39 @@ class SignalIntegral:
     """`values[i]` (g/kWh, or money per kWh) holds in [`edges_s[i]`, `edges_s[i + 1]`[; shapes [n + 1], [n].
 
     Edges begin at 0 s and increase strictly; beyond the last nothing is known. `begin`: the date of 0 s in UTC, or "".
+    `unit` as in `Series`. A run begins the signal again and again if it is to `repeat`.
     """
 
     edges_s: Array
     values: Array
     begin: str = ""
     source: str = "<memory>"
+    unit: str = ""
+    repeat: bool = False
 
     @classmethod
-    def of(cls, signal: Signal) -> SignalIntegral:
+    def of(cls, signal: Signal, *, repeat: bool = False) -> SignalIntegral:
         """The integral of a signal."""
         edges = np.array((*signal.series.times_s, signal.end_s))
-        return cls(edges, np.array(signal.series.values), signal.begin, signal.series.source)
+        series = signal.series
+        return cls(edges, np.array(series.values), signal.begin, series.source, series.unit, repeat)
+
+    @property
+    def series(self) -> Series:
+        """The values as a series, whose last value holds for ever."""
+        return Series(tuple(self.edges_s[:-1].tolist()), tuple(self.values.tolist()), "value", self.source, self.unit)
+
+    @property
+    def currency(self) -> str:
+        """The currency of a price, as in `EUR`; empty if it is not known, or this is no price."""
+        money, _, energy = self.unit.partition("/")
+        return money if energy == "kWh" and money not in ("g", "money") else ""
+
+    def until(self, end_s: float) -> SignalIntegral:
+        """The signal, again and again until a time if it is to repeat. Raises InputError."""
+        if not self.repeat:
+            return self
+        return SignalIntegral.of(Signal(self.series, self.end_s, self.begin).repeated(end_s))
 
     @classmethod
     def regular(cls, values: Sequence[float], step_s: float = 3600.0) -> SignalIntegral:

@@ -210,7 +210,8 @@ def envelope_of(
 
 def signal_of(given: SignalSpec | SignalIntegral | None, last_submission_s: float) -> SignalIntegral | None:
     """A carbon or price signal, given or read, that is known at the last submission. Raises InputError."""
-    found = given.integral(2.0 * last_submission_s + BEYOND_S) if isinstance(given, SignalSpec) else given
+    end_s = 2.0 * last_submission_s + BEYOND_S
+    found = given.integral(end_s) if isinstance(given, SignalSpec) else given and given.until(end_s)
     if found is not None and not found.end_s > last_submission_s:
         problem = f"the signal ends at {found.end_s:g} s, the last job is submitted at {last_submission_s:g} s"
         raise InputError(found.source, problem, "take a longer one, or begin it again and again: FILE,repeat=yes")

@@ -69,4 +69,4 @@ def _read_text_format(lines: list[tuple[int, list[str]]], path: Path | str) -> S
             raise InputError(place, problem, "sort the lines by time; the first line holds at 0 s")
         times.append(time_s)
         values.append(value)
-    return Series(tuple(times), tuple(values), name=COLUMN, source=str(path))
+    return Series(tuple(times), tuple(values), name=COLUMN, source=str(path), unit=COLUMN)

@@ -17,6 +17,7 @@ from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, Keys, ParsedSpec, has_kind, keys_of
 from batwatt.inputs.series.signal_file import SignalFile, Wanted
+from batwatt.inputs.series.signal_units import UNSTATED
 from batwatt.inputs.series.variation import FRACTION, Seconds, Variation, vary
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
@@ -83,14 +84,17 @@ class Traced(Source):
 
     def fractions(self, end_s: float, full: int) -> Signal:
         """The column, as fractions."""
-        found = _signal_of(self.file)
+        found = _signal_of(replace(self.file, wanted="any"))
+        if found.series.unit not in (UNSTATED, FRACTION):
+            problem = f"column {found.series.name!r} is in {found.series.unit}, not machines or fractions of them"
+            raise InputError(self.file.path, problem, "name another with column=")
         if not min(found.series.values) >= 0.0:
             problem = f"a capacity must be >= 0, got {min(found.series.values):g}"
             raise InputError(self.file.path, problem, "correct the value")
         if found.series.name != COLUMN:
             return found
         values = tuple(value / full for value in found.series.values)
-        return replace(found, series=replace(found.series, values=values, name=FRACTION))
+        return replace(found, series=replace(found.series, values=values, name=FRACTION, unit=FRACTION))
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,8 @@ class CapacitySpec(Parameters, where=_WHERE):
                 "give more machines and full=N, the machines that fraction 1 stands for; or a smaller range or headroom"
             )
             raise InputError(self.text or _WHERE, problem, hint)
-        return Series(fractions.times_s, tuple(values.tolist()), name=COLUMN, source=self.text or fractions.source)
+        source = self.text or fractions.source
+        return Series(fractions.times_s, tuple(values.tolist()), name=COLUMN, source=source, unit=COLUMN)
 
     def signal(self, end_s: float) -> Signal | None:
         """What the power of this capacity costs or emits, over [0, `end_s`[; None if nothing is known of that."""
@@ -186,7 +191,9 @@ def _bought(spec: ParsedSpec, rule: type[EnergyBudget | Stranded], wanted: Wante
     spec.expect(keys, FILE_KEYS, _WHOLE)
     if rule is Stranded and "threshold" not in spec.given:
         raise InputError(spec.where, "no threshold is given", "give one in the signal's unit, as in threshold=0")
-    return _spec(spec, UnderBudget(spec.signal_file(wanted), spec.build(rule, keys)))
+    # a budget is shares of the mean, unless it has a reference
+    file = spec.signal_file(wanted, ratios=wanted is not None and "reference" not in spec.given)
+    return _spec(spec, UnderBudget(file, spec.build(rule, keys)))
 
 
 def _traced(spec: ParsedSpec) -> CapacitySpec:

@@ -11,7 +11,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.workloads.seeds import rng_of
-from batwatt.model.series import MAX_ROWS, Series
+from batwatt.model.series import MAX_STEPS, Series
 
 THREE_WEEKS_S = 1_814_400.0
 """T_end of the paper: a week to warm up and a window of two."""
@@ -39,8 +39,8 @@ class Walk(Parameters, where="random walk"):
         if not self.mean - self.range >= 0:
             problem = f"range must be <= mean, got range {self.range!r} and mean {self.mean!r}"
             raise InputError(self.WHERE, problem, "a number of machines is not negative")
-        if not self.end_s / self.period_s <= MAX_ROWS:
-            problem = f"end_s / period_s must be <= {MAX_ROWS}, got {self.end_s!r} / {self.period_s!r}"
+        if not self.end_s / self.period_s <= MAX_STEPS:
+            problem = f"end_s / period_s must be <= {MAX_STEPS}, got {self.end_s!r} / {self.period_s!r}"
             raise InputError(self.WHERE, problem, "take a longer period")
 
     @property

@@ -57,7 +57,7 @@ class EnergyBudget(Parameters, where=_WHERE):
         # a price next to nothing buys no more than the headroom, whatever the quotient
         with np.errstate(over="ignore"):
             fractions[paid] = np.clip(self.budget * mean / values[paid], self.floor, self.headroom)
-        return replace(signal.series, values=tuple(fractions.tolist()), name=FRACTION)
+        return replace(signal.series, values=tuple(fractions.tolist()), name=FRACTION, unit=FRACTION)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,9 @@ class Stranded(Parameters, where=_WHERE):
     def capacity(self, signal: Signal) -> Series:
         """On and off with the signal, as fractions. Section 5.4.3 of the dissertation."""
         free = np.asarray(signal.series.values) <= self.threshold
-        return replace(signal.series, values=tuple(np.where(free, self.high, self.low).tolist()), name=FRACTION)
+        return replace(
+            signal.series, values=tuple(np.where(free, self.high, self.low).tolist()), name=FRACTION, unit=FRACTION
+        )
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.signal_units import POWER_W
 from batwatt.inputs.series.variation import FRACTION
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
-from batwatt.model.series import MAX_ROWS, Series
+from batwatt.model.series import LARGEST, MAX_ROWS, Series
 from batwatt.model.signal import Signal, held
 from batwatt.remarks import remark
 from batwatt.units import DAY_S
@@ -61,7 +61,7 @@ class Constant(Parameters, Term, where=_WHERE):
 
     def watts(self, end_s: float, full_w: float | None) -> Signal:
         """The power."""
-        return Signal(Series((0.0,), (self.power_w,), name=POWER_W), end_s)
+        return Signal(Series((0.0,), (self.power_w,), name=POWER_W, unit="W"), end_s)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Metered(Parameters, Term, where=_WHERE):
         factor = 1.0 if self.peak_w is None else self.peak_w
         if found.series.name == FRACTION and self.peak_w is None:
             problem = "holds fractions, and nothing says of what"
-            raise InputError(self.file.path, problem, "give the watts that 1 stands for, as in peak_w=50000; or unit=W")
+            raise InputError(self.file.path, problem, "give the watts that 1 stands for, as in peak_w=50000")
         if found.series.name != FRACTION and self.peak_w is not None:
             most = float(np.nanmax(read_rows(replace(self.file, begin=None), MAX_ROWS).values))
             if not most > 0.0:
@@ -197,7 +197,7 @@ class EnvelopeSpec:
         if (values < 0.0).any():
             remark(_log, "%s: %d values below 0 W taken as 0", self.text, np.count_nonzero(values < 0.0))
             values = np.maximum(values, 0.0)
-        return Series(tuple(times.tolist()), tuple(values.tolist()), name=POWER_W, source=self.text)
+        return Series(tuple(times.tolist()), tuple(values.tolist()), name=POWER_W, source=self.text, unit="W")
 
     def length_s(self, full_w: float | None = None) -> float | None:
         """The length of the longest of its files in s, None if it has none. Raises InputError."""
@@ -230,7 +230,11 @@ def _needed(full_w: float | None, whose: object) -> float:
 
 
 def _with_values(found: Signal, values: np.ndarray, end_s: float, repeat: bool) -> Signal:
-    signal = replace(found, series=replace(found.series, values=tuple(values.tolist()), name=POWER_W))
+    largest = float(np.abs(values).max())
+    if not largest <= LARGEST:
+        raise InputError(found.series.source, f"gives {largest:g} W, more than {LARGEST:g} W", "correct its keys")
+    series = replace(found.series, values=tuple(values.tolist()), name=POWER_W, unit="W")
+    signal = replace(found, series=series)
     return signal.repeated(end_s) if repeat else signal
 
 
@@ -285,7 +289,7 @@ def _constant(spec: ParsedSpec) -> Constant:
 
 def _metered(spec: ParsedSpec) -> Metered:
     spec.expect(_METERED, FILE_KEYS)
-    return spec.build(Metered, _METERED, file=spec.signal_file("power"))
+    return spec.build(Metered, _METERED, file=spec.signal_file("power", ratios="peak_w" in spec.given))
 
 
 def _traced(spec: ParsedSpec) -> Traced:

@@ -31,7 +31,7 @@ def keys_of(model: type[Any], *without: str) -> dict[str, str]:
     return {renamed.get(name, name.removesuffix("_s")): name for name in names}
 
 
-FILE_KEYS = keys_of(SignalFile, "path", "wanted")
+FILE_KEYS = keys_of(SignalFile, "path", "wanted", "ratios")
 """The keys that say what is read of a file."""
 
 
@@ -78,11 +78,11 @@ class ParsedSpec:
             if key not in names:
                 raise UnknownNameError(self.where, "key", key, names, f"See {self._docs}.")
 
-    def signal_file(self, wanted: Wanted | None = None) -> SignalFile:
-        """The file, with what is wanted of it. Raises InputError."""
+    def signal_file(self, wanted: Wanted | None = None, *, ratios: bool = False) -> SignalFile:
+        """The file, with what is wanted of it; see `SignalFile`. Raises InputError."""
         if self.file is None:
             raise InputError(self.where, "no file is named", f"write {self.kind}:FILE, then keys if needed")
-        return self.build(SignalFile, FILE_KEYS, path=self.file, wanted=wanted)
+        return self.build(SignalFile, FILE_KEYS, path=self.file, wanted=wanted, ratios=ratios)
 
     def build(self, model: type[_Made], keys: Keys, **more: Any) -> _Made:
         """A class with the fields of these keys, as far as they are given, with errors that show the text."""

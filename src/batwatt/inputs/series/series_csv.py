@@ -70,7 +70,9 @@ def _series_in(text: str, path: Path | str, column: str) -> Series:
         raise InputError(f"{path}: line {reader.line_num}", f"is not CSV ({error})", wanted) from None
     if not times:
         raise InputError(path, "has a header but no rows", "add at least one row")
-    return Series(tuple(times), tuple(values), name=column, source=str(path))
+    return Series(
+        tuple(times), tuple(values), column, str(path), {"power_w": "W", "machines": "machines"}.get(column, "")
+    )
 
 
 def row_too_long(text: str, separator: str = ",", *, spare: bool = True) -> tuple[int, str] | None:
@@ -101,7 +103,7 @@ def _position(header: list[str], name: str, place: str, hint: str) -> int:
     if count != 1:
         found = ", ".join(cell[:40] for cell in names[:10])
         problem = f"{'no' if count == 0 else 'more than one'} column {name!r} among: {found}"
-        raise InputError(place, problem, hint)
+        raise InputError(place, problem, f"{hint}; a file of another form is power:FILE" if name == "power_w" else hint)
     return names.index(name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,28 +16,37 @@ import pandas as pd
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.inputs.series.signal_gaps import Rows, filled
+from batwatt.inputs.series.signal_gaps import SAME_STEP, Rows, filled
 from batwatt.inputs.series.signal_table import table_of
-from batwatt.inputs.series.signal_times import looks_like_date, moment, time_column_of, times_of
-from batwatt.inputs.series.signal_units import POWER_W, UNIT_OF, Unit, declared_unit, kind_in, unit_in
+from batwatt.inputs.series.signal_times import lengths_of, looks_like_date, moment, time_column_of, times_of
+from batwatt.inputs.series.signal_units import (
+    EXAMPLES,
+    POWER_W,
+    UNIT_OF,
+    UNSTATED,
+    Unit,
+    declared_unit,
+    kind_in,
+    unit_in,
+)
+from batwatt.inputs.series.signal_xml import duration_s
 from batwatt.inputs.series.variation import FRACTION
-from batwatt.model.series import Series
+from batwatt.model.series import LARGEST, SINCE_1970_S, Series
 from batwatt.model.signal import Signal
 from batwatt.remarks import collect
-from batwatt.units import DAY_S
+from batwatt.units import DAY_S, HOUR_S
 
 __all__ = ["moment", "read_rows", "read_signal", "table_of", "times_of"]
 
-SINCE_1970_S = 1e9
-"""Times in s that begin above this are taken for those since 1970, not since a simulation began."""
-DEAREST = 10.0
-"""A price per kWh above this is doubted where no unit is named."""
 _VALUES = (
     COLUMN, FRACTION, "carbon_intensity_avg", "carbon intensity", "carbon_intensity", "carbonintensity",
     "intensity.actual", "intensity.forecast", "price", POWER_W,
 )  # fmt: skip
 _ZONES = ("zone", "zone id", "zone_name", "area", "host_id")
 _SEQUENCES = ("sequence",)
+_RESOLUTIONS = ("resolution", "resolutioncode", "resolution code")
+_PLAIN_NAMES = ("value", "price", "power")
+"""Columns that a unit stated for the whole file is of."""
 _EMISSIONS = {"lifecycle": ("life cycle", "lca", "lifecycle"), "direct": ("direct",)}
 _IN_GRAMS = re.compile(r"carbon[ _]?intensity|intensity\.", re.IGNORECASE)
 """Columns of Electricity Maps and of the British API, whose g/kWh need not be said."""
@@ -46,20 +56,26 @@ _Floats = npt.NDArray[np.float64]
 
 
 class _Columns(NamedTuple):
-    """Times in s and values in the order of the file, with remarks; `name` is that of the values as converted."""
+    """Times in s and values in the order of the file, with remarks; `name` and `unit` are those after conversion.
+
+    `stated_s`: how long each row holds, if the file states it.
+    """
 
     times_s: _Floats
     dated: bool
+    stated_s: _Floats | None
     values: _Floats
     column: str
     name: str
+    unit: str
     notes: list[str]
 
 
 def read_signal(file: SignalFile) -> Signal:
     """The signal of a file, from 0 s; in W, g/kWh or money per kWh if `file.wanted` or `file.unit` is given.
 
-    All dates become UTC. Rows are sorted by time; of two rows for the same time the later with a value counts.
+    All dates become UTC. Rows are sorted by time; of two rows for the same time the later with a value counts. A row
+    holds as long as the file states (a label that is a range, a resolution), else as the step of its neighbourhood.
     Values that are empty, and rows that are missing where dates are regular, are filled as `file.gaps` says. What is
     done about it is logged in one warning. A file is read once, as long as it does not change. Raises InputError naming
     the row or the column.
@@ -76,27 +92,46 @@ def read_signal(file: SignalFile) -> Signal:
 
 @lru_cache(maxsize=16)
 def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Signal, str]:
-    times, dated, values, column, name, notes = _columns(file)
-    kept = np.isfinite(times)
-    times, values = times[kept], values[kept]
+    columns = _columns(file)
+    times, values, notes = columns.times_s, columns.values, columns.notes
     # of like times those with a value come last, in the order of the file
     order = np.lexsort((np.isfinite(values), times))
-    if len(order) and not (np.diff(times) >= 0.0).all():
+    order = order[np.isfinite(times[order])]
+    if len(order) and not (np.diff(times[np.isfinite(times)]) >= 0.0).all():
         notes.append("rows sorted by time")
     times, values = times[order], values[order]
     last_of_time = np.append(np.diff(times) > 0.0, True)
     if not last_of_time.all():
         notes.append(f"{np.count_nonzero(~last_of_time)} rows of a time that comes again left out")
-    if not np.isfinite(values).any():
-        raise InputError(file.path, f"no value in column {column!r}", "choose another with column=")
-    rows = Rows(times[last_of_time], values[last_of_time], dated)
+    rows = Rows(times[last_of_time], values[last_of_time], columns.dated)
+    if columns.stated_s is not None:
+        stated = columns.stated_s[order]
+        _refuse_overlaps(Rows(times, values, columns.dated, stated), file)
+        rows = replace(rows, stated_s=np.minimum(stated[last_of_time], np.append(np.diff(rows.times_s), np.inf)))
     begin, end = _part(rows, file)
-    bridged, remark = filled(rows, begin, end, file.gaps, file.max_gap_s, file.path)
-    notes += [remark] if remark else []
-    remarks = f"{file.path}: {'; '.join(notes)}" if notes else ""
-    if remarks:
-        _log.warning("%s", remarks)
-    return _cut(bridged, begin, end, name.strip(), file), remarks
+    bridged, remarks = filled(rows, begin, end, file.gaps, file.max_gap_s, file.path)
+    notes += remarks
+    remark = f"{file.path}: {'; '.join(notes)}" if notes else ""
+    if remark:
+        _log.warning("%s", remark)
+    return _cut(bridged, begin, end, columns, file), remark
+
+
+def _refuse_overlaps(rows: Rows, file: SignalFile) -> None:
+    """InputError if a row with a value is stated to hold beyond the begin of the next one with a value.
+
+    A label in local time may be an hour too long where clocks change.
+    """
+    valued = np.isfinite(rows.values)
+    times, lengths = rows.times_s[valued], rows.lengths_s[valued]
+    distances = np.diff(times)
+    beyond = lengths[:-1] - distances
+    over = (beyond > SAME_STEP * lengths[:-1]) & (np.abs(beyond - HOUR_S) > 1.0) & (distances > 0.0)
+    over |= (distances == 0.0) & (np.diff(lengths) != 0.0)
+    if over.any():
+        at = int(np.flatnonzero(over)[0])
+        problem = f"rows of {lengths[at]:g} s and {lengths[at + 1]:g} s overlap at {rows.shown(float(times[at + 1]))}"
+        raise InputError(file.path, problem, "choose one series, in XML with resolution=PT15M or PT60M")
 
 
 def read_rows(file: SignalFile, count: int) -> Rows:
@@ -104,7 +139,8 @@ def read_rows(file: SignalFile, count: int) -> Rows:
 
     Neither sorted nor filled: values that are empty are NaN. Raises InputError.
     """
-    times, dated, values, *_ = _columns(file)
+    columns = _columns(file)
+    times, dated, values = columns.times_s, columns.dated, columns.values
     first = 0
     if file.begin is not None:
         begin = moment(file.begin, dated, file)
@@ -122,20 +158,37 @@ def _columns(file: SignalFile) -> _Columns:
     column = _value_column(frame, file, time_column)
     _check_kind(frame, column, file)
     times, dated, notes = times_of(frame[time_column], file)
-    values, name = _converted(_values(frame[column], file.path), frame, column, file, notes)
-    return _Columns(times, dated, values, column, name, notes)
+    values = _values(frame[column], file.path)
+    if not np.isfinite(values[np.isfinite(times)]).any():
+        raise InputError(file.path, f"no value in column {column!r}", "choose another with column=")
+    values, name, unit = _converted(values, frame, column, file, notes)
+    return _Columns(
+        times, dated, _stated(frame, time_column, file) if dated else None, values, column, name, unit, notes
+    )
+
+
+def _stated(frame: pd.DataFrame, time_column: str, file: SignalFile) -> _Floats | None:
+    """How long each row holds, s, by a column of resolutions or by labels that are ranges; None if neither says."""
+    name = next((name for name in frame.columns if name.lower() in _RESOLUTIONS), None)
+    if name is not None:
+        lengths = [duration_s(text) for text in frame[_named(frame, name, file)]]
+        if all(lengths):
+            return np.array(lengths, dtype=np.float64)
+    return lengths_of(frame[time_column], file)
 
 
 def _chosen_rows(frame: pd.DataFrame, file: SignalFile) -> pd.DataFrame:
     """The rows of the zone and of the sequence (of auctions) that are asked for. Raises InputError."""
-    for key, known, given in (("zone", _ZONES, file.zone), ("sequence", _SEQUENCES, file.sequence)):
+    choices = (("zone", _ZONES, file.zone), ("sequence", _SEQUENCES, file.sequence))
+    for key, known, given in (*choices, ("resolution", _RESOLUTIONS, file.resolution)):
         name = next((name for name in frame.columns if name.lower() in known), None)
         if name is None:
             if given is not None:
                 raise InputError(file.path, f"no column of {key}s", f"leave out {key}=")
             continue
         found = sorted(frame[_named(frame, name, file)].unique())
-        if given is None and len(found) > 1:
+        # a period of hours may be followed by one of quarter hours
+        if given is None and len(found) > 1 and key != "resolution":
             listed = ", ".join(found[:10])
             problem = f"has {len(found)} {key}s in column {name!r}: {listed}"
             raise InputError(file.path, problem, f"choose one with {key}=")
@@ -148,12 +201,13 @@ def _chosen_rows(frame: pd.DataFrame, file: SignalFile) -> pd.DataFrame:
 
 
 def _time_column(frame: pd.DataFrame, file: SignalFile) -> str:
-    """The column asked for; else one with a usual name; else the first if it has none, and dates."""
+    """The column asked for; else one with a usual name; else the only one with dates."""
     if file.time_column is not None:
         return _named(frame, file.time_column, file)
     found = time_column_of(frame.columns)
-    if found is None and frame.columns[0] == "column 1" and looks_like_date(str(frame.iloc[0, 0])):
-        return "column 1"
+    if found is None:
+        dates = [name for name, cell in zip(frame.columns, frame.iloc[0], strict=True) if looks_like_date(str(cell))]
+        found = dates[0] if len(dates) == 1 else None
     if found is None:
         listed = ", ".join(name[:40] for name in frame.columns[:12])
         raise InputError(file.path, f"no column of times among: {listed}", "name it with time_column=")
@@ -168,7 +222,7 @@ def _value_column(frame: pd.DataFrame, file: SignalFile, time_column: str) -> st
     # of columns of the same name the second counts, too: it is refused below
     columns = zip(frame.columns, (frame.iloc[:, at] for at in range(frame.shape[1])), strict=True)
     numeric = [name for name, cells in columns if name != time_column and _has_number(cells)]
-    if file.wanted is not None and len(numeric) > 1:
+    if file.wanted not in (None, "any") and len(numeric) > 1:
         names = numeric = _of_wanted_kind({name: _kind(frame, name) for name in numeric}, file)
     emitted = [name for name in names if re.match(r"carbon[ _]?intensity", name, re.IGNORECASE)]
     of_kind = [name for name in emitted if any(word in name.lower() for word in _EMISSIONS[file.kind])]
@@ -182,7 +236,7 @@ def _value_column(frame: pd.DataFrame, file: SignalFile, time_column: str) -> st
 
 
 def _has_number(cells: pd.Series[str]) -> bool:
-    return bool(pd.to_numeric(cells, errors="coerce").notna().any())
+    return bool(pd.to_numeric(cells.str.replace(",", "", regex=False), errors="coerce").notna().any())
 
 
 def _of_wanted_kind(kinds: dict[str, str | None], file: SignalFile) -> list[str]:
@@ -211,8 +265,31 @@ def _named(frame: pd.DataFrame, name: str, file: SignalFile) -> str:
 
 
 def _unit(frame: pd.DataFrame, column: str) -> Unit | None:
-    """The unit that the file states for a column, or that is in its name."""
-    return unit_in(frame.attrs.get("units", {}).get(column, "")) or unit_in(column)
+    """The unit that the file states for a column, that is in its name, or that it states for the whole table."""
+    unit = unit_in(frame.attrs.get("units", {}).get(column, "")) or unit_in(column)
+    return unit or unit_in(_stated_unit(frame, column))
+
+
+def _stated_unit(frame: pd.DataFrame, column: str) -> str:
+    """The unit that a table states once, for a column that it may be of: of its kind, or called `value`, as usual.
+
+    It is in JSON outside the table, in a column `unit`, or that of exports of ENTSO-E with a column `Currency`.
+    """
+    names = [name.lower() for name in frame.columns]
+    texts = [frame.attrs.get("unit", "")] + [_only_text(frame, names, name) for name in ("unit", "units")]
+    currency = _only_text(frame, names, "currency")
+    if currency and (names[0].startswith("mtu") or re.match("day-ahead price|.*currency/mwh", column.lower())):
+        texts.append(f"{currency}/MWh")
+    text = next(filter(None, texts), "")
+    unit, kind = unit_in(text), kind_in(column)
+    plain = column.lower() in _PLAIN_NAMES or not any(name in _PLAIN_NAMES for name in names)
+    return text if unit is not None and kind in (unit.kind, None if plain else unit.kind) else ""
+
+
+def _only_text(frame: pd.DataFrame, names: list[str], name: str) -> str:
+    """The one text in a column, apart from empty cells; empty if there is none or several."""
+    texts = {text.strip() for text in frame.iloc[:, names.index(name)]} - {""} if name in names else set()
+    return texts.pop() if len(texts) == 1 else ""
 
 
 def _kind(frame: pd.DataFrame, column: str) -> str | None:
@@ -221,7 +298,7 @@ def _kind(frame: pd.DataFrame, column: str) -> str | None:
 
 
 def _is_wanted(kind: str | None, file: SignalFile) -> bool:
-    return kind == file.wanted or (kind == "a fraction" and file.wanted == "power")
+    return file.wanted == "any" or kind == file.wanted or (kind == "a fraction" and file.wanted == "power")
 
 
 def _check_kind(frame: pd.DataFrame, column: str, file: SignalFile) -> None:
@@ -247,28 +324,33 @@ def _declared(file: SignalFile) -> Unit | None:
 
 def _converted(
     values: _Floats, frame: pd.DataFrame, column: str, file: SignalFile, notes: list[str]
-) -> tuple[_Floats, str]:
-    """The values in W, g/kWh or money per kWh, and their name; as they are if no kind and no unit is asked for."""
+) -> tuple[_Floats, str, str]:
+    """The values in W, g/kWh or money per kWh, their name and unit; as they are if no kind and no unit is asked for."""
     declared = _declared(file)
     if file.wanted is None and declared is None:
-        return values, column
+        return values, column, ""
     unit = declared or _unit(frame, column)
-    if unit is None and file.wanted == "power" and not (values > 1.0).any():
-        notes.append(f"column {column!r} names no unit and reaches 1 at most: taken as fractions of a peak")
+    most = float(np.nanmax(values, initial=0.0))
+    if unit is None and file.wanted == "power" and file.ratios and not most > 1.0:
+        notes.append(f"column {column!r} states no unit and reaches 1 at most: taken as fractions of a peak")
         unit = Unit("", "a fraction", 1.0, FRACTION)
-    if unit is None and file.wanted is not None and not _IN_GRAMS.match(column):
-        most = float(np.nanmax(values, initial=0.0))
-        if file.wanted != "price":
-            notes.append(f"column {column!r} names no unit, taken as {UNIT_OF[file.wanted]}")
-        elif most > DEAREST:
-            hint = "say unit=EUR/MWh if it is that"
-            notes.append(f"column {column!r} names no unit, taken as {UNIT_OF['price']}, to {most:g}: {hint}")
+    if unit is None and _IN_GRAMS.match(column) and not frame.attrs.get("unit"):
+        unit = Unit("g/kWh", "carbon", 1.0, "g/kWh")
+    if unit is None and file.wanted in UNIT_OF and not file.ratios:
+        hint = f"write unit={EXAMPLES[file.wanted]}, or the unit into the name of the column"
+        if file.wanted == "power" and not most > 1.0:
+            hint = f"write unit={EXAMPLES['power']}, unit=fraction, or peak_w= for what 1 stands for"
+        raise InputError(file.path, f"column {column!r} (values to {most:g}) states no unit", hint)
     if file.wanted == "power":
         values = _at_night(values, file, notes)
     if unit is None:
-        return values, column
+        return values, column, UNSTATED
     name = column if unit.factor == 1.0 and unit.name != FRACTION else unit.name
-    return values if unit.factor == 1.0 else values * unit.factor, name
+    large = np.flatnonzero(np.abs(values) > LARGEST / unit.factor)
+    if len(large):
+        problem = f"{column} {values[large[0]]:g} is more than {LARGEST:g} {unit.converted}"
+        raise InputError(f"{file.path}: row {int(frame.index[large[0]]) + 1}", problem, "correct the value")
+    return values if unit.factor == 1.0 else values * unit.factor, name, unit.converted
 
 
 def _at_night(values: _Floats, file: SignalFile, notes: list[str]) -> _Floats:
@@ -292,13 +374,16 @@ def _values(cells: pd.Series[str], path: Path) -> _Floats:
     if len(wrong):
         place = f"{path}: row {int(cells.index[wrong[0]]) + 1}"
         shown = texts.iloc[wrong[0]][:40]
-        raise InputError(place, f"{cells.name} {shown!r} is not a finite number", "correct it or leave it empty")
+        hint = (
+            "write a decimal point, and nothing between thousands" if "," in shown else "correct it or leave it empty"
+        )
+        raise InputError(place, f"{cells.name} {shown!r} is not a finite number", hint)
     return numbers
 
 
 def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
     """Where the wanted part begins and ends, in the times of the rows. Raises InputError."""
-    first, last = float(rows.times_s[0]), float(rows.times_s[-1]) + rows.step_s
+    first, last = float(rows.times_s[0]), rows.end_s
     begin = first if rows.dated else 0.0
     if file.begin is not None:
         begin = moment(file.begin, rows.dated, file)
@@ -318,12 +403,13 @@ def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
     return begin, end
 
 
-def _cut(rows: Rows, begin: float, end: float, name: str, file: SignalFile) -> Signal:
+def _cut(rows: Rows, begin: float, end: float, columns: _Columns, file: SignalFile) -> Signal:
     """The rows of [begin, end[, with times from 0 s; the first value holds from there, wherever its row is."""
     first = max(int(np.searchsorted(rows.times_s, begin, side="right")) - 1, 0)
     until = int(np.searchsorted(rows.times_s, end, side="left"))
     times = rows.times_s[first:until] - begin
     times[0] = 0.0
-    series = Series(tuple(times.tolist()), tuple(rows.values[first:until].tolist()), name=name, source=str(file.path))
+    values = tuple(rows.values[first:until].tolist())
+    series = Series(tuple(times.tolist()), values, columns.name.strip(), str(file.path), columns.unit)
     signal = Signal(series, end - begin, rows.shown(begin) if rows.dated else "")
     return signal if file.period_s is None else signal.averaged(file.period_s)

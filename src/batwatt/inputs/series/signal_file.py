@@ -18,7 +18,7 @@ MAX_GAP_S = 6 * HOUR_S
 """Gaps up to this are bridged by a straight line by default."""
 
 Kind = Literal["lifecycle", "direct"]
-Wanted = Literal["carbon", "price", "power"]
+Wanted = Literal["carbon", "price", "power", "any"]
 Dates = Literal["day-first", "month-first"]
 
 _WHERE = "capacity"
@@ -36,8 +36,10 @@ class SignalFile(Parameters, where=_WHERE):
     it. `gaps` says what missing values become, see docs/reference/capacity.md.
 
     `wanted`: a column is refused whose name or unit says that it is of something else, and values become W, g/kWh or
-    money per kWh, by the unit in the column's name or by `unit` (kW, g/kWh, EUR/MWh, fraction...). Without both they
-    stay as they are. `sequence` chooses between auctions, `dates` is for dates such as 1/2/2022. Raises InputError.
+    money per kWh, by the unit that the file states or by `unit` (kW, g/kWh, EUR/MWh, fraction...); without a unit they
+    are refused, unless only `ratios` of them matter. `any` converts by a unit that is stated. Without `wanted` and
+    `unit` they stay as they are. `sequence` chooses between auctions, `resolution` (PT15M) between series of one time,
+    `dates` is for dates such as 1/2/2022. Raises InputError.
     """
 
     path: Path
@@ -56,6 +58,8 @@ class SignalFile(Parameters, where=_WHERE):
     unit: str | None = None
     sequence: str | None = None
     dates: Dates | None = None
+    resolution: str | None = None
+    ratios: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -16,17 +16,25 @@ from batwatt.model.series import MAX_ROWS
 from batwatt.units import DAY_S, HOUR_S
 
 Gaps = Literal["interpolate", "hold", "error"]
+STEADY = 3
+"""Equal distances of rows in succession that are a step of the file, and no gaps."""
+SAME_STEP = 0.125
+"""Distances of rows that differ by less than this share are equal: months, days of 23 hours, clocks that jitter."""
 
 _Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Values by time in s, strictly increasing, NaN where one is missing; `dated`: times are those of the epoch."""
+    """Values by time in s, strictly increasing, NaN where one is missing; `dated`: times are those of the epoch.
+
+    `stated_s`: how long each row holds, where the file states it.
+    """
 
     times_s: _Floats
     values: _Floats
     dated: bool
+    stated_s: _Floats | None = None
 
     @cached_property
     def step_s(self) -> float:
@@ -36,6 +44,34 @@ class Rows:
         lengths, counts = np.unique(np.round(np.diff(self.times_s), 3), return_counts=True)
         return float(lengths[np.argmax(counts)])
 
+    @cached_property
+    def lengths_s(self) -> _Floats:
+        """How long each row holds, s: as stated, else the step of its neighbourhood.
+
+        A distance of two rows is a step, however long, if it is the most common one or the same `STEADY` times in a
+        row, or that of such rows next to it. Any other is as long as the step before it, and the rest of it a gap.
+        """
+        if self.stated_s is not None:
+            return self.stated_s
+        if len(self.times_s) < 2:
+            return np.full(len(self.times_s), HOUR_S)
+        distances = np.diff(self.times_s)
+        alike = np.abs(np.diff(distances)) <= SAME_STEP * np.minimum(distances[1:], distances[:-1])
+        run = np.concatenate([(0,), np.cumsum(~alike)])
+        steady = np.bincount(run)[run] >= STEADY
+        steady |= np.abs(distances - self.step_s) <= SAME_STEP * self.step_s
+        for at_next in (True, False):
+            places = np.flatnonzero(steady)
+            at = np.searchsorted(places, np.arange(len(distances)), side="left" if at_next else "right") - (not at_next)
+            near = distances[places[np.clip(at, 0, len(places) - 1)]]
+            steady |= np.abs(distances - near) <= SAME_STEP * near
+        return np.append(np.where(steady, distances, near), near[-1])
+
+    @property
+    def end_s(self) -> float:
+        """When the last row ends, s."""
+        return float(self.times_s[-1] + self.lengths_s[-1])
+
     def shown(self, time_s: float) -> str:
         """A time for people."""
         if not self.dated:
@@ -44,26 +80,26 @@ class Rows:
         return f"{np.datetime_as_string(np.datetime64(math.floor(time_s), 's'), unit='m')}Z"
 
 
-def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, path: Path) -> tuple[Rows, str | None]:
-    """The rows with a value each, and a remark if any of [begin, end[ was missing. Raises InputError.
+def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, path: Path) -> tuple[Rows, list[str]]:
+    """The rows with a value each, and remarks on what of [begin, end[ was missing. Raises InputError.
 
     A gap is the time from the value before to the value after it. Up to `max_gap_s` it is bridged by a straight line;
     in a longer one, each value is that of the same time of day on the day before (itself filled in gaps of more than
     a day), without dates or such a day the value before the gap. `hold` goes on with the value before in all gaps;
-    `error` refuses them. Before the first value, that one holds. A row by date that is missing is a missing value;
-    a row of a file of seconds holds until the next one, however long that is.
+    `error` refuses them. Before the first value, that one holds. Where there are dates, time that no row covers
+    (`Rows.lengths_s`) is missing; a row of a file of seconds holds until the next one, however long that is.
     """
+    remarks = [_steps_remark(rows, begin, end)] if rows.dated and rows.stated_s is None else []
     whole = _with_missing_rows(rows, path) if rows.dated else rows
     missing = np.isnan(whole.values)
-    # a row lasts a step, so that the one before `begin` matters too
-    wanted = missing & (whole.times_s > begin - rows.step_s) & (whole.times_s < end)
-    remark = None
+    wanted = missing & (np.append(whole.times_s[1:], math.inf) > begin) & (whole.times_s < end)
     if wanted.any():
-        remark = _remark(whole, missing, wanted, max_gap_s, gaps)
+        remarks.append(_remark(whole, missing, wanted, max_gap_s, gaps))
         if gaps == "error":
-            raise InputError(path, remark, "choose gaps=interpolate or gaps=hold, or another part of the file")
+            raise InputError(path, remarks[-1], "choose gaps=interpolate or gaps=hold, or another part of the file")
+    remarks = [remark for remark in remarks if remark]
     if not missing.any():
-        return whole, None
+        return whole, remarks
     known = np.flatnonzero(~missing)
     at = np.arange(len(whole.values))
     before = known[np.maximum(np.searchsorted(known, at, side="right") - 1, 0)]
@@ -74,24 +110,39 @@ def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, p
         values[short] = np.interp(whole.times_s[short], whole.times_s[known], whole.values[known])
         if rows.dated:
             _from_the_day_before(values, whole.times_s, np.flatnonzero(missing & ~short))
-    return Rows(whole.times_s, values, rows.dated), remark
+    return Rows(whole.times_s, values, rows.dated), remarks
+
+
+def _steps_remark(rows: Rows, begin: float, end: float) -> str:
+    """Where the step of a part of the rows changes, empty if it does not."""
+    steps = rows.lengths_s[:-1]
+    changed = np.abs(np.diff(steps)) > SAME_STEP * np.minimum(steps[1:], steps[:-1])
+    places = np.flatnonzero(changed & (rows.times_s[1:-1] > begin) & (rows.times_s[1:-1] < end)) + 1
+    if not len(places):
+        return ""
+    first = int(places[0])
+    more = f", and {len(places) - 1} times more" if len(places) > 1 else ""
+    change = f"{steps[first - 1]:g} s to {steps[first]:g} s at {rows.shown(float(rows.times_s[first]))}{more}"
+    return f"the step changes from {change}: each row holds until the next"
 
 
 def _with_missing_rows(rows: Rows, path: Path) -> Rows:
     """The same with a row, without a value, wherever one was due and is not there. Raises InputError."""
-    distances = np.diff(rows.times_s)
-    due = np.maximum(np.round(distances / rows.step_s) - 1, 0)
+    distances, steps = np.diff(rows.times_s), rows.lengths_s[:-1]
+    # a label such as 00:00 - 00:59 lacks no minute
+    ratios = distances / steps
+    due = np.maximum((np.round(ratios) if rows.stated_s is None else np.ceil(ratios - SAME_STEP)) - 1, 0)
     if not due.any():
         return rows
     if not due.sum() <= MAX_ROWS:
-        at = int(np.argmax(distances))
+        at = int(np.argmax(due))
         gap = " to ".join(rows.shown(time_s) for time_s in rows.times_s[at : at + 2])
-        problem = f"{due.sum():g} rows are missing at a step of {rows.step_s:g} s, at most {MAX_ROWS} can be filled"
+        problem = f"{due.sum():g} rows are missing at a step of {steps[at]:g} s, at most {MAX_ROWS} can be filled"
         raise InputError(path, f"{problem} (largest gap: {gap})", "correct the dates")
     lacking = due.astype(int)
     starts = np.repeat(rows.times_s[:-1], lacking)
     ordinal = np.arange(lacking.sum()) - np.repeat(np.cumsum(lacking) - lacking, lacking) + 1
-    added = starts + ordinal * rows.step_s
+    added = starts + ordinal * np.repeat(steps, lacking)
     places = np.repeat(np.arange(1, len(rows.times_s)), lacking)
     times = np.insert(rows.times_s, places, added)
     return Rows(times, np.insert(rows.values, places, np.nan), rows.dated)

@@ -20,8 +20,8 @@ _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?$")
 def json_table(text: str, path: Path) -> pd.DataFrame:
     """The one table with times in a JSON text: a list of objects, or an object of lists of the same length.
 
-    Names within objects are joined by dots (`intensity.actual`). In the object with the table `unit`, `units` (also of
-    `meta`) and `NAME_units` give its units, `utc_offset_seconds` the offset of local times. Raises InputError.
+    Names within objects are joined by dots (`intensity.actual`). In the objects around the table `unit`, `units` (also
+    of `meta`) and `NAME_units` give its units, `utc_offset_seconds` the offset of local times. Raises InputError.
     """
     content = load_json(text, path)
     found = [(place, frame) for place, frame in _tables(content, "", {}) if time_column_of(frame.columns) is not None]
@@ -34,19 +34,21 @@ def json_table(text: str, path: Path) -> pd.DataFrame:
 
 
 def _tables(value: Any, place: str, siblings: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The tables in a value at `place`; `siblings` are the values of the object it is in."""
+    """The tables in a value at `place`; `siblings` are the values of the objects it is in, the inner ones first."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         yield place or "the list", _frame([dict(_flat(row)) for row in value], place, siblings)
         for row in value:
-            yield from _tables({key: inner for key, inner in row.items() if isinstance(inner, list)}, place, {}, depth)
+            inner = {key: cells for key, cells in row.items() if isinstance(cells, list)}
+            yield from _tables(inner, place, {**siblings, **row}, depth)
     elif isinstance(value, dict):
+        siblings = {**siblings, **value}
         columns = {key: cells for key, cells in value.items() if _is_column(cells)}
         if len(columns) > 1 and len({len(cells) for cells in columns.values()}) == 1:
-            yield place or "the object", _frame(columns, place, {**siblings, **value})
+            yield place or "the object", _frame(columns, place, siblings)
         for key, inner in value.items():
-            yield from _tables(inner, f"{place}.{key}" if place else key, value, depth + 1)
+            yield from _tables(inner, f"{place}.{key}" if place else key, siblings, depth + 1)
 
 
 def _is_column(cells: Any) -> bool:
@@ -69,17 +71,27 @@ def _frame(rows: Any, place: str, siblings: Mapping[str, Any]) -> pd.DataFrame:
     own = siblings.get(f"{place.rpartition('.')[2]}_units")
     meta = siblings.get("meta")
     stated = [owner.get(key) for owner in (siblings, meta) if isinstance(owner, dict) for key in ("unit", "units")]
-    whole = next((unit for unit in stated if isinstance(unit, str)), None)
-    units = {name: whole for name in frame.columns if whole and name in ("value", "price", "power")}
-    if isinstance(own, dict):
-        units |= {name: unit for name, unit in own.items() if isinstance(unit, str)}
-    frame.attrs["units"] = units
+    frame.attrs["unit"] = next((unit for unit in stated if isinstance(unit, str)), "")
+    frame.attrs["units"] = _units_in(own)
+    if not frame.attrs["units"]:
+        # PVGIS has meta.outputs.hourly.variables for its table outputs.hourly
+        for key in (*place.split("."), "variables"):
+            meta = meta.get(key) if isinstance(meta, dict) else None
+        frame.attrs["units"] = _units_in(meta)
     offset, times = siblings.get("utc_offset_seconds"), time_column_of(frame.columns)
     if isinstance(offset, int) and not isinstance(offset, bool) and abs(offset) < 86_400 and times is not None:
         sign, minutes = "-" if offset < 0 else "+", abs(offset) // 60
         suffix = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
         frame[times] = [text + suffix if _LOCAL.match(text) else text for text in frame[times]]
     return frame
+
+
+def _units_in(described: Any) -> dict[str, str]:
+    """Units by column, of objects such as `{"P": "W"}` or `{"P": {"units": "W"}}`."""
+    if not isinstance(described, dict):
+        return {}
+    units = {name: one.get("units") if isinstance(one, dict) else one for name, one in described.items()}
+    return {name: unit for name, unit in units.items() if isinstance(unit, str)}
 
 
 def _text(cell: Any) -> str:

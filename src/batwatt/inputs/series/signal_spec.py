@@ -30,21 +30,28 @@ class SignalSpec(Parameters, where="signal"):
 
     def integral(self, end_s: float) -> SignalIntegral:
         """The signal, until `end_s` if it repeats. Raises InputError."""
+        return self.read().until(end_s)
+
+    def read(self) -> SignalIntegral:
+        """The signal once. Raises InputError."""
         from batwatt.inputs.series.signal_csv import read_signal
 
-        found = read_signal(self.file)
-        return SignalIntegral.of(found.repeated(end_s) if self.repeat else found)
+        return SignalIntegral.of(read_signal(self.file), repeat=self.repeat)
 
 
 _KEYS = keys_of(SignalSpec, "file", "text")
 
 
-def parse_signal(kind: SignalKind, text: str | Path, base: Path | None = None) -> SignalSpec:
-    """The signal that a text describes, its file looked for in `base` (None: the current folder). Raises InputError."""
-    where = f"{kind} {str(text)!r}"
+def parse_signal(kind: SignalKind | None, text: str | Path, base: Path | None = None) -> SignalSpec:
+    """The signal that a text describes, its file looked for in `base` (None: the current folder). Raises InputError.
+
+    Without a kind it is in the unit that its file states, whatever it is of.
+    """
+    noun = kind or "signal"
+    where = f"{noun} {str(text)!r}"
     if not str(text).strip():
         raise InputError(where, "names no file", "write FILE, then keys if needed, as in nl.csv,days=30")
-    spec = ParsedSpec(f"{kind}:{text}", base, (kind,), kind, _DOCS)
+    spec = ParsedSpec(f"{noun}:{text}", base, (noun,), noun, _DOCS)
     spec.where = where
     spec.expect(_KEYS, FILE_KEYS)
-    return spec.build(SignalSpec, _KEYS, file=spec.signal_file(kind), text=str(text))
+    return spec.build(SignalSpec, _KEYS, file=spec.signal_file(kind or "any"), text=str(text))

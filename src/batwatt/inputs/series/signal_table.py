@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
 from pathlib import Path
 
@@ -17,24 +18,42 @@ from batwatt.inputs.series.signal_xml import xml_table
 from batwatt.inputs.workloads.batsim_json import read_text
 
 _HINT = "the first line must name the columns"
+_PVGIS = re.compile(r"^(?:time|time\(UTC\)),.*\n(?:\d{8}:\d{4},.*\n?)+", re.MULTILINE)
+"""The table of an hourly export of PVGIS, between a block about the site and one about the columns."""
+_PVGIS_UNIT = re.compile(r"^(\S+): .*\((.+)\)\s*$", re.MULTILINE)
+_BLANK_GROUPS = re.compile("(?<=\\d)[\u00a0\u202f' ](?=\\d{3}(?!\\d))")
+_THOUSANDS = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
+_DECIMAL = r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d*),\d+(?:[eE][+-]?\d+)?"
 
 
 def table_of(path: Path) -> pd.DataFrame:
-    """All cells as texts, the header as it is; `attrs["units"]`: units that the file states apart from names.
+    """All cells as texts, the header as it is.
 
-    In CSV columns may be separated by commas, semicolons, tabs or blanks. A column without a name is called
-    `column N`. Raises InputError.
+    `attrs` has what the file states apart from names: `units` by column, `unit` of the whole. In CSV columns may be
+    separated by commas, semicolons, tabs or blanks, and numbers have decimal commas or separators of thousands. A
+    column without a name is called `column N`. Raises InputError.
     """
     text = read_text(path)
     first = text.lstrip()[:1]
     if first == "<":
         return xml_table(text, path)
-    return json_table(text, path) if first in ("{", "[") else _csv_table(text, path)
+    if first in ("{", "["):
+        return json_table(text, path)
+    pvgis = _PVGIS.search(text.replace("\r\n", "\n"))
+    if pvgis is None:
+        return _csv_table(text, path)
+    frame = _csv_table(pvgis[0], path)
+    # power is in W whether the description of the columns is there or not
+    frame.attrs["units"] = {"P": "W", **dict(_PVGIS_UNIT.findall(pvgis.string[pvgis.end() :]))}
+    return frame
 
 
 def _csv_table(text: str, path: Path) -> pd.DataFrame:
-    header = next((line for line in text.splitlines() if line.strip()), "")
-    separator = next((sign for sign in ",;\t" if sign in header), r"\s+")
+    # Excel's own line
+    text = re.sub(r"\A\s*sep=(.)\r?\n", "", text)
+    header, below = ([line for line in text.splitlines() if line.strip()] + ["", ""])[:2]
+    separator = next((sign for sign in ";\t" if sign in header and sign in below), None)
+    separator = separator or next((sign for sign in ",;\t" if sign in header), r"\s+")
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always", pd.errors.ParserWarning)
@@ -56,7 +75,28 @@ def _csv_table(text: str, path: Path) -> pd.DataFrame:
     if len(firsts) == 2 and looks_like_date(firsts[1]) and firsts[0].strip() and not firsts[0].strip()[0].isdigit():
         cells = ", ".join(str(cell)[:20] for cell in frame.iloc[0, :6])
         raise InputError(f"{path}: line 2", f"is a second line of header: {cells}", "name each column in one line")
+    for place in range(frame.shape[1]):
+        if frame.iloc[:, place].str.contains(",", regex=False).any():
+            frame.isetitem(place, _with_points(frame.iloc[:, place], separator).to_numpy())
     return frame
+
+
+def _with_points(cells: pd.Series[str], separator: str) -> pd.Series[str]:
+    """Cells with decimal points and no separators of thousands; as they are if they are no numbers, or could be two.
+
+    `12,345` is 12.345 if another cell of the column can be read in no other way, or if semicolons separate columns.
+    """
+    plain = cells.str.strip().str.replace(_BLANK_GROUPS, "", regex=True)
+    commas = plain.str.contains(",", regex=False)
+    thousands, decimals = (plain[commas].str.fullmatch(pattern) for pattern in (_THOUSANDS, _DECIMAL))
+    # 0,125 has no separator of thousands
+    small = plain[commas].str.match(r"[+-]?0,").any()
+    pointed = plain[~commas].str.contains(".", regex=False).any()
+    if thousands.all() and not small and (pointed or not decimals.all()):
+        return plain.str.replace(",", "", regex=False)
+    if decimals.all() and not pointed and (small or not thousands.all() or separator == ";"):
+        return plain.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+    return cells
 
 
 def _no_more_fields(text: str, separator: str, path: Path) -> None:

@@ -14,10 +14,11 @@ from batwatt.checks import number_named
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import TIME
 from batwatt.inputs.series.signal_file import Dates, SignalFile
+from batwatt.units import DAY_S, HOUR_S
 
 _NAMES = (
     TIME, "datetime (utc)", "datetime", "time", "timestamp", "date", "mtu", "utc_timestamp", "point_time", "oootime",
-    "measured_on", "from", "valid_from", "start", "start_time",
+    "measured_on", "from", "valid_from", "start", "start_time", "start date", "datum von",
 )  # fmt: skip
 _HEADER_ZONES = {"utc": "UTC", "gmt": "UTC", "cet/cest": "Europe/Brussels", "wet/west": "Europe/Lisbon",
                  "eet/eest": "Europe/Athens"}  # fmt: skip
@@ -25,13 +26,16 @@ _HEADER_ZONES = {"utc": "UTC", "gmt": "UTC", "cet/cest": "Europe/Brussels", "wet
 _STATED = re.compile(r"\(\s*([A-Za-z/]+)\s*\)\s*$")
 _SUMMER = ("CEST", "WEST", "EEST", "BST")
 _RANGE = re.compile(r"\s+[-–]\s+")
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
+_COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d):(\d\d)(\d\d)$")
+"""Times of PVGIS, in UTC, as in `20230401:0010`."""
 _MARK = r"\s*\(([A-Z]{3,4})\)$"
 _OFFSET = r"(?:Z|UTC|[+-]\d\d:?\d\d|:\d\d(?:\.\d+)?[+-]\d\d)$"
 _YEAR = r"(?:1[89]|2[01])\d\d"
 """Years that dates may have: others are typing errors, and some are beyond what pandas can count in ns."""
 _PARTS = re.compile(rf"(\d{{1,2}})[./](\d{{1,2}})[./]({_YEAR})(?:[ T]+(\d{{1,2}}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?")
 _SLASHED = re.compile(r"\d{1,2}[./]\d{1,2}[./]\d{4}")
-_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}")
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{8}:\d{4}$")
 
 
 def looks_like_date(text: str) -> bool:
@@ -59,20 +63,61 @@ def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.fl
         return numbers, False, []
     notes: list[str] = []
     begins = texts.str.split(_RANGE, n=1).str[0] if _RANGE.search(texts.iloc[0]) else texts
-    marks = pd.Series(None, index=texts.index, dtype=object)
-    if begins.str.endswith(")").any():
-        marks = begins.str.extract(_MARK, expand=False)
-        begins = begins.str.replace(_MARK, "", regex=True)
-    if _SLASHED.match(begins.iloc[0]):
-        stamps, offset = _stamps_of_parts(begins, texts, file, notes), False
-    else:
-        stamps, offset = _stamps(begins, texts, file)
+    stamps, offset, marks = _labels(begins, texts, file, notes)
     if not offset:
         stated = _STATED.search(str(cells.name))
         zone = _HEADER_ZONES.get(stated[1].lower(), file.tz) if stated else file.tz
         stamps = _localized(stamps, marks, zone, notes)
     passed = (stamps.dt.tz_convert("UTC") - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return np.asarray(passed, dtype=np.float64), True, notes
+
+
+def lengths_of(cells: pd.Series[str], file: SignalFile) -> npt.NDArray[np.float64] | None:
+    """How long each row holds, s, by the clock of labels that are ranges; None if they are none. Raises InputError.
+
+    The end may be a time of day only, as in `01.10.2025 00:00 - 00:15`.
+    """
+    texts = cells.str.strip()
+    ranges = texts.str.split(_RANGE, n=1, expand=True)
+    if ranges.shape[1] < 2 or ranges[1].isna().any():
+        return None
+    begins, ends = ranges[0], ranges[1]
+    stamps, offset, marks = _labels(begins, texts, file, [])
+    if ends.str.fullmatch(_CLOCK).all():
+        parts = ends.str.extract(f"^{_CLOCK.pattern}$").fillna("0").astype(int)
+        since = (stamps - stamps.dt.normalize()) / pd.Timedelta(seconds=1)
+        lengths = (parts[0] * 3600 + parts[1] * 60 + parts[2] - since) % DAY_S
+        lengths = lengths.where(lengths > 0.0, DAY_S)
+    else:
+        until, _, end_marks = _labels(ends, texts, file, [])
+        lengths = (until - stamps) / pd.Timedelta(seconds=1)
+        # the clock goes back an hour from summer time to standard time
+        for earlier, later, hours in ((marks, end_marks, 1.0), (end_marks, marks, -1.0)):
+            changed = earlier.isin(_SUMMER) & later.notna() & ~later.isin(_SUMMER)
+            lengths = lengths + changed * hours * HOUR_S
+    wrong = np.flatnonzero(~(lengths > 0.0))
+    if len(wrong) and not offset:
+        # an hour without summer time or one without a mark: the labels do not tell their lengths
+        lengths = lengths.where(lengths > 0.0, lengths[lengths > 0.0].median())
+    if not (lengths > 0.0).all():
+        place = f"{file.path}: row {int(texts.index[wrong[0]]) + 1}"
+        raise InputError(place, f"{texts.name} {texts.iloc[wrong[0]][:60]!r} ends before it begins", "correct it")
+    return np.asarray(lengths, dtype=np.float64)
+
+
+def _labels(
+    labels: pd.Series[str], texts: pd.Series[str], file: SignalFile, notes: list[str]
+) -> tuple[pd.Series[pd.Timestamp], bool, pd.Series[str]]:
+    """The dates of labels, whether they have an offset from UTC, and marks such as CEST. Raises InputError."""
+    marks = pd.Series(None, index=texts.index, dtype=object)
+    if labels.str.endswith(")").any():
+        marks = labels.str.extract(_MARK, expand=False)
+        labels = labels.str.replace(_MARK, "", regex=True)
+    if _COMPACT.match(labels.iloc[0]):
+        labels = labels.str.replace(_COMPACT, r"\1-\2-\3T\4:\5Z", regex=True)
+    if _SLASHED.match(labels.iloc[0]):
+        return _stamps_of_parts(labels, texts, file, notes), False, marks
+    return *_stamps(labels, texts, file), marks
 
 
 def _localized(

@@ -1,4 +1,4 @@
-"""What a column is of, and its unit: from its name, or declared; factors to W, g/kWh, money per kWh."""
+"""What a column or a series is of, and its unit: named or declared; factors to W, g/kWh, money per kWh."""
 
 from __future__ import annotations
 
@@ -7,23 +7,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from batwatt.errors import InputError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.variation import FRACTION
 
 POWER_W: Final = "power_w"
 """Name of a series of watts."""
-UNIT_OF: Final = {"power": "W", "carbon": "g/kWh", "price": "money per kWh"}
-"""The unit in which the values of each kind are taken, and to which they are converted."""
+UNIT_OF: Final = {"power": "W", "carbon": "g/kWh", "price": "money/kWh"}
+"""The unit to which the values of each kind are converted."""
+UNSTATED: Final = "?"
+"""The unit of a series from a file that states none; that of a series built in Python is empty: its argument's."""
+EXAMPLES: Final = {"power": "W or unit=kW", "carbon": "g/kWh or unit=lb/MWh", "price": "EUR/MWh or unit=ct/kWh"}
+"""Units of each kind as errors propose them, after `unit=`."""
+DEAREST = 10.0
+"""A price per kWh above this is doubted where nothing states its unit."""
 
 _PREFIX = {"": 1.0, "k": 1e3, "kilo": 1e3, "m": 1e6, "mega": 1e6, "g": 1e9, "giga": 1e9}
 _GRAMS = {"g": 1.0, "gram": 1.0, "kg": 1e3, "lb": 453.59237, "t": 1e6, "tonne": 1e6}
-_SIGNS = {"€": "EUR", "$": "USD", "£": "GBP", "euro": "EUR"}
-_HUNDREDTHS = {"ct": "EUR", "cent": "money", "p": "GBP", "pence": "GBP"}
+_SIGNS = {"€": "EUR", "$": "USD", "us$": "USD", "£": "GBP", "euro": "EUR"}
+_HUNDREDTHS = {"ct": "EUR", "cent": "money", "p": "GBP", "pence": "GBP"} | dict.fromkeys(
+    ("¢", "öre", "øre", "ore"), "money"
+)
 _WH = r"(?P<energy>[kmg]?)wh(?![a-z])"
 _PER = r"(?:\s*/\s*|[\s_]*per[\s_]*|_)"
 _CARBON = rf"(?<![a-z])(?P<mass>grams?|k?g|lbs?|tonnes?|t)[\s_]*(?:co2?[\s_-]*(?:eq|e)?)?{_PER}{_WH}"
 _PRICE = (
-    rf"(?:(?<![a-z])(?P<money>euros?|cents?|pence|[a-z]{{3}}|ct|p)|(?P<sign>[€$£])|(?:price|cost|tariff)){_PER}{_WH}"
+    r"(?:(?<![a-z])(?P<money>euros?|cents?|pence|money|cts?|ore|(?!avg|max|min|per|sum|ton)[a-z]{3}|[öø]re|p|us\$)"
+    rf"|(?<![a-z])(?P<sign>[€$£¢])|(?:price|cost|tariff)){_PER}{_WH}"
 )
 _POWER = r"(?:(?<![a-z])|(?<=power))(?P<watts>kilo|mega|giga|[kmg]?)w(?:atts?)?(?![a-z])(?!\s*/)"
 
@@ -36,6 +46,11 @@ class Unit:
     kind: str
     factor: float
     name: str
+
+    @property
+    def converted(self) -> str:
+        """The unit of values converted by the factor."""
+        return "W" if self.name == POWER_W else self.name or self.text
 
 
 def _carbon(found: re.Match[str]) -> tuple[float, str]:
@@ -56,7 +71,7 @@ _UNITS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], tuple[float,
         ("price", _PRICE, _price),
         ("irradiance", r"w\s*/\s*m\^?2|(?<![a-z])wm2", lambda _: (1.0, "W/m2")),
         ("power", _POWER, lambda found: (_PREFIX[found["watts"]], POWER_W)),
-        ("energy", rf"(?<![a-z]){_WH}(?!\s*/)", lambda found: (_PREFIX[found["energy"]], "Wh")),
+        ("energy", rf"(?<![a-z/]){_WH}(?!\s*/)", lambda found: (_PREFIX[found["energy"]], "Wh")),
         ("temperature", r"°\s*[cf](?![a-z])|\bkelvin\b|\bcelsius\b", lambda _: (1.0, "")),
         ("speed", r"(?<![a-z])k?m\s*/\s*[hs](?![a-z])", lambda _: (1.0, "")),
         ("a share", r"%|percent", lambda _: (0.01, FRACTION)),
@@ -85,7 +100,8 @@ def unit_in(text: str) -> Unit | None:
     plain = _plain(text)
     for kind, pattern, convert in _UNITS:
         found = pattern.search(plain)
-        if found is not None:
+        # milliwatts, or a slip for MW
+        if found is not None and not (kind == "power" and "mW" in text):
             factor, name = convert(found)
             return Unit(found[0].strip(" _"), kind, factor, name)
     return None
@@ -95,7 +111,7 @@ def declared_unit(text: str) -> Unit | None:
     """The unit that a text is, such as `kW`, `EUR/MWh`, `lb/MWh` or `fraction`; None if it is none that is known."""
     for kind, pattern, convert in _UNITS:
         found = pattern.fullmatch(_plain(text).strip())
-        if found is not None and kind in (*UNIT_OF, "a share", "a fraction"):
+        if found is not None and kind in (*UNIT_OF, "a share", "a fraction") and text.strip() != "mW":
             factor, name = convert(found)
             return Unit(text, "a fraction" if name == FRACTION else kind, factor, name)
     return None
@@ -107,6 +123,24 @@ def kind_in(text: str) -> str | None:
     if unit is not None:
         return unit.kind
     return next((kind for kind, words in _WORDS.items() if re.search(words, _plain(text))), None)
+
+
+def factor_to(kind: str, unit: str, most: float, where: object) -> tuple[float, str]:
+    """The factor from the unit of a series to that of a kind, and the unit converted to; `most`: the greatest value.
+
+    A series without a unit is in that of the kind, unless it is a price that nobody pays. Raises InputError.
+    """
+    hint = f"say unit={EXAMPLES[kind]}"
+    if not unit:
+        if kind == "price" and most > DEAREST:
+            raise InputError(where, f"is a price of up to {most:g} per kWh without a unit", hint)
+        return 1.0, UNIT_OF[kind]
+    if unit == UNSTATED:
+        raise InputError(where, "is a series whose file states no unit", hint)
+    declared = declared_unit(unit)
+    if declared is None or declared.kind != kind:
+        raise InputError(where, f"is a series in {unit}, which is no unit of {kind}", f"give one of {kind}")
+    return declared.factor, declared.converted
 
 
 def _plain(text: str) -> str:

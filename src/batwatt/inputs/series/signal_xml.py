@@ -21,7 +21,7 @@ _HINT = "ask the API for another document"
 
 
 def xml_table(text: str, path: Path) -> pd.DataFrame:
-    """A row for each position of each period: time, zone, sequence, and a column whose name holds the unit.
+    """A row for each position of each period: time, zone, sequence, resolution, a column whose name holds the unit.
 
     The zone is the domain of a series, or its type of production (`B16`) if it has one. Positions that are left out
     repeat the one before (curve type A03). Raises InputError.
@@ -34,10 +34,16 @@ def xml_table(text: str, path: Path) -> pd.DataFrame:
     rows = [row for one in series for period in _within(one, "Period") for row in _rows(one, period, path)]
     if not rows:
         raise InputError(path, "has no points in its periods", _HINT)
-    names = sorted({row[3] for row in rows})
+    names = sorted({row[4] for row in rows})
     if len(names) > 1:
         raise InputError(path, f"has values in several units: {', '.join(names)}", _HINT)
-    return pd.DataFrame(rows, columns=["time", "zone", "sequence", "", names[0]]).drop(columns="")
+    return pd.DataFrame(rows, columns=["time", "zone", "sequence", "resolution", "", names[0]]).drop(columns="")
+
+
+def duration_s(text: str) -> float | None:
+    """The length in s of a resolution such as PT15M; None if it is none."""
+    match = _DURATION.fullmatch(text)
+    return None if match is None else int(match[1] or match[3]) * float(_SECONDS[match[2] or match[4]]) or None
 
 
 def _root(text: str, path: Path) -> Element:
@@ -57,19 +63,21 @@ def _root(text: str, path: Path) -> Element:
 def _rows(series: Element, period: Element, path: Path) -> Iterator[tuple[Any, ...]]:
     begin_text, end_text = (_text_of(period, f"timeInterval/{name}") for name in ("start", "end"))
     place = f"{path}: period {begin_text}"
-    length = _DURATION.fullmatch(_text_of(period, "resolution"))
+    resolution = _text_of(period, "resolution")
+    length_s = duration_s(resolution)
     begin, end = (_moment(text) for text in (begin_text, end_text))
-    if length is None or not int(length[1] or length[3]) or begin is None or end is None or not begin < end:
-        problem = f"begins {begin_text!r}, ends {end_text!r}, has the resolution {_text_of(period, 'resolution')!r}"
+    if length_s is None or begin is None or end is None or not begin < end:
+        problem = f"begins {begin_text!r}, ends {end_text!r}, has the resolution {resolution!r}"
         raise InputError(place, problem, "a period needs two dates and a resolution such as PT15M")
-    step = timedelta(seconds=int(length[1] or length[3]) * _SECONDS[length[2] or length[4]])
+    step = timedelta(seconds=length_s)
     count = int((end - begin) / step)
     if not count <= MAX_ROWS:
         raise InputError(place, f"has {count} steps, more than {MAX_ROWS}", "correct the dates")
     values: dict[int, str] = {}
     for point in _within(period, "Point"):
         position, value = _text_of(point, "position"), next(filter(None, (_text_of(point, n) for n in _VALUES)), "")
-        if not (position.isdecimal() and 1 <= int(position) <= count):
+        # Python refuses to convert thousands of digits
+        if not (position.isdecimal() and len(position) <= len(str(MAX_ROWS)) and 1 <= int(position) <= count):
             raise InputError(place, f"position {position[:20]!r} is not in 1..{count}", "correct the file there")
         values[int(position)] = value
     zone = _text_of(series, "MktPSRType/psrType") or next(
@@ -82,7 +90,7 @@ def _rows(series: Element, period: Element, path: Path) -> Iterator[tuple[Any, .
     repeats = _text_of(series, "curveType") == "A03"
     for index in range(count):
         last = values.get(index + 1, last if repeats else "")
-        yield (begin + index * step).isoformat(), zone, sequence, name, last
+        yield (begin + index * step).isoformat(), zone, sequence, resolution, name, last
 
 
 def _moment(text: str) -> datetime | None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.seeds import rng_of
-from batwatt.model.series import MAX_ROWS, Series
+from batwatt.model.series import MAX_STEPS, Series
 from batwatt.units import HOUR_S
 
 FRACTION = "fraction"
@@ -97,9 +97,9 @@ def vary(variation: Variation, end_s: float) -> Series:
     source = f"{variation.structure}, seed {variation.seed}"
     Between(0.0, unit="s").check(_WHERE, "end_s", end_s)
     if variation.high == variation.low:
-        return Series((0.0,), (variation.mean,), name=FRACTION, source=source)
-    if not end_s / variation.period_s <= MAX_ROWS:
-        problem = f"end_s / period_s must be <= {MAX_ROWS}, got {end_s!r} / {variation.period_s!r}"
+        return Series((0.0,), (variation.mean,), name=FRACTION, source=source, unit=FRACTION)
+    if not end_s / variation.period_s <= MAX_STEPS:
+        problem = f"end_s / period_s must be <= {MAX_STEPS}, got {end_s!r} / {variation.period_s!r}"
         raise InputError(_WHERE, problem, "take a longer period")
     count = max(1, math.ceil(end_s / variation.period_s))
     draws = rng_of(variation.seed, _WHERE).random(count)
@@ -112,7 +112,7 @@ def vary(variation: Variation, end_s: float) -> Series:
         end = min(variation.window_s or math.inf, max(end_s, variation.period_s))
         lasting = np.clip(end - times, 0.0, variation.period_s)
         values = _levelled(values, lasting, variation)
-    return Series(tuple(times.tolist()), tuple(values.tolist()), name=FRACTION, source=source)
+    return Series(tuple(times.tolist()), tuple(values.tolist()), name=FRACTION, source=source, unit=FRACTION)
 
 
 def _walked(variation: Variation, draws: _Floats) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class SignalForecast:
         self._learnt = {r: known for r, known in self._learnt.items() if r > step}
         factors = np.maximum(1.0 + self._error * wrong, 0.0)
         values = np.concatenate([truth.values[: step + 1], truth.values[step + 1 :] * factors])
-        return SignalIntegral(truth.edges_s, values, truth.begin, truth.source)
+        return replace(truth, values=values)
 
     def _revision(self, step: int) -> Array:
         """z_r(r), z_r(r + 1), ...: what is learnt of each step when step r begins."""

@@ -26,7 +26,9 @@ def ahead(integral: SignalIntegral, begin_s: float, end_s: float, job: str = "?"
     edges = np.concatenate([(begin_s,), integral.edges_in(begin_s, end_s), (end_s,)])
     values = integral.at(edges[:-1])
     kept = np.concatenate([(True,), np.diff(values) != 0.0])
-    return SignalIntegral(np.append(edges[:-1][kept], end_s) - begin_s, values[kept], source=integral.source)
+    return SignalIntegral(
+        np.append(edges[:-1][kept], end_s) - begin_s, values[kept], source=integral.source, unit=integral.unit
+    )
 
 
 def check_slots(length_s: float, slot_s: float) -> None:

@@ -1,0 +1,120 @@
+"""Series as arguments: envelopes, capacities, carbon and prices from files, texts, our series and those of pandas."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from batwatt.api.arguments import path_or, wrong
+from batwatt.errors import InputError
+from batwatt.inputs.series.capacity import COLUMN as MACHINES
+from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.series.envelope_spec import EnvelopeSpec
+from batwatt.inputs.series.signal_spec import SignalSpec, parse_signal
+from batwatt.inputs.series.signal_units import UNSTATED, factor_to, unit_in
+from batwatt.model.phases import Array
+from batwatt.model.series import DEFAULT_STEP_S, SINCE_1970_S, Series
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.run.inputs import capacity_named, envelope_named
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def signal_or(kind: Any, value: Any, name: str = "") -> SignalSpec | SignalIntegral | None:
+    """A carbon or price signal in g/kWh or money per kWh: a file with keys, as in `nl.csv,days=30`, or a series.
+
+    `name` is that of the argument, if it is not the kind. Raises InputError, also for a series of another kind.
+    """
+    name = name or kind
+    if isinstance(value, str | Path):
+        return parse_signal(kind, value)
+    if value is None:
+        return None
+    signal = value if isinstance(value, SignalIntegral) else _signal_of(name, value)
+    if signal is None:
+        raise wrong(name, "a file or a signal", value, "see help(batwatt.read_signal)")
+    factor, unit = factor_to(kind, signal.unit, float(np.max(signal.values)), name)
+    return signal if factor == 1.0 else replace(signal, values=signal.values * factor, unit=unit)
+
+
+def envelope_or(value: Any) -> Path | EnvelopeSpec | Series | None:
+    """An envelope in W: a text that describes one, a file, or a series. Raises InputError."""
+    if isinstance(value, str):
+        return envelope_named(value)
+    series = _series_or("envelope", value)
+    if not isinstance(series, Series):
+        return series
+    if not min(series.values) >= 0.0:
+        raise InputError("envelope", f"must be >= 0 W, got {min(series.values):g}", "correct the value")
+    factor, unit = factor_to("power", series.unit, max(series.values), "envelope")
+    values = tuple(value * factor for value in series.values)
+    return series if factor == 1.0 else replace(series, values=values, unit=unit)
+
+
+def capacity_or(value: Any) -> Path | CapacitySpec | Series | None:
+    """A capacity in machines, likewise."""
+    if isinstance(value, str):
+        return capacity_named(value)
+    series = _series_or("capacity", value)
+    if isinstance(series, Series) and series.unit not in ("", UNSTATED, MACHINES):
+        raise InputError("capacity", f"is a series in {series.unit}, not in machines", "give numbers of machines")
+    return series
+
+
+def _series_or(name: str, value: Any) -> Path | Series | None:
+    if value is None or isinstance(value, Series):
+        return value
+    signal = value if isinstance(value, SignalIntegral) else _signal_of(name, value)
+    path: Path | None = path_or(name, value, Series) if signal is None else None
+    return path if signal is None else signal.series
+
+
+def _signal_of(name: str, value: Any) -> SignalIntegral | None:
+    """A series of ours or of pandas (times are dates, or s) as a signal; None for anything else. Raises InputError.
+
+    It ends after its last row, which holds as long as the one before. The first value holds before its time, unless
+    that is a date. The name of a series of pandas may have a unit.
+    """
+    if isinstance(value, Series):
+        times, values = np.array(value.times_s), np.array(value.values)
+        begin, source, unit = "", value.source, value.unit
+    elif type(value).__module__.startswith("pandas") and type(value).__name__ == "Series":
+        times, values, begin = _parts_of_pandas(name, value)
+        source, stated = f"the series {value.name!r}", unit_in(str(value.name))
+        unit = "" if stated is None else stated.text
+    else:
+        return None
+    last_s = times[-1] - times[-2] if len(times) > 1 else DEFAULT_STEP_S
+    if not 0.0 <= times[0] < SINCE_1970_S:
+        problem = f"begins at {times[0]:.10g} s, and a run at 0 s"
+        raise InputError(name, problem, "let its times begin at 0, or give a series of pandas with dates")
+    edges = np.concatenate([(0.0,), times[1:], (times[-1] + last_s,)])
+    return SignalIntegral(edges, values, begin, source, unit)
+
+
+def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, str]:
+    """Times in s (from the first, if they are dates), values, the first date in UTC if any. Raises InputError."""
+    import pandas as pd
+
+    index, begin = series.index, ""
+    if isinstance(index, pd.DatetimeIndex):
+        stamps = index.tz_localize("UTC") if index.tz is None else index.tz_convert("UTC")
+        times = np.asarray((stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), dtype=np.float64)
+    elif isinstance(index, pd.TimedeltaIndex):
+        times = np.asarray(index / pd.Timedelta(seconds=1), dtype=np.float64)
+    elif isinstance(index, pd.RangeIndex) or not pd.api.types.is_numeric_dtype(index):
+        raise InputError(name, "is a series of pandas whose index is no times", "give it dates, or s, as its index")
+    else:
+        times = index.to_numpy(dtype=np.float64)
+    if not len(series) or not pd.api.types.is_numeric_dtype(series) or not np.isfinite(series).all():
+        row = next((number for number, one in enumerate(pd.to_numeric(series, errors="coerce"), 1) if one != one), 0)
+        raise InputError(name, f"row {row} of the series is no finite number", "fill or drop it, as with dropna()")
+    if not (np.diff(times) > 0.0).all() or not np.isfinite(times).all():
+        raise InputError(name, "has times that do not increase", "sort the series, and drop times that come again")
+    if isinstance(index, pd.DatetimeIndex):
+        begin, times = f"{stamps[0]:%Y-%m-%dT%H:%MZ}", times - times[0]
+    return times, series.to_numpy(dtype=np.float64), begin

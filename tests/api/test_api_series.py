@@ -1,0 +1,141 @@
+"""Series as arguments: what they are of, their units, series of pandas; signals read as the command line reads them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import batwatt as bw
+from batwatt.errors import InputError
+
+DATES = pd.date_range("2024-07-01", periods=48, freq="h", tz="UTC")
+PRICES = [40.0 + 10.0 * (hour % 7) for hour in range(48)]
+
+
+@pytest.fixture
+def load():
+    frame = pd.DataFrame({"submission_time_s": [0, 0, 4000], "length_s": [7200, 5000, 9000], "hosts": [1, 2, 2]})
+    return bw.Workload.from_frame(frame)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{date:%Y-%m-%dT%H:%MZ},{price}\n" for date, price in zip(DATES, PRICES, strict=True))
+    (tmp_path / "p.csv").write_text("time,price (EUR/MWh)\n" + rows)
+    (tmp_path / "c.csv").write_text("time,carbon_intensity\n" + rows)
+    (tmp_path / "none.csv").write_text("time,value\n" + rows)
+    (tmp_path / "sun.csv").write_text("time,power_kw\n" + rows)
+    return tmp_path
+
+
+def metrics(load, **given):
+    return bw.simulate(bw.Platform.machines(4, watts=100.0), load, **given).metrics
+
+
+def test_a_price_costs_the_same_read_or_named(load, files):
+    """Energy at 100 W a machine x EUR/MWh / 1000: not a thousand times that."""
+    named = metrics(load, price="p.csv")["cost"]
+    signal = bw.read_signal("p.csv")
+    assert (signal.unit, signal.currency) == ("EUR/kWh", "EUR") and signal.values[0] == pytest.approx(0.04)
+    by_date = pd.Series(PRICES, DATES, name="price (EUR/MWh)")
+    in_mwh = bw.Series([3600.0 * hour for hour in range(48)], PRICES, unit="EUR/MWh")
+    in_kwh = bw.Series([3600.0 * hour for hour in range(48)], [price / 1000 for price in PRICES])
+    for price in (signal, by_date, in_mwh, in_kwh, bw.read_signal("p.csv", wanted="price"), "p.csv,days=2"):
+        assert metrics(load, price=price)["cost"] == pytest.approx(named, rel=1e-12)
+    assert named == pytest.approx(metrics(load)["energy_j"] / 3.6e6 * 0.05, rel=0.3)
+
+
+def test_carbon_of_pounds(load, files):
+    text = (files / "c.csv").read_text().replace("carbon_intensity", "lbs_co2_per_mwh")
+    (files / "lb.csv").write_text(text)
+    grams = metrics(load, carbon="c.csv")["carbon_g"]
+    for carbon in ("lb.csv", bw.read_signal("lb.csv"), pd.Series(PRICES, DATES, name="lb/MWh")):
+        assert metrics(load, carbon=carbon)["carbon_g"] == pytest.approx(0.45359237 * grams, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("argument", "give", "said"),
+    [
+        (
+            "price",
+            lambda: bw.read_signal("c.csv"),
+            "price: is a series in g/kWh, which is no unit of price; give one of",
+        ),
+        ("carbon", lambda: bw.read_signal("p.csv"), "carbon: is a series in EUR/kWh, which is no unit of carbon"),
+        (
+            "carbon",
+            lambda: bw.read_signal("none.csv"),
+            "carbon: is a series whose file states no unit; say unit=g/kWh or",
+        ),
+        ("price", lambda: bw.read_signal("none.csv"), "price: is a series whose file states no unit; say unit=EUR/MWh"),
+        ("envelope", lambda: bw.read_signal("p.csv"), "envelope: is a series in EUR/kWh, which is no unit of power"),
+        ("envelope", lambda: bw.read_signal("none.csv"), "envelope: is a series whose file states no unit; say unit=W"),
+        ("envelope", lambda: bw.Series((0,), (-5,)), "envelope: must be >= 0 W, got -5; correct the value"),
+        ("capacity", lambda: bw.read_signal("sun.csv"), "capacity: is a series in W, not in machines; give numbers"),
+        ("price", lambda: bw.Series((0, 60), (160.98, 3)), "price: is a price of up to 160.98 per kWh without a unit"),
+        ("price", lambda: pd.Series([1.0, 2.0]), "price: is a series of pandas whose index is no times; give it dates"),
+        ("price", lambda: pd.Series(PRICES, DATES, name="load (MW)"), "price: is a series in mw, which is no unit of"),
+        ("carbon", lambda: pd.Series([1.0, np.nan], [0.0, 60.0]), "carbon: row 2 of the series is no finite number"),
+        ("carbon", lambda: pd.Series([1.0, 2.0], [60.0, 0.0]), "carbon: has times that do not increase; sort the"),
+        ("carbon", lambda: pd.Series([1.0, 2.0], [1.7e9, 1.8e9]), "carbon: begins at 1700000000 s, and a run at 0 s"),
+        ("carbon", lambda: [1, 2], "carbon: must be a file or a signal, got list; see help(batwatt.read_signal)"),
+        ("envelope", lambda: [1, 2], "envelope: must be a path or Series, got list; see help"),
+        ("price", lambda: "none.csv", "none.csv: column 'value' (values to 100) states no unit; write unit=EUR/MWh or"),
+    ],
+)
+def test_series_of_another_kind_are_refused(load, files, argument, give, said):
+    with pytest.raises(InputError) as caught:
+        metrics(load, **{argument: give()})
+    assert str(caught.value).startswith(said) and "\n" not in str(caught.value)
+
+
+def test_envelopes_of_pandas_and_of_signals(load, files):
+    watts = [100.0 + 100.0 * (hour % 4) for hour in range(48)]
+    kilowatts = pd.Series([watt / 1000 for watt in watts], DATES, name="power_kw")
+    steps = [3600.0 * hour for hour in range(48)]
+    (files / "kw.csv").write_text(
+        "time,power_kw\n" + "".join(f"{date},{watt / 1000}\n" for date, watt in kilowatts.mul(1000).items())
+    )
+    same = (
+        kilowatts, bw.read_signal("kw.csv"), bw.read_signal("power:kw.csv"), pd.Series(watts, steps), "power:kw.csv",
+        bw.Series(steps, [watt / 1000 for watt in watts], unit="kW"),
+        pd.Series(watts, pd.to_timedelta(steps, unit="s")),
+    )  # fmt: skip
+    expected = metrics(load, envelope=bw.Series(steps, watts))
+    for envelope in same:
+        found = metrics(load, envelope=envelope)
+        assert {name: found[name] for name in ("energy_j", "makespan_s")} == pytest.approx(
+            {name: expected[name] for name in ("energy_j", "makespan_s")}
+        )
+
+
+def test_signals_are_read_as_the_command_line_reads_them(files):
+    text = "p.csv,from=2024-07-01T06:00,days=1,period=7200,unit=EUR/MWh,repeat=yes"
+    by_text = bw.read_signal(text)
+    by_option = bw.read_signal("p.csv", begin="2024-07-01T06:00", days=1, period_s=7200, unit="EUR/MWh", repeat=True)
+    assert by_text.values.tolist() == by_option.values.tolist() and by_text.values[:2] == pytest.approx([0.07, 0.055])
+    assert by_text.repeat and by_option.repeat and by_text.end_s == 86_400.0
+    sun = bw.read_signal("power:sun.csv,scale=2 + constant:500")
+    assert (sun.unit, sun.values[0], sun.end_s) == ("W", 2 * 40_000.0 + 500.0, 48 * 3600.0)
+    with pytest.raises(InputError, match=r"constant:5: has no end of its own; give it to simulate, as envelope="):
+        bw.read_signal("constant:5")
+    with pytest.raises(InputError, match=r"read_signal: options are for files; write them into 'power:sun.csv'"):
+        bw.read_signal("power:sun.csv", unit="kW")
+
+
+def test_a_signal_that_repeats_covers_the_run(load, files):
+    day = bw.read_signal("p.csv", days=0.125, repeat=True)
+    assert metrics(load, price=day)["cost"] == metrics(load, price="p.csv,days=0.125,repeat=yes")["cost"] is not None
+    assert day.until(30_000.0).end_s == 30_000.0
+
+
+def test_plans_of_one_job_have_prices_by_their_units(files):
+    job = {"startup": [], "work": [{"name": "work", "duration": 3600, "power": 1000}]}
+    plan = {"deadline_s": 86_400.0, "carbon_weight": 0.0, "price_weight": 1.0}
+    named = bw.plan_carbon(job, "c.csv", price="p.csv", **plan)
+    assert named["cost"] == pytest.approx(0.04)
+    assert bw.plan_carbon(job, bw.read_signal("c.csv"), price=bw.read_signal("p.csv"), **plan) == named
+    with pytest.raises(InputError, match="signal: is a series in EUR/kWh, which is no unit of carbon"):
+        bw.plan_carbon(job, bw.read_signal("p.csv"), deadline_s=86_400.0)
