@@ -100,6 +100,10 @@ class Hosts:
         fleet.serve(machines, on)
         self._wanted[machines] = on
 
+    def machines(self, mask: int) -> Numbers:
+        """The machines of some hosts, each as often as it has such hosts."""
+        return np.asarray(self._machine_of[hostset.ids(mask)])
+
     def want(self, machines: NDArray[np.bool_]) -> None:
         """Let these machines be on, and all others off."""
         self._wanted[:] = machines
@@ -119,12 +123,22 @@ class Hosts:
         """Whether every machine is in the state in which it should be, and none is switching."""
         return self._off_state is None or not ((self._wanted != self._on) | self._changing).any()
 
-    def switches(self, fleet: Fleet) -> Iterator[tuple[int, int]]:
-        """The masks of hosts to be switched now, and the p-states for them: of machines without a task."""
+    @property
+    def ready(self) -> NDArray[np.bool_]:
+        """Which machines are on, and not switching; (machines,)."""
+        return self._on & ~self._changing
+
+    def switches(self, fleet: Fleet, occupied: int = 0) -> Iterator[tuple[int, int]]:
+        """The masks of hosts to be switched now, and the p-states for them: of machines without a task.
+
+        `occupied`: hosts of tasks that are over by the fleet, and whose end is still to be reported.
+        """
         off_state = self._off_state
         if off_state is None:
             return
         now = (self._wanted != self._on) & ~self._changing & (fleet.free == fleet.cores)
+        if occupied and now.any():
+            now[self.machines(occupied)] = False
         for on, state in ((True, self._on_state), (False, off_state)):
             machines = np.flatnonzero(now & (self._wanted == on))
             if len(machines):

@@ -91,6 +91,47 @@ def test_a_fall_of_the_capacity_is_planned_around():
     assert starts(found) == pytest.approx([0.0, 3600.0], abs=1e-5)
 
 
+def test_a_capacity_in_machines_by_hand():
+    """Two machines of two hosts, from 100 s on one: what runs then is on one machine.
+
+    Jobs of 50 s on two hosts and of 500 s on one: the second would be on the machine that goes, so it waits for a slot
+    of 60 s on the other one, where the third joins it.
+    """
+    load = jobs((0.0, 50.0, 2), (0.0, 500.0, 1), (60.0, 500.0, 1))
+    found = shift(machines(2, 2), load, policy="immediate", capacity=Series((0.0, 100.0), (2.0, 1.0), "machines"))
+    assert starts(found) == pytest.approx([0.0, 60.0, 60.0], abs=1e-5)
+    assert found.jobs.sort_values("job_id")["allocated_resources"].astype(str).tolist() == ["0-1", "0", "1"]
+    # one machine of two hosts of 100 W is on: 50 s, and then 500 s
+    assert found.metrics["energy_j"] == pytest.approx(200.0 * 550.0, rel=1e-6)
+
+
+def test_machines_are_switched_as_a_whole():
+    """A job on one host of four: its machine draws 400 W; a second job joins it, and the other machine stays off."""
+    load = jobs((0.0, 3600.0, 1), (600.0, 600.0, 2))
+    found = shift(machines(2, 4), load, policy="immediate")
+    assert found.jobs.sort_values("job_id")["allocated_resources"].astype(str).tolist() == ["0", "1-2"]
+    assert found.metrics["energy_j"] == pytest.approx(3600.0 * 400.0, rel=1e-6)
+
+
+def test_a_wide_job_has_machines_of_its_own():
+    """Three hosts of machines of two: both machines, so that a job on one host waits, though a host is free."""
+    load = jobs((0.0, 3600.0, 3), (0.0, 600.0, 1))
+    found = shift(machines(2, 2), load, policy="immediate")
+    assert starts(found) == pytest.approx([0.0, 3600.0], abs=1e-5)
+
+
+def test_an_optimum_stays_on_one_machine():
+    """The first two hours are clean: machine 0 is taken in the first, and machine 1 is there in the first only.
+
+    A job of two hours cannot run from one to the other: it runs on machine 0 from the second hour on.
+    """
+    clean = SignalIntegral.regular([10.0, 10.0, 50.0, *[500.0] * 57])
+    load, capacity = jobs((0.0, 3600.0, 2), (0.0, 7200.0, 2)), Series((0.0, 3600.0), (2.0, 1.0), "machines")
+    found = shift(machines(2, 2), load, policy="phase-aware", signal=clean, capacity=capacity)
+    assert starts(found) == pytest.approx([0.0, 3600.0], abs=1e-5)
+    assert found.jobs["allocated_resources"].tolist() == ["0-1", "0-1"]
+
+
 def test_an_envelope_in_watts_is_machines():
     """250 W feed two of three machines of 100 W."""
     load = jobs(*[(0.0, 3600.0, 1)] * 3)
@@ -167,7 +208,7 @@ def test_what_holds_for_any_jobs(instance, watts):
     table = found.jobs
     assert found.metrics["jobs_finished"] == len(load.jobs)
     assert found.metrics["killed_power"] == found.metrics["jobs_rejected"] == 0
-    # each host runs one job at a time, and no more run than the capacity has
+    # each host runs one job at a time, and they are of no more machines than the capacity has
     edges = sorted({*table["starting_time_s"], *table["finish_time_s"]})
     for begin, end in pairwise(edges):
         if end - begin < 1e-3:
@@ -175,7 +216,8 @@ def test_what_holds_for_any_jobs(instance, watts):
         middle = (begin + end) / 2
         now = table[(table["starting_time_s"] < middle) & (table["finish_time_s"] > middle)]
         used = [int(host) for text in now["allocated_resources"] for host in _hosts(text)]
-        assert len(used) == len(set(used)) <= capacity.at(middle) * cores
+        assert len(used) == len(set(used))
+        assert len({host // cores for host in used}) <= capacity.at(middle)
     assert found.metrics["energy_above_cap_j"] in (None, pytest.approx(0.0, abs=0.1))
 
 

@@ -20,24 +20,41 @@ from batwatt.inputs.workloads.phase_workload import ARRIVAL, CPUS, PHASES, repor
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.phases import ShiftJob, constant
-from batwatt.model.platform import MACHINE, Platform, machine_of
+from batwatt.model.platform import Platform
 from batwatt.model.series import Series, least_around
 from batwatt.model.workload import NO_WALLTIME
 from batwatt.scheduling.capacity import machines_fed
-from batwatt.scheduling.fleet import Fleet, JobState
+from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.lifecycle import Job
 from batwatt.units import LAG_S
 
-Limits = tuple[Series, Series | None]
-"""The capacity in cpus, and the envelope in W if there is one."""
+Limits = tuple[Series, Series | None, int]
+"""The capacity in machines, the envelope in W if there is one, and the cores of a machine."""
+Machines = tuple[int, ...]
+"""The machines of a planned start, in ascending order; empty: any will do."""
 Piece = tuple[str, float]
 """The profile and the walltime in s of what is submitted for a part of a job."""
 
 
 class Cluster(ABC):
-    """Hosts, of which a job takes some for each of its cpus."""
+    """Hosts, of which a job takes some for each of its cpus.
+
+    Which ones follows from the plans: a job is over, and hosts are on, from the time on that was planned, in whichever
+    order and in however many messages an engine reports what happens at that time. A start waits until its hosts are
+    there.
+    """
+
+    def __init__(self) -> None:
+        self._hosts_of: dict[int, int] = {}
+        """The hosts of jobs that are due and wait for these, by number."""
+        self._occupied = 0
+        """The hosts of jobs whose end is not reported."""
+        self._end_s: dict[int, float] = {}
+        """When jobs that run are to end."""
+        self._late_s: dict[int, float] = {}
+        """When jobs were to end whose end is not reported."""
 
     @abstractmethod
     def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
@@ -51,13 +68,65 @@ class Cluster(ABC):
     def shift_job(self, job: Job) -> ShiftJob:
         """What a submitted job is to a planner. Raises InputError."""
 
-    @abstractmethod
-    def take(self, number: int, job: Job, cpus: int) -> int:
-        """The mask of the hosts for some cpus of job `number`, which has them from now on; 0 if they are not free."""
+    def take(self, number: int, job: Job, cpus: int, machines: Machines) -> int:
+        """The mask of the hosts for some cpus of job `number`, which has them from now on; 0 if they are not free.
 
-    @abstractmethod
+        `machines`: those that its plan names, if it does.
+        """
+        mask = self._hosts_of.get(number) or self._choose(number, job, cpus, machines)
+        if mask:
+            self._hosts_of[number] = mask
+        if not mask or mask & self._occupied or not self._on(mask):
+            return 0
+        del self._hosts_of[number]
+        self._occupied |= mask
+        return mask
+
+    def waits(self, number: int) -> bool:
+        """Whether a job waits for the hosts that were chosen for it."""
+        return number in self._hosts_of
+
+    def runs_until(self, number: int, end_s: float) -> None:
+        """A job that has its hosts needs them until then."""
+        self._end_s[number] = end_s
+
+    def settle(self, now_s: float) -> None:
+        """Jobs that were to end by now are over, even if that is not reported yet."""
+        for number in [number for number, end_s in self._end_s.items() if end_s <= now_s + LAG_S]:
+            self._late_s[number] = self._end_s[number]
+            self.over(number)
+
+    def awaits(self, now_s: float) -> bool:
+        """Whether the end of a job is to be reported at this time, which nobody kills."""
+        return any(end_s >= now_s - LAG_S for end_s in self._late_s.values())
+
+    def kill(self, number: int) -> None:
+        """A job is killed, and over."""
+        self.over(number)
+        self._late_s.pop(number, None)
+
+    def over(self, number: int) -> None:
+        """A job is over by its plan."""
+        if self._end_s.pop(number, None) is not None:
+            self._free(number)
+
     def give_back(self, number: int, mask: int) -> None:
         """A job does not need its hosts any more."""
+        self.over(number)
+        self._late_s.pop(number, None)
+        self._occupied &= ~mask
+
+    @abstractmethod
+    def _choose(self, number: int, job: Job, cpus: int, machines: Machines) -> int:
+        """Let a job have hosts, by the plans; 0 if they are not free."""
+
+    @abstractmethod
+    def _free(self, number: int) -> None:
+        """Let others have the hosts of a job."""
+
+    def _on(self, mask: int) -> bool:
+        """Whether hosts are on."""
+        return True
 
     @abstractmethod
     def piece(self, job: Job, name: str, length_s: float, power_w: float, *, last: bool) -> Piece:
@@ -68,12 +137,12 @@ class Cluster(ABC):
         """When a job that is planned now may start at the earliest."""
 
     @abstractmethod
-    def expect(self, begin_s: float, cpus: int) -> None:
-        """A job will need so many cpus at a time."""
+    def expect(self, begin_s: float, cpus: int, machines: Machines) -> None:
+        """A job will need so many cpus at a time, on these machines if its plan names some."""
 
     @abstractmethod
-    def forget(self, begin_s: float, cpus: int) -> None:
-        """It will not: it was planned anew."""
+    def forget(self, begin_s: float, cpus: int, machines: Machines) -> None:
+        """Cancel an announced start after replanning."""
 
     @abstractmethod
     def follow(self, now_s: float) -> float:
@@ -84,22 +153,24 @@ class Cluster(ABC):
         """Hosts have arrived in a p-state."""
 
     @abstractmethod
-    def most(self) -> int:
-        """The most hosts that jobs can have from now on."""
+    def may_start(self, cpus: int, machines: Machines) -> bool:
+        """Whether there will be hosts for a start, now or later."""
 
 
 class PhaseHosts(Cluster):
     """Machines that `batwatt carbon workload` makes: a cpu is a machine, and the phases are in the jobs."""
 
     def __init__(self, bs: Any, described: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__()
         self._bs = bs
         self.machines = reported_machines(described)
-        self._free = hostset.span(0, len(described) - 1)
+        self._idle = hostset.span(0, len(described) - 1)
+        self._taken: dict[int, int] = {}
 
     def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
         """See `Cluster`."""
         capacity = machines_fed(capacity, None, None, self.machines.machines)
-        return checked_capacity(capacity, self.machines.machines, capacity.source), envelope
+        return checked_capacity(capacity, self.machines.machines, capacity.source), envelope, 1
 
     def suits(self, job: Job) -> bool:
         """See `Cluster`."""
@@ -115,27 +186,25 @@ class PhaseHosts(Cluster):
             raise InputError("workload", problem, "make it with `batwatt carbon workload`")
         return ShiftJob(job.id, float(raw.get(ARRIVAL, job.submit_time)), model, cpus)
 
-    def take(self, number: int, job: Job, cpus: int) -> int:
-        """See `Cluster`."""
+    def _choose(self, number: int, job: Job, cpus: int, machines: Machines) -> int:
         wanted = self.machines.hosts(cpus)
-        if self._free.bit_count() < wanted:
+        if self._idle.bit_count() < wanted:
             return 0
-        mask = hostset.lowest(self._free, wanted)
-        self._free &= ~mask
+        self._taken[number] = mask = hostset.lowest(self._idle, wanted)
+        self._idle &= ~mask
         return mask
 
-    def give_back(self, number: int, mask: int) -> None:
-        """See `Cluster`."""
-        self._free |= mask
+    def _free(self, number: int) -> None:
+        self._idle |= self._taken.pop(number)
 
     def earliest_s(self, now_s: float) -> float:
         """At once."""
         return now_s
 
-    def expect(self, begin_s: float, cpus: int) -> None:
+    def expect(self, begin_s: float, cpus: int, machines: Machines) -> None:
         """They are on."""
 
-    def forget(self, begin_s: float, cpus: int) -> None:
+    def forget(self, begin_s: float, cpus: int, machines: Machines) -> None:
         """They stay on."""
 
     def follow(self, now_s: float) -> float:
@@ -145,9 +214,9 @@ class PhaseHosts(Cluster):
     def switched(self, low: int, high: int, pstate: int) -> None:
         """Not by this scheduler."""
 
-    def most(self) -> int:
+    def may_start(self, cpus: int, machines: Machines) -> bool:
         """See `Cluster`."""
-        return self.machines.machines * self.machines.cores
+        return cpus <= self.machines.machines
 
     def piece(self, job: Job, name: str, length_s: float, power_w: float, *, last: bool) -> Piece:
         """See `Cluster`."""
@@ -161,8 +230,11 @@ class PhaseHosts(Cluster):
 class PlainHosts(Cluster):
     """The hosts of any platform: a cpu is a host, and a job draws the same as long as it runs.
 
-    Hosts that no job needs are off, as far as switching pays: one is switched on in time for a planned start, and off
-    if there is none within the time that it takes to go off and on. A host serves from the rise of the capacity until
+    Machines are those of `Hosts`. A job has its hosts on one machine, or whole machines if it needs more; of machines
+    of several hosts the plan says which. The first serve longest.
+
+    Machines that no job needs are off, as far as switching pays: one is switched on in time for a planned start, and
+    off if there is none within the time that it takes to go off and on. It serves from the rise of the capacity until
     so long before its fall that it is off by then: plans have the least capacity from `on_s` before to `off_s` after a
     time, and a job that arrives starts `on_s` later at the earliest.
     """
@@ -170,40 +242,41 @@ class PlainHosts(Cluster):
     def __init__(
         self, bs: Any, described: Sequence[Mapping[str, Any]], platform: Platform | None, switch: bool
     ) -> None:
-        names = [machine_of(host["properties"], host["name"]) for host in described]
-        alone = [{**host, "properties": {**host["properties"], MACHINE: host["name"]}} for host in described]
+        super().__init__()
         self._bs, self._platform = bs, platform
-        self._machines = len(set(names))
-        self._cores = len(described) // self._machines
-        self._hosts = Hosts(alone, switch)
-        self._fleet = Fleet(len(described), 1, math.inf)
-        self._hosts.serve(self._fleet, np.arange(len(described)), True)
+        self._hosts = Hosts(described, switch)
+        self._serving = len(self._hosts)
+        self._fleet = Fleet(self._serving, self._hosts.cores, math.inf)
+        """As planned: `free` of what is over, `ready` when hosts are to be on."""
+        self._hosts.serve(self._fleet, np.arange(self._serving), True)
         states = {host.pstates[host.initial_pstate] for host in platform.hosts} if platform else set()
         alike = next(iter(states)) if len(states) == 1 else None
         self._lengths = JobLengths(bs, alike.speed_flops if alike else 0.0)
         self._power_w = alike.full_w if alike and alike.full_w > 0.0 else 1.0
         self._on_s, self._off_s = _switching_s(platform) if self._hosts.pstates is not None else (0.0, 0.0)
         self._steps: list[tuple[float, float, float]] = []
-        """(s, hosts, the most hosts from then on), the next last."""
-        self._expected: list[tuple[float, int]] = []
-        """(s, hosts): when hosts for a planned start are to be on."""
+        """(s, machines, the most machines from then on), the next last."""
+        self._expected: list[tuple[float, int, Machines]] = []
+        """(s, cpus, machines): when hosts for a planned start are to be on."""
         self._soon = 0
-        """Hosts of starts that are due or near."""
+        """Hosts of starts that are due or near, where any will do."""
+        self._soon_on = np.zeros(self._serving, dtype=np.int64)
+        """Such starts by machine, where plans name these."""
+        self._going_on: list[tuple[float, tuple[int, ...]]] = []
+        """(s, machines): when machines that are switched on are to be ready."""
         self._tasks: dict[int, JobState] = {}
         self._beyond_s: dict[str, float] = {}
         """How much longer than its walltime a job runs, by id."""
 
     def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
-        """The capacity in hosts; watts become machines, as hosts that are on draw power without a job, too."""
-        capacity = machines_fed(capacity, envelope, self._platform, self._machines)
-        checked_capacity(capacity, self._machines, capacity.source)
-        hosts = Series(capacity.times_s, tuple(value * self._cores for value in capacity.values))
-        serving = least_around(hosts, 0.0, self._off_s)
+        """Watts become machines, as hosts that are on draw power without a job, too."""
+        capacity = machines_fed(capacity, envelope, self._platform, len(self._hosts))
+        checked_capacity(capacity, len(self._hosts), capacity.source)
+        serving = least_around(capacity, 0.0, self._off_s)
         backwards = serving.values[::-1]
         times_s = (0.0, *serving.times_s[1:])[::-1]
         self._steps = list(zip(times_s, backwards, accumulate(backwards, max), strict=True))
-        self._serving = len(self._fleet)
-        return least_around(hosts, self._on_s, self._off_s), None
+        return least_around(capacity, self._on_s, self._off_s), None, self._hosts.cores
 
     def suits(self, job: Job) -> bool:
         """See `Cluster`."""
@@ -221,20 +294,29 @@ class PlainHosts(Cluster):
         model = constant(max(length_s, LAG_S), self._power_w)
         return ShiftJob(job.id, float(job.submit_time), model, job.requested_resources)
 
-    def take(self, number: int, job: Job, cpus: int) -> int:
-        """See `Cluster`."""
-        task = JobState(number, job, cpus, 0.0, 0.0, 0.0)
-        places = self._fleet.place(task, 0.0, 0, len(self._fleet), True)
-        if places is None:
+    def _choose(self, number: int, job: Job, cpus: int, machines: Machines) -> int:
+        fleet, whole = self._fleet, cpus > self._hosts.cores or self._hosts.cores == 1
+        task = JobState(number, job, math.ceil(cpus / self._hosts.cores) if whole else 0, 0.0, 0.0, 0.0)
+        places = np.array(machines, dtype=np.int64) if machines else fleet.place(task, 0.0, 0, len(fleet), True)
+        if places is None or not (fleet.usable[places] & (fleet.free[places] >= min(cpus, fleet.cores))).all():
             return 0
-        self._fleet.add(task, places, 0.0)
+        fleet.add(task, places, 0.0)
         self._tasks[number] = task
-        self._soon -= cpus
-        return self._hosts.take(task, self._fleet)
+        self._near(cpus, machines, -1)
+        return self._hosts.take(task, fleet)
 
-    def give_back(self, number: int, mask: int) -> None:
-        """See `Cluster`."""
+    def _free(self, number: int) -> None:
         self._fleet.remove(self._tasks.pop(number))
+
+    def _on(self, mask: int) -> bool:
+        return bool(self._hosts.ready[self._hosts.machines(mask)].all())
+
+    def _near(self, cpus: int, machines: Machines, sign: int) -> None:
+        """A start is near, or not any more."""
+        if machines:
+            self._soon_on[list(machines)] += sign
+        else:
+            self._soon += sign * cpus
 
     def piece(self, job: Job, name: str, length_s: float, power_w: float, *, last: bool) -> Piece:
         """See `Cluster`."""
@@ -249,47 +331,69 @@ class PlainHosts(Cluster):
         """Once hosts can be on."""
         return now_s + self._on_s
 
-    def expect(self, begin_s: float, cpus: int) -> None:
+    def expect(self, begin_s: float, cpus: int, machines: Machines) -> None:
         """See `Cluster`."""
-        heappush(self._expected, (begin_s - self._on_s - self._off_s, cpus))
+        heappush(self._expected, (begin_s - self._on_s - self._off_s, cpus, machines))
 
-    def forget(self, begin_s: float, cpus: int) -> None:
+    def forget(self, begin_s: float, cpus: int, machines: Machines) -> None:
         """See `Cluster`."""
-        entry = (begin_s - self._on_s - self._off_s, cpus)
+        entry = (begin_s - self._on_s - self._off_s, cpus, machines)
         if entry in self._expected:
             self._expected.remove(entry)
             heapify(self._expected)
         else:
-            self._soon -= cpus
+            self._near(cpus, machines, -1)
+
+    def settle(self, now_s: float) -> None:
+        """See `Cluster`; hosts that are to be on by now are."""
+        super().settle(now_s)
+        while self._going_on and self._going_on[0][0] <= now_s + LAG_S:
+            self._fleet.switched(np.array(heappop(self._going_on)[1]), True)
 
     def follow(self, now_s: float) -> float:
         """See `Cluster`."""
         while self._steps and self._steps[-1][0] <= now_s + LAG_S:
             self._serving = int(self._steps.pop()[1])
         while self._expected and self._expected[0][0] <= now_s + LAG_S:
-            self._soon += heappop(self._expected)[1]
+            self._near(*heappop(self._expected)[1:], 1)
         fleet, hosts = self._fleet, self._hosts
-        wanted = self._serving
+        for machines, on in zip(self._changes(), (True, False), strict=True):
+            if len(machines):
+                hosts.serve(fleet, machines, on)
         if hosts.pstates is not None:
-            busy = len(fleet) - int(np.count_nonzero(fleet.free))
-            wanted = min(wanted, busy + self._soon)
-        if fleet.serving < wanted:
-            hosts.serve(fleet, np.flatnonzero(~fleet.in_service)[: wanted - fleet.serving], True)
-        elif fleet.serving > wanted:
-            hosts.serve(fleet, fleet.idle(True)[::-1][: fleet.serving - wanted], False)
-        if hosts.pstates is not None:
-            for mask, state in hosts.switches(fleet):
+            for mask, state in hosts.switches(fleet, self._occupied):
                 self._bs.set_resource_state(HostSet(mask), state)
+                if state == hosts.pstates[0]:
+                    entry = now_s + self._on_s, tuple(np.unique(hosts.machines(mask)).tolist())
+                    heappush(self._going_on, entry)
+            # those that go on at once
+            self.settle(now_s)
         step_s = self._steps[-1][0] if self._steps else math.inf
         return min(step_s, self._expected[0][0] if self._expected else math.inf)
 
+    def _changes(self) -> tuple[Places, Places]:
+        """The machines that come into service now, and those that leave it."""
+        fleet, switched = self._fleet, self._hosts.pstates is not None
+        if fleet.cores > 1:
+            wanted = np.arange(len(fleet)) < self._serving
+            if switched:
+                wanted &= (self._soon_on > 0) | (fleet.free < fleet.cores)
+            leaving = fleet.in_service & ~wanted & (fleet.free == fleet.cores)
+            return np.flatnonzero(wanted & ~fleet.in_service), np.flatnonzero(leaving)
+        count = self._serving
+        if switched:
+            count = min(count, len(fleet) - int(np.count_nonzero(fleet.free)) + self._soon)
+        more = count - fleet.serving
+        return np.flatnonzero(~fleet.in_service)[: max(0, more)], fleet.idle(True)[::-1][: max(0, -more)]
+
     def switched(self, low: int, high: int, pstate: int) -> None:
         """See `Cluster`."""
-        self._fleet.switched(*self._hosts.arrived(low, high, pstate))
+        self._hosts.arrived(low, high, pstate)
 
-    def most(self) -> int:
+    def may_start(self, cpus: int, machines: Machines) -> bool:
         """See `Cluster`."""
-        return int(max(self._serving, self._steps[-1][2])) if self._steps else self._serving
+        most = max(self._serving, self._steps[-1][2]) if self._steps else self._serving
+        return max(machines) < most if machines else cpus <= most
 
 
 def _switching_s(platform: Platform | None) -> tuple[float, float]:

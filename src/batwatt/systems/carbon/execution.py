@@ -20,13 +20,15 @@ Interval = tuple[float, float]
 class Segment:
     """One run of a job: from `begin_s` a start-up of `startup_s` (cut short if it ends before), then work.
 
-    The work begins at progress `from_s` and lasts until `to_s`; both are equal if the start-up took all.
+    The work begins at progress `from_s` and lasts until `to_s`; both are equal if the start-up took all. `machines`
+    are those that were reserved for it; empty: any.
     """
 
     begin_s: float
     startup_s: float
     from_s: float
     to_s: float
+    machines: tuple[int, ...] = ()
 
     @property
     def end_s(self) -> float:

@@ -6,7 +6,7 @@ The rules: docs/explanation/carbon-engine.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -15,103 +15,177 @@ import numpy.typing as npt
 
 from batwatt.model.phases import Array
 from batwatt.model.series import Series
-from batwatt.systems.carbon.execution import Execution
+from batwatt.systems.carbon.execution import Execution, Segment
 from batwatt.systems.carbon.starts import check_slots
 from batwatt.units import PRECISION_S
+
+_SLOTS = 4096
+"""So many slots are looked through, or forgotten, at a time."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """What an execution holds: in slot `first + i` `cpus[i]` machines and at most `watts[i]` W."""
+    """What an execution holds: in slot `first + i` `cores[i]` cores of each of some rows, and at most `watts[i]` W."""
 
     first: int
-    cpus: npt.NDArray[np.int64]
+    cores: npt.NDArray[np.int64]
     watts: Array
+    rows: int
 
     def __len__(self) -> int:
-        return len(self.cpus)
+        return len(self.cores)
 
     def later(self, slots: int) -> Need:
         """The same some slots later."""
         return replace(self, first=self.first + slots)
 
+    @property
+    def parts(self) -> list[tuple[int, int]]:
+        """The stretches of slots in which it holds the same, from `first` on."""
+        changes = (np.diff(self.cores) != 0) | (np.diff(self.watts) != 0.0)
+        edges = [0, *(np.flatnonzero(changes) + 1).tolist(), len(self)]
+        return [(begin, end) for begin, end in pairwise(edges) if self.cores[begin]]
+
 
 class ReservationCalendar:
-    """The free machines and watts of each slot of `slot_s` s from 0 on.
+    """The free cores and watts of each slot of `slot_s` s from 0 on.
 
-    A slot has the least of the capacity and of the envelope within it, and who runs in a part of it holds all of it:
-    what fits here fits at every moment. After the last row of a series its last value holds for ever.
+    Machines of one core are one row: any of them will do. Machines of several `cores` have a row each, the first in
+    service longest: a job has its cores on one of them, or whole machines if it needs more, the same from start to end.
+
+    A slot has the least of the capacity and of the envelope within it, and a job that runs in a part of it holds all
+    of it: what fits here fits at every moment. After the last row of a series its last value holds for ever.
     """
 
-    def __init__(self, slot_s: float, machines: Series, watts: Series | None = None) -> None:
+    def __init__(self, slot_s: float, machines: Series, watts: Series | None = None, cores: int = 1) -> None:
         self.slot_s = slot_s
-        self._machines, self._watts = machines, watts
+        self._machines, self._watts, self._cores = machines, watts, cores
         ends = [series.times_s[-1] for series in (machines, watts) if series is not None]
         check_slots(max(ends), slot_s)
         self._settled = math.ceil(max(ends) / slot_s) + 1
         """From this slot on nothing changes and nothing is held."""
-        self.free = np.zeros(0)
+        self._base = 0
+        """The first slot that is not forgotten."""
+        self.free = np.zeros((1 if cores == 1 else int(max(machines.values)), 0), dtype=np.int32)
         self.room_w = np.zeros(0)
-        self._reach(self._settled)
+
+    @property
+    def apart(self) -> bool:
+        """Whether machines are told apart."""
+        return self._cores > 1
+
+    def shape(self, cpus: int) -> tuple[int, int]:
+        """The number of rows that a job of some cpus needs, and of cores in each."""
+        if self.apart and cpus > self._cores:
+            return -(-cpus // self._cores), self._cores
+        return 1, cpus
 
     def need(self, execution: Execution) -> Need:
         """What an execution holds."""
         spans = list(self._spans(execution))
         first, last = spans[0][0], max(end for _, end, _ in spans)
-        cpus = np.zeros(last - first, dtype=np.int64)
+        rows, each = self.shape(execution.job.cpus)
+        cores = np.zeros(last - first, dtype=np.int64)
         watts = np.zeros(last - first)
         for begin, end, power_w in spans:
             part = slice(begin - first, end - first)
-            cpus[part] = execution.job.cpus
+            cores[part] = each
             np.maximum(watts[part], power_w, out=watts[part])
-        return Need(first, cpus, watts)
+        return Need(first, cores, watts, rows)
 
     def fits(self, need: Need) -> bool:
         """Whether all of it is free."""
-        self._reach(need.first + len(need))
-        part = slice(need.first, need.first + len(need))
-        return bool((self.free[part] >= need.cpus).all() and (self.room_w[part] >= need.watts).all())
+        return bool(self.fitting(need, 0)[0])
 
     def fitting(self, need: Need, most: int) -> npt.NDArray[np.bool_]:
         """For each delay of 0 to `most` slots, whether it fits then; shape [most + 1]."""
-        self._reach(need.first + most + len(need))
         good = np.ones(most + 1, dtype=np.bool_)
-        changes = (np.diff(need.cpus) != 0) | (np.diff(need.watts) != 0.0)
-        edges = [0, *(np.flatnonzero(changes) + 1).tolist(), len(need)]
-        for begin, end in pairwise(edges):
-            cpus, watts = int(need.cpus[begin]), float(need.watts[begin])
-            if cpus:
-                # full slots among those from each delay on, as many as need the same
-                full = self.full(need.first + begin, most + end - begin, cpus, watts)
-                before = np.concatenate([(0,), np.cumsum(full)])
-                good &= before[end - begin :] == before[: most + 1]
+        for begin, end in need.parts:
+            part = self._slots(need.first + begin, most + end - begin)
+            full = (self.free[:, part] < need.cores[begin]) | (self.room_w[part] < need.watts[begin])
+            # full slots among those from each delay on, as many as need the same
+            before = np.zeros((len(full), full.shape[1] + 1), dtype=np.int32)
+            np.cumsum(full, axis=1, out=before[:, 1:])
+            open_rows = before[:, end - begin :] == before[:, : most + 1]
+            good &= np.count_nonzero(open_rows, axis=0) >= need.rows
         return good
 
     def delay(self, need: Need) -> int | None:
         """The least number of slots after which it fits; None if it never does."""
-        most = max(0, self._settled - need.first)
-        good = self.fitting(need, most)
-        return int(np.argmax(good)) if good.any() else None
+        most, begin = max(0, self._settled - need.first), 0
+        while begin <= most:
+            good = self.fitting(need.later(begin), min(most - begin, max(_SLOTS, len(need))))
+            if good.any():
+                return begin + int(np.argmax(good))
+            begin += len(good)
+        return None
 
-    def full(self, first: int, count: int, cpus: int, power_w: float) -> npt.NDArray[np.bool_]:
-        """The slots, from `first` on, without room for so many machines and watts."""
-        self._reach(first + count)
-        part = slice(first, first + count)
-        return np.asarray((self.free[part] < cpus) | (self.room_w[part] < power_w))
+    def full(
+        self, first: int, count: int, cpus: int, power_w: float, rows: Sequence[int] | None = None
+    ) -> npt.NDArray[np.bool_]:
+        """The slots, from `first` on, without room (in some rows, by default all) for so many cpus and watts."""
+        part = self._slots(first, count)
+        free = self.free[:, part] if rows is None else self.free[list(rows), part]
+        most, each = self.shape(cpus)
+        return np.asarray((np.count_nonzero(free >= each, axis=0) < most) | (self.room_w[part] < power_w))
 
-    def take(self, need: Need) -> None:
-        """Hold it."""
-        self._reach(need.first + len(need))
-        part = slice(need.first, need.first + len(need))
-        self.free[part] -= need.cpus
-        self.room_w[part] -= need.watts
+    def roomiest(self, first: int, count: int, cpus: int) -> list[int]:
+        """The rows that have room for a job in the most of some slots, as many as it needs."""
+        rows, each = self.shape(cpus)
+        slots = np.count_nonzero(self.free[:, self._slots(first, count)] >= each, axis=1)
+        found: list[int] = np.argsort(-slots, kind="stable")[:rows].tolist()
+        return found
+
+    def take(self, execution: Execution) -> Execution:
+        """Hold what fits, where machines are told apart on those that it says then."""
+        if self.apart:
+            execution = self._placed(execution)
+        self.hold(execution)
+        return execution
+
+    def hold(self, execution: Execution) -> None:
+        """Hold it on its machines."""
+        need = self.need(execution)
+        self._add(execution, need, -1)
         self._settled = max(self._settled, need.first + len(need))
 
-    def give_back(self, need: Need) -> None:
+    def give_back(self, execution: Execution) -> None:
         """Hold it no longer."""
-        part = slice(need.first, need.first + len(need))
-        self.free[part] += need.cpus
-        self.room_w[part] += need.watts
+        self._add(execution, self.need(execution), 1)
+
+    def forget(self, now_s: float) -> None:
+        """Drop what is over, where it takes room."""
+        over = math.floor(now_s / self.slot_s) - 1 - self._base
+        if self.apart and over > _SLOTS:
+            self._slots(self._base, over)
+            self.free, self.room_w = self.free[:, over:].copy(), self.room_w[over:].copy()
+            self._base += over
+
+    def _placed(self, execution: Execution) -> Execution:
+        """It on machines that are on for other jobs as long as possible; of these the fullest, then the first."""
+        need = self.need(execution)
+        segments: list[Segment] = []
+        for begin, end in need.parts:
+            free = self.free[:, self._slots(need.first + begin, end - begin)]
+            rows = np.flatnonzero((free >= need.cores[begin]).all(axis=1))
+            alone = np.count_nonzero(free[rows] == self._cores, axis=1)
+            order = np.lexsort((rows, free[rows].sum(axis=1), alone))[: need.rows]
+            machines = tuple(sorted(rows[order].tolist()))
+            within = (segment for segment in execution.segments if begin <= self._slot(segment) - need.first < end)
+            segments += (replace(segment, machines=machines) for segment in within)
+        return replace(execution, segments=tuple(segments))
+
+    def _add(self, execution: Execution, need: Need, sign: int) -> None:
+        for begin, end in need.parts:
+            held = (segment for segment in execution.segments if begin <= self._slot(segment) - need.first < end)
+            rows = list(next(held).machines) if self.apart else [0]
+            self.free[rows, self._slots(need.first + begin, end - begin)] += sign * need.cores[begin]
+        # what is forgotten is not held
+        part = self._slots(need.first, len(need))
+        self.room_w[part] += sign * need.watts[len(need) - (part.stop - part.start) :]
+
+    def _slot(self, segment: Segment) -> int:
+        return math.floor(segment.begin_s / self.slot_s + PRECISION_S)
 
     def _spans(self, execution: Execution) -> Iterator[tuple[int, int, float]]:
         """(first slot, slot after the last, W) of each step of power."""
@@ -124,16 +198,20 @@ class ReservationCalendar:
             for begin, end, watts in zip(begins.tolist(), ends.tolist(), steps.watts.tolist(), strict=True):
                 yield begin, end, watts * execution.job.cpus
 
-    def _reach(self, slots: int) -> None:
-        """Know at least so many slots."""
-        known = len(self.free)
-        if slots <= known:
-            return
-        check_slots(slots * self.slot_s, self.slot_s)
-        slots = max(slots, 2 * known)
-        self.free = np.concatenate([self.free, self._least(self._machines, known, slots)])
-        more = np.full(slots - known, np.inf) if self._watts is None else self._least(self._watts, known, slots)
-        self.room_w = np.concatenate([self.room_w, more])
+    def _slots(self, first: int, count: int) -> slice:
+        """Where so many slots are, as far as they are not forgotten; they are known from now on."""
+        begin, end, known = (slot - self._base for slot in (first, first + count, self._base + len(self.room_w)))
+        if end > known:
+            check_slots((first + count) * self.slot_s, self.slot_s)
+            last = max(end, 2 * known) + self._base
+            since = known + self._base
+            least = self._least(self._machines, since, last)
+            if self.apart:
+                least = np.where(np.arange(len(self.free))[:, None] < least, self._cores, 0)
+            self.free = np.concatenate([self.free, np.atleast_2d(least).astype(np.int32)], axis=1)
+            more = np.full(last - since, np.inf) if self._watts is None else self._least(self._watts, since, last)
+            self.room_w = np.concatenate([self.room_w, more])
+        return slice(max(begin, 0), max(end, 0))
 
     def _least(self, series: Series, first: int, last: int) -> Array:
         """The least value within each of some slots."""

@@ -9,11 +9,11 @@ docs/explanation/carbon-engine.md has the rules.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heapify, heappop, heappush
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import PIECE, SUSPENDED
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.lifecycle import JobLifecycle
-from batwatt.systems.carbon.cluster import Cluster, PhaseHosts, PlainHosts
+from batwatt.systems.carbon.cluster import Cluster, Machines, PhaseHosts, PlainHosts
 from batwatt.systems.carbon.execution import Execution, Segment, ShiftJob
 from batwatt.systems.carbon.forecast import SignalForecast
 from batwatt.systems.carbon.options import CarbonOptions
@@ -96,6 +96,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         super().__init__(options)
         self.executions: dict[str, Execution] = {}
         """What was planned, by the job's id."""
+        self._arrived: list[Job] = []
         self._starts: list[tuple[float, int, SuspendableJob]] = []
         self._stops: list[tuple[float, int, SuspendableJob]] = []
         self._count = 0
@@ -120,7 +121,8 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         if not (watts is None or isinstance(watts, Series)):
             watts = read_series(watts)
         self.cluster = cluster
-        calendar = ReservationCalendar(chosen.slot_s, *cluster.limits(capacity, watts))
+        machines, watts, cores = cluster.limits(capacity, watts)
+        calendar = ReservationCalendar(chosen.slot_s, machines, watts, cores)
         self.shared = SharedCluster(self.forecast.at(0.0), calendar, policy_named(chosen.policy))
 
     def _signal(self) -> SignalIntegral:
@@ -180,15 +182,22 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         if self.settings.replan_h is None:
             return
         every_s = HOUR_S * self.settings.replan_h
-        before, self._turn = self._turn, math.floor((now_s + _SOON_S) / every_s)
+        turn = math.floor((now_s + _SOON_S) / every_s)
         # messages may be late; at other times nobody waited when it was time
-        if self._turn == before or now_s - self._turn * every_s > LAG_S:
+        late = now_s - turn * every_s > LAG_S
+        # what a job leaves that ends now waits, too
+        if not late and self.cluster.awaits(now_s):
+            return
+        before, self._turn = self._turn, turn
+        if turn == before or late:
             return
         now_s = self._turn * every_s
         self.shared.integral = self.forecast.at(now_s)
         earliest_s = self.cluster.earliest_s(now_s)
         waiting, jobs = [], []
-        for _, _, shifted in sorted(self._starts, key=itemgetter(1)):
+        for _, number, shifted in sorted(self._starts, key=itemgetter(1)):
+            if self.cluster.waits(number):
+                continue
             whole, left = shifted.execution.job, shifted.left
             begin_s = max(earliest_s, self.cluster.earliest_s(whole.arrival_s))
             latest_s = shifted.window.deadline_s(whole) - left.job.length_s
@@ -199,9 +208,9 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
                 jobs.append(shifted)
         for shifted, one, found in zip(jobs, waiting, self.shared.place_anew(waiting), strict=True):
             if found is not one.execution:
-                self.cluster.forget(shifted.next_segment.begin_s, found.job.cpus)
+                self._announce(self.cluster.forget, shifted)
                 shifted.go_on(found)
-                self.cluster.expect(found.begin_s, found.job.cpus)
+                self._announce(self.cluster.expect, shifted)
                 self.executions[found.job.id] = shifted.execution
         self._starts = [(shifted.next_segment.begin_s, number, shifted) for _, number, shifted in self._starts]
         heapify(self._starts)
@@ -220,9 +229,12 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             self._use(self._plain())
 
     def onJobSubmission(self, job: Job) -> None:
-        """Plan a job of the workload; a piece of our own that is acknowledged was started already."""
-        if self.lifecycle.acknowledged(job):
-            return
+        """A job of the workload; a piece of our own that is acknowledged was started already."""
+        if not self.lifecycle.acknowledged(job):
+            self._arrived.append(job)
+
+    def _arrive(self, job: Job) -> None:
+        """Plan a job."""
         if not self._count and not self.cluster.suits(job):
             # machines that draw nothing when idle are not only for phases
             self._use(self._plain())
@@ -259,12 +271,18 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         if not self.bs.running_simulation:
             return
         now_s = self.bs.time()
+        for job in sorted(self._arrived, key=attrgetter("submit_time", "id")):
+            self._arrive(job)
+        self._arrived.clear()
         while self._stops and self._stops[0][0] <= now_s + _SOON_S:
             shifted = heappop(self._stops)[2]
             if shifted.job.id not in self.lifecycle.states:
                 continue  # it took less than its walltime, by which it was planned
             self.bs.set_job_metadata(shifted.job.id, SUSPENDED)
             self.lifecycle.kill([shifted])
+            self.cluster.kill(shifted.number)
+        self.cluster.settle(now_s)
+        self.shared.calendar.forget(now_s)
         self._plan_anew(now_s)
         changes_s = self.cluster.follow(now_s)
         self._start_due(now_s)
@@ -272,15 +290,19 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             if due:
                 self.lifecycle.wake_at(due[0][0], now_s + _SOON_S)
         if self._starts and self.settings.replan_h:
-            self.lifecycle.wake_at((self._turn + 1) * HOUR_S * self.settings.replan_h, now_s + _SOON_S)
+            every_s = HOUR_S * self.settings.replan_h
+            self.lifecycle.wake_at((math.floor((now_s + _SOON_S) / every_s) + 1) * every_s, now_s + _SOON_S)
         if not self.lifecycle.finished:
             self.lifecycle.wake_at(changes_s, now_s + _SOON_S)
         self.lifecycle.close(self.lifecycle.finished)
 
     def _await(self, shifted: SuspendableJob) -> None:
-        begin_s = shifted.next_segment.begin_s
-        heappush(self._starts, (begin_s, shifted.number, shifted))
-        self.cluster.expect(begin_s, shifted.execution.job.cpus)
+        heappush(self._starts, (shifted.next_segment.begin_s, shifted.number, shifted))
+        self._announce(self.cluster.expect, shifted)
+
+    def _announce(self, tell: Callable[[float, int, Machines], None], shifted: SuspendableJob) -> None:
+        segment = shifted.next_segment
+        tell(segment.begin_s, shifted.execution.job.cpus, segment.machines)
 
     # carrying out -----------------------------------------------------------------------------------------------
 
@@ -290,14 +312,16 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         while self._starts and self._starts[0][0] <= now_s + _SOON_S:
             entry = heappop(self._starts)
             shifted = entry[2]
-            shifted.hosts = self.cluster.take(shifted.number, shifted.job, shifted.execution.job.cpus)
-            if not shifted.hosts:
-                if shifted.job.requested_resources <= self.cluster.most():
-                    late.append(entry)
-                else:
-                    self._miss(shifted)
-                continue
-            self._run_segment(shifted, now_s)
+            cpus, segment = shifted.execution.job.cpus, shifted.next_segment
+            shifted.hosts = self.cluster.take(shifted.number, shifted.job, cpus, segment.machines)
+            if shifted.hosts:
+                late_s = now_s - segment.begin_s
+                self.cluster.runs_until(shifted.number, segment.end_s + (late_s if late_s > LAG_S else 0.0))
+                self._run_segment(shifted, now_s)
+            elif self.cluster.waits(shifted.number) or self.cluster.may_start(cpus, segment.machines):
+                late.append(entry)
+            else:
+                self._miss(shifted)
         self._starts += late
         heapify(self._starts)
 

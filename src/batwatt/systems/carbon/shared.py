@@ -6,7 +6,7 @@ Neither GAIA nor the thesis has this. docs/explanation/carbon-engine.md has the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,7 +42,8 @@ class SharedCluster:
 
     1. What the policy chooses for the job as if it were alone is taken if it fits.
     2. Else a policy that finds an optimum finds it among what is free: `phase-aware` in the slots that have room for
-       the job at its greatest power, `oracle` among the starts at whole slots after the arrival.
+       the job at its greatest power (if that takes it from machine to machine, on the machines with the most room),
+       `oracle` among the starts at whole slots after the arrival.
     3. Else the choice is delayed, as a whole, by the fewest slots with which it fits: it may be late then. Where 2 has
        found nothing that is one uninterrupted run from the arrival on.
     """
@@ -63,9 +64,7 @@ class SharedCluster:
                 late = self._at_once(job, window, known) if best else alone
                 slots = calendar.delay(calendar.need(late))
                 found = None if slots is None else _later(late, slots * calendar.slot_s)
-        if found is not None:
-            calendar.take(calendar.need(found))
-        return found
+        return None if found is None else calendar.take(found)
 
     def place_anew(self, waiting: Sequence[Waiting]) -> list[Execution]:
         """Place jobs anew, in this order, by the signal as it is known now; returns what holds from now on.
@@ -82,15 +81,15 @@ class SharedCluster:
         """The jobs in new places if these are better, else None, and all is as it was."""
         calendar = self.calendar
         for one in waiting:
-            calendar.give_back(calendar.need(one.execution))
+            calendar.give_back(one.execution)
         found = [self.place(one.execution.job, one.window, one.known) for one in waiting]
         placed = [execution for execution in found if execution is not None]
         if len(placed) == len(waiting) and self._better(placed, waiting):
             return placed
         for execution in placed:
-            calendar.give_back(calendar.need(execution))
+            calendar.give_back(execution)
         for one in waiting:
-            calendar.take(calendar.need(one.execution))
+            calendar.hold(one.execution)
         return None
 
     def _better(self, placed: Sequence[Execution], waiting: Sequence[Waiting]) -> bool:
@@ -109,20 +108,7 @@ class SharedCluster:
     def _among_others(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution | None:
         slot_s = self.calendar.slot_s
         if self.policy.exact:
-            try:
-                found = plan(
-                    job.model,
-                    self.integral,
-                    window.arrival_s,
-                    window.deadline_s(job),
-                    slot_s=slot_s,
-                    max_starts=known.max_starts,
-                    checkpoints=self.policy.checkpoints,
-                    blocked=self._blocked(job, window),
-                )
-            except NoPlanError:
-                return None
-            return found.execution(job)
+            return self._optimum(job, window, known)
         whole = self._at_once(job, window, known)
         good = self.calendar.fitting(self.calendar.need(whole), math.floor(window.wait_s / slot_s + PRECISION_S))
         if not good.any():
@@ -131,15 +117,36 @@ class SharedCluster:
         carbon = self.integral.of_steps(window.arrival_s + delays_s, job.model.steps)
         return _later(whole, float(delays_s[first_least(carbon)]))
 
-    def _blocked(self, job: ShiftJob, window: StartWindow) -> npt.NDArray[np.bool_]:
-        """The job's own slots, which begin at its arrival, without room for it."""
-        slot_s = self.calendar.slot_s
+    def _optimum(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution | None:
+        for blocked in self._blocked(job, window):
+            try:
+                found = plan(
+                    job.model,
+                    self.integral,
+                    window.arrival_s,
+                    window.deadline_s(job),
+                    slot_s=self.calendar.slot_s,
+                    max_starts=known.max_starts,
+                    checkpoints=self.policy.checkpoints,
+                    blocked=blocked,
+                ).execution(job)
+            except NoPlanError:
+                return None
+            # a run from slot to slot may be one from machine to machine
+            if not self.calendar.apart or self.calendar.fits(self.calendar.need(found)):
+                return found
+        return None
+
+    def _blocked(self, job: ShiftJob, window: StartWindow) -> Iterator[npt.NDArray[np.bool_]]:
+        """The own slots of a job, from its arrival on, without room for it: on any machine, then on the roomiest."""
+        calendar, slot_s = self.calendar, self.calendar.slot_s
         count = math.floor((window.deadline_s(job) - window.arrival_s) / slot_s + PRECISION_S)
         first = math.floor(window.arrival_s / slot_s + PRECISION_S)
         aligned = window.arrival_s / slot_s - first < PRECISION_S
         most_w = max(phase.power_w for phase in (*job.model.startup, *job.model.work))
-        full = self.calendar.full(first, count + 1, job.cpus, most_w * job.cpus)
-        return full[:-1] if aligned else full[:-1] | full[1:]
+        for rows in (None, calendar.roomiest(first, count + 1, job.cpus)):
+            full = calendar.full(first, count + 1, job.cpus, most_w * job.cpus, rows)
+            yield full[:-1] if aligned else full[:-1] | full[1:]
 
 
 def _later(execution: Execution, delay_s: float) -> Execution:
