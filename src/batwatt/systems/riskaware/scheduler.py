@@ -30,7 +30,7 @@ from batwatt.scheduling.victims import VictimRule, Victims
 from batwatt.systems.riskaware import strategies  # noqa: F401  (registers its parts)
 from batwatt.systems.riskaware.options import RiskawareOptions
 from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner, Site, hand_over
-from batwatt.units import LAG_S
+from batwatt.units import LAG_S, REPORTED_S
 
 NO_MACHINE = "no machine is alive any more"
 """Why jobs can never run."""
@@ -85,6 +85,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self.fleet = Fleet(count, self.cores, np.inf)
         self._free = [self.hosts.mask(machine) for machine in range(count)]
         self._queues: list[deque[ManagedJob]] = [deque() for _ in range(count)]
+        self._running: list[set[int]] = [set() for _ in range(count)]
         self._alive = np.ones(count, dtype=np.bool_)
         self.planner = self.planner_for(count, self.cores)
         self.victims = Victims(self.victim, self.lifecycle, self.lengths)
@@ -109,6 +110,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         """Free its cores; submit it again if it was killed for its machine."""
         work, killed = self.lifecycle.ended(job)
         self._free[work.machine] |= work.hosts
+        self._running[work.machine].discard(work.plan.number)
         self.fleet.free[work.machine] += work.plan.cores
         work.hosts = 0
         if killed:
@@ -244,6 +246,9 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
 
     def _start(self, number: int) -> None:
         """Start the jobs that are due on a machine, as far as they are here and their cores are free."""
+        now_s = self.bs.time()
+        if any(now_s - LAG_S <= self.planner.end_s(other) <= now_s + REPORTED_S for other in self._running[number]):
+            return  # ends of this very time come in another message, and cores are taken in the order of their ids
         left: deque[ManagedJob] = deque()
         for work in self._queues[number]:
             if not work.wanted or self.planner.machine_of(work.plan.number) != number:
@@ -253,7 +258,8 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
                 left.append(work)
                 continue
             work.wanted = False
-            work.machine, work.start_s = number, self.bs.time()
+            work.machine, work.start_s = number, now_s
+            self._running[number].add(work.plan.number)
             work.hosts = hostset.lowest(self._free[number], cores)
             self._free[number] ^= work.hosts
             self.fleet.free[number] -= cores
