@@ -29,6 +29,14 @@ def test_nothing_of_pybatsim_s_that_writes_json_is_left():
             assert getattr(Bs, name) is not method, name
 
 
+def test_a_set_of_jobs_has_the_same_order_in_each_run():
+    """pybatsim's fillerSched walks through one: not by the addresses of jobs in memory."""
+    scheduler = Listener()
+    jobs = [job(f"j{number:02d}", 1, 1, 5, 9) for number in range(30)]
+    Bs(scheduler, Engine(machines_platform(MachineSpec(2, 1)), [workload_of(*jobs)])).start()
+    assert [heard.id for heard in set(scheduler.heard)] == [f"w0!j{number:02d}" for number in range(30)]
+
+
 def test_jobs_are_as_their_constructor_makes_them():
     scheduler = Listener()
     bs = Bs(scheduler, Engine(machines_platform(MachineSpec(2, 1)), [workload_of(job("a", 1, 1, 5, 9))]))

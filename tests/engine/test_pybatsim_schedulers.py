@@ -30,8 +30,8 @@ def pybatsim_scheduler(name: str):
 class RecordedOrder(dict):
     """Stands in for the built-in `set` in fillerSched, which walks through a set of jobs.
 
-    The order of such a set follows the memory addresses of the jobs, so no two runs need agree, with Batsim or
-    without. Here jobs come in the order in which the recorded run took them: a job it did not start at a time comes
+    The order of such a set follows the memory addresses of the jobs where pybatsim made them, so that no two runs need
+    agree. Here jobs come in the order in which the recorded run took them: a job it did not start at a time comes
     after those that it did, and must then be found not to fit.
     """
 

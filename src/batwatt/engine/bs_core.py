@@ -10,6 +10,7 @@ from mypy_extensions import mypyc_attr
 from procset import ProcSet
 
 from batwatt.engine import events as ev
+from batwatt.engine.arrived_job import ArrivedJob
 from batwatt.errors import ProtocolError
 
 State = Job.State
@@ -19,7 +20,7 @@ _GOOD: Final[Any] = State.COMPLETED_SUCCESSFULLY
 _UNKNOWN: Final[Any] = State.UNKNOWN
 _RUNNING: Final[Any] = State.RUNNING
 # a copy of it takes a third of the time of pybatsim's constructor
-_SUBMITTED_JOB: Final[dict[str, Any]] = {**vars(Job("", 0.0, -1, 1, "", {})), "job_state": State.SUBMITTED}
+_SUBMITTED_JOB: Final[dict[str, Any]] = {**vars(ArrivedJob("", 0.0, -1, 1, "", {})), "job_state": State.SUBMITTED}
 _new: Final[Any] = object.__new__
 
 
@@ -183,7 +184,8 @@ class BsCore:
         when = self._current_time if subtime is None else subtime
         raw = {"profile": profile_name, "id": id, "res": res, "walltime": walltime, "subtime": when}
         self._decisions.append(ev.RegisterJob(self._current_time, id, raw))
-        job = Job(id, when, walltime, res, profile_name, raw)
+        job = ArrivedJob(id, when, walltime, res, profile_name, raw)
+        job.arrival_number = self.nb_jobs_submitted
         job.job_state = State.IN_SUBMISSON
         if self.ack_of_dynamic_jobs:
             self.nb_jobs_in_submission += 1
@@ -320,7 +322,8 @@ def _submitted(bs: BsCore, event: ev.JobSubmitted) -> Any:
     profile = profiles.get(raw["profile"])
     if profile is None:
         profile = profiles[raw["profile"]] = event.profile or {}
-    job = _new(Job)
+    job = _new(ArrivedJob)
+    job.arrival_number = bs.nb_jobs_submitted
     job.__dict__ = given = _SUBMITTED_JOB.copy()
     given["id"] = job_id
     given["submit_time"] = raw["subtime"]
