@@ -72,8 +72,8 @@ def test_watts_of_machines_of_one_speed():
     ("given", "line"),
     [
         ({"options": {"until_s": 9.0}}, "option 'until_s': the core 'powercap', .* has no use for it; leave it out"),
-        ({"options": {"switch": False}}, "option 'switch', --no-energy: servers of several speeds .*; leave out both"),
-        ({"energy": False}, "option 'switch', --no-energy: servers of several speeds .*; leave out both"),
+        ({"options": {"switch": False}}, "option 'switch', energy: servers of several speeds .*; leave out both"),
+        ({"energy": False}, "option 'switch', energy: servers of several speeds .*; leave out both"),
     ],
 )
 def test_what_servers_of_several_speeds_do_not_go_with(given, line):
@@ -153,7 +153,7 @@ def test_killed_jobs_may_be_lost():
         ({"objective": "carbon", "wait_h": [-1]}, r"option 'wait_h': -1 is not a list as \[6.0, 24.0\]"),
         ({"objective": "carbon", "checkpoint_s": 5}, "option 'checkpoint_s': the core 'carbon', .* has no use for it"),
         ({"wait_h": [6]}, "option 'wait_h': the core 'varcap', .* has no use for it"),
-        ({"objective": "carbon", "signal": "x.csv"}, "option 'signal': is given next to --carbon or --price"),
+        ({"objective": "carbon", "signal": "x.csv"}, "option 'signal': is given next to carbon or price"),
     ],
 )
 def test_what_does_not_go_together(options, line):

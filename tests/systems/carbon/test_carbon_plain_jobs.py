@@ -64,7 +64,7 @@ def test_by_price_alone():
 
 
 def test_without_a_signal():
-    with pytest.raises(InputError, match="option 'signal': the scheduler needs it; give a signal: carbon=FILE or price=FILE"):
+    with pytest.raises(InputError, match="option 'signal': the scheduler needs it; give a signal: carbon=FILE"):
         shift(machines(1), jobs((0.0, 3600.0, 1)), signal=None)
 
 

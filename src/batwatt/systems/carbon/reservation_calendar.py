@@ -66,7 +66,8 @@ class ReservationCalendar:
         """From this slot on nothing changes and nothing is held."""
         self._base = 0
         """The first slot that is not forgotten."""
-        self.free = np.zeros((1 if cores == 1 else int(max(machines.values)), 0), dtype=np.int32)
+        rows = int(max(machines.values)) if self.apart else 1
+        self.free = np.zeros((rows, 0), dtype=np.int16 if self.apart else np.int32)
         self.room_w = np.zeros(0)
 
     @property
@@ -113,7 +114,7 @@ class ReservationCalendar:
     def delay(self, need: Need) -> int | None:
         """The least number of slots after which it fits; None if it never does."""
         most, begin = max(0, self._settled - need.first), 0
-        while begin <= most:
+        while begin <= most and need.rows <= len(self.free):
             good = self.fitting(need.later(begin), min(most - begin, max(_SLOTS, len(need))))
             if good.any():
                 return begin + int(np.argmax(good))
@@ -208,7 +209,7 @@ class ReservationCalendar:
             least = self._least(self._machines, since, last)
             if self.apart:
                 least = np.where(np.arange(len(self.free))[:, None] < least, self._cores, 0)
-            self.free = np.concatenate([self.free, np.atleast_2d(least).astype(np.int32)], axis=1)
+            self.free = np.concatenate([self.free, np.atleast_2d(least).astype(self.free.dtype)], axis=1)
             more = np.full(last - since, np.inf) if self._watts is None else self._least(self._watts, since, last)
             self.room_w = np.concatenate([self.room_w, more])
         return slice(max(begin, 0), max(end, 0))
