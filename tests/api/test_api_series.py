@@ -139,3 +139,15 @@ def test_plans_of_one_job_have_prices_by_their_units(files):
     assert bw.plan_carbon(job, bw.read_signal("c.csv"), price=bw.read_signal("p.csv"), **plan) == named
     with pytest.raises(InputError, match="signal: is a series in EUR/kWh, which is no unit of carbon"):
         bw.plan_carbon(job, bw.read_signal("p.csv"), deadline_s=86_400.0)
+
+
+def test_signals_in_options_of_the_scheduler_are_of_their_kind(load, files):
+    def run(**options):
+        options = {"policy": "oracle", "wait_h": [1.0], **options}
+        return bw.simulate(bw.Platform.machines(4, watts=100.0), load, "carbon", options=options).metrics
+
+    with pytest.raises(InputError, match="option 'signal': is a series in EUR/kWh, which is no unit of carbon"):
+        run(signal=bw.read_signal("p.csv"))
+    with pytest.raises(InputError, match="option 'price': is a series whose file states no unit; say unit=EUR/MWh"):
+        run(signal=bw.read_signal("c.csv"), price=bw.read_signal("none.csv"))
+    assert run(signal=bw.read_signal("c.csv"), price=bw.read_signal("p.csv"))["jobs_finished"] == 3

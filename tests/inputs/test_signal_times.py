@@ -285,10 +285,9 @@ def test_times_of_pvgis(read):
               "meta": {"outputs": {"hourly": {"type": "time series", "variables": variables}}}}  # fmt: skip
     signal = read(json.dumps(answer), "power")
     assert (signal.series.values, signal.begin, signal.series.unit) == ((0.0, 0.5, 1.0), "2023-04-01T00:10Z", "W")
-    weather = read.refused(
-        (head + table + foot).replace("P,G", "Gb(i),G").replace("P: PV system power (W)", "Gb(i): beam (W/m2)"), "power"
-    )
-    assert weather.startswith(("no column of power among:", "which column is meant, of: "))
+    weather = head + table.replace(",P,", ",Gb(i),") + foot.replace("P: PV system power (W)", "Gb(i): Beam (W/m2)")
+    said = read.refused(weather, "power")
+    assert said.startswith("no column of power among: Gb(i) (irradiance), G(i) (irradiance), H_sun (degree), T2m (temp")
 
 
 def test_the_hand_edited_export_of_a_german_excel(read):

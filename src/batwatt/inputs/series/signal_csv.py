@@ -294,7 +294,8 @@ def _only_text(frame: pd.DataFrame, names: list[str], name: str) -> str:
 
 def _kind(frame: pd.DataFrame, column: str) -> str | None:
     unit = _unit(frame, column)
-    return kind_in(column) if unit is None else unit.kind
+    # a unit that is not known is at least none of ours
+    return (frame.attrs.get("units", {}).get(column) or kind_in(column)) if unit is None else unit.kind
 
 
 def _is_wanted(kind: str | None, file: SignalFile) -> bool:

@@ -21,6 +21,8 @@ _HINT = "the first line must name the columns"
 _PVGIS = re.compile(r"^(?:time|time\(UTC\)),.*\n(?:\d{8}:\d{4},.*\n?)+", re.MULTILINE)
 """The table of an hourly export of PVGIS, between a block about the site and one about the columns."""
 _PVGIS_UNIT = re.compile(r"^(\S+): .*\((.+)\)\s*$", re.MULTILINE)
+_PVGIS_UNITS = {"P": "W", "H_sun": "degree", "T2m": "degree Celsius", "WS10m": "m/s", "Int": "a mark"}
+"""Units of its columns, whose description may be cut off."""
 _BLANK_GROUPS = re.compile("(?<=\\d)[\u00a0\u202f' ](?=\\d{3}(?!\\d))")
 _THOUSANDS = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 _DECIMAL = r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d*),\d+(?:[eE][+-]?\d+)?"
@@ -43,8 +45,7 @@ def table_of(path: Path) -> pd.DataFrame:
     if pvgis is None:
         return _csv_table(text, path)
     frame = _csv_table(pvgis[0], path)
-    # power is in W whether the description of the columns is there or not
-    frame.attrs["units"] = {"P": "W", **dict(_PVGIS_UNIT.findall(pvgis.string[pvgis.end() :]))}
+    frame.attrs["units"] = _PVGIS_UNITS | dict(_PVGIS_UNIT.findall(pvgis.string[pvgis.end() :]))
     return frame
 
 

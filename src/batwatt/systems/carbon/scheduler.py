@@ -22,6 +22,7 @@ from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.series.signal_csv import read_signal
 from batwatt.inputs.series.signal_file import SignalFile, Wanted
+from batwatt.inputs.series.signal_units import factor_to
 from batwatt.inputs.workloads.phase_workload import NotForPhasesError
 from batwatt.model.hostset import HostSet
 from batwatt.model.series import Series
@@ -145,6 +146,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         return carbon.plus(price, chosen.carbon_weight, chosen.price_weight)
 
     def _read(self, name: str, given: str | Path | SignalIntegral | None, begin: str | None) -> SignalIntegral:
+        wanted: Wanted = "price" if name == "price" else "carbon"
         if given is None or given == "":
             hint = "give a signal: --carbon FILE or --price FILE"
             raise InputError(f"option {name!r}", "the scheduler needs it", hint)
@@ -152,8 +154,8 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             if self.settings.begin is not None or self.settings.days is not None:
                 problem = f"{name} has been read already"
                 raise InputError("options 'begin', 'days'", problem, "write --carbon FILE,from=DATE,days=DAYS")
-            return given
-        wanted: Wanted = "price" if name == "price" else "carbon"
+            factor, unit = factor_to(wanted, given.unit, float(given.values.max()), f"option {name!r}")
+            return given if factor == 1.0 else replace(given, values=given.values * factor, unit=unit)
         return SignalIntegral.of(
             read_signal(SignalFile(Path(given), begin=begin, days=self.settings.days, wanted=wanted))
         )
