@@ -104,7 +104,7 @@ def run_cell(
     )
     for label, why in result.errors.items():
         print(f"not run: {label}: {why}", file=sys.stderr)
-    table = result.table
+    table = result.table.assign(jobs_total=len(result.jobs) // result.jobs["case"].nunique())
     for name, value in zip(("part", "log", "signal", "share", "sample"), (part, *cell, sample), strict=True):
         table.insert(0, name, value)
     return table
@@ -130,7 +130,6 @@ def main(words: list[str] | None = None) -> None:
             continue
         path = given.output / f"{given.part}-{name.replace('/', '-')}.csv"
         key = path.with_suffix(".json")
-        # goodput is relative to the last end of any case, so that all cases are run together
         done = json.loads(key.read_text()) if key.exists() and path.exists() else None
         if done == declaration:
             continue

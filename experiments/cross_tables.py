@@ -28,6 +28,8 @@ CELL = ["log", "signal", "share"]
 SAMPLE = [*CELL, "sample"]
 REFERENCES = ("no limit", "constant")
 """Cases that do not follow the power."""
+SLOWDOWN, WORK = "mean_full_speed_slowdown", "finished_work_fraction"
+"""What the front is of."""
 BASE = "varcap LWW"
 OURS = "adaptive + checkpoint"
 OWN = ("adaptive", "least loss", "preemption")
@@ -95,7 +97,7 @@ def followed(table: pd.DataFrame) -> pd.DataFrame:
 
 def measured(cell: pd.DataFrame) -> pd.DataFrame:
     """Slowdown and work of each case that follows the power, a row for each sample: means over seeds."""
-    return followed(cell).pivot_table(index="sample", columns="case", values=["mean_slowdown", "goodput"], sort=False)
+    return followed(cell).pivot_table(index="sample", columns="case", values=[SLOWDOWN, WORK], sort=False)
 
 
 def difference(wide: pd.DataFrame, metric: str, case: str, other: str) -> tuple[float, float]:
@@ -116,8 +118,8 @@ def beaten(cell: pd.DataFrame) -> dict[str, dict[str, bool]]:
     cases = list(dict.fromkeys(followed(cell)["case"]))
     found: dict[str, dict[str, bool]] = {case: {} for case in cases}
     for case, other in itertools.permutations(cases, 2):
-        slower, slower_error = difference(wide, "mean_slowdown", case, other)
-        more, more_error = difference(wide, "goodput", case, other)
+        slower, slower_error = difference(wide, SLOWDOWN, case, other)
+        more, more_error = difference(wide, WORK, case, other)
         if dominates((slower, -more), (0.0, 0.0)):
             found[case][other] = -slower > 2.0 * slower_error or more > 2.0 * more_error
     return found
@@ -126,9 +128,8 @@ def beaten(cell: pd.DataFrame) -> dict[str, dict[str, bool]]:
 def systems(table: pd.DataFrame) -> str:
     """A row for each case: means over cells and their samples."""
     wide = {name: table.pivot_table(index=SAMPLE, columns="case", values=name, sort=False) for name in
-            ("mean_slowdown", "mean_wait_s", "finished", "killed", "rejected", "kills", "goodput", "carbon_g",
+            (SLOWDOWN, "mean_wait_s", "jobs_total", "jobs_finished", "killed_power", WORK, "carbon_g",
              "energy_above_cap_j", "energy_j")}  # fmt: skip
-    jobs = (wide["finished"] + wide["killed"] + wide["rejected"])[REFERENCES[0]]
     fronts = [case for _, cell in table.groupby(CELL) for case, by in beaten(cell).items() if not by]
     cells = table.groupby(CELL).ngroups
     rows = []
@@ -137,10 +138,10 @@ def systems(table: pd.DataFrame) -> str:
         rows.append(
             [
                 case,
-                f"{(wide['finished'][case] / jobs).mean():.1%}",
-                f"{(wide['goodput'][case] / wide['goodput'].max(axis=1)).mean():.1%}",
-                f"{wide['kills'][case].mean():.0f}",
-                f"{geometric(wide['mean_slowdown'][case]):.1f}",
+                f"{(wide['jobs_finished'][case] / wide['jobs_total'][case]).mean():.1%}",
+                f"{(wide[WORK][case] / wide[WORK].max(axis=1)).mean():.1%}",
+                f"{wide['killed_power'][case].mean():.0f}",
+                f"{geometric(wide[SLOWDOWN][case]):.1f}",
                 f"{wide['mean_wait_s'][case].mean() / 3600:.1f}",
                 f"{(wide['carbon_g'][case] / wide['carbon_g'][BASE]).mean():.2f}",
                 f"{above:.1%}",
@@ -158,7 +159,7 @@ def ideas(table: pd.DataFrame) -> str:
     The ratio of a cell is the geometric mean of those of its samples.
     """
     wide = {name: table.pivot_table(index=SAMPLE, columns="case", values=name, sort=False)
-            for name in ("mean_slowdown", "mean_wait_s", "carbon_g", "goodput")}  # fmt: skip
+            for name in (SLOWDOWN, "mean_wait_s", "carbon_g", WORK)}  # fmt: skip
     rows = []
     for idea, before, after in IDEAS:
         cells = [idea, f"{before} → {after}"]
@@ -181,19 +182,19 @@ def front(table: pd.DataFrame) -> str:
     rows = []
     for (log, signal, share), cell in table.groupby(CELL, sort=False):
         wide = measured(cell)
-        slowdown = wide["mean_slowdown"][OURS]
+        slowdown = wide[SLOWDOWN][OURS]
         others = [
-            case for case in wide["mean_slowdown"]
-            if not any(word in case for word in OWN) and difference(wide, "goodput", OURS, case)[0] >= 0.0
+            case for case in wide[SLOWDOWN]
+            if not any(word in case for word in OWN) and difference(wide, WORK, OURS, case)[0] >= 0.0
         ]  # fmt: skip
-        best = min(others, key=lambda case: difference(wide, "mean_slowdown", OURS, case)[0], default=None)
+        best = min(others, key=lambda case: difference(wide, SLOWDOWN, OURS, case)[0], default=None)
         by = [("**{}**" if clearly else "{}").format(shown(wide, case)) for case, clearly in beaten(cell)[OURS].items()]
         rows.append(
             [
                 f"{log}, {signal}, {share:g}",
                 f"{slowdown.mean():.2f} ± {slowdown.sem():.2f}",
                 "–" if best is None else shown(wide, best),
-                f"{cell.loc[cell['case'] == OURS, 'finished'].mean():.0f}",
+                f"{cell.loc[cell['case'] == OURS, 'jobs_finished'].mean():.0f}",
                 ", ".join(by) or "nobody",
             ]
         )
@@ -203,7 +204,7 @@ def front(table: pd.DataFrame) -> str:
 
 def shown(wide: pd.DataFrame, case: str) -> str:
     """A case with the ratio of its slowdown to ours."""
-    mean, error = difference(wide, "mean_slowdown", OURS, case)
+    mean, error = difference(wide, SLOWDOWN, OURS, case)
     return f"{case}: {math.exp(mean):.3g} ×/÷ {math.exp(error):.2f}"
 
 
@@ -267,8 +268,8 @@ def tables_of(docs: Path) -> dict[str, str]:
 def make(cross: Path, adaptive: Path, docs: Path) -> int:
     """Write rows and tables."""
     pages = doc_pages.read_pages(docs, PAGES, TABLES)
-    kept = ["case", *SAMPLE, "seed", "finished", "killed", "rejected", "kills", "mean_slowdown", "mean_wait_s",
-            "goodput", "energy_j", "energy_above_cap_j", "carbon_g", "cost"]  # fmt: skip
+    kept = ["case", *SAMPLE, "seed", "jobs_total", "jobs_finished", "killed_power", SLOWDOWN, "mean_wait_s",
+            WORK, "energy_j", "energy_above_cap_j", "carbon_g", "cost"]  # fmt: skip
     (docs / FOLDER).mkdir(exist_ok=True)
     for part in PARTS:
         text = frame_of(cross, part)[kept].to_csv(index=False, float_format="%.8g", lineterminator="\n")

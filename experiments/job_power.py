@@ -172,7 +172,7 @@ def kills_table(runs: pd.DataFrame) -> str:
     for check, predictor, rows in groups(runs, KILL):
         change = 100.0 * (rows["mean_turnaround_s"] / without[check, predictor]["mean_turnaround_s"] - 1.0)
         lines.append([
-            *names_of(check, predictor), cell(rows["kills"], 1), cell(100.0 * rows["share_above"], 1),
+            *names_of(check, predictor), cell(rows["killed_power"], 1), cell(100.0 * rows["share_above"], 1),
             cell(rows["mean_turnaround_s"] / HOUR_S, 2), cell(change, 1),
         ])  # fmt: skip
     heads = ["check", "predictor", "kills", "above the cap, % of time", "turnaround, h", "against no kills, %"]

@@ -14,14 +14,14 @@ sys.path.append(str(ROOT / "experiments"))
 import cross  # noqa: E402 (scripts are found by their folder)
 import cross_tables as tables  # noqa: E402
 
-ROW = {"log": "a", "signal": "s", "share": 0.5, "sample": 0, "finished": 9, "killed": 1, "rejected": 0, "kills": 2,
+ROW = {"log": "a", "signal": "s", "share": 0.5, "sample": 0, "jobs_total": 10, "jobs_finished": 9, "killed_power": 2,
        "mean_wait_s": 3600.0, "carbon_g": 2.0, "energy_j": 10.0, "energy_above_cap_j": 0.0}  # fmt: skip
 
 
 def cell(**cases):
-    """Case -> (slowdown, goodput)."""
+    """Case -> (slowdown, finished work)."""
     named = {name.replace("_", " "): values for name, values in cases.items()}
-    return pd.DataFrame([ROW | {"case": name, "mean_slowdown": s, "goodput": g} for name, (s, g) in named.items()])
+    return pd.DataFrame([ROW | {"case": name, tables.SLOWDOWN: s, tables.WORK: g} for name, (s, g) in named.items()])
 
 
 def test_the_page_has_the_tables_of_the_rows():

@@ -50,7 +50,7 @@ def test_the_envelopes():
 
 
 def row(seed, excess, check, predictor, share, hours, **others):
-    usual = {"above_j": 3.6e6 * share, "kills": 0, "mape": 0.1, "mape_known": 0.05, "blind_share": 0.2}
+    usual = {"above_j": 3.6e6 * share, "killed_power": 0, "mape": 0.1, "mape_known": 0.05, "blind_share": 0.2}
     turnaround = {"share_above": share, "mean_turnaround_s": 3600.0 * hours}
     return {"seed": seed, "excess": excess, "check": check, "predictor": predictor, **usual, **turnaround, **others}
 
@@ -63,9 +63,9 @@ def cells(table):
 def test_the_tables_by_hand():
     runs = pd.DataFrame([
         row(1, KEEP, NODE, "exact", 0.0, 10.0), row(1, KEEP, "mean", "history", 0.2, 5.0, mape=0.3),
-        row(1, KILL, "mean", "history", 0.1, 6.0, kills=4),
+        row(1, KILL, "mean", "history", 0.1, 6.0, killed_power=4),
         row(2, KEEP, NODE, "exact", 0.0, 20.0), row(2, KEEP, "mean", "history", 0.4, 8.0),
-        row(2, KILL, "mean", "history", 0.1, 10.0, kills=8),
+        row(2, KILL, "mean", "history", 0.1, 10.0, killed_power=8),
     ])  # fmt: skip
     # two values a and b have the standard error |a - b| / 2; 5 / 10 is -50 %, 8 / 20 is -60 %
     assert cells(job_power.checks_table(runs)) == [

@@ -27,6 +27,14 @@ def remark(log: logging.Logger, text: str, *values: object) -> None:
     collect(text % values)
 
 
+def tell_before_work() -> None:
+    """Write the warnings that handlers keep for the end: those about inputs are due before the work."""
+    for handler in logging.getLogger().handlers:
+        tell = getattr(handler, "tell", None)
+        if callable(tell):
+            tell()
+
+
 def collect(text: str) -> None:
     """Add a remark to the list if remarks are collected."""
     found = _collected.get()

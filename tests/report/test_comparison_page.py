@@ -22,10 +22,10 @@ from batwatt.results.compared import MEASURES
 from batwatt.results.power import PowerTrace, compare
 
 ROWS = [
-    row("free", mean_slowdown=1.5, energy_above_cap_j=0.9e6, goodput=0.6),
-    row("a", mean_slowdown=3.0),
-    row("b", mean_slowdown=4.0, goodput=0.55),
-    row("c", mean_slowdown=5.0, goodput=0.4, finished=50),
+    row("free", mean_full_speed_slowdown=1.5, energy_above_cap_j=0.9e6, finished_work_fraction=0.6),
+    row("a", mean_full_speed_slowdown=3.0),
+    row("b", mean_full_speed_slowdown=4.0, finished_work_fraction=0.55),
+    row("c", mean_full_speed_slowdown=5.0, finished_work_fraction=0.4, jobs_finished=50),
 ]
 VOID = {"meta", "link", "input", "br", "img"}
 
@@ -68,7 +68,13 @@ def hostile():
 
 
 def none_finished():
-    nothing = {"finished": 0, "mean_slowdown": None, "mean_wait_s": None, "p95_wait_s": None, "goodput": 0.0}
+    nothing = {
+        "jobs_finished": 0,
+        "mean_full_speed_slowdown": None,
+        "mean_wait_s": None,
+        "p95_wait_s": None,
+        "finished_work_fraction": 0.0,
+    }
     return compared([row(name, **nothing) for name in "xy"], jobs_of({name: [None] * 5 for name in "xy"}))
 
 
@@ -84,9 +90,11 @@ COMPARISONS = {
     "one case": lambda: compared([row("only")]),
     "nothing finished": none_finished,
     "no power": without_power,
-    "seeds": lambda: compared([one | {"seed": seed, "mean_slowdown": 2.0 + n * seed} for seed in range(3)
+    "seeds": lambda: compared([one | {"seed": seed, "mean_full_speed_slowdown": 2.0 + n * seed} for seed in range(3)
                                for n, one in enumerate(ROWS)]),
-    "many": lambda: compared([row(f"case {n} " + 9 * "long ", mean_slowdown=n, cost=n) for n in range(1, 13)]),
+    "many": lambda: compared([
+        row(f"case {n} " + 9 * "long ", mean_full_speed_slowdown=n, cost=n) for n in range(1, 13)
+    ]),
 }  # fmt: skip
 
 
@@ -124,34 +132,36 @@ def test_the_order_of_the_page():
         for measure in MEASURES
         if measure.name not in ("carbon_g", "cost")
     )
-    assert "price of that energy" not in text
-    assert "price of that energy" in words(comparison_page(compared([one | {"cost": 1.0} for one in ROWS])))
+    assert "cost of the energy of all hosts, at the price" not in text
+    assert "cost of the energy of all hosts, at the price" in words(
+        comparison_page(compared([one | {"cost": 1.0} for one in ROWS]))
+    )
 
 
 def test_the_table_marks_the_best_of_the_rated():
     table = cases_table(compared(ROWS))
     heads = [head.text for head in table.headings]
-    slowdown = heads.index("mean slowdown")
+    slowdown = heads.index("slowdown at full speed")
     column = {label: cells[slowdown] for label, cells in table.rows}
     # free is above the envelope
     assert [label for label, cell in column.items() if cell.best] == ["a"]
     assert column["a"].text == "3.00" and column["a"].more == ("+1.50",) and column["free"].more == ()
-    above = heads.index("energy above the envelope (kWh)")
+    above = heads.index("energy above the cap (kWh)")
     assert [label for label, cells in table.rows if cells[above].alert] == ["free"]
     # of two that are alike neither is
-    kills = heads.index("kills")
+    kills = heads.index("kills for power")
     assert not any(cells[kills].best for _, cells in table.rows)
 
 
 def test_differences_have_standard_errors():
     """Of three seeds 1, 2 and 3 more: 2 with a standard deviation of 1."""
     rows = [
-        row(name, seed, mean_slowdown=2.0 + more * (seed + 1))
+        row(name, seed, mean_full_speed_slowdown=2.0 + more * (seed + 1))
         for name, more in (("free", 0), ("a", 1))
         for seed in range(3)
     ]
     table = cases_table(compared(rows))
-    cell = dict(table.rows)["a"][[head.text for head in table.headings].index("mean slowdown")]
+    cell = dict(table.rows)["a"][[head.text for head in table.headings].index("slowdown at full speed")]
     assert cell.text == "4.00" and cell.more == ("+2.00 ± 0.58",)
 
 
@@ -160,8 +170,8 @@ def test_who_suffers():
     table = groups_tables(compared([row("free"), row("a")], jobs))[0]
     assert [(head.text, head.meaning) for head in table.headings] == [("1 host", "1 job"), ("2 to 4 hosts", "2 jobs")]
     narrow, wide = dict(table.rows)["a"]
-    assert narrow.text == "+1.00 h" and narrow.more == ("slowdown +1.00",) and narrow.shade == 1.0
-    assert wide.text == "±0 h" and wide.more == ("slowdown ±0", "50 % unfinished") and wide.shade == 0.0
+    assert narrow.text == "+1.00 h" and narrow.more == ("slowdown at full speed +1.00",) and narrow.shade == 1.0
+    assert wide.text == "±0 h" and wide.more == ("slowdown at full speed ±0", "50 % unfinished") and wide.shade == 0.0
     assert "added, of the 1 job that finish in “free”, too: ±0 s" in wide.tip
     # the reference's own
     assert dict(table.rows)["free"][1].text == "30.0 s"
@@ -171,10 +181,15 @@ def test_the_front_law():
     """On the front is exactly what nothing dominates, among those that keep to the envelope."""
     draw = np.random.default_rng(4)
     for _ in range(20):
-        rows = [row(f"c{n}", mean_slowdown=float(draw.integers(1, 6)), goodput=float(draw.integers(1, 6)) / 10,
+        rows = [row(f"c{n}", mean_full_speed_slowdown=float(draw.integers(1, 6)),
+                    finished_work_fraction=float(draw.integers(1, 6)) / 10,
                     energy_above_cap_j=float(draw.integers(0, 2)) * 1e6) for n in range(7)]  # fmt: skip
         data = compared(rows)
-        costs = {one["case"]: (one["mean_slowdown"], -one["goodput"]) for one in rows if not one["energy_above_cap_j"]}
+        costs = {
+            one["case"]: (one["mean_full_speed_slowdown"], -one["finished_work_fraction"])
+            for one in rows
+            if not one["energy_above_cap_j"]
+        }
         front = {label for label, mine in costs.items() if not any(dominates(other, mine) for other in costs.values())}
         assert front == {label for label, others in data.dominating().items() if not others}
         lines = [one for one in front_figure(data).shown[0].plot["series"] if one["name"] == "Pareto front"]

@@ -13,7 +13,9 @@ from batwatt.report.comparison.sentences import paragraph, remarks
 from batwatt.report.conclusion import Difference
 from batwatt.results.compared import MEASURES, CaseFacts
 
-FREE_ROW = row("free", mean_slowdown=1.5, mean_wait_s=300.0, energy_above_cap_j=0.9e6, goodput=0.6)
+FREE_ROW = row(
+    "free", mean_full_speed_slowdown=1.5, mean_wait_s=300.0, energy_above_cap_j=0.9e6, finished_work_fraction=0.6
+)
 
 
 def one(texts, start):
@@ -24,27 +26,39 @@ def one(texts, start):
 
 def test_the_paragraph():
     """The envelope feeds 10 machines for an hour and 5 for another."""
-    rows = [FREE_ROW, row("a", mean_slowdown=4.0, mean_wait_s=5400.0), row("b", mean_slowdown=3.0, finished=99)]
+    rows = [
+        FREE_ROW,
+        row("a", mean_full_speed_slowdown=4.0, mean_wait_s=5400.0),
+        row("b", mean_full_speed_slowdown=3.0, jobs_finished=99),
+    ]
     assert paragraph(compared(rows)) == (
         "3 cases ran the same 100 jobs on 10 machines of 100 W (off: 0 W). In the 2.00 h that “free” takes the "
         "envelope feeds 7.50 machines on average (75 % of them). Without following the envelope (“free”), all 100 jobs "
-        "finish, with a mean slowdown of 1.50 and a mean wait of 5.00 min; 25 % of its energy is above the envelope. "
-        "Of the cases that keep to the envelope, “b” has the lowest mean slowdown: 3.00 (+1.50 compared with “free”), "
+        "finish, with a slowdown at full speed of 1.50 and a mean wait of 5.00 min; 25 % of its energy is "
+        "above the envelope. "
+        ""
+        "Of the cases that keep to the envelope, “b” has the lowest slowdown at full speed: 3.00 (+1.50 "
+        "compared with “free”), "
         "a mean wait of 10.0 min (+5.00 min), 99 of 100 jobs finished (−1). The two differ in how they schedule, too: "
         "the difference is not that of the envelope alone."
     )
 
 
 def test_a_case_of_few_survivors_is_not_the_best():
-    rows = [FREE_ROW, row("a", mean_slowdown=4.0), row("picky", mean_slowdown=1.0, finished=94, goodput=0.1)]
+    rows = [
+        FREE_ROW,
+        row("a", mean_full_speed_slowdown=4.0),
+        row("picky", mean_full_speed_slowdown=1.0, jobs_finished=94, finished_work_fraction=0.1),
+    ]
     data = compared(rows)
     found = paragraph(data)
     assert "and finish at least 95 % of what the best of them does, “a” is the only one: 4.00 (+2.50" in found
     # 95 are enough
-    rows[2]["finished"] = 95
-    assert "“picky” has the lowest mean slowdown" in paragraph(compared(rows))
+    rows[2]["jobs_finished"] = 95
+    assert "“picky” has the lowest slowdown at full speed" in paragraph(compared(rows))
     assert one(remarks(data), "On the Pareto front") == (
-        "On the Pareto front of goodput and mean slowdown: “a” and “picky” (which finishes only 94 of 100 jobs)."
+        "On the Pareto front of finished work and slowdown at full speed: “a” and “picky” (which finishes "
+        "only 94 of 100 jobs)."
     )
 
 
@@ -61,13 +75,13 @@ def test_nobody_keeps_to_the_envelope():
     )
     # a thousandth is
     exactly = {"energy_above_cap_j": 3.6e3}
-    assert "“free” has the lowest mean slowdown: it is the reference itself." in paragraph(
-        compared([row("free", **exactly), row("a", mean_slowdown=9.0, **exactly)])
+    assert "“free” has the lowest slowdown at full speed: it is the reference itself." in paragraph(
+        compared([row("free", **exactly), row("a", mean_full_speed_slowdown=9.0, **exactly)])
     )
 
 
 def test_no_job_finishes():
-    nothing = {"finished": 0, "killed": 100, "mean_slowdown": None, "mean_wait_s": None, "p95_wait_s": None}
+    nothing = {"jobs_finished": 0, "mean_full_speed_slowdown": None, "mean_wait_s": None, "p95_wait_s": None}
     data = compared([row("x", **nothing), row("y", **nothing)], jobs_of({name: [None] * 100 for name in "xy"}))
     assert "0 of 100 jobs finish. No case that keeps to the envelope finishes a job." in paragraph(data)
     assert remarks(data) == ["No job finishes with “x” and “y”: no slowdown, no wait."]
@@ -76,7 +90,8 @@ def test_no_job_finishes():
 def test_one_case():
     data = compared([row("mine")], cases={"mine": SLOW})
     assert paragraph(data).startswith("1 case ran 100 jobs on 10 machines")
-    assert paragraph(data).endswith("In the reference (“mine”), all 100 jobs finish, with a mean slowdown of 2.00 and "
+    assert paragraph(data).endswith("In the reference (“mine”), all 100 jobs finish, with a slowdown at full speed of "
+                                    "2.00 and "
                                     "a mean wait of 10.0 min.")  # fmt: skip
     assert remarks(data) == []
 
@@ -87,7 +102,7 @@ def test_who_suffers():
     jobs = jobs_of(
         waits, hosts=[8] * 10 + [1] * 10, length_s=[600.0] * 10 + [7200.0] * 10, user=["u"] * 8 + ["v"] * 8 + ["w"] * 4
     )
-    data = compared([FREE_ROW | {"finished": 20}, row("a", finished=18)], jobs)
+    data = compared([FREE_ROW | {"jobs_finished": 20}, row("a", jobs_finished=18)], jobs)
     # of the two that do not finish both are wide, short, and the second user's; the third has too few jobs
     assert paragraph(data).endswith(
         "Under “a”, compared with “free”: by size, the mean wait grows most for jobs of 5 to 16 hosts, +10.0 min "
@@ -99,7 +114,7 @@ def test_who_suffers():
 
 def test_nobody_suffers():
     jobs = jobs_of({"free": [100.0] * 10, "a": [40.0] * 5 + [10.0] * 5}, hosts=[1] * 5 + [2] * 5)
-    data = compared([FREE_ROW | {"finished": 10}, row("a", finished=10)], jobs)
+    data = compared([FREE_ROW | {"jobs_finished": 10}, row("a", jobs_finished=10)], jobs)
     assert paragraph(data).endswith(
         "Under “a”, compared with “free”: by size, the mean wait grows for none, and shrinks least for jobs of 1 "
         "host, −60.0 s (5 jobs)."
@@ -109,11 +124,12 @@ def test_nobody_suffers():
 def test_the_best_by_each_measure():
     rows = [
         FREE_ROW,
-        row("a", mean_slowdown=3.0, energy_j=7.2e6, carbon_g=2000.0, cost=1.0),
-        row("b", mean_slowdown=4.0, goodput=0.55, carbon_g=1500.0, cost=1.0),
+        row("a", mean_full_speed_slowdown=3.0, energy_j=7.2e6, carbon_g=2000.0, cost=1.0),
+        row("b", mean_full_speed_slowdown=4.0, finished_work_fraction=0.55, carbon_g=1500.0, cost=1.0),
     ]
     assert one(remarks(compared(rows)), "Of the cases") == (
-        "Of the cases that keep to the envelope, the best by mean slowdown: “a” (3.00); goodput: “b” (55.0 %); energy: "
+        "Of the cases that keep to the envelope, the best by slowdown at full speed: “a” (3.00); finished "
+        "work: “b” (55.0 %); energy: "
         "“b” (1.00 kWh); carbon: “b” (1.50 kg)."
     )
     alike = remarks(compared([FREE_ROW, row("a"), row("b")]))
@@ -123,20 +139,20 @@ def test_the_best_by_each_measure():
 def test_who_is_dominated():
     rows = [
         FREE_ROW,
-        row("a", mean_slowdown=3.0),
-        row("b", mean_slowdown=4.0),
-        row("c", mean_slowdown=9.0, goodput=0.6),
+        row("a", mean_full_speed_slowdown=3.0),
+        row("b", mean_full_speed_slowdown=4.0),
+        row("c", mean_full_speed_slowdown=9.0, finished_work_fraction=0.6),
     ]
     assert one(remarks(compared(rows)), "On the Pareto") == (
-        "On the Pareto front of goodput and mean slowdown: “a” and “c”. Dominated by “a”: “b”."
+        "On the Pareto front of finished work and slowdown at full speed: “a” and “c”. Dominated by “a”: “b”."
     )
 
 
 def test_caveats():
     rows = [
         FREE_ROW,
-        row("a", finished=97, rejected=3),
-        row("b", finished=98, killed=2, energy_above_cap_j=0.396e6),
+        row("a", jobs_finished=97, jobs_rejected=3),
+        row("b", jobs_finished=98, energy_above_cap_j=0.396e6),
     ]
     waits = {"free": [0.0] * 100, "a": [0.0] * 97 + [None] * 3, "b": [36.0] * 98 + [None] * 2}
     found = remarks(compared(rows, jobs_of(waits), errors={"c": "why"}))
@@ -146,10 +162,12 @@ def test_caveats():
     )
     assert one(found, "Rejected") == "Rejected jobs are in no mean: “a” 3 of 100 jobs."
     # 36 s of an hour
-    assert one(found, "Mean") == (
-        "Mean slowdown and wait are of finished jobs only, of survivors: “a” (97 of 100 jobs; on the 97 that finish in "
-        "“free”, too, the slowdown is the same); “b” (98 of 100 jobs; on the 98 that finish in “free”, too, the "
-        "slowdown is +0.010 in comparison)."
+    assert one(found, "Slowdown") == (
+        "Slowdown at full speed and wait are of finished jobs only, of survivors: “a” (97 of 100 jobs; on "
+        "the 97 that finish in "
+        "“free”, too, the slowdown at full speed is the same); “b” (98 of 100 jobs; on the 98 that finish in "
+        "“free”, too, the "
+        "slowdown at full speed is +0.010 in comparison)."
     )
     assert one(found, "Left out") == "Left out, as they cannot run on these jobs: “c” (reasons below)."
 
@@ -159,7 +177,9 @@ RANDOM = CaseFacts("varcap", {}, random=True)
 
 def seeded(*columns, **more):
     """A comparison over seeds: of each case its slowdowns."""
-    rows = [row(name, seed, mean_slowdown=value) for name, values in columns for seed, value in enumerate(values)]
+    rows = [
+        row(name, seed, mean_full_speed_slowdown=value) for name, values in columns for seed, value in enumerate(values)
+    ]
     return compared(rows, cases={name: RANDOM for name, _ in columns} | more.pop("cases", {}), **more)
 
 
@@ -167,12 +187,14 @@ def test_chance():
     """Three seeds: 4.30 standard errors. a is 1, 1.1, 1.2 more (0.06); b 0, 1, 2 (0.58); c 1.1, 1, 1.2, as a is."""
     data = seeded(("free", (2, 3, 4)), ("a", (3, 4.1, 5.2)), ("b", (2, 4, 6)), ("c", (3.1, 4, 5.2)), ("d", (9, 10, 11)))
     assert one(remarks(data), "3 seeds") == (
-        "3 seeds, paired, mean slowdown: “a” and “c” differ from “free” by more than 4.3 standard errors (95 %, "
+        "3 seeds, paired, slowdown at full speed: “a” and “c” differ from “free” by more than 4.3 standard "
+        "errors (95 %, "
         "Student's t); “b” is not distinguishable from “free”; the other differences do not depend on the seed. Seeds "
         "are those of the schedulers: they say nothing about other jobs or other weather."
     )
-    above = [row("free", seed, energy_above_cap_j=1e6, mean_slowdown=2.0) for seed in range(3)]
-    rows = [row(name, seed, mean_slowdown=value) for name, values in (("a", (3, 4.1, 5.2)), ("c", (3.1, 4, 5.3)))
+    above = [row("free", seed, energy_above_cap_j=1e6, mean_full_speed_slowdown=2.0) for seed in range(3)]
+    rows = [row(name, seed, mean_full_speed_slowdown=value)
+            for name, values in (("a", (3, 4.1, 5.2)), ("c", (3.1, 4, 5.3)))
             for seed, value in enumerate(values)]  # fmt: skip
     data = compared([*above, *rows], cases={"free": FREE, "a": RANDOM, "c": RANDOM})
     assert "“c” is not distinguishable from “a”" in one(remarks(data), "3 seeds")
@@ -183,7 +205,7 @@ def test_chance():
 def test_rounding_is_no_chance():
     data = seeded(("free", (2, 3, 4)), ("a", (2.1, 3.1, 4.1)))
     assert one(remarks(data), "3 seeds").startswith(
-        "3 seeds, paired, mean slowdown: no difference depends on the seed."
+        "3 seeds, paired, slowdown at full speed: no difference depends on the seed."
     )
     assert "±" not in paragraph(data).replace("±0", "")
 
@@ -214,12 +236,12 @@ def test_numbers(text, shown):
 @pytest.mark.parametrize(
     ("name", "mean", "error", "shown"),
     [
-        ("goodput", 0.0123, 0.0004, "+1.230 ± 0.040 % points"),
+        ("finished_work_fraction", 0.0123, 0.0004, "+1.230 ± 0.040 % points"),
         ("mean_wait_s", -5400.0, 360.0, "−1.50 ± 0.10 h"),
         ("energy_j", 3.6e8, 3.6e7, "+100 ± 10 kWh"),
         ("energy_j", 3.6e6, 1000.0, "+1.00 kWh"),
-        ("kills", 3.0, math.nan, "+3"),
-        ("finished", 0.0, 0.0, "±0 jobs"),
+        ("killed_power", 3.0, math.nan, "+3"),
+        ("jobs_finished", 0.0, 0.0, "±0 jobs"),
     ],
 )
 def test_differences(name, mean, error, shown):

@@ -22,7 +22,7 @@ def jobs_of(cases):
             rows.append({
                 "case": case, "job_id": name, "hosts": hosts, "length_s": length_s, "user": user,
                 "state": "killed" if wait is None else "finished", "wait_s": wait_s,
-                "stretch": 1.0 + wait_s / length_s, "wait_more_s": wait_s - first_s,
+                "full_speed_slowdown": 1.0 + wait_s / length_s, "wait_more_s": wait_s - first_s,
                 "full_speed_slowdown_more": (wait_s - first_s) / length_s,
             })  # fmt: skip
     return pd.DataFrame(rows)
@@ -76,7 +76,9 @@ def test_by_user():
 def test_the_many_are_others():
     names = [f"u{n:02d}" for n in range(12) for _ in range(1 + (n < 11))]
     frame = pd.DataFrame({"case": "one", "user": names, "state": "finished", "hosts": 1, "length_s": 60.0})
-    frame = frame.assign(**dict.fromkeys(("wait_s", "stretch", "wait_more_s", "full_speed_slowdown_more"), 0.0))
+    frame = frame.assign(
+        **dict.fromkeys(("wait_s", "full_speed_slowdown", "wait_more_s", "full_speed_slowdown_more"), 0.0)
+    )
     found = groups_of(frame, "user").set_index("group")["jobs"]
     assert found.index.tolist() == [*(f"u{n:02d}" for n in range(10)), "2 others"]
     assert found.sum() == len(names) and found["2 others"] == 3
@@ -85,7 +87,9 @@ def test_the_many_are_others():
 def test_a_user_called_others_is_one_of_them():
     users = ["2 others"] * 9 + [f"u{n}" for n in range(11)]
     frame = pd.DataFrame({"case": "one", "user": users, "state": "finished", "hosts": 1, "length_s": 60.0})
-    frame = frame.assign(**dict.fromkeys(("wait_s", "stretch", "wait_more_s", "full_speed_slowdown_more"), 0.0))
+    frame = frame.assign(
+        **dict.fromkeys(("wait_s", "full_speed_slowdown", "wait_more_s", "full_speed_slowdown_more"), 0.0)
+    )
     assert groups_of(frame, "user")["jobs"].tolist() == [9, *[1] * 9, 2]
 
 

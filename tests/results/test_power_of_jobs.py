@@ -33,7 +33,7 @@ def test_the_power_of_two_jobs():
     assert found.share_above == pytest.approx(0.4) and found.above_j == pytest.approx(40 * 70.0)
     assert found.mean_w == pytest.approx((20 * 350.0 + 20 * 670.0 + 40 * 770.0 + 20 * 450.0) / 100.0)
     assert found.max_w == 770.0 and found.makespan_s == 100.0
-    assert (found.completed, found.kills) == (2, 0)
+    assert (found.completed, found.killed_power) == (2, 0)
     assert found.mean_turnaround_s == pytest.approx((100.0 + 60.0) / 2)
     assert found.as_dict()["completed"] == 2
 
@@ -57,7 +57,7 @@ def test_a_run_that_was_killed_draws_until_then_and_turnaround_counts_from_the_f
     edges = dict(zip(trace.times_s.tolist(), trace.power_w.tolist(), strict=True))
     assert edges == {0.0: 360.0, 100.0: 400.0, 300.0: 300.0, 400.0: 260.0, 500.0: 300.0}
     found = figures_of(record, workload, 2, caps)
-    assert (found.kills, found.completed, found.mean_turnaround_s) == (1, 2, 600.0)
+    assert (found.killed_power, found.completed, found.mean_turnaround_s) == (1, 2, 600.0)
 
 
 def test_nothing_ran():

@@ -61,7 +61,7 @@ def agree(spec: RunSpec) -> None:
     of_record = {path.name: path.read_bytes() for path in names if path.exists()}
     for path in names:
         path.unlink(missing_ok=True)
-    assert write_results(spec.prefix, resolve(spec).inputs) == metrics
+    assert write_results(spec.prefix, resolve(spec).inputs).metrics == metrics
     assert {path.name: path.read_bytes() for path in names if path.exists()} == of_record
     assert "x_metrics.json" in of_record
 

@@ -1,18 +1,12 @@
 """Several systems on the same jobs and the same power, measured alike: finished jobs, waits, energy.
 
-Every case is measured against the same envelope, whatever it follows itself. Of a run, with the jobs of the workload in
-the states of `batwatt.results.outcomes`:
+Every case is measured against the same envelope, whatever it follows itself. Columns are figures of `batwatt run` by
+their names (`batwatt.results.metrics`), and one more:
 
-    finished, killed, rejected, unfinished    jobs
-    kills                runs that the scheduler killed and whose work was lost
-    mean_slowdown        mean of (end - submission) / run time at full speed, over the finished jobs
-    mean_wait_s, p95_wait_s    from the submission to the start of the run that completed, over the same
-    goodput              host seconds of work of the finished jobs / host seconds that the power feeds until the last
-                         end of any case: hosts of a machine x the machines that it feeds (`batwatt.model.site`)
-    energy_j             energy of all hosts until the end of the last job of the case
-    violations, energy_above_cap_j, unused_j    against the envelope, until then
-    carbon_g, cost       of that energy, at a carbon signal and a price
-    makespan_s           end of the last job
+    fed_host_use         host seconds of work of the finished jobs / host seconds that the power feeds until the case's
+                         own last end: hosts of a machine x the machines that it feeds (`batwatt.model.site`)
+
+`violations`, `energy_above_cap_j` and `unused_j` are against the envelope of all. Cases do not depend on each other.
 """
 
 from __future__ import annotations
@@ -20,7 +14,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, cast
@@ -58,9 +52,9 @@ from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.site import MachinePower, least_of
-from batwatt.remarks import collected_remarks
-from batwatt.results.compared import CaseFacts
-from batwatt.results.outcomes import JobOutcomes, job_outcomes
+from batwatt.remarks import collected_remarks, tell_before_work
+from batwatt.results.compared import MEASURES, CaseFacts
+from batwatt.results.outcomes import JobOutcomes
 from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
 from batwatt.run.find_scheduler import scheduler_class
@@ -106,9 +100,8 @@ class Measured:
 
     outcomes: JobOutcomes
     trace: PowerTrace | None
-    makespan_s: float
-    emitted: Mapping[str, float | None]
-    """carbon_g and cost."""
+    metrics: Mapping[str, float | int | None]
+    rejections: Mapping[str, int]
 
 
 def _cases_of(name: str, value: Any) -> Mapping[str, Case] | str:
@@ -139,6 +132,7 @@ def _seeds_of(name: str, value: Any) -> list[int]:
     workers=workers_of,
     lenient=optional(partial(several, one=text)),
     each=function_or_none,
+    progress=function_or_none,
 )
 def compare_systems(
     platform: PlatformLike,
@@ -153,6 +147,7 @@ def compare_systems(
     workers: int = 1,
     lenient: Collection[str] | None = None,
     each: Callable[[str, int, Result], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Run cases on the same jobs under the same power, and measure them alike.
 
@@ -169,6 +164,7 @@ def compare_systems(
         workers: Processes.
         lenient: Labels of cases that are left out if they cannot run, and named in `errors`. Default: all of a preset.
         each: Called in the process of a case with its label, seed and result, for instance to save it.
+        progress: Called with how many runs have ended, and how many there are.
 
     Returns:
         A `Comparison`.
@@ -195,15 +191,22 @@ def compare_systems(
         raise InputError("compare", "has no cases" if not cases else "has no seeds", "give at least one")
     seeded = {label for label, case in cases.items() if _draws(case)}
     tasks = [(label, seed) for label in cases for seed in (seeds if label in seeded else seeds[:1])]
+    tell_before_work()
+    report = progress or (lambda ended, total: None)
     work = _Work(given, workload, cap, power, signals, cases, seeded, each)
     if workers > 1 and len(tasks) > 1:
         # children have what was read: nothing but figures goes from one process to another
-        with ProcessPoolExecutor(
-            min(workers, len(tasks)), multiprocessing.get_context("fork"), _adopt, (work,)
-        ) as pool:
-            found = list(pool.map(_measured, tasks))
+        pool_size = min(workers, len(tasks))
+        with ProcessPoolExecutor(pool_size, multiprocessing.get_context("fork"), _adopt, (work,)) as pool:
+            futures = [pool.submit(_measured, task) for task in tasks]
+            for ended, _ in enumerate(as_completed(futures), 1):
+                report(ended, len(tasks))
+            found = [future.result() for future in futures]
     else:
-        found = [work.measured(*task) for task in tasks]
+        found = []
+        for task in tasks:
+            found.append(work.measured(*task))
+            report(len(found), len(tasks))
     failed = {label: one for (label, _), one in zip(tasks, found, strict=True) if isinstance(one, BatwattError)}
     for label, error in failed.items():
         if label in (lenient or ()):
@@ -215,16 +218,13 @@ def compare_systems(
     done = {task: one for task, one in zip(tasks, found, strict=True) if isinstance(one, Measured)}
     if not done:
         raise InputError("comparison", "no case could run", "; ".join(f"{name}: {why}" for name, why in errors.items()))
-    until_s = max(one.makespan_s for one in done.values())
-    fed = power.fed_by(cap)
-    available = sum(n * (end - begin) for begin, end, n in fed.steps(0.0, until_s)) * len(hosts) / power.machines
     rows = []
     for label, case in cases.items():
         for seed in seeds:
             one = done.get((label, seed if label in seeded else seeds[0]))
             if one is not None:
                 about = {"case": label, "scheduler": _scheduler_name(case), "seed": seed}
-                rows.append(about | _figures(one, cap, available))
+                rows.append(about | _figures(one, cap, power, len(hosts)))
     import pandas as pd
 
     table = pd.DataFrame(rows).dropna(axis="columns", how="all")
@@ -234,7 +234,9 @@ def compare_systems(
         label: CaseFacts(_scheduler_name(case), case.options, case.limit, label in seeded)
         for label, case in cases.items()
     }
-    return Comparison(table, jobs, errors, facts, traces, cap, power, workload.source, (*workload.remarks, *remarks))
+    rejected = {label: one.rejections for (label, seed), one in done.items() if seed == seeds[0] and one.rejections}
+    read = (*workload.remarks, *remarks)
+    return Comparison(table, jobs, errors, facts, traces, cap, power, workload.source, read, rejected)
 
 
 @dataclass(frozen=True)
@@ -277,9 +279,7 @@ class _Work:
         if self.each is not None:
             self.each(label, seed, result)
         figures = result.figures
-        outcomes = job_outcomes(figures.data, self.workload, result.platform.fastest_flops)
-        emitted = {name: getattr(figures.metrics, name) for name in self.signals}
-        return Measured(outcomes, figures.power, figures.metrics.makespan_s, emitted)
+        return Measured(figures.outcomes, figures.power, figures.metrics.as_dict(), figures.rejections)
 
 
 def _cap(
@@ -341,32 +341,20 @@ def _mean(cap: Series, workload: workloads.Workload) -> Series:
     return Series((0.0,), (energy_j / end_s,), cap.name, f"mean of {cap.source}")
 
 
-def _figures(one: Measured, cap: Series, available_host_s: float) -> dict[str, float | int | None]:
-    outcomes = one.outcomes
-    finished = outcomes.finished
-    waits = outcomes.wait_s[finished & ~np.isnan(outcomes.wait_s)]
-    counts = {name: int((outcomes.state == name).sum()) for name in ("finished", "killed", "rejected", "unfinished")}
-    some = bool(finished.any())
-    found: dict[str, float | int | None] = {
-        **counts,
-        "kills": int(outcomes.kills.sum()),
-        "mean_slowdown": float(np.nanmean(outcomes.stretch[finished])) if some else None,
-        "mean_wait_s": float(waits.mean()) if len(waits) else None,
-        "p95_wait_s": float(np.percentile(waits, 95.0)) if len(waits) else None,
-        "goodput": outcomes.useful_host_s / available_host_s if available_host_s else None,
-        "makespan_s": one.makespan_s,
-    }
-    trace = one.trace
-    if trace is not None:
-        pieces = against(trace, cap)
-        found |= {
-            "energy_j": trace.energy_j,
-            "violations": pieces.violations,
-            "energy_above_cap_j": pieces.above_j,
-            "unused_j": pieces.unused_j,
-        }
-        found |= one.emitted
-    return found
+def _figures(one: Measured, cap: Series, power: MachinePower, hosts: int) -> dict[str, float | int | None]:
+    """The measures of a case; numbers are rounded as those of a run are."""
+    figures = {measure.name: one.metrics.get(measure.name) for measure in MEASURES}
+    end_s = one.metrics["makespan_s"] or 0.0
+    fed_s = sum(n * (end - begin) for begin, end, n in power.fed_by(cap).steps(0.0, end_s)) if end_s > 0.0 else 0.0
+    if fed_s > 0.0:
+        figures["fed_host_use"] = round(one.outcomes.useful_host_s / (fed_s * hosts / power.machines), 6)
+    if one.trace is not None:
+        # against the cap of all, whatever this case follows
+        pieces = against(one.trace, cap)
+        figures["violations"] = pieces.violations
+        figures["energy_above_cap_j"] = round(pieces.above_j, 6)
+        figures["unused_j"] = round(pieces.unused_j, 6)
+    return figures
 
 
 def _job_table(workload: workloads.Workload, done: Mapping[tuple[str, int], Measured], seed: int) -> pd.DataFrame:
@@ -390,12 +378,13 @@ def _job_table(workload: workloads.Workload, done: Mapping[tuple[str, int], Meas
             "submission_time_s": outcomes.submit_s,
             "length_s": outcomes.length_s,
             "state": outcomes.state,
+            "cause": outcomes.cause,
             "attempts": outcomes.attempts.astype(np.int64),
             "wait_s": outcomes.wait_s,
-            "stretch": outcomes.stretch,
+            "full_speed_slowdown": outcomes.full_speed_slowdown,
             "energy_j": outcomes.energy_j,
             "wait_more_s": outcomes.wait_s - reference.wait_s,
-            "full_speed_slowdown_more": outcomes.stretch - reference.stretch,
+            "full_speed_slowdown_more": outcomes.full_speed_slowdown - reference.full_speed_slowdown,
         }
         parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)

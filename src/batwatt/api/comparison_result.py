@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,12 @@ from batwatt.errors import MissingExtraError
 from batwatt.files import whole_set
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower
-from batwatt.results.compared import CaseFacts, summary_of
+from batwatt.results.compared import CaseFacts, case_columns, summary_of
 from batwatt.results.groups import BY, union_of
 from batwatt.results.power import PowerTrace
+from batwatt.results.rejections import rejections_text
+from batwatt.results.summary import table_text
+from batwatt.results.tables import Column
 from batwatt.run.run import checked_prefix
 
 if TYPE_CHECKING:
@@ -44,6 +48,38 @@ class Comparison:
     """Where the jobs are from."""
     remarks: Sequence[str] = ()
     """What readers left out of the inputs or filled in."""
+    rejections: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Label -> cause -> rejected jobs; the first seed."""
+
+    def __repr__(self) -> str:
+        return f"{self._title}\n{table_text(self._columns)}{''.join(f'{line}{chr(10)}' for line in self._lines)}"
+
+    def _repr_html_(self) -> str:
+        first, *others = self._columns
+        heads = "".join(f"<th>{escape(column.head).replace(chr(10), '<br>')}</th>" for column in (first, *others))
+        rows = "".join(
+            f"<tr><th>{escape(label)}</th>{''.join(f'<td>{escape(column.cells[row])}</td>' for column in others)}</tr>"
+            for row, label in enumerate(first.cells)
+        )
+        below = "".join(f"<div>{escape(line)}</div>" for line in self._lines)
+        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        return f"<div><b>{escape(self._title)}</b>{table}{below}</div>"
+
+    @property
+    def _title(self) -> str:
+        seeds = self.table["seed"].nunique()
+        means = f", means over {seeds} seeds" if seeds > 1 else ""
+        return f"Comparison of {len(self.summary)} cases on {self.workload}{means}"
+
+    @property
+    def _columns(self) -> list[Column]:
+        return case_columns(self.summary.reset_index().to_dict("records"))
+
+    @property
+    def _lines(self) -> list[str]:
+        """What is below the table: causes of rejections, and what could not run."""
+        rejected = [f"rejected in {label}: {rejections_text(counts)}" for label, counts in self.rejections.items()]
+        return [*rejected, *(f"not run: {label}: {why}" for label, why in self.errors.items())]
 
     @checked(prefix=path_or, by=_groupings, command=text)
     def save(self, prefix: PathLike, *, by: Sequence[str] = (), command: str = "") -> Path:
@@ -77,7 +113,7 @@ class Comparison:
             ("seeds", ", ".join(str(seed) for seed in self.table["seed"].unique())),
         ]
         parts = (self.table, self.jobs, self.cases, self.traces, self.envelope, self.machines, self.errors, facts)
-        return comparison_page(ComparedSystems(*parts, self.remarks))
+        return comparison_page(ComparedSystems(*parts, self.remarks, self.rejections))
 
     @property
     def summary(self) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from batwatt.errors import InputError
 from batwatt.model.platform import Platform
 from batwatt.results.columns import FILES, SUCCESSFUL
 from batwatt.results.csv_block import as_read
+from batwatt.results.rejections import rejections_text
 from batwatt.results.writers import write_record
 from batwatt.run.run import Figures, Outcome, staging, warn_if_none_finished
 
@@ -53,6 +54,11 @@ class Result(Shown):
     def metrics(self) -> dict[str, float | int | None]:
         """Name -> value, as in PREFIX_metrics.json; None where one has no meaning. docs: every metric and its unit."""
         return self._outcome.figures.metrics.as_dict() | dict(self.bounds)
+
+    @property
+    def rejections(self) -> Mapping[str, int]:
+        """Cause -> rejected jobs."""
+        return self._outcome.figures.rejections
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
@@ -129,7 +135,8 @@ class Result(Shown):
     def facts(self) -> Mapping[str, object]:
         """The metrics that are known."""
         known = {name: f"{value:.6g}" for name, value in self.metrics.items() if isinstance(value, int | float)}
-        return {"scheduler": self.scheduler, **known}
+        rejected = {"rejected because": rejections_text(self.rejections)} if self.rejections else {}
+        return {"scheduler": self.scheduler, **known, **rejected}
 
     def warn(self) -> None:
         """Log why no job has finished, if none has."""

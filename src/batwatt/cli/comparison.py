@@ -11,28 +11,26 @@ import typer
 
 from batwatt.cli.inputs import read_options
 from batwatt.cli.options import CarbonText, LogChoice, MachineChoice, PriceText
-from batwatt.cli.printing import below, manners, note, show_table
+from batwatt.cli.printing import below, counting_bar, manners, note, show_table
 from batwatt.errors import InputError, printable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batwatt.api.comparison import Case
+    from batwatt.api.comparison import Case, Comparison
     from batwatt.api.inputs import Workload
     from batwatt.results.tables import Column
 
 SYSTEMS = "Comparison of systems"
 Cases = dict[str, "Case"]
-LEFT_OUT = ("unfinished", "violations", "makespan_s")
-"""Measures that the table on a terminal has no room for."""
 GROUPS = (
     ("jobs", "jobs", 1.0, 0),
     ("finished\n%", "finished_share", 100.0, 1),
     ("wait\nmean\nmin", "mean_wait_s", 1.0 / 60.0, 1),
-    ("slowdown\nmean", "mean_full_speed_slowdown", 1.0, 2),
+    ("slow-\ndown\nat full\nspeed", "mean_full_speed_slowdown", 1.0, 2),
     ("jobs\nin\nboth", "paired_jobs", 1.0, 0),
     ("added\nwait\nmin", "wait_more_s", 1.0 / 60.0, 1),
-    ("added\nslowdown", "full_speed_slowdown_more", 1.0, 2),
+    ("added\nslow-\ndown\nat full\nspeed", "full_speed_slowdown_more", 1.0, 2),
 )
 """Header (the unit last), column, by what it is multiplied, decimals: of the table of groups."""
 
@@ -127,6 +125,7 @@ def compare_systems_of(
     from batwatt.api.comparison import compare_systems
     from batwatt.api.inputs import Workload
     from batwatt.inputs.traces.job_log import USUAL
+    from batwatt.results.rejections import rejections_text
 
     if options.machines.long is not None:
         raise InputError("--long", "is for the figures of one run", "leave it out, or give long_s to a case")
@@ -139,21 +138,27 @@ def compare_systems_of(
     load = Workload.read(workload[0], unit=spec.length_unit, window=window, **log)
     by = list(dict.fromkeys(options.by or ()))
     _check_by(by, load)
-    found = compare_systems(
-        spec.platform,
-        load,
-        envelope,
-        cases,
-        capacity=options.machines.capacity,
-        seeds=range(options.seeds),
-        workers=options.jobs or len(os.sched_getaffinity(0)),
-        lenient=set() if options.preset is None else cases.keys() - {text.partition("=")[0].strip() for text in texts},
-        carbon=options.carbon,
-        price=options.price,
-    )
+    lenient = set() if options.preset is None else cases.keys() - {text.partition("=")[0].strip() for text in texts}
+    with counting_bar("runs") as bar:
+        task = bar.add_task("comparison", total=None)
+        found = compare_systems(
+            spec.platform,
+            load,
+            envelope,
+            cases,
+            capacity=options.machines.capacity,
+            seeds=range(options.seeds),
+            workers=options.jobs or len(os.sched_getaffinity(0)),
+            lenient=lenient,
+            carbon=options.carbon,
+            price=options.price,
+            progress=lambda ended, total: bar.update(task, completed=ended, total=total),
+        )
     found.save(export, by=by, command=shlex.join(["batwatt", *manners.words]))
     groups = found.groups(*by) if by else None
-    _show(found.summary.reset_index().to_dict("records"), groups)
+    _show(found, groups)
+    for label, counts in found.rejections.items():
+        below(f"rejected in {printable(label)}: {printable(rejections_text(counts))}")
     for label, why in found.errors.items():
         note(f"not run: {printable(label)}: {why}")
     page = export.with_name(f"{export.name}.html")
@@ -175,41 +180,33 @@ def _check_by(by: Sequence[str], workload: Workload) -> None:
             raise InputError("--by", f"no job of the workload has a {name}", f"use {', '.join(known)}")
 
 
-def _show(rows: Sequence[Mapping[Any, Any]], groups: pd.DataFrame | None) -> None:
+def _show(found: Comparison, groups: pd.DataFrame | None) -> None:
     """The table of cases and, below, a table for each grouping; --json gives one object of both."""
-    from batwatt.results.compared import MEASURES
-    from batwatt.results.summary import columns_of
-    from batwatt.results.tables import Column
+    from batwatt.results.compared import case_columns, records_of
 
-    cases = _records(rows)
-    shown = tuple(
-        ("\n".join(filter(None, (measure.head, measure.unit))), measure.name, measure.factor, measure.decimals)
-        for measure in MEASURES
-        if measure.name not in LEFT_OUT and any(measure.name in row for row in rows)
-    )
-    columns = [Column("", "case", [str(row["case"]) for row in rows]), *columns_of(shown, cases)]
+    columns = case_columns(found.summary.reset_index().to_dict("records"))
+    cases = records_of(found.summary.reset_index().to_dict("records"))
+    for case in cases:
+        case["rejected_because"] = dict(found.rejections.get(case["case"], {}))
     if groups is None:
         show_table(columns, cases)
         return
     parts = {str(name): part.to_dict("records") for name, part in groups.groupby("by", sort=False)}
-    show_table(columns, cases, {"cases": cases, "groups": _records(groups.to_dict("records"))})
+    show_table(columns, cases, {"cases": cases, "groups": records_of(groups.to_dict("records"))})
     if manners.as_json:
         return
     for part in parts.values():
         print()
-        show_table(_group_columns(part), _records(part))
+        show_table(_group_columns(part), records_of(part))
 
 
 def _group_columns(rows: Sequence[Mapping[Any, Any]]) -> list[Column]:
+    from batwatt.results.compared import records_of
     from batwatt.results.summary import columns_of
     from batwatt.results.tables import Column
 
     return [
         Column("", "case", [str(row["case"]) for row in rows]),
         Column(str(rows[0]["by"]), "group", [str(row["group"]) for row in rows], is_text=True),
-        *columns_of(GROUPS, _records(rows)),
+        *columns_of(GROUPS, records_of(rows)),
     ]
-
-
-def _records(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
-    return [{str(key): None if value != value else value for key, value in row.items()} for row in rows]

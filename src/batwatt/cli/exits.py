@@ -110,7 +110,8 @@ class _Signals:
 class Warnings(logging.StreamHandler[Any]):
     """One line a message, on what is stderr at that time (a progress bar may stand in front of it).
 
-    Warnings wait for the end of the command: there may be thousands of a kind, which then make one line with a count.
+    Warnings wait until inputs are read, then for the end of the command: there may be thousands of a kind, which make
+    one line with a count. The same message is written once.
     """
 
     def __init__(self) -> None:
@@ -118,11 +119,15 @@ class Warnings(logging.StreamHandler[Any]):
 
         super().__init__()
         self._repeats = Repeats()
+        self._seen: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a message, or keep it."""
         if record.levelno == logging.WARNING:
-            self._repeats.add(record)
+            text = record.getMessage()
+            if text not in self._seen:
+                self._seen.add(text)
+                self._repeats.add(record)
             return
         self.stream = sys.stderr
         super().emit(record)

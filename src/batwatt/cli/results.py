@@ -31,15 +31,25 @@ PLURALS = {
 """Headings of lists of parts."""
 
 
-def print_summary(rows: Sequence[tuple[str, Metrics]], more: Sequence[Mapping[str, object]]) -> None:
-    """The table of runs (label, metrics); for programs with `more` of each run, as JSON with all metrics."""
+def print_summary(
+    rows: Sequence[tuple[str, Metrics]],
+    more: Sequence[Mapping[str, object]],
+    rejections: Sequence[Mapping[str, int]] = (),
+) -> None:
+    """The table of runs (label, metrics), why jobs were rejected; for programs `more` of each run and all metrics."""
     from dataclasses import replace
 
+    from batwatt.results.rejections import rejections_text
     from batwatt.results.summary import summary
 
     records = [{"run": label, **about, **metrics.as_dict()} for (label, metrics), about in zip(rows, more, strict=True)]
+    for record, counts in zip(records, rejections, strict=False):
+        record["rejected_because"] = dict(counts)
     label, *figures = summary(rows)
     show_table([replace(label, keys=" ".join(["run", *more[0]])), *figures], records)
+    for (name, _), counts in zip(rows, rejections, strict=False):
+        if counts:
+            below(f"rejected{f' in {printable(name)}' if len(rows) > 1 else ''}: {printable(rejections_text(counts))}")
 
 
 @tabular
@@ -111,7 +121,7 @@ def metrics(
     # a real Batsim runs profiles that ours does not
     spec = machines.spec(platform, workload, engine="batsim", delays_to_flops=slowed, hosts=hosts.choice)
     found = write_results(prefix, load_inputs(spec, envelope))
-    print_summary([(prefix.name, found)], [{"prefix": str(prefix)}])
+    print_summary([(prefix.name, found.metrics)], [{"prefix": str(prefix)}], [found.rejections])
 
 
 @tabular

@@ -22,7 +22,7 @@ TERMS = {
     "envelope": "the power in W that all servers together may draw, step by step",
     "walltime": "the time after which a job is killed, as its user states it at submission",
     "p-state": "an operating point of a server: a speed and a power; also asleep, and switching on or off",
-    "standard error": "standard deviation / square root of the number of instances",
+    "standard error": "standard deviation / square root of the count, of instances or of paired differences by seed",
     "95 % interval": "mean ± Student's t times the standard error: it holds the true mean in 95 of 100 cases",
     "not dominated": "no other algorithm is better in both measures",
     "foresight": "how long in advance the scheduler knows the capacity",

@@ -39,6 +39,10 @@ JOBS = (
 
 KILLED = "COMPLETED_KILLED"
 """Final state of a run that the scheduler killed."""
+WALLTIME = "COMPLETED_WALLTIME_REACHED"
+"""Final state of a run that reached its walltime."""
+FAILED = "COMPLETED_FAILED"
+"""Final state of a run that ended with an error code."""
 REJECTED = "REJECTED"
 """Final state of a job that never ran: its times are empty."""
 
@@ -107,7 +111,7 @@ CLASSES = (
     Column("core_h", "core h", "fixed", "cores x length of these"),
     Column("runs", "runs", "int", "runs that ended in the window or were still going; one that came in parts is one"),
     Column("completed", "runs", "int", "those that completed in the window"),
-    Column("terminations", "runs", "int", "those that the scheduler killed in the window"),
+    Column("terminations", "runs", "int", "runs that the scheduler killed in the window"),
     Column("wasted_core_h", "core h", "fixed", "core hours of the runs that the scheduler killed"),
     Column("useful_core_h", "core h", "fixed", "core hours of the runs that completed or were still going"),
     Column("mean_wait_s", "s", "fixed", "mean from the first submission to the start of the run that completed"),

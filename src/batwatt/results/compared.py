@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from batwatt.results.metrics import METRICS
+from batwatt.results.summary import columns_of
+from batwatt.results.tables import Column
 from batwatt.units import HOUR_S, J_PER_KWH
 
 if TYPE_CHECKING:
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
 NOT_MEASURED = ("case", "scheduler", "seed")
 """Columns of the table of cases that are no measure."""
+LEFT_OUT = ("jobs_failed", "jobs_unfinished", "violations", "makespan_s")
+"""Measures that a narrow table has no room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,58 +39,44 @@ class ComparedMeasure:
     meaning: str
 
 
+_MEANINGS = {metric.name: metric for metric in METRICS}
+_MIN = 1.0 / 60.0
+
+
+def _metric(
+    name: str, title: str, head: str, unit: str = "", factor: float = 1.0, decimals: int = 0
+) -> ComparedMeasure:
+    """A figure of a run: its meaning is that of `metrics`."""
+    metric = _MEANINGS[name]
+    return ComparedMeasure(name, title, head, unit, factor, decimals, metric.better or "lower", metric.meaning)
+
+
 MEASURES = (
-    ComparedMeasure("finished", "finished jobs", "finished", "jobs", 1.0, 0, "higher", "jobs that completed"),
+    _metric("jobs_finished", "finished jobs", "finished", "jobs"),
+    _metric("jobs_rejected", "rejected jobs", "re-\njected", "jobs"),
+    _metric("killed_power", "kills for power", "kills\npower"),
+    _metric("killed_walltime", "kills at the walltime", "kills\nwalltime"),
+    _metric("jobs_failed", "failed jobs", "failed", "jobs"),
+    _metric("jobs_unfinished", "unfinished jobs", "unfinished", "jobs"),
+    _metric("mean_slowdown", "slowdown", "slow-\ndown\nmean", decimals=2),
+    _metric("mean_full_speed_slowdown", "slowdown at full speed", "slow-\ndown\nat full\nspeed", decimals=2),
+    _metric("mean_bounded_slowdown", "bounded slowdown", "bounded\nslow-\ndown", decimals=2),
+    _metric("mean_wait_s", "mean wait", "wait\nmean", "min", _MIN, 1),
+    _metric("p95_wait_s", "95th percentile of the wait", "wait\np95", "min", _MIN, 1),
+    _metric("finished_work_fraction", "finished work", "work\ndone", "%", 100.0, 1),
     ComparedMeasure(
-        "killed", "killed jobs", "killed", "jobs", 1.0, 0, "lower", "jobs that were killed and never completed"
+        "fed_host_use", "use of fed hosts", "use of\nfed\nhosts", "%", 100.0, 1, "higher",
+        "host s of work of the finished jobs / host s that the power feeds until the last job of the case ends",
     ),
-    ComparedMeasure("rejected", "rejected jobs", "rejected", "jobs", 1.0, 0, "lower", "jobs that were rejected"),
-    ComparedMeasure(
-        "unfinished", "unfinished jobs", "unfinished", "jobs", 1.0, 0, "lower",
-        "jobs that neither completed nor were killed or rejected",
-    ),
-    ComparedMeasure(
-        "kills", "kills", "kills", "", 1.0, 0, "lower", "runs that the scheduler killed and whose work was lost"
-    ),
-    ComparedMeasure(
-        "mean_slowdown", "mean slowdown", "slowdown\nmean", "", 1.0, 2, "lower",
-        "mean of (end - submission) / run time at full speed, over the finished jobs",
-    ),
-    ComparedMeasure(
-        "mean_wait_s", "mean wait", "wait\nmean", "min", 1.0 / 60.0, 1, "lower",
-        "mean time from the submission to the start of the run that completed, over the finished jobs",
-    ),
-    ComparedMeasure(
-        "p95_wait_s", "95th percentile of the wait", "wait\np95", "min", 1.0 / 60.0, 1, "lower",
-        "95 % of the finished jobs wait no longer",
-    ),
-    ComparedMeasure(
-        "goodput", "goodput", "goodput", "%", 100.0, 1, "higher",
-        "host seconds of work of the finished jobs / host seconds that the power feeds until the last end of any case",
-    ),
-    ComparedMeasure(
-        "energy_j", "energy", "energy", "kWh", 1.0 / J_PER_KWH, 1, "lower",
-        "energy of all hosts until the last job of the case ends",
-    ),
-    ComparedMeasure(
-        "violations", "violations", "violations", "steps", 1.0, 0, "lower",
-        "steps of the envelope in which the power is above it at some time",
-    ),
-    ComparedMeasure(
-        "energy_above_cap_j", "energy above the envelope", "above\ncap", "kWh", 1.0 / J_PER_KWH, 2, "lower",
-        "energy drawn above the envelope, which another source must deliver",
-    ),
-    ComparedMeasure(
-        "unused_j", "unused energy", "unused", "kWh", 1.0 / J_PER_KWH, 1, "lower",
-        "energy that the envelope allows and no host draws, until the last job of the case ends",
-    ),
-    ComparedMeasure(
-        "carbon_g", "carbon", "carbon", "kg", 1e-3, 2, "lower", "emissions of that energy at the carbon signal"
-    ),
-    ComparedMeasure("cost", "cost", "cost", "", 1.0, 2, "lower", "price of that energy"),
-    ComparedMeasure("makespan_s", "makespan", "makespan", "h", 1.0 / HOUR_S, 1, "lower", "end of the last job"),
+    _metric("energy_j", "energy", "energy", "kWh", 1.0 / J_PER_KWH, 1),
+    _metric("violations", "violations", "viola-\ntions", "steps"),
+    _metric("energy_above_cap_j", "energy above the cap", "above\ncap", "kWh", 1.0 / J_PER_KWH, 2),
+    _metric("unused_j", "unused energy", "unused", "kWh", 1.0 / J_PER_KWH, 1),
+    _metric("carbon_g", "carbon", "carbon", "kg", 1e-3, 2),
+    _metric("cost", "cost", "cost", decimals=2),
+    _metric("makespan_s", "makespan", "makespan", "h", 1.0 / HOUR_S, 1),
 )  # fmt: skip
-"""In the order of the table."""
+"""In the order of the table; the cap is what all cases are measured against, whatever they follow."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +88,21 @@ class CaseFacts:
     limit: str = "envelope"
     random: bool = False
     """Whether it draws at random, so that seeds differ."""
+
+
+def case_columns(rows: Sequence[Mapping[Any, Any]]) -> list[Column]:
+    """The columns of a narrow table of rows by case."""
+    shown = tuple(
+        ("\n".join(filter(None, (measure.head, measure.unit))), measure.name, measure.factor, measure.decimals)
+        for measure in MEASURES
+        if measure.name not in LEFT_OUT and any(measure.name in row for row in rows)
+    )
+    return [Column("", "case", [str(row["case"]) for row in rows]), *columns_of(shown, records_of(rows))]
+
+
+def records_of(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
+    """Rows with None for what is no number."""
+    return [{str(key): None if value != value else value for key, value in row.items()} for row in rows]
 
 
 def summary_of(table: pd.DataFrame) -> pd.DataFrame:

@@ -40,9 +40,10 @@ UNKNOWN = "unknown"
 def groups_of(jobs: pd.DataFrame, by: str) -> pd.DataFrame:
     """A row for each case and group, with the columns `by`, `case`, `group` and those of the module's docstring.
 
-    `jobs` has a row for each job of each case: `case`, `state`, `hosts`, `length_s`, `wait_s` and `stretch` (NaN where
-    it did not finish), `wait_more_s` and `full_speed_slowdown_more`, and the column `by` if it is not size or length.
-    Classes go from the smallest to the largest, users from the one with the most jobs on.
+    `jobs` has a row for each job of each case: `case`, `state`, `hosts`, `length_s`, `wait_s` and
+    `full_speed_slowdown` (NaN where it did not finish), `wait_more_s` and `full_speed_slowdown_more`, and the column
+    `by` if it is not size or length. Classes go from the smallest to the largest, users from the one with the most
+    jobs on.
     """
     import pandas as pd
 
@@ -54,7 +55,7 @@ def groups_of(jobs: pd.DataFrame, by: str) -> pd.DataFrame:
             "jobs": grouped.size(),
             "finished_share": grouped["finished"].mean(),
             "mean_wait_s": grouped["wait_s"].mean(),
-            "mean_full_speed_slowdown": grouped["stretch"].mean(),
+            "mean_full_speed_slowdown": grouped["full_speed_slowdown"].mean(),
             "paired_jobs": grouped["wait_more_s"].count(),
             "wait_more_s": grouped["wait_more_s"].mean(),
             "full_speed_slowdown_more": grouped["full_speed_slowdown_more"].mean(),

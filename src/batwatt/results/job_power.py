@@ -28,8 +28,8 @@ class JobPowerFigures:
     """What came of a run whose jobs draw different power.
 
     `share_above` of the time from 0 until the last end, and `above_j` in J, lie above the cap; `mean_w` and `max_w` are
-    the power in W, `mean_turnaround_s` the mean of end - first submission in s over the `completed` jobs; `kills` are
-    runs that the scheduler killed, `makespan_s` is the last end.
+    the power in W, `mean_turnaround_s` the mean of end - first submission in s over the `completed` jobs;
+    `killed_power` are runs that the scheduler killed, `makespan_s` is the last end.
     """
 
     share_above: float
@@ -38,7 +38,7 @@ class JobPowerFigures:
     max_w: float
     mean_turnaround_s: float
     completed: int
-    kills: int
+    killed_power: int
     makespan_s: float
 
     def as_dict(self) -> dict[str, float | int]:
@@ -93,7 +93,7 @@ def job_power_figures(data: RunData, workload: Workload, platform: Platform, env
         max_w=float(trace.power_w.max()) if end_s else 0.0,
         mean_turnaround_s=math.fsum(turnaround_s.tolist()) / count if count else math.nan,
         completed=count,
-        kills=int((states == KILLED).sum()),
+        killed_power=int((states == KILLED).sum()),
         makespan_s=end_s,
     )
 

@@ -22,7 +22,7 @@ from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload
-from batwatt.results.columns import KILLED, REJECTED, SUCCESSFUL
+from batwatt.results.columns import FAILED, KILLED, REJECTED, SUCCESSFUL, WALLTIME
 from batwatt.results.goodput import goodput_figures
 from batwatt.results.origins import Origins
 from batwatt.results.parts import Chains, Floats, Mask
@@ -87,8 +87,8 @@ class Metrics:
     )
     finished_work_fraction: Real = _maybe("", "flops of the successful jobs / flops of all jobs", "higher")
     energy_j: Real = _maybe("J", "energy of all hosts from 0 to the end of the last job")
-    energy_above_cap_j: Real = _maybe("J", "energy drawn above the cap until then", "lower")
-    unused_j: Real = _maybe("J", "energy that the cap allowed until then and nobody drew", "lower")
+    energy_above_cap_j: Real = _maybe("J", "energy drawn above the cap until the end of the last job", "lower")
+    unused_j: Real = _maybe("J", "energy that the cap allowed and no host drew until the end of the last job", "lower")
     jobs_total: int = _metric("jobs", "jobs of the workload")
     jobs_rejected: int = _metric("jobs", "jobs that were refused", "lower")
     jobs_failed: int = _metric("jobs", "runs of a job that ended with an error code", "lower")
@@ -96,8 +96,8 @@ class Metrics:
     steps: Whole = _maybe("steps", "steps of the envelope until the end of the last job")
     makespan_s: float = _metric("s", "end of the last job", "lower")
     max_power_w: Real = _maybe("W", "largest power until the end of the last job", "lower")
-    carbon_g: Real = _maybe("g", "carbon of energy_j, at the carbon signal", "lower")
-    cost: Real = _maybe("", "cost of energy_j, at the price", "lower")
+    carbon_g: Real = _maybe("g", "carbon of the energy of all hosts, at the carbon signal", "lower")
+    cost: Real = _maybe("", "cost of the energy of all hosts, at the price", "lower")
     jobs_unfinished: int = _metric("jobs", "jobs that waited or ran when the window ended", "lower", default=0)
     goodput: Real = _maybe("", "useful / available core seconds of the window", "higher")
     aborted_volume: Real = _maybe("", "aborted / available core seconds of the window", "lower")
@@ -191,11 +191,11 @@ def measured(
         mean_run_time_stretch=float(np.mean(chains.execution_s[lasting] / run_s[lasting])) if lasting.any() else None,
         jobs_finished=int(successful.sum()),
         killed_power=count[KILLED],
-        killed_walltime=count["COMPLETED_WALLTIME_REACHED"],
+        killed_walltime=count[WALLTIME],
         finished_work_fraction=_work_fraction(workload, origins, successful, reference_flops),
         jobs_total=len(workload.jobs),
         jobs_rejected=count[REJECTED],
-        jobs_failed=count["COMPLETED_FAILED"],
+        jobs_failed=count[FAILED],
         jobs_unfinished=int(found.waited_or_ran.sum()),
         resubmissions=int((~origins.itself & ~kinds.overhead).sum()),
         steps=None if envelope is None else step_bounds(envelope, makespan_s)[2],

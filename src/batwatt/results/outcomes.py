@@ -4,11 +4,12 @@ Of a job with the first submission s, the length p at full speed (s), and the ru
 and began at b:
 
     wait_s      b - s
-    stretch     (e - s) / p: 1 for a job that starts at once and runs at full speed
+    full_speed_slowdown    as in `slowdowns`: 1 for a job that starts at once and runs at full speed
     attempts    runs, each with all of its parts
     kills       runs that the scheduler killed and whose work was lost
     energy_j    energy of the hosts of all its rows while these ran, overhead of checkpoints included
-    state       finished, killed (it was, and never completed), rejected, or unfinished
+    state       finished, or what ended its last run: killed, walltime, failed, rejected, or unfinished
+    cause       why it was rejected
 
 Jobs that a scheduler made up are left out.
 """
@@ -19,13 +20,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from batwatt.model.platform import Platform
 from batwatt.model.workload import Workload
+from batwatt.results.columns import FAILED, WALLTIME
 from batwatt.results.parts import Floats
-from batwatt.results.run_data import RunData
-from batwatt.results.run_table import job_rows_of, run_table_of
+from batwatt.results.rejections import causes, rejected_rows
+from batwatt.results.run_data import RunData, texts
+from batwatt.results.run_table import JobRows, RunTable, job_rows_of, run_table_of
+from batwatt.results.slowdowns import turnarounds
 from batwatt.results.work import run_times_s
 
-STATES = ("finished", "killed", "rejected", "unfinished")
+STATES = ("finished", "killed", "walltime", "failed", "rejected", "unfinished")
 
 
 @dataclass(frozen=True)
@@ -36,16 +41,13 @@ class JobOutcomes:
     hosts: Floats
     length_s: Floats
     state: np.ndarray
+    cause: np.ndarray
     wait_s: Floats
     end_s: Floats
     attempts: Floats
     kills: Floats
     energy_j: Floats
-
-    @property
-    def stretch(self) -> Floats:
-        """Of the jobs that completed."""
-        return (self.end_s - self.submit_s) / self.length_s
+    full_speed_slowdown: Floats
 
     @property
     def finished(self) -> np.ndarray:
@@ -59,8 +61,9 @@ class JobOutcomes:
         return float(np.nansum(work))
 
 
-def job_outcomes(data: RunData, workload: Workload, reference_flops: float) -> JobOutcomes:
-    """What became of the jobs of a workload in a run; `reference_flops` is the full speed in flop/s. InputError."""
+def job_outcomes(data: RunData, workload: Workload, platform: Platform) -> JobOutcomes:
+    """What became of the jobs of a workload in a run. Raises InputError."""
+    reference_flops = platform.fastest_flops
     found = job_rows_of(data, workload, None)
     origins, kinds, chains = found.origins, found.kinds, found.chains
     table = run_table_of(found, workload, None)
@@ -78,16 +81,36 @@ def job_outcomes(data: RunData, workload: Workload, reference_flops: float) -> J
     attempts = np.bincount(origins.job[firsts], minlength=count).astype(np.float64)
     kills = np.bincount(origins.job[kinds.lost & known], minlength=count).astype(np.float64)
     submit_s = np.array([job.submit_time_s for job in workload.jobs])
-    finished = ~np.isnan(table.completed_s)
-    state = np.select([finished, kills > 0, table.out], STATES[:3], STATES[3])
+    rows, took_s, full_s = turnarounds(table, workload, reference_flops)
+    slowdown = np.full(count, np.nan)
+    slowdown[origins.job[rows]] = np.divide(took_s, full_s, out=np.full(len(rows), np.nan), where=full_s > 0.0)
+    state, cause = _states(found, table, count), np.full(count, "", dtype=object)
+    row_causes = causes(found, workload, len(platform))
+    rows = np.flatnonzero((row_causes != "") & known)
+    cause[origins.job[rows]] = row_causes[rows]
     return JobOutcomes(
         submit_s=submit_s,
         hosts=np.array([job.hosts for job in workload.jobs], dtype=np.float64),
         length_s=run_times_s(workload, reference_flops),
         state=state,
+        cause=np.where(state == "rejected", cause, ""),
         wait_s=begin_s - submit_s,
         end_s=table.completed_s,
         attempts=attempts,
         kills=kills,
         energy_j=np.where(attempts > 0.0, energies, np.nan),
+        full_speed_slowdown=slowdown,
     )
+
+
+def _states(found: JobRows, table: RunTable, count: int) -> np.ndarray:
+    """The state of each of `count` jobs: finished, or by its last row."""
+    final, counted = texts(found.jobs, "final_state"), found.origins.known & ~found.kinds.overhead
+    ends = (found.kinds.lost, final == WALLTIME, final == FAILED, rejected_rows(found))
+    of_row = np.select([end & counted for end in ends], STATES[1:5], STATES[5])
+    rows = np.flatnonzero(counted)
+    # a rejected job has no end: behind all others
+    rows = rows[np.lexsort((rows, np.nan_to_num(table.finish_s[rows], nan=np.inf)))]
+    state = np.full(count, STATES[5], dtype=object)
+    state[found.origins.job[rows]] = of_row[rows]
+    return np.where(np.isnan(table.completed_s), state, STATES[0])

@@ -100,11 +100,16 @@ def summary(rows: Rows) -> list[Column]:
 
 def summary_text(rows: Rows, width: int = 120) -> str:
     """The same table as plain text, at most `width` characters wide, without trailing blanks."""
+    return table_text(summary(rows), width)
+
+
+def table_text(columns: Sequence[Column], width: int = 120) -> str:
+    """A table as plain text, at most `width` characters wide, without trailing blanks."""
     from rich.console import Console
 
     out = io.StringIO()
     console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False)
-    console.print(*tables(summary(rows), width), sep="")
+    console.print(*tables(columns, width), sep="")
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n") + "\n"
 
 
@@ -117,7 +122,7 @@ def job_power_columns(label: str, found: JobPowerFigures) -> list[Column]:
         ("power\nmax\nkW", "max_w", found.max_w / 1e3, 2),
         ("turn-\naround\nmean h", "mean_turnaround_s", found.mean_turnaround_s / HOUR_S, 3),
         ("finished\njobs", "completed", found.completed, 0),
-        ("killed\nruns", "kills", found.kills, 0),
+        ("kills\npower", "killed_power", found.killed_power, 0),
     )
     texts = (NOTHING if math.isnan(value) else f"{value:.{decimals}f}" for _, _, value, decimals in shown)
     columns = [Column(head, key, [text]) for (head, key, _, _), text in zip(shown, texts, strict=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +19,7 @@ from batwatt.files import is_folder, whole_set
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.record import Record
+from batwatt.remarks import tell_before_work
 from batwatt.results.columns import FILES
 from batwatt.results.run_data import RunData
 from batwatt.results.writers import file_of, write_record
@@ -31,6 +32,7 @@ from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
     from batwatt.results.metrics import Metrics
+    from batwatt.results.outcomes import JobOutcomes
     from batwatt.results.power import PowerTrace
     from batwatt.results.run_table import RunTable
 
@@ -54,6 +56,7 @@ class RunResult:
 
     metrics: Metrics
     prefix: Path
+    rejections: Mapping[str, int]
 
 
 class _Watched:
@@ -136,19 +139,21 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
     """
     began = time.perf_counter()
     resolved = resolved_run(spec)
+    tell_before_work()
     deadlock: DeadlockError | None = None
     with staging(spec.prefix, durable) as inner:
         if spec.engine in IN_PROCESS:
             outcome = perform(resolved, progress)
             outcome.elapsed_s = time.perf_counter() - began
             outcome.write(inner)
-            metrics, deadlock = outcome.figures.metrics, outcome.deadlock
+            figures, deadlock = outcome.figures, outcome.deadlock
         else:
-            metrics = _run_apart(resolved, inner, progress, began)
+            figures = _run_apart(resolved, inner, progress, began)
+        found = RunResult(figures.metrics, spec.prefix, figures.rejections)
     if deadlock is not None:
         raise deadlock
-    warn_if_none_finished(metrics, resolved.inputs)
-    return RunResult(metrics, spec.prefix)
+    warn_if_none_finished(found.metrics, resolved.inputs)
+    return found
 
 
 def resolved_run(spec: RunSpec) -> ResolvedRun:
@@ -167,8 +172,8 @@ def warn_if_none_finished(metrics: Metrics, inputs: RunInputs) -> None:
         LOGGER.warning("%s", why)
 
 
-def _run_apart(resolved: ResolvedRun, inner: Path, progress: Progress | None, began: float) -> Metrics:
-    """The metrics of a run on an engine that is another process, whose files come under `inner`."""
+def _run_apart(resolved: ResolvedRun, inner: Path, progress: Progress | None, began: float) -> Figures:
+    """The figures of a run on an engine that is another process, whose files come under `inner`."""
     # zmq takes a while to be loaded
     from batwatt.run.apart import Apart
 
@@ -177,9 +182,9 @@ def _run_apart(resolved: ResolvedRun, inner: Path, progress: Progress | None, be
     watch = _watch(resolved, progress)
     about = Apart(files, resolved.scheduler, resolved.config, inputs.platform, inner, watch).run()
     _write_generated(inner, resolved)
-    metrics = write_results(inner, inputs)
+    figures = write_results(inner, inputs)
     write_metadata(inner, resolved.spec, resolved.config, time.perf_counter() - began, about)
-    return metrics
+    return figures
 
 
 def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
@@ -232,11 +237,11 @@ def _write_generated(prefix: Path, resolved: ResolvedRun) -> None:
         write_envelope(prefix, envelope)
 
 
-def write_results(prefix: Path, inputs: RunInputs) -> Metrics:
+def write_results(prefix: Path, inputs: RunInputs) -> Figures:
     """Work out what Batsim's files under a prefix tell; write PREFIX_metrics.json, _power.csv and _classes.csv."""
     figures = Figures(RunData(prefix), inputs)
     figures.write(prefix)
-    return figures.metrics
+    return figures
 
 
 class Figures:
@@ -276,6 +281,23 @@ class Figures:
 
         end_s = self.metrics.makespan_s
         return power_series(self.data, end_s) if self.data.energy is not None and end_s else None
+
+    @cached_property
+    def rejections(self) -> dict[str, int]:
+        """Cause -> rejected jobs. Raises InputError."""
+        from batwatt.results.rejections import rejections
+        from batwatt.results.run_table import job_rows_of
+
+        inputs = self._inputs
+        found = job_rows_of(self.data, inputs.measured, inputs.window)
+        return rejections(found, inputs.measured, len(inputs.platform))
+
+    @cached_property
+    def outcomes(self) -> JobOutcomes:
+        """What became of each job. Raises InputError."""
+        from batwatt.results.outcomes import job_outcomes
+
+        return job_outcomes(self.data, self._inputs.measured, self._inputs.platform)
 
     def write(self, prefix: Path) -> None:
         """Write the files of figures under a prefix."""

@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from batsim.batsim import Job
 
 from batwatt.errors import InputError
-from batwatt.model.workload import ATTEMPT, WINDOW_OVER
+from batwatt.model.workload import ATTEMPT, CHECKPOINT, RECOVERY, WINDOW_OVER
 
 
 class Managed(Protocol):
@@ -160,11 +160,19 @@ class JobLifecycle(Generic[State]):
     # rejections -------------------------------------------------------------------------------------------------
 
     def reject(self, jobs: Iterable[Job], why: str) -> None:
-        """Reject jobs that can never run; `why` completes the sentence "3 jobs can never run, ..."."""
+        """Reject jobs that can never run; `why` completes "3 jobs can never run, ..." and becomes their metadata."""
         refused = list(jobs)
         if refused:
             self.note_unrunnable([self.name_of(job) for job in refused], why)
-            self.bs.reject_jobs(refused)
+            self.refuse(refused, why)
+
+    def refuse(self, jobs: Iterable[Job], why: str) -> None:
+        """Reject jobs with `why` as their metadata; those of checkpoints and recoveries keep theirs."""
+        refused = list(jobs)
+        for job in refused:
+            if job.metadata not in (CHECKPOINT, RECOVERY):
+                self.bs.set_job_metadata(job.id, why)
+        self.bs.reject_jobs(refused)
 
     def note_unrunnable(self, names: Iterable[str], why: str) -> None:
         """Let `report` tell of jobs that can never run, and why."""

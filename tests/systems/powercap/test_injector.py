@@ -68,7 +68,7 @@ def test_a_cap_that_lets_nothing_run_rejects_the_jobs_in_the_end(caplog):
     scheduler = EnvelopeScheduler({"response": "hfld", "platform": machine(2), "envelope": envelope(200, 10)})
     record = simulated(scheduler, machine(2), job("a", 0, 1, 1000, 2000), job("b", 700, 1, 5, 10))
     assert {row[0]: row[7] for row in record.jobs} == {"a": "COMPLETED_KILLED", "b": "REJECTED"}
-    assert "can never run, under the last cap of 10 W" in caplog.text
+    assert "can never run, too wide for the last cap of 10 W" in caplog.text
 
 
 def test_an_exact_estimate_slows_down_where_a_walltime_estimate_must_kill():

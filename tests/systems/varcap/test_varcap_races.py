@@ -75,14 +75,14 @@ def test_a_long_chain_of_jobs_that_can_never_run():
 def test_a_circle_is_told_as_such(caplog):
     told = scheduler("a 0 10 1 depends_on=b", "b 0 10 1 depends_on=a", "c 0 10 1", machines=2)
     assert told == {"a": "rejected", "b": "rejected", "c": "0-10@0"}
-    assert "2 jobs can never run, they wait for each other in a circle" in caplog.text
-    assert "for want of machines" not in caplog.text
+    assert "2 jobs can never run, waiting for each other in a circle" in caplog.text
+    assert "not enough machines" not in caplog.text
 
 
 def test_orphans_are_told_apart(caplog):
     scheduler("a 0 10 9", "b 0 10 1 depends_on=a", machines=2)
-    assert "1 job can never run, for want of machines or memory: rejected (first: w0!a)" in caplog.text
-    assert "1 job can never run, as they depend on jobs that did not complete: rejected (first: w0!b)" in caplog.text
+    assert "1 job can never run, not enough machines or memory: rejected (first: w0!a)" in caplog.text
+    assert "1 job can never run, dependent on jobs that did not complete: rejected (first: w0!b)" in caplog.text
 
 
 def test_migration_terminates_as_told():

@@ -25,7 +25,9 @@ ENOUGH = 0.95
 ROUNDING = 1e-9
 """Relative: a smaller standard error is none."""
 BY_NAME = {measure.name: measure for measure in MEASURES}
-FINISHED, SLOWDOWN, WAIT, GOODPUT = (BY_NAME[name] for name in ("finished", "mean_slowdown", "mean_wait_s", "goodput"))
+FINISHED, SLOWDOWN, WAIT, WORK = (
+    BY_NAME[name] for name in ("jobs_finished", "mean_full_speed_slowdown", "mean_wait_s", "finished_work_fraction")
+)
 ABOVE, ENERGY = BY_NAME["energy_above_cap_j"], BY_NAME["energy_j"]
 
 
@@ -35,7 +37,7 @@ class ComparedSystems:
 
     `table` has a row for each case and seed, `jobs` for each job of each case (the first seed), `traces` the power of
     each case (the first seed); `errors` says why a case is left out; `facts` are pairs of a name and a text,
-    `reading` what readers left out of the inputs or filled in.
+    `reading` what readers left out of the inputs or filled in, `rejections` why jobs were rejected (the first seed).
     """
 
     table: pd.DataFrame
@@ -47,6 +49,7 @@ class ComparedSystems:
     errors: Mapping[str, str] = field(default_factory=dict)
     facts: Sequence[tuple[str, str]] = ()
     reading: Sequence[str] = ()
+    rejections: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -128,7 +131,7 @@ class ComparedSystems:
 
     @property
     def chosen(self) -> str | None:
-        """The rated case with the lowest mean slowdown, the first of equals."""
+        """The rated case with the lowest mean slowdown at full speed, the first of equals."""
         return next(iter(self.best(SLOWDOWN)), None)
 
     def difference(self, measure: ComparedMeasure, label: str, other: str | None = None) -> Difference:
@@ -140,10 +143,10 @@ class ComparedSystems:
 
     def costs(self, second: ComparedMeasure = SLOWDOWN) -> dict[str, tuple[float, float]]:
         """Of the cases within the envelope with both values: what is compared on the front, less is better."""
-        found = {label: (self.value(second, label), -self.value(GOODPUT, label)) for label in self.within}
+        found = {label: (self.value(second, label), -self.value(WORK, label)) for label in self.within}
         return {label: pair for label, pair in found.items() if pair[0] == pair[0] and pair[1] == pair[1]}
 
     def dominating(self, second: ComparedMeasure = SLOWDOWN) -> dict[str, list[str]]:
-        """Case -> those that dominate it in goodput and a second measure; none: it is on the front."""
+        """Case -> those that dominate it in finished work and a second measure; none: it is on the front."""
         costs = self.costs(second)
         return {label: [other for other in costs if dominates(costs[other], costs[label])] for label in costs}

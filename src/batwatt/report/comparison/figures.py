@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from batwatt.report.charts import decades_between
-from batwatt.report.comparison.data import ABOVE, ENOUGH, GOODPUT, SLOWDOWN, WAIT, WITHIN, ComparedSystems
+from batwatt.report.comparison.data import ABOVE, ENOUGH, SLOWDOWN, WAIT, WITHIN, WORK, ComparedSystems
 from batwatt.report.comparison.numbers import amount, in_suitable_unit, percent, plain
 from batwatt.report.comparison.sentences import cases, finished_text
 from batwatt.report.figures import ReportFigure, Shown
@@ -27,7 +27,7 @@ LONG_S = 4.0 * DAY_S
 
 
 def front_figure(data: ComparedSystems) -> ReportFigure:
-    """Goodput against the mean slowdown, and against the mean wait."""
+    """Finished work against the slowdown at full speed, and against the mean wait."""
     title = "Finished work against slowdown: the Pareto front"
     shown = [_front_plot(data, measure) for measure in (SLOWDOWN, WAIT)]
     plots = tuple(part for part in shown if part is not None)
@@ -35,7 +35,7 @@ def front_figure(data: ComparedSystems) -> ReportFigure:
         return ReportFigure("front", title, "No case finishes a job: there is no slowdown to draw.")
     text = (
         "A point per case; the upper left corner is best. On the dotted line no other case that keeps to the envelope "
-        "has both more goodput and less slowdown (less wait on the right)."
+        "finishes more work with less slowdown at full speed (less wait on the right)."
     )
     if len(data.within) < len(data.labels):
         text += (
@@ -52,7 +52,7 @@ def front_figure(data: ComparedSystems) -> ReportFigure:
 
 def _front_plot(data: ComparedSystems, measure: ComparedMeasure) -> Shown | None:
     labels = [label for label in data.labels
-              if np.isfinite(data.value(measure, label)) and np.isfinite(data.value(GOODPUT, label))]  # fmt: skip
+              if np.isfinite(data.value(measure, label)) and np.isfinite(data.value(WORK, label))]  # fmt: skip
     if not labels:
         return None
     across = in_suitable_unit(measure, [data.value(measure, label) for label in labels])
@@ -64,24 +64,24 @@ def _front_plot(data: ComparedSystems, measure: ComparedMeasure) -> Shown | None
     if len(front) > 1:
         xs, ys = (np.array(side) for side in zip(*front, strict=True))
         series.append(series_of("line", "Pareto front", FRONT, dash="2 3", x=rounded(place(xs * across.factor)),
-                                y=rounded(-ys * GOODPUT.factor)))  # fmt: skip
+                                y=rounded(-ys * WORK.factor)))  # fmt: skip
     for label, x in zip(labels, place(values), strict=True):
-        share, look, y = data.above_share(label), data.looks[label], data.value(GOODPUT, label)
+        share, look, y = data.above_share(label), data.looks[label], data.value(WORK, label)
         tip = [
             f"{measure.title} {amount(measure, data.value(measure, label))}",
-            f"{GOODPUT.title} {amount(GOODPUT, y)}",
+            f"{WORK.title} {amount(WORK, y)}",
             finished_text(data, label),
         ]
         ring, faint = None, True if label in data.within and label not in data.rated else None
         if label not in data.within:
             ring = round(7.0 + 8.0 * min(1.0, share), 1)
             tip.append(f"{amount(ABOVE, data.value(ABOVE, label))} above the envelope ({percent(share)} of its energy)")
-        point = {"x": rounded(np.array([x])), "y": rounded(np.array([y * GOODPUT.factor])), "tips": ["\n".join(tip)]}
+        point = {"x": rounded(np.array([x])), "y": rounded(np.array([y * WORK.factor])), "tips": ["\n".join(tip)]}
         series.append(of_label("dots", label, look, marker=look.marker[1], ring=ring, faint=faint, **point))
-    up = axis_of(f"{GOODPUT.title} (%)", GOODPUT.meaning, zero=True)
-    alt = f"{sentence(GOODPUT.title)} over {measure.title}, a point per case"
+    up = axis_of(f"{WORK.title} (%)", WORK.meaning, zero=True)
+    alt = f"{sentence(WORK.title)} over {measure.title}, a point per case"
     plot = plot_of(series, axis, up, height=380, named=True)
-    return Shown(f"plot-front-{measure.name.split('_')[1]}", alt, plot, f"Against the {measure.title}")
+    return Shown(f"plot-front-{'wait' if measure is WAIT else 'slowdown'}", alt, plot, f"Against the {measure.title}")
 
 
 def _axis(name: str, meaning: str, values: Floats) -> tuple[dict[str, Any], Callable[[Floats], Floats]]:

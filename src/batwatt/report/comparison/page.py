@@ -19,10 +19,9 @@ TERMS = {
     "keep to the envelope": f"to draw no more than {percent(WITHIN)} of the energy above the envelope",
     "reference": "the first case, with which the others are compared",
     "Pareto front": "the cases that no other dominates",
-    "dominated": "another case has at least as much goodput and at most as much slowdown, and one of them is better",
-    "slowdown": "of a job: (end - submission) / run time at full speed; 1 if it starts at once and runs at full speed",
+    "dominated": "another case finishes no less work with no more slowdown at full speed, and is better in one",
     "added wait": "mean difference of the wait to the reference, over the jobs that finish in both cases",
-    "standard error": "standard deviation of the paired differences / square root of the number of seeds",
+    "standard error": "standard deviation / square root of the count, of instances or of paired differences by seed",
     "seeds": "runs of a case that draws at random, each with other numbers, the same for all cases",
 }
 """Term -> its meaning, in addition to the measures."""

@@ -11,10 +11,10 @@ from batwatt.report.comparison.data import (
     BY_NAME,
     ENOUGH,
     FINISHED,
-    GOODPUT,
     SLOWDOWN,
     WAIT,
     WITHIN,
+    WORK,
     ComparedSystems,
 )
 from batwatt.report.comparison.numbers import (
@@ -31,8 +31,12 @@ from batwatt.report.comparison.numbers import (
 from batwatt.report.grid import sentence
 from batwatt.results.compared import ComparedMeasure
 from batwatt.results.groups import CLASSES, UNKNOWN
+from batwatt.results.rejections import rejections_text
 
-RATED = ("finished", "goodput", "mean_slowdown", "mean_wait_s", "p95_wait_s", "energy_j", "carbon_g", "cost")
+RATED = (
+    "jobs_finished", "finished_work_fraction", "fed_host_use", "mean_full_speed_slowdown", "mean_bounded_slowdown",
+    "mean_wait_s", "p95_wait_s", "energy_j", "carbon_g", "cost",
+)  # fmt: skip
 """Measures of which the best case is named."""
 LEAST_JOBS = 5
 """A group of fewer jobs, or of less than 1 % of all, is not named as the one that suffers most."""
@@ -71,7 +75,9 @@ def _reference(data: ComparedSystems) -> str:
     text = f"Without following the envelope ({quoted(label)})" if free else f"In the reference ({quoted(label)})"
     text += f", {_of_all(data, finished)} {'finish' if data.total != 1 else 'finishes'}"
     if finished:
-        text += f", with a mean slowdown of {number(SLOWDOWN, data.value(SLOWDOWN, label))} and a mean wait of "
+        text += (
+            f", with a slowdown at full speed of {number(SLOWDOWN, data.value(SLOWDOWN, label))} and a mean wait of "
+        )
         text += duration(data.value(WAIT, label))
     share = data.above_share(label)
     if share > WITHIN:
@@ -106,7 +112,7 @@ def _chosen(data: ComparedSystems) -> str:
     if label is None:
         return "No case that keeps to the envelope finishes a job."
     text = f"{_rated(data)}, {quoted(label)} " + (
-        "is the only one:" if len(data.rated) == 1 else "has the lowest mean slowdown:"
+        "is the only one:" if len(data.rated) == 1 else "has the lowest slowdown at full speed:"
     )
     if label == data.reference:
         return f"{text} it is the reference itself."
@@ -199,7 +205,7 @@ def _front(data: ComparedSystems) -> str:
         return ""
     front = [label for label, others in dominating.items() if not others]
     names = listed([_named(data, label) for label in front])
-    text = f"On the Pareto front of {GOODPUT.title} and {SLOWDOWN.title}: {names}."
+    text = f"On the Pareto front of {WORK.title} and {SLOWDOWN.title}: {names}."
     beaten: dict[str, list[str]] = {}
     for label, others in dominating.items():
         if others:
@@ -271,10 +277,18 @@ def _above(data: ComparedSystems) -> Iterator[str]:
 
 def _few(data: ComparedSystems) -> Iterator[str]:
     """The caveats of means over finished jobs."""
-    counts = {label: data.value(BY_NAME["rejected"], label) for label in data.labels}
-    rejecting = [f"{quoted(label)} {_of_all(data, count)}" for label, count in counts.items() if count > 0.0]
+    counts = {label: data.value(BY_NAME["jobs_rejected"], label) for label in data.labels}
+    rejecting = [
+        f"{quoted(label)} {_of_all(data, count)}{_because(data, label)}"
+        for label, count in counts.items()
+        if count > 0.0
+    ]
     if rejecting:
         yield f"Rejected jobs are in no mean: {listed(rejecting)}."
+    ends = {label: data.value(BY_NAME["killed_walltime"], label) for label in data.labels}
+    late = [f"{quoted(label)} {plain(count, digits(count, True))}" for label, count in ends.items() if count > 0.0]
+    if late:
+        yield f"Runs that reached their walltime are in no mean: {listed(late)}."
     few = [label for label in data.labels if 0.0 < data.value(FINISHED, label) < data.total]
     if few:
         parts = [
@@ -286,13 +300,21 @@ def _few(data: ComparedSystems) -> Iterator[str]:
         yield f"No job finishes with {cases(none)}: no slowdown, no wait."
 
 
+def _because(data: ComparedSystems, label: str) -> str:
+    """The causes of a case's rejections."""
+    counts = data.rejections.get(label, {})
+    return f" ({rejections_text(counts)})" if counts else ""
+
+
 def _same_jobs(data: ComparedSystems, label: str) -> str:
     """The difference to the reference on the jobs that finish in both."""
     count, more = (float(data.paired[name][label]) for name in ("paired_jobs", "full_speed_slowdown_more"))
     if label == data.reference or not count or not math.isfinite(more):
         return ""
     where = f"on the {plain(count, 0)} that finish in {quoted(data.reference)}, too"
-    return f"; {where}, the slowdown is {'the same' if more == 0.0 else f'{plain(more, sign=True)} in comparison'}"
+    return (
+        f"; {where}, the {SLOWDOWN.title} is {'the same' if more == 0.0 else f'{plain(more, sign=True)} in comparison'}"
+    )
 
 
 def _left_out(data: ComparedSystems) -> Iterator[str]:

@@ -130,13 +130,13 @@ def _group_cell(data: ComparedSystems, by: str, row: Any, largest: float, unit: 
             row["full_speed_slowdown_more"], sign=True)  # fmt: skip
         key = more
     if math.isfinite(key):
-        lines.append(f"slowdown {slowdown}")
+        lines.append(f"slowdown at full speed {slowdown}")
     if lost > 0.0:
         lines.append(f"{percent(lost)} unfinished")
     tip = [
         f"{quoted(label)}, {who(by, str(row['group']))}: {jobs(row['jobs'])}",
         f"finished: {percent(row['finished_share'])}",
-        f"wait: {duration(row['mean_wait_s'])}, slowdown {plain(row['mean_full_speed_slowdown'])}",
+        f"wait: {duration(row['mean_wait_s'])}, slowdown at full speed {plain(row['mean_full_speed_slowdown'])}",
     ]
     if not reference:
         added = (

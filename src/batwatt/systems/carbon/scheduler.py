@@ -40,7 +40,7 @@ from batwatt.systems.carbon.shared import SharedCluster, Waiting
 from batwatt.systems.carbon.windows import StartWindow, is_short, start_window
 from batwatt.units import HOUR_S, LAG_S
 
-UNFIT = "for want of machines or watts"
+UNFIT = "not enough machines or watts"
 """Why a job is rejected."""
 
 

@@ -389,4 +389,4 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         active = fleet.tasks or self.lifecycle.pending or self._starts or self._later
         if active or (fleet.in_service & ~fleet.ready).any():
             return [], ""
-        return self.segments.leave_waiting(), "no machines are left for them"
+        return self.segments.leave_waiting(), "no machine is alive any more"

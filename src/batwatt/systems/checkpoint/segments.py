@@ -81,7 +81,7 @@ class CheckpointableJob(JobState):
         return self.width * (self.done_s(now_s) - self.saved_s)
 
 
-UNFIT = "for want of machines"
+UNFIT = "not enough machines"
 
 
 class Segments:

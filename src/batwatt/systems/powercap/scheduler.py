@@ -317,4 +317,4 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         waiting = list(self.queue)
         for row in waiting:
             self.queue.remove(row)
-        self.lifecycle.reject([row.job for row in waiting], f"under the last cap of {self.injector.cap_w} W")
+        self.lifecycle.reject([row.job for row in waiting], f"too wide for the last cap of {self.injector.cap_w} W")

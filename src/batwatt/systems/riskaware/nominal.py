@@ -20,7 +20,7 @@ from batwatt.errors import DeadlockError, InputError
 from batwatt.inputs.series.capacity import checked_capacity
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record
-from batwatt.model.workload import LENGTH, RELEASE, Delay, Workload
+from batwatt.model.workload import LENGTH, RELEASE, WINDOW_OVER, Delay, Workload
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.victims import Resubmit
@@ -28,7 +28,7 @@ from batwatt.systems.riskaware import nominal_tables_kernel as at
 from batwatt.systems.riskaware.nominal_kernel import go
 from batwatt.systems.riskaware.nominal_record import record_of
 from batwatt.systems.riskaware.nominal_seam import NextRuns, Seam
-from batwatt.systems.riskaware.scheduler import LOST, NO_MACHINE, MachineScheduler
+from batwatt.systems.riskaware.scheduler import DROPPED, LOST, NO_MACHINE, MachineScheduler
 from batwatt.systems.riskaware.strategy import MachineJob, hand_over
 from batwatt.systems.riskaware.targets import Targets, no_tables
 from batwatt.units import LAG_S
@@ -239,12 +239,12 @@ class NominalRun:
         """What was written down; the scheduler warns of what it has to."""
         tables, scheduler, jobs = self.tables, self.scheduler, self.workload.jobs
         ended = tables.runs[:, tables.rows[at.JOB_RUN, : tables.counts[at.JOB_ROWS]]]
-        reasons = (
-            (at.WIDE, f"wider than a machine of {self.hosts.cores} cores"),
-            (at.NOWHERE, NO_MACHINE),
-            (at.LOST, LOST),
-        )
-        for state, why in reasons:
+        reasons = {
+            at.WIDE: f"wider than a machine of {self.hosts.cores} cores",
+            at.NOWHERE: NO_MACHINE,
+            at.LOST: LOST,
+        }
+        for state, why in reasons.items():
             found = ended[at.R_JOB, ended[at.R_STATE] == state].tolist()
             scheduler.lifecycle.note_unrunnable([jobs[job].id for job in found], why)
         if tables.settings[at.COMPILED]:
@@ -252,7 +252,8 @@ class NominalRun:
         scheduler.dropped = int(tables.counts[at.ALL_DROPPED])
         scheduler.onSimulationEnds()
         first = {"energy": self.energy, "metadata": bool(self.seam.metadata)}
-        return record_of(tables, self.workload, self.hosts, self.next_runs.named, **first)
+        reasons |= {at.GIVEN_UP: WINDOW_OVER, at.REJECTED: DROPPED}
+        return record_of(tables, self.workload, self.hosts, self.next_runs.named, reasons, **first)
 
 
 def _check(platform: Platform, workload: Workload, config: EngineConfig) -> None:

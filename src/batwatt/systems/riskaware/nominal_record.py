@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, reduce
 from operator import or_
 from typing import Any
@@ -15,7 +15,7 @@ from batwatt.engine.machines import STATE_NAMES, TICKS_PER_S
 from batwatt.engine.recorder import NOT_RUN, totals
 from batwatt.model import hostset
 from batwatt.model.record import SUCCESSFUL, Record
-from batwatt.model.workload import NO_WALLTIME, OVERHEAD, WINDOW_OVER, Workload, overhead
+from batwatt.model.workload import NO_WALLTIME, OVERHEAD, Workload, overhead
 from batwatt.scheduling.hosts import Hosts
 from batwatt.systems.riskaware import nominal_tables_kernel as at
 
@@ -29,12 +29,19 @@ Named = Callable[[int, int], tuple[str, str, str, float]]
 
 
 def record_of(
-    tables: at.Nominal, workload: Workload, hosts: Hosts, named: Named, *, energy: bool, metadata: bool
+    tables: at.Nominal,
+    workload: Workload,
+    hosts: Hosts,
+    named: Named,
+    reasons: Mapping[int, str],
+    *,
+    energy: bool,
+    metadata: bool,
 ) -> Record:
-    """The rows and totals; `metadata`: whether first runs may have some."""
+    """The rows and totals; `metadata`: whether first runs may have some; `reasons`: of rejections, by the state."""
     counts, reals = tables.counts, tables.reals
     record = Record(energy=energy)
-    _add_jobs(record, tables, workload, hosts, named, metadata)
+    _add_jobs(record, tables, workload, hosts, named, reasons, metadata)
     part = slice(counts[at.STATE_ROWS])
     _add(record.machine_states.times, tables.rows_s[at.S_S, part])
     _add(record.machine_states.counts, tables.rows[at.S_SLEEPING : at.S_SLEEPING + 6, part].T)
@@ -64,7 +71,13 @@ def _add(into: array[Any], column: NDArray[Any]) -> None:
 
 
 def _add_jobs(
-    record: Record, tables: at.Nominal, workload: Workload, hosts: Hosts, named: Named, metadata: bool
+    record: Record,
+    tables: at.Nominal,
+    workload: Workload,
+    hosts: Hosts,
+    named: Named,
+    reasons: Mapping[int, str],
+    metadata: bool,
 ) -> None:
     rows, energy = record.jobs, record.energy
     runs = tables.rows[at.JOB_RUN, : tables.counts[at.JOB_ROWS]]
@@ -88,8 +101,8 @@ def _add_jobs(
         rows.ids[row], rows.profiles[row], rows.metadata[row], rows.walltimes[row] = named_as
         if (told := OVERHEAD.fullmatch(rows.metadata[row])) and float(told[1]) > end_s[row] - start_s[row]:
             rows.metadata[row] = overhead(float(end_s[row] - start_s[row])).strip()
-    for row in np.flatnonzero(states == at.GIVEN_UP).tolist():
-        rows.metadata[row] = WINDOW_OVER
+    for row in np.flatnonzero(never).tolist():
+        rows.metadata[row] = reasons[int(states[row])]
     rows.states += [_STATES.get(state, "REJECTED") for state in states.tolist()]
     hosts_of, bits = _texts(hosts), map(tuple, tables.bits[runs].tolist())
     rows.allocated += ["" if none else hosts_of(*key)

@@ -34,6 +34,8 @@ from batwatt.units import LAG_S, REPORTED_S
 
 NO_MACHINE = "no machine is alive any more"
 """Why jobs can never run."""
+DROPPED = "never started by the strategy"
+"""Why the planner rejects jobs."""
 LOST = "lost with their machine before they began"
 """Likewise of jobs that the plan has started and killed, and that have not run: at one time, or on a slow machine."""
 
@@ -177,7 +179,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self.lifecycle.live -= len(jobs)
         self.dropped += len(jobs)
         if jobs:
-            self.bs.reject_jobs(jobs)
+            self.lifecycle.refuse(jobs, DROPPED)
 
     def _take(self, work: ManagedJob) -> MachineJob:
         plan = work.plan

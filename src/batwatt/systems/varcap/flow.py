@@ -16,8 +16,8 @@ from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.systems.varcap.dependencies import Dependencies
 from batwatt.systems.varcap.queues import Start, WaitingQueue
 
-UNFIT: Final = "for want of machines or memory"
-ORPHANS: Final = "as they depend on jobs that did not complete"
+UNFIT: Final = "not enough machines or memory"
+ORPHANS: Final = "dependent on jobs that did not complete"
 _KILLED: Final[Any] = Job.State.COMPLETED_KILLED
 _GOOD: Final[Any] = Job.State.COMPLETED_SUCCESSFULLY
 

@@ -302,7 +302,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         for task in cyclic:
             del self.lifecycle.states[task.job.id]
         self.lifecycle.live -= len(cyclic)
-        return [task.job for task in cyclic], "they wait for each other in a circle"
+        return [task.job for task in cyclic], "waiting for each other in a circle"
 
     def _waiting(self) -> Iterable[JobState]:
         return (task for queue in self.parts.mapping.queues for task in queue.tasks())

@@ -131,7 +131,7 @@ def test_when_the_cap_falls():
     assert figures.share_above == pytest.approx(200.0 / 510.0)
     assert figures.above_j == pytest.approx(200 * 50.0)
     assert figures_of(again, workload, 4, caps).share_above == 0.0
-    assert figures_of(again, workload, 4, caps).kills == 1
+    assert figures_of(again, workload, 4, caps).killed_power == 1
 
 
 def test_a_history_learns_when_a_run_has_ended():

@@ -1,0 +1,176 @@
+"""One run measured by every door: figures of one name are equal."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import batwatt as bw
+from batwatt.api.comparison import Case, compare_systems
+from batwatt.results.metrics import METRICS
+
+PLATFORM = Path(__file__).parents[2] / "platforms" / "small.xml"
+OPTIONS = {"response": "hfld"}
+WORKLOAD = {
+    "nb_res": 4,
+    "jobs": [
+        {"id": "1", "subtime": 0, "res": 2, "walltime": 200, "profile": "work"},
+        {"id": "2", "subtime": 5, "res": 2, "walltime": 60, "profile": "long"},
+        {"id": "3", "subtime": 10, "res": 99, "walltime": 100, "profile": "second"},
+        {"id": "4", "subtime": 20, "res": 1, "walltime": 100, "profile": "second"},
+        {"id": "5", "subtime": 21, "res": 2, "walltime": 400, "profile": "work"},
+        {"id": "6", "subtime": 22, "res": 4, "walltime": 400, "profile": "work"},
+    ],
+    "profiles": {
+        "work": {"type": "parallel_homogeneous", "cpu": 2e12, "com": 0},
+        "second": {"type": "delay", "delay": 1},
+        "long": {"type": "delay", "delay": 300},
+    },
+}
+CAP = "time_s,power_w\n0,800\n60,350\n120,700\n"
+CAMPAIGN = """
+name: one
+defaults: {scheduler: powercap, options: {response: hfld}, label: A}
+studies:
+  one: {platforms: [PLATFORM], workloads: [w.json], envelopes: [e.csv]}
+"""
+
+
+@pytest.fixture
+def folder(house):
+    """The inputs of the run."""
+    house.write("w.json", json.dumps(WORKLOAD))
+    house.write("e.csv", CAP)
+    return house.folder
+
+
+@pytest.fixture
+def direct(folder):
+    """The run by `simulate`."""
+    return bw.simulate(PLATFORM, folder / "w.json", "powercap", options=OPTIONS, envelope=folder / "e.csv")
+
+
+def test_the_run_has_kills_rejections_and_slowed_hosts(direct):
+    """One job each: killed for power, killed at its walltime, rejected; the others are slowed down."""
+    figures = direct.metrics
+    names = ("jobs_finished", "killed_power", "killed_walltime", "jobs_rejected", "jobs_total")
+    assert [figures[name] for name in names] == [3, 1, 1, 1, 6]
+    assert figures["mean_run_time_stretch"] > 1.0
+    different = [figures[f"mean_{kind}slowdown"] for kind in ("", "full_speed_", "bounded_")]
+    assert len(set(different)) == 3
+    # 2e12 flops take 50 s at 40 Gflop/s, a second counts as 10 s
+    ended = dict(zip(direct.jobs["job_id"], direct.jobs["finish_time_s"], strict=True))
+    done = direct.jobs.loc[direct.jobs["success"] == 1, ["job_id", "submission_time_s"]]
+    full_s = {"1": 50.0, "4": 1.0, "5": 50.0, "6": 50.0}
+    by_hand = [
+        max(1.0, (ended[name] - since) / max(10.0, full_s[name])) for name, since in done.itertuples(index=False)
+    ]
+    assert figures["mean_bounded_slowdown"] == pytest.approx(np.mean(by_hand), abs=1e-6)
+    assert direct.rejections == {"wider than the platform of 4 hosts": 1}
+    assert "rejected because: 1 wider than the platform of 4 hosts" in repr(direct)
+
+
+def _inputs(folder):
+    return ["-p", PLATFORM, "-w", folder / "w.json", "--envelope", folder / "e.csv"]
+
+
+def by_run(folder, house):
+    words = [*_inputs(folder)]
+    assert house.batwatt("run", *words, "-o", json.dumps(OPTIONS), "-e", folder / "run").code == 0
+    return json.loads((folder / "run_metrics.json").read_text())
+
+
+def by_metrics(folder, house):
+    by_run(folder, house)
+    words = [*_inputs(folder)]
+    (record,) = json.loads(house.batwatt("metrics", folder / "run", *words, "--json").out)
+    assert record["rejected_because"] == {"wider than the platform of 4 hosts": 1}
+    return record
+
+
+def by_settings(folder, house):
+    words = [*_inputs(folder), "-c", f"A={json.dumps(OPTIONS)}", "-e", folder / "set"]
+    (record,) = json.loads(house.batwatt("compare", *words, "--json").out)
+    return record
+
+
+def by_systems(folder, house):
+    case = f"A=powercap {json.dumps(OPTIONS)}"
+    words = [*_inputs(folder), "-c", case, "-c", "B=varcap", "-e", folder / "sys"]
+    record, other = json.loads(house.batwatt("compare", *words, "--json").out)
+    assert record["rejected_because"] == {"wider than the platform of 4 hosts": 1}
+    assert other["rejected_because"] == {"not enough machines or memory": other["jobs_rejected"]}
+    written = pd.read_csv(folder / "sys_comparison.csv").iloc[0]
+    assert all(written[name] == value for name, value in record.items() if name in written)
+    return record
+
+
+def by_compare(folder, _):
+    table = bw.compare(
+        {"A": {"options": OPTIONS}}, platform=PLATFORM, workload=folder / "w.json", envelope=folder / "e.csv",
+        scheduler="powercap",
+    )  # fmt: skip
+    return table.loc["A"].to_dict()
+
+
+def by_compare_systems(folder, _):
+    cases = {"free": Case("powercap", {"response": "none"}, "none"), "A": Case("powercap", OPTIONS)}
+    found = compare_systems(PLATFORM, folder / "w.json", folder / "e.csv", cases)
+    return found.table.set_index("case").loc["A"].to_dict()
+
+
+def by_campaign(folder, _):
+    (folder / "one.yaml").write_text(CAMPAIGN.replace("PLATFORM", str(PLATFORM)))
+    return bw.sweep(folder / "one.yaml", results=folder / "results", workers=1).iloc[0].to_dict()
+
+
+@pytest.mark.parametrize(
+    "door", [by_run, by_metrics, by_settings, by_systems, by_compare, by_compare_systems, by_campaign]
+)
+def test_figures_of_one_name_are_equal(folder, house, direct, door):
+    names = {metric.name for metric in METRICS}
+    measured = {
+        name: value for name, value in door(folder, house).items()
+        if name in names and value is not None and not (isinstance(value, float) and math.isnan(value))
+    }  # fmt: skip
+    assert measured == {name: direct.metrics[name] for name in measured}
+    assert len(measured) >= 15
+
+
+def test_a_row_does_not_depend_on_its_neighbours(folder):
+    """Alone, or beside a case that ends later: the same row."""
+    given = (PLATFORM, folder / "w.json", folder / "e.csv")
+    alone = compare_systems(*given, {"A": Case("powercap", OPTIONS)}).table
+    slow = {"A": Case("powercap", OPTIONS), "late": Case("varcap", {"victim": "resubmit"})}
+    beside = compare_systems(*given, slow).table
+    assert beside["makespan_s"].nunique() == 2
+    pd.testing.assert_frame_equal(alone, beside.iloc[:1][alone.columns])
+
+
+def test_states_of_jobs_are_counted_as_run_counts_them(folder, direct):
+    found = compare_systems(PLATFORM, folder / "w.json", folder / "e.csv", {"A": Case("powercap", OPTIONS)})
+    states = found.jobs["state"].value_counts().to_dict()
+    assert states == {"finished": 3, "killed": 1, "walltime": 1, "rejected": 1}
+    assert found.jobs.loc[found.jobs["cause"] != "", ["job_id", "cause"]].values.tolist() == [
+        ["3", "wider than the platform of 4 hosts"]
+    ]
+    mean = found.jobs["full_speed_slowdown"].mean()
+    assert mean == pytest.approx(direct.metrics["mean_full_speed_slowdown"], abs=1e-6)
+
+
+def test_a_comparison_shows_itself(folder):
+    cases = {"A": Case("powercap", OPTIONS), "<b>": Case("varcap")}
+    ended = []
+    found = compare_systems(
+        PLATFORM, folder / "w.json", folder / "e.csv", cases, progress=lambda *counts: ended.append(counts)
+    )
+    text, page = repr(found), found._repr_html_()
+    assert text.startswith("Comparison of 2 cases on ") and "bounded" in text
+    assert "rejected in A: 1 wider than the platform of 4 hosts\n" in text
+    assert "<th>&lt;b&gt;</th>" in page and "rejected in A: 1 wider" in page and page.count("<tr>") == 3
+    assert ended == [(1, 2), (2, 2)]
