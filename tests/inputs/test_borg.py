@@ -160,6 +160,8 @@ def test_memory_is_that_of_the_open_runs(tmp_path: Path):
         ((-1, "SUBMIT", 6, 0, 0, 0.1, 0.1), "line 23: an event at -1 us"),
         (("noon", "SUBMIT", 6, 0, 0, 0.1, 0.1), "line 23: time must be a whole number below 2^63, got 'noon'"),
         ((NEVER, "SUBMIT", 6, 0, 0, "x", 0.1), "line 23: resource_request.cpus must be a number, got 'x'"),
+        ((NEVER, "SUBMIT", 7, 0, 0, 1e308, 0.1), "line 23: resource_request.cpus must be in 0..1e+15, got 1e+308"),
+        ((NEVER, "SUBMIT", 7, 0, 0, 0.1, -1), "line 23: resource_request.memory must be in 0..1e+15, got -1"),
         ((NEVER, "SUBMIT", 2.5, 0, 0, 0.1, 0.1), "line 23: collection_id must be a whole number below 2^63, got '2.5'"),
     ],
 )

@@ -22,6 +22,7 @@ ENERGY = ",".join(column.name for column in CONSUMED_ENERGY)
         ([ROW, ROW.replace("w0", "w0,x")], "line 3: has 18 fields where the header names 17"),
         ([ROW, f"{ROW},"], "line 3: has 18 fields where the header names 17"),
         ([f"{ROW},", f"{ROW},"], "line 2: has 18 fields where the header names 17"),
+        (["x" * 200_000 + f",{ROW}"], r"line 2: is not CSV \(field larger than field limit \(131072\)\)"),
     ],
 )
 def test_jobs_with_more_fields_than_columns(tmp_path, rows, line):

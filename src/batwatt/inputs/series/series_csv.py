@@ -83,13 +83,16 @@ def row_too_long(text: str, separator: str = ",", *, spare: bool = True) -> tupl
     lines = io.StringIO(text, newline="")
     reader = csv.reader(lines, delimiter=separator) if len(separator) == 1 else None
     width = 0
-    for number, row in enumerate(reader or (line.split() for line in lines), 1):
-        while spare and row and not row[-1].strip():
-            row.pop()
-        width = width or len(row)
-        if len(row) > width:
-            problem = f"has {len(row)} fields where the header names {width}"
-            return (reader.line_num if reader else number), problem
+    try:
+        for number, row in enumerate(reader or (line.split() for line in lines), 1):
+            while spare and row and not row[-1].strip():
+                row.pop()
+            width = width or len(row)
+            if len(row) > width:
+                problem = f"has {len(row)} fields where the header names {width}"
+                return (reader.line_num if reader else number), problem
+    except csv.Error as error:
+        return reader.line_num if reader else 0, f"is not CSV ({error})"
     return None
 
 

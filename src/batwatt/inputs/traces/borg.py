@@ -30,6 +30,7 @@ import pandas as pd
 from batwatt.checks import Between
 from batwatt.errors import InputError
 from batwatt.inputs.traces.chunked_csv import Censored, Type, chunks, cut_note
+from batwatt.model.series import LARGEST
 
 GCU_PER_CORE = 1 / 60
 BEGIN_US = 600_000_000
@@ -98,6 +99,14 @@ def borg_jobs(
         listed = part["type"].map(lambda cell: isinstance(cell, list)).to_numpy()
         if listed.any():
             raise InputError(f"{events} line {line + int(listed.argmax())}", "type must be a text", "correct the line")
+        for name in (_CPUS, _MEMORY):
+            if name in part.columns:
+                cells = part[name].to_numpy(dtype=np.float64)
+                bad = ~(np.isnan(cells) | ((cells >= 0.0) & (cells <= LARGEST)))
+                if bad.any():
+                    row = int(bad.argmax())
+                    problem = f"{name} must be in 0..{LARGEST:g}, got {cells[row]:g}"
+                    raise InputError(f"{events} line {line + row}", problem, "correct the line")
         pairing.take(_relevant(part))
         yield pairing.table()
     pairing.close(latest_us)
@@ -200,7 +209,7 @@ def _relevant(part: pd.DataFrame) -> pd.DataFrame:
 def _code(text: object) -> int:
     """The number of a type of event, -1 for one that does not matter."""
     name = str(text).strip().upper().removesuffix(".0")
-    return int(name) if name.isdecimal() else _CODES.get(name, -1)
+    return int(name) if re.fullmatch("[0-9]{1,2}", name) else _CODES.get(name, -1)
 
 
 def _in_order(times_us: npt.NDArray[np.int64], latest_us: int, path: Path | str, line: int) -> int:
@@ -226,7 +235,7 @@ def _collections(path: Path | str) -> dict[int, tuple[int, ...]]:
             raise InputError(path, "lacks the column 'collection_id'", "take collection_events of the trace of 2019")
         columns = part.reindex(columns=list(_COLLECTION_TYPES))
         for row, (collection, parent, texts) in enumerate(columns.itertuples(index=False, name=None)):
-            names = set(map(int, re.findall(r"\d+", str(texts)))) if texts == texts else set()
+            names = set(map(int, re.findall("[0-9]{1,19}", str(texts)))) if texts == texts else set()
             if parent == parent:
                 if not 0.0 <= parent < _EXACT:
                     problem = f"parent_collection_id {parent:g} is not an id"

@@ -1,0 +1,316 @@
+"""Changed files of every kind that batwatt reads: numbers, cells, bytes, JSON values and types of columns."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import decimal
+import io
+import json
+import re
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from batwatt.campaign.carbon.study import studies_in
+from batwatt.cli.main import _carry_out
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.platform_gen import platform_xml_of
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.series.capacity import read_capacity
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.traces.convert import convert_file, read_trace
+from batwatt.inputs.traces.job_log import LogOptions
+from batwatt.inputs.workloads.batprotocol import converted_file
+from batwatt.inputs.workloads.batsim5_json import read_events5, read_workload5
+from batwatt.inputs.workloads.batsim_json import read_workload
+from batwatt.inputs.workloads.events import read_events
+from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
+from batwatt.results import read
+from batwatt.results.columns import FILES
+from batwatt.systems.checkpoint.files import read_instance
+from batwatt.systems.riskaware.reference import read_reference
+
+from .mutate import PARTS, TEXTS, changed, octets, text
+
+ROOT = Path(__file__).resolve().parents[2]
+NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+NUMBERS = (
+    b"0", b"-0", b"-1", b"1e308", b"-1e308", b"1e-308", b"1e15", b"1e18", b"1e400", b"nan", b"inf", b"-inf", b"",
+    b"9" * 400, b"-" + b"9" * 400, b"9" * 5000, b"0." + b"0" * 400 + b"1", b"2147483648", b"9223372036854775808",
+    b"18446744073709551616", b"1700000000", b"1700000000000", "²".encode(), "٣".encode(), b"0x10", b"1e9999999999",
+    b"true", b"null", b"[]", b'"5"', b"1_0", b"+5",
+)  # fmt: skip
+LONG = (b"x" * 300_000, b"1" * 300_000, b"," * 30_000, b'"' * 3001, b"[" * 100_000, b"1 " * 100_000, b"\xff" * 200_000)
+
+SWF = b"; MaxProcs: 4\n" + b"".join(
+    b"%d %d 5 %d 2 -1 100 2 %d 200 1 3 1 -1 2 -1 -1 -1\n" % (n, 60 * n, 100 * n, 200 * n) for n in range(1, 7)
+)
+SACCT = b"""JobID|User|Partition|State|Submit|Start|End|ElapsedRaw|AllocCPUS|AllocTRES|Timelimit|ReqMem|ConsumedEnergy
+17|ann|long|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:30:00|2024-03-01T11:30:00|3600|4|cpu=4,mem=8G,node=1|02:00:00|2Gc|360000
+17.batch||long|COMPLETED|2024-03-01T10:30:00|2024-03-01T10:30:00|2024-03-01T11:30:00|3600|4|cpu=4|||360000
+18_1|bob|short|TIMEOUT|2024-03-01T10:05:00|2024-03-01T10:31:00|2024-03-01T10:36:00|300|1|node=1|5|4000M|
+19|bob|short|CANCELLED|2024-03-01T10:05:00|2024-03-01T10:32:00|2024-03-01T10:36:00|240|2|mem=4096,node=2|1-00:00:00|4096n|0
+"""
+CSV = b"arrival_time,length,cpus,memory,estimate,use,depends_on,user,start\n" + b"".join(
+    b"%d,%d,%d,12.5,3600,0.4,,ann,%d\n" % (60 * n, 100 * n, 1 + n % 3, 60 * n) for n in range(6)
+)
+TXT = b"".join(b"%d %d %d %d\n" % (n, 60 * n, 100 * n, 1 + n % 3) for n in range(1, 7))
+AZURE = b"a,s,d,0,600,90,10,50.5,Interactive,4,32\nb,s,d,300,300,90,10,0,Unknown,>24,>64\nc,s,d,0,9,90,1,1,x,1,1.75\n"
+BORG = b"time,type,collection_id,scheduling_class,collection_type,instance_index,machine_id,resource_request.cpus," + (
+    b"resource_request.memory\n610000000,3,2,0,0,0,1,0.001,0.01\n620000000,0,3,0,0,5,1,0.1,0.3\n640000000,3,3,0,0,5,1,,\n"
+    b"650000000,6,2,0,0,0,1,0.1,0.3\n660000000,4,3,0,0,5,1,0.1,0.3\n"
+)
+PM100 = {
+    "job_id": [11, 12, 13],
+    "job_state": ["COMPLETED", "TIMEOUT", "FAILED"],
+    "submit_time": ["2020-05-01 12:00:00", "2020-05-01 11:00:00", "2020-05-01 11:30:00"],
+    "start_time": ["2020-05-01 12:30:00", "2020-05-01 11:00:20", "2020-05-01 11:30:00"],
+    "end_time": ["2020-05-01 13:30:00", "2020-05-01 11:01:20", "2020-05-01 11:40:00"],
+    "run_time": [3600, 60, 600],
+    "time_limit": ["90", "INFINITE", "90"],
+    "num_cores_alloc": [256, 8, 8],
+    "num_nodes_alloc": [2, 1, 1],
+    "user_id": [7, 8, 8],
+    "node_power_consumption": [[1000.0, 1500.0], [], [5.0]],
+}
+FDATA = {
+    "jid": ["x1", "x2"],
+    "usr": ["u1", "u2"],
+    "adt": ["2023-01-01 00:00:00", "2023-01-01 00:00:10"],
+    "sdt": ["2023-01-01 00:05:00", "2023-01-01 00:00:10"],
+    "edt": ["2023-01-01 00:06:40", "2023-01-01 00:00:40"],
+    "duration": [100.0, 30.0],
+    "elpl": [3600.0, 0.0],
+    "cnumat": [96, 24],
+    "nnuma": [2, 1],
+    "avgpcon": [120.5, 99.0],
+}
+CELLS: tuple[Any, ...] = (
+    None, True, 0, -1, 2**62, 1e308, float("nan"), float("inf"), "", "a", "9" * 400, b"\xff", [1.0], [], ["a"], [[1]],
+    {"a": 1}, datetime.datetime(2020, 5, 1), datetime.date(2020, 5, 1), datetime.timedelta(1), decimal.Decimal("1.5"),
+    "2020-02-30 00:00:00", 1_700_000_000, 1_700_000_000_000,
+)  # fmt: skip
+SMALL = json.loads((ROOT / "workloads" / "small.json").read_text())
+NAP = {"type": "DelayProfile", "delay": 20}
+EVEN = {"type": "ParallelTaskHomogeneousProfile", "cpu": 4e11, "com": 0}
+UNEVEN = {"type": "ParallelTaskProfile", "cpu": [6e11, 2e11], "com": [0, 0, 0, 0]}
+PHASES = {"type": "SequentialCompositionProfile", "repeat": 2, "seq": ["nap", "even"]}
+W5 = {
+    "nb_res": 4,
+    "jobs": [
+        {"id": str(n), "subtime": 10 * n, "res": 2, "walltime": 100, "profile": name, "extra_data": {"a": 1}}
+        for n, name in enumerate(("nap", "even", "uneven", "phases"))
+    ],
+    "profiles": {"nap": NAP, "even": EVEN, "uneven": UNEVEN, "phases": PHASES},
+}
+EVENTS = (
+    b'{"timestamp": 5, "type": "machine_unavailable", "resources": "0-1 3"}\n'
+    b'{"timestamp": 50.5, "type": "machine_available", "resources": "0-1 3"}\n'
+    b'{"timestamp": 7, "type": "power_envelope", "power_w": 400}\n'
+)
+EVENTS5 = b'{"timestamp": 5, "type": "generic", "data": "x"}\n{"timestamp": 6, "type": "generic", "data": "{}"}\n'
+PERIOD = json.loads((ROOT / "experiments" / "periods" / "period.json").read_text())
+MODEL = json.loads((ROOT / "workloads" / "carbon" / "job.json").read_text())
+OPTIONS = {"response": "hfld", "order": "fcfs", "backfilling": "easy", "victim": "resubmit", "forecast_steps": 0}
+
+Reader = Callable[[Path], object]
+Change = Callable[[Random, bytes], bytes]
+
+
+def _bytes_of(path: str) -> bytes:
+    return (ROOT / path).read_bytes()
+
+
+def _declared(name: str) -> bytes:
+    """A declaration that may lie anywhere."""
+    return _bytes_of(f"experiments/{name}.yaml").replace(b"../", f"{ROOT}/".encode())
+
+
+def flat(rng: Random, data: bytes) -> bytes:
+    """A text with other numbers, cells or bytes."""
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        kind = rng.random()
+        if kind < 0.5:
+            spans = [match.span() for match in NUMBER.finditer(data)]
+            if spans:
+                a, b = rng.choice(spans)
+                data = data[:a] + rng.choice(NUMBERS) + data[b:]
+        elif kind < 0.75:
+            cells = [match.span() for match in re.finditer(rb"[^,|\s;\"<>]+", data)]
+            if cells:
+                a, b = rng.choice(cells)
+                odd = rng.choice((*PARTS, *(one.encode("utf-8", "surrogatepass") for one in TEXTS)))
+                data = data[:a] + odd + data[b:]
+        elif kind < 0.8:
+            a = rng.randrange(len(data) + 1)
+            data = data[:a] + rng.choice(LONG) + data[a:]
+        else:
+            data = octets(rng, data)
+    return data
+
+
+def tree(rng: Random, data: bytes) -> bytes:
+    """JSON with other values, or the text of it changed."""
+    if rng.random() < 0.3:
+        return flat(rng, data)
+    found = json.loads(data)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        found = changed(rng, found)
+        if not isinstance(found, dict | list):
+            break
+    return json.dumps(found, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
+
+
+def columns(rng: Random, table: dict[str, list[Any]], path: Path) -> None:
+    """A table as parquet or CSV, with a column of another type, another cell, or without one."""
+    table = {name: list(cells) for name, cells in table.items()}
+    rows = len(next(iter(table.values())))
+    for _ in range(rng.choice((1, 1, 2))):
+        name, kind = rng.choice(list(table)), rng.randrange(4)
+        if kind == 0:
+            table[name] = [rng.choice(CELLS)] * rows
+        elif kind == 1:
+            table[name][rng.randrange(rows)] = rng.choice(CELLS)
+        elif kind == 2 and len(table) > 4:
+            del table[name]
+        else:
+            table[text(rng).encode("utf-8", "replace").decode()] = [rng.choice(CELLS)] * rows
+    if path.suffix == ".csv":
+        stream = io.StringIO()
+        writer = csv.writer(stream)
+        writer.writerows([list(table), *zip(*table.values(), strict=True)])
+        octets_ = stream.getvalue().encode("utf-8", "replace")
+        path.write_bytes(flat(rng, octets_) if rng.random() < 0.5 else octets_)
+        return
+    try:
+        made = pa.table(table)
+        if rng.random() < 0.3:
+            name = rng.choice(list(table))
+            made = made.set_column(made.schema.get_field_index(name), name, made[name].dictionary_encode())
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        made = pa.table({name: [str(cell) for cell in cells] for name, cells in table.items()})
+    try:
+        pq.write_table(made, path)
+    except pa.ArrowException:
+        path.write_bytes(b"PAR1")
+    if rng.random() < 0.1:
+        path.write_bytes(octets(rng, path.read_bytes()))
+
+
+def log(path: Path) -> object:
+    """A log in both of its ways."""
+    convert_file(path, log=LogOptions(width="nodes"))
+    return read_trace(path)
+
+
+def trace(path: Path) -> object:
+    """A trace in both of its ways."""
+    read_trace(path)
+    return convert_file(path)
+
+
+def command(*words: str) -> Reader:
+    """A command in which `{}` is the file."""
+
+    def called(path: Path) -> object:
+        line = [word.format(path) if "{}" in word else word for word in words]
+        line = [str(path.parent / "out" / "x") if word == "OUT" else word for word in line]
+        try:
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                return _carry_out(line)
+        except Exception as error:
+            if hasattr(error, "format_message"):
+                # typer's own usage errors
+                raise InputError("usage", error.format_message()) from None
+            raise
+
+    return called
+
+
+P, W, E = (str(ROOT / name) for name in ("platforms/small.xml", "workloads/small.json", "power_profiles/small.csv"))
+S = str(ROOT / "power_profiles" / "carbon" / "carbon-hourly.csv")
+JOB = str(ROOT / "workloads" / "carbon" / "job.json")
+TO = ("-e", "OUT")
+PLAN = ("--deadline", "86400")
+PLAIN = ("-o", '{"response": "none"}')
+
+KINDS: dict[str, tuple[str, Change, bytes, tuple[Reader, ...]]] = {
+    "platform": ("x.xml", flat, _bytes_of("platforms/small.xml"), (
+        read_platform, command("run", "-p", "{}", "-w", W, "--envelope", E, *TO))),
+    "batsim4": ("x.json", tree, json.dumps(SMALL).encode(), (
+        read_workload, lambda path: converted_file(path, "batsim5"),
+        command("run", "-p", P, "-w", "{}", "--envelope", E, *TO),
+        command("run", "-p", P, "-w", "{}", "-s", "adaptive", "--envelope", E, *TO))),
+    "batsim5": ("x.json", tree, json.dumps(W5).encode(), (
+        lambda path: read_workload5(path, "w0"), lambda path: converted_file(path, "batsim4"),
+        command("convert", "{}", "--to", "batsim4", "-o", "OUT"))),
+    "swf": ("x.swf", flat, SWF, (trace, trace, command("run", "-w", "{}", "--machines", "2", "--cores", "2", *TO))),
+    "sacct": ("x.sacct", flat, SACCT, (
+        log, log, command("run", "-w", "{}", "--machines", "2", "--cores", "4", "-s", "replay", *TO))),
+    "csv": ("x.csv", flat, CSV, (trace, trace, command("run", "-w", "{}", "--machines", "2", "--cores", "2", *TO))),
+    "txt": ("x.txt", flat, TXT, (trace, command("run", "-w", "{}", "--machines", "2", "--cores", "2", *TO))),
+    "azure": ("x.csv", flat, AZURE, (command("convert", "{}", "--format", "azure", "-o", "OUT"),)),
+    "borg": ("x.csv", flat, BORG, (command("convert", "{}", "--format", "borg", "-o", "OUT"),)),
+    "series": ("x.csv", flat, _bytes_of("power_profiles/small.csv"), (
+        read_series, command("run", "-p", P, "-w", W, "--envelope", "{}", *TO))),
+    "capacity": ("x.csv", flat, b"time_s,machines\n0,4\n100,2\n2000,3\n", (
+        lambda path: read_capacity(path, None), command("characterise", "{}"),
+        command("run", "-w", W, "--machines", "4", "--capacity", "{}", "-s", "varcap", *TO))),
+    "events": ("x.txt", flat, EVENTS, (
+        lambda path: read_events(path, True, 4),
+        command("run", "-p", P, "-w", W, "--events", "{}", "--forward-unknown-events", *PLAIN, *TO))),
+    "events5": ("x.txt", flat, EVENTS5, (lambda path: read_events5(path, "ee0"),)),
+    "signal": ("x.csv", flat, b"\n".join(_bytes_of("power_profiles/carbon/carbon-hourly.csv").split(b"\n")[:60]), (
+        command("characterise", "carbon:{},budget=0.7"), command("carbon", "plan", JOB, "--signal", "{}", *PLAN))),
+    "phases": ("x.json", tree, json.dumps(MODEL).encode(), (
+        read_model, command("carbon", "plan", "{}", "--signal", S, *PLAN))),
+    "carbon jobs": ("x.csv", flat, _bytes_of("workloads/carbon/jobs.csv"), (
+        read_phase_jobs,
+        command("carbon", "run", "--policy", "oracle", "--jobs", "{}", "--signal", S, "--deadline", "48", *TO))),
+    "period": ("x.json", tree, json.dumps(PERIOD).encode(), (read_instance, command("checkpoint", "plan", "{}"))),
+    "reference": ("x.csv", flat, b"length_s,area_core_s\n60,600\n3600,7200\n86400,1000\n", (read_reference,)),
+    "toml": ("x.toml", flat, _bytes_of("platforms/small.toml"), (platform_xml_of,)),
+    "campaign": ("x.yaml", flat, _declared("first"), (command("campaign", "status", "{}"),)),
+    "study": ("x.yaml", flat, _declared("carbon-small"), (lambda path: studies_in(path, path.parent),)),
+    "options": ("x.json", tree, json.dumps(OPTIONS).encode(), (
+        command("run", "-p", P, "-w", W, "--envelope", E, "-o", "@{}", *TO),)),
+}  # fmt: skip
+"""Kind -> name of the file, how it is changed, a good one, and what reads it, the cheap ones first."""
+
+
+def results(rng: Random, folder: Path) -> None:
+    """Read changed files of a run."""
+    stem = rng.choice(("jobs", "consumed_energy", "pstate_changes"))
+    header = ",".join(column.name for column in FILES[stem])
+    rows = {
+        "jobs": '1,w0,nap,0.0,1,60.0,1,COMPLETED_SUCCESSFULLY,0.0,20.0,20.0,0.0,20.0,1.0,0-1 3,2000.0,""',
+        "consumed_energy": "0.000000,0.000000,s,100.000000,NA\n20.000000,2000.000000,e,100.000000,100.000000",
+        "pstate_changes": "0,0-3,1\n5,2,0",
+    }
+    data = f"{header}\n{rows[stem]}\n".encode()
+    (folder / f"x_{stem}.csv").write_bytes(flat(rng, data))
+    getattr(read, stem)(folder / "x")
+
+
+def attempt(rng: Random, folder: Path) -> None:
+    """One changed file and one of its readers."""
+    kind = rng.choice([*KINDS, "pm100", "fdata", "results"])
+    if kind == "results":
+        results(rng, folder)
+    elif kind in ("pm100", "fdata"):
+        path = folder / rng.choice(("x.parquet", "x.csv"))
+        columns(rng, PM100 if kind == "pm100" else FDATA, path)
+        convert_file(path)
+    else:
+        name, change, data, readers = KINDS[kind]
+        path = folder / name
+        path.write_bytes(change(rng, data) if rng.random() < 0.98 else data)
+        # commands take longer than readers
+        reader = readers[0] if rng.random() < 0.7 else rng.choice(readers)
+        reader(path)
