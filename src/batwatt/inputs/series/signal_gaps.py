@@ -55,7 +55,7 @@ class Rows:
             return self.stated_s
         if len(self.times_s) < 2:
             return np.full(len(self.times_s), HOUR_S)
-        distances = np.diff(self.times_s)
+        distances = np.round(np.diff(self.times_s), 3)
         alike = np.abs(np.diff(distances)) <= SAME_STEP * np.minimum(distances[1:], distances[:-1])
         run = np.concatenate([(0,), np.cumsum(~alike)])
         steady = np.bincount(run)[run] >= STEADY
