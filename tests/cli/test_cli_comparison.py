@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from cli_house import SMALL
+from cli_house import SMALL, unstyled
 
 TRACE = "arrival_time,length,cpus,user\n" + "".join(
     f"{97 * i},{300 + 90 * (i % 5)},{1 + i % 3},{'ab'[i % 2]}\n" for i in range(25)
@@ -163,6 +163,18 @@ def test_what_is_wrong_with_inputs_is_said_before_the_work(site, words):
     assert done.returncode == 0 and "1 of 26 jobs are skipped" in lines[0], done.stdout
     assert done.stdout.count("jobs are skipped") == 1
     assert lines[1].split("\t")[0] in ("run", "case")
+
+
+@pytest.mark.parametrize(("head", "unit"), [("price (EUR/MWh)", "EUR"), ("price (money/MWh)", "money")])
+def test_the_cost_is_in_the_currency_of_the_price(site, terminal, head, unit):
+    """The heading of the table and of the page; a program gets none if the price does not say."""
+    site.write("price.csv", f"time_s,{head}\n0,100\n3600,200\n")
+    words = ("-c", "mine=varcap", "-j", 1, "--price", f"{site.folder}/price.csv,repeat=yes")
+    (row,) = json.loads(compare(site, *words, "--json").out)
+    assert row["currency"] == (unit if unit == "EUR" else None)
+    assert f"cost ({unit})" in (site.out / "cmp.html").read_text()
+    terminal(200)
+    assert unit in unstyled(compare(site, *words).out).split("─")[0].split()
 
 
 def test_jobs_at_their_walltime_are_not_rejected(house):

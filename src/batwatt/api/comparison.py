@@ -236,7 +236,9 @@ def compare_systems(
     }
     rejected = {label: one.rejections for (label, seed), one in done.items() if seed == seeds[0] and one.rejections}
     read = (*workload.remarks, *remarks)
-    return Comparison(table, jobs, errors, facts, traces, cap, power, workload.source, read, rejected)
+    price_of_all = signals["cost"]
+    currency = price_of_all.currency if price_of_all is not None else ""
+    return Comparison(table, jobs, errors, facts, traces, cap, power, workload.source, read, rejected, currency)
 
 
 @dataclass(frozen=True)

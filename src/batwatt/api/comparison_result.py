@@ -50,6 +50,8 @@ class Comparison:
     """What readers left out of the inputs or filled in."""
     rejections: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Label -> cause -> rejected jobs; the first seed."""
+    currency: str = ""
+    """Of `cost`, as the price has it; empty if it does not say."""
 
     def __repr__(self) -> str:
         return f"{self._title}\n{table_text(self._columns)}{''.join(f'{line}{chr(10)}' for line in self._lines)}"
@@ -73,7 +75,7 @@ class Comparison:
 
     @property
     def _columns(self) -> list[Column]:
-        return case_columns(self.summary.reset_index().to_dict("records"))
+        return case_columns(self.summary.reset_index().to_dict("records"), self.currency)
 
     @property
     def _lines(self) -> list[str]:
@@ -113,7 +115,7 @@ class Comparison:
             ("seeds", ", ".join(str(seed) for seed in self.table["seed"].unique())),
         ]
         parts = (self.table, self.jobs, self.cases, self.traces, self.envelope, self.machines, self.errors, facts)
-        return comparison_page(ComparedSystems(*parts, self.remarks, self.rejections))
+        return comparison_page(ComparedSystems(*parts, self.remarks, self.rejections, self.currency))
 
     @property
     def summary(self) -> pd.DataFrame:

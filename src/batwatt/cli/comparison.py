@@ -184,10 +184,12 @@ def _show(found: Comparison, groups: pd.DataFrame | None) -> None:
     """The table of cases and, below, a table for each grouping; --json gives one object of both."""
     from batwatt.results.compared import case_columns, records_of
 
-    columns = case_columns(found.summary.reset_index().to_dict("records"))
-    cases = records_of(found.summary.reset_index().to_dict("records"))
+    rows = found.summary.reset_index().to_dict("records")
+    columns, cases = case_columns(rows, found.currency), records_of(rows)
     for case in cases:
         case["rejected_because"] = dict(found.rejections.get(case["case"], {}))
+        if "cost" in case:
+            case["currency"] = found.currency or None
     if groups is None:
         show_table(columns, cases)
         return

@@ -35,6 +35,7 @@ def print_summary(
     rows: Sequence[tuple[str, Metrics]],
     more: Sequence[Mapping[str, object]],
     rejections: Sequence[Mapping[str, int]] = (),
+    currency: str = "",
 ) -> None:
     """The table of runs (label, metrics), why jobs were rejected; for programs `more` of each run and all metrics."""
     from dataclasses import replace
@@ -45,7 +46,9 @@ def print_summary(
     records = [{"run": label, **about, **metrics.as_dict()} for (label, metrics), about in zip(rows, more, strict=True)]
     for record, counts in zip(records, rejections, strict=False):
         record["rejected_because"] = dict(counts)
-    label, *figures = summary(rows)
+    if currency:
+        records = [record | {"currency": currency} for record in records]
+    label, *figures = summary(rows, currency)
     show_table([replace(label, keys=" ".join(["run", *more[0]])), *figures], records)
     for (name, _), counts in zip(rows, rejections, strict=False):
         if counts:

@@ -147,7 +147,7 @@ def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]
             results.append((label, run(spec, report(label))))
     rows = [(label, result.metrics) for label, result in results]
     about = [{"prefix": str(result.prefix)} for _, result in results]
-    print_summary(rows, about, [result.rejections for _, result in results])
+    print_summary(rows, about, [result.rejections for _, result in results], results[0][1].currency)
     for _, result in results:
         below(f"files: {printable(result.prefix)}_*.csv, _metrics.json, _metadata.json")
     return results

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +73,7 @@ MEASURES = (
     _metric("energy_above_cap_j", "energy above the cap", "above\ncap", "kWh", 1.0 / J_PER_KWH, 2),
     _metric("unused_j", "unused energy", "unused", "kWh", 1.0 / J_PER_KWH, 1),
     _metric("carbon_g", "carbon", "carbon", "kg", 1e-3, 2),
-    _metric("cost", "cost", "cost", decimals=2),
+    _metric("cost", "cost", "cost", "money", decimals=2),
     _metric("makespan_s", "makespan", "makespan", "h", 1.0 / HOUR_S, 1),
 )  # fmt: skip
 """In the order of the table; the cap is what all cases are measured against, whatever they follow."""
@@ -90,11 +90,16 @@ class CaseFacts:
     """Whether it draws at random, so that seeds differ."""
 
 
-def case_columns(rows: Sequence[Mapping[Any, Any]]) -> list[Column]:
+def measures_in(currency: str) -> list[ComparedMeasure]:
+    """The measures, costs in the currency of the price, if it is known."""
+    return [replace(one, unit=currency) if currency and one.name == "cost" else one for one in MEASURES]
+
+
+def case_columns(rows: Sequence[Mapping[Any, Any]], currency: str) -> list[Column]:
     """The columns of a narrow table of rows by case."""
     shown = tuple(
         ("\n".join(filter(None, (measure.head, measure.unit))), measure.name, measure.factor, measure.decimals)
-        for measure in MEASURES
+        for measure in measures_in(currency)
         if measure.name not in LEFT_OUT and any(measure.name in row for row in rows)
     )
     return [Column("", "case", [str(row["case"]) for row in rows]), *columns_of(shown, records_of(rows))]

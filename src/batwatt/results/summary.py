@@ -53,6 +53,8 @@ _UNDER_CAPACITY: Columns = (
     ("completed\n%", "completed_fraction", 100.0, 1),
 )
 """What is shown if a run had a capacity in machines."""
+_OF_SIGNALS: Columns = (("carbon\nkg", "carbon_g", 1e-3, -1), ("cost\nmoney", "cost", 1.0, -1))
+"""What is shown too if a run had a carbon signal, or a price."""
 _OF_CHECKPOINTS: Columns = (
     ("saving\n%", "checkpoint_volume", 100.0, 2),
     ("recovery\n%", "recovery_volume", 100.0, 2),
@@ -82,18 +84,21 @@ def runs_at_other_speeds(stretch: float | None) -> bool:
     return stretch is not None and abs(stretch - 1.0) >= 0.005
 
 
-def summary(rows: Rows) -> list[Column]:
+def summary(rows: Rows, currency: str = "") -> list[Column]:
     """The columns of a table with one line per run (label, metrics); `-` where a figure has no meaning.
 
     If jobs did not run at full speed, how much longer they took stands next to the slowdown. If a run had a capacity in
-    machines, goodput, failures and stretches stand in place of what is about power; what checkpoints cost is shown if
-    there were any.
+    machines, goodput, failures and slowdowns stand in place of what is about power; what checkpoints cost is shown if
+    there were any, carbon and cost with a signal, in the `currency` of the price if it is known.
     """
     shown = _UNDER_CAPACITY if any(metrics.capacity_core_s is not None for _, metrics in rows) else _UNDER_POWER
     if shown is _UNDER_POWER and any(runs_at_other_speeds(metrics.mean_run_time_stretch) for _, metrics in rows):
         shown = (shown[0], *_AT_OTHER_SPEEDS, *shown[1:])
     if any(metrics.checkpoints or metrics.recoveries for _, metrics in rows):
         shown += _OF_CHECKPOINTS
+    for head, name, factor, decimals in _OF_SIGNALS:
+        if any(getattr(metrics, name) is not None for _, metrics in rows):
+            shown += ((head.replace("money", currency or "money"), name, factor, decimals),)
     labels = Column("run", "run", [label for label, _ in rows])
     return [labels, *columns_of(shown, [asdict(metrics) for _, metrics in rows])]
 

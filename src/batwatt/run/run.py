@@ -57,6 +57,8 @@ class RunResult:
     metrics: Metrics
     prefix: Path
     rejections: Mapping[str, int]
+    currency: str = ""
+    """Of the cost, as the price has it; empty if it does not say."""
 
 
 class _Watched:
@@ -149,7 +151,9 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
             figures, deadlock = outcome.figures, outcome.deadlock
         else:
             figures = _run_apart(resolved, inner, progress, began)
-        found = RunResult(figures.metrics, spec.prefix, figures.rejections)
+        price = resolved.inputs.price
+        currency = price.currency if price is not None else ""
+        found = RunResult(figures.metrics, spec.prefix, figures.rejections, currency)
     if deadlock is not None:
         raise deadlock
     warn_if_none_finished(found.metrics, resolved.inputs)

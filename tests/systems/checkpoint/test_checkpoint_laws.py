@@ -15,6 +15,7 @@ from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, RECOVERY, WINDOW_OVER
 from batwatt.run.run import run as carry_out
 from batwatt.run.spec import RunSpec
+from batwatt.systems.checkpoint.segments import UNFIT
 from batwatt.units import PRECISION_S
 
 MACHINES, CORES = 6, 2
@@ -130,7 +131,8 @@ def test_laws(rows, values, step_s, options):
             width = -(-row["res"] // CORES)
             assert width > values[-1], name
     known = {"", CHECKPOINTED, CHECKPOINT, RECOVERY, WINDOW_OVER}
-    assert {row[META] for row in record.jobs} <= known
+    causes = known | {UNFIT, "no machine is alive any more"}
+    assert all(row[META] in (causes if row[STATE] == "REJECTED" else known) for row in record.jobs)
 
 
 @relaxed

@@ -13,7 +13,7 @@ from batwatt.model.site import MachinePower
 from batwatt.report.claims import mean_of
 from batwatt.report.conclusion import Difference
 from batwatt.report.front import dominates
-from batwatt.results.compared import MEASURES, CaseFacts, ComparedMeasure, summary_of
+from batwatt.results.compared import MEASURES, CaseFacts, ComparedMeasure, measures_in, summary_of
 from batwatt.results.groups import known_groupings, paired_of, union_of
 from batwatt.results.power import PowerTrace
 from batwatt.results.style import Look
@@ -50,6 +50,7 @@ class ComparedSystems:
     facts: Sequence[tuple[str, str]] = ()
     reading: Sequence[str] = ()
     rejections: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    currency: str = ""
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -84,7 +85,8 @@ class ComparedSystems:
     @cached_property
     def measures(self) -> list[ComparedMeasure]:
         """The measures that are known of some case."""
-        return [one for one in MEASURES if one.name in self.summary and self.summary[one.name].notna().any()]
+        found = measures_in(self.currency)
+        return [one for one in found if one.name in self.summary and self.summary[one.name].notna().any()]
 
     @cached_property
     def groupings(self) -> list[str]:
