@@ -225,6 +225,21 @@ def test_completion():
     assert "--json" in completions("batwatt run --")
 
 
+def test_completion_of_names(tmp_path, monkeypatch):
+    assert completions("batwatt run -s ri") == {"riskaware"}
+    assert completions("batwatt compare --scheduler var") == {"varcap"}
+    assert completions("batwatt policies adap") == {"adaptive"}
+    assert completions("batwatt compare --preset ") == {"systems"}
+    assert completions("batwatt compare --preset x") == set()
+    assert {"powercap", "carbon", "fillerSched"} <= completions("batwatt run -s ")
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine.py", "mine.csv", "mined/own.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert completions("batwatt run -s mine") == {"mine.py", "mined/"}
+    assert completions("batwatt run -s mined/") == {"mined/own.py"}
+
+
 def test_completion_is_installed_by_an_option(house):
     shown = house.batwatt("--help").out
     assert "--install-completion" in shown and "--show-completion" in shown

@@ -35,12 +35,24 @@ GROUPS = (
 """Header (the unit last), column, by what it is multiplied, decimals: of the table of groups."""
 
 
+def _complete_preset(incomplete: str) -> list[str]:
+    from batwatt.api.comparison import PRESETS
+
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class SystemsOptions:
     """What a comparison of systems takes besides jobs and power."""
 
     preset: Annotated[
-        str | None, typer.Option("--preset", help="systems: all of them and references.", rich_help_panel=SYSTEMS)
+        str | None,
+        typer.Option(
+            "--preset",
+            help="systems: all of them and references.",
+            rich_help_panel=SYSTEMS,
+            autocompletion=_complete_preset,
+        ),
     ] = None
     carbon: CarbonText = None
     price: PriceText = None

@@ -73,11 +73,23 @@ PriceText = Annotated[str | None, typer.Option("--price", help="Price of energy,
 _events: Any = typer.Option("--events", help="Batsim external events, one JSON object per line.")
 EventsFile = Annotated[Path | None, _events]
 EventsFiles = Annotated[list[Path] | None, _events]
+
+
+def complete_scheduler(incomplete: str) -> list[str]:
+    """The schedulers that begin so, of ours and pybatsim's, else folders and .py files."""
+    from batwatt.run.find_scheduler import scheduler_names
+
+    names = [name for name in scheduler_names() if name.startswith(incomplete)]
+    if names or set(incomplete) & set("*?["):
+        return names
+    paths = Path().glob(f"{incomplete}*") if incomplete and not incomplete.startswith(("/", "~")) else ()
+    return sorted(f"{path}/" if path.is_dir() else str(path) for path in paths if path.is_dir() or path.suffix == ".py")
+
+
 _SCHEDULER_HELP = "A name of `batwatt policies`, one of pybatsim's, or the path of a .py file."
-SchedulerName = Annotated[str, typer.Option("-s", "--scheduler", help=_SCHEDULER_HELP)]
-SchedulerOfSettings = Annotated[
-    str | None, typer.Option("-s", "--scheduler", help=_SCHEDULER_HELP, show_default="powercap")
-]
+_scheduler = partial(typer.Option, "-s", "--scheduler", help=_SCHEDULER_HELP, autocompletion=complete_scheduler)
+SchedulerName = Annotated[str, _scheduler()]
+SchedulerOfSettings = Annotated[str | None, _scheduler(show_default="powercap")]
 
 
 def _load(given: list[Path] | None) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from batwatt.cli.batsim import FirstHosts, HostOptions
 from batwatt.cli.models import options_of
-from batwatt.cli.options import EnvelopeFile, Jobs, MachineChoice, OptionalPlatform, Plugins
+from batwatt.cli.options import EnvelopeFile, Jobs, MachineChoice, OptionalPlatform, Plugins, complete_scheduler
 from batwatt.cli.printing import below, show_described, show_table, tabular, tell
 from batwatt.errors import printable
 
@@ -59,7 +59,10 @@ def print_summary(
 def policies(
     scheduler: Annotated[
         str | None,
-        typer.Argument(help="One of our schedulers: list its options instead; or a .py file: what it defines."),
+        typer.Argument(
+            help="One of our schedulers: list its options instead; or a .py file: what it defines.",
+            autocompletion=complete_scheduler,
+        ),
     ] = None,
     plugin: Plugins = None,
 ) -> None:

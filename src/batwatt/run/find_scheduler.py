@@ -93,6 +93,11 @@ def _pybatsim_files() -> dict[str, Path]:
     }
 
 
+def scheduler_names() -> list[str]:
+    """The names of our schedulers, then of those that come with pybatsim; imports none of them."""
+    return [*our_names(), *_pybatsim_files()]
+
+
 def is_ours(scheduler: Any) -> bool:
     """Whether a scheduler (a name, a class or an instance) is one that is shipped."""
     if isinstance(scheduler, str):
