@@ -75,7 +75,7 @@ def test_numbers_of_numpy(given):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: bw.Platform.machines("4"), "count: it must be a whole number in 1..1000000, got '4'"),
+        (lambda: bw.Platform.machines("4"), "count: must be a whole number in 1..1000000, got '4'"),
         (lambda: bw.Platform.machines(4, watts="5"), "watts: must be a number, got '5'"),
         (lambda: bw.Series((), ()), "Series: a series needs at least one row"),
         (lambda: bw.Series(0, 1), "times_s: must be a list of numbers, got 0"),

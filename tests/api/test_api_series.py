@@ -81,7 +81,7 @@ def test_carbon_of_pounds(load, files):
         ("carbon", lambda: pd.Series([1.0, 2.0], [60.0, 0.0]), "carbon: has times that do not increase; sort the"),
         ("carbon", lambda: pd.Series([1.0, 2.0], [1.7e9, 1.8e9]), "carbon: begins at 1700000000 s, and a run at 0 s"),
         ("carbon", lambda: [1, 2], "carbon: must be a file or a signal, got list; see help(batwatt.read_signal)"),
-        ("envelope", lambda: [1, 2], "envelope: must be a path or Series, got list; see help"),
+        ("envelope", lambda: [1, 2], "envelope: must be a path or Series, got list; correct it"),
         ("price", lambda: "none.csv", "none.csv: column 'value' (values to 100) states no unit; write unit=EUR/MWh or"),
     ],
 )

@@ -18,7 +18,7 @@ import pandas as pd
 import batwatt as bw
 import batwatt.files
 
-from .mutate import text, value
+from .mutate import number, text, value
 
 SIGNAL = "time,carbon_intensity_avg\n" + "".join(f"2024-07-01T{hour:02d}:00Z,{300 + 10 * hour}\n" for hour in range(24))
 JOBS = {
@@ -147,6 +147,18 @@ def odd(rng: Random, files: Files) -> Any:
     )()
 
 
+def other(rng: Random, files: Files, usual: Any) -> Any:
+    """An odd value in the place of a usual one, mostly of its type."""
+    if rng.random() < 0.6:
+        if isinstance(usual, int | float) and not isinstance(usual, bool):
+            return number(rng)
+        if isinstance(usual, str):
+            return text(rng)
+        if isinstance(usual, Path):
+            return files.path(rng)
+    return odd(rng, files)
+
+
 class NotEqual:
     def __eq__(self, other: object) -> bool:
         raise RuntimeError("not to be compared")
@@ -253,7 +265,7 @@ def attempt(rng: Random, folder: Path) -> None:
             elif isinstance(usual, tuple) and usual and rng.random() < 0.5:
                 given[argument] = (*usual[:-1], odd(rng, files))
             else:
-                given[argument] = odd(rng, files)
+                given[argument] = other(rng, files, usual)
     use(rng, files, called(**given))
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from builders import job, workload_of
 from gym_cases import FALLS, ONES, STATE, THREE, platform
@@ -31,7 +32,7 @@ WEAK = Platform(tuple(Host(i, f"h{i}", (PState(1.0),)) for i in range(2)), "weak
         ({"reward": {"work": math.nan}}, "its weight is nan"),
         ({"reward": {"work": "much"}}, "its weight is 'much'"),
         ({"reward": {}}, "names no figure"),
-        ({"queue": 0}, "queue: must be from 1 to"),
+        ({"queue": 0}, "queue: must be a whole number in 1..100000, got 0"),
         ({"queue": 2.5}, "got 2.5"),
         ({"victim": "checkpoint"}, "choose resubmit or lose"),
         ({"victim": "loose"}, "did you mean 'lose'?"),
@@ -41,6 +42,13 @@ WEAK = Platform(tuple(Host(i, f"h{i}", (PState(1.0),)) for i in range(2)), "weak
         ({"platform": "nowhere.xml"}, "nowhere.xml"),
         ({"platform": 4}, "platform: must be a path or Platform or MachineSpec, got 4"),
         ({"render_mode": "human"}, "render_mode: 'human' is not None"),
+        ({"observation": ["job_fits", "job_fits"]}, "observation: names a column twice"),
+        ({"observation": 3}, "observation: must be names of columns, got 3"),
+        ({"reward": 3}, "reward: must be a name or a dict of weights, got 3"),
+        ({"reward": {"work": 10**400}}, "its weight is an integer of more than 60 digits"),
+        ({"every_event": "no"}, "every_event: must be True or False, got 'no'"),
+        ({"capacity": 3}, "capacity: must be a path or Series, got 3"),
+        ({"envelope": 3}, "envelope: must be a path or Series, got 3"),
     ],
     ids=str,
 )
@@ -68,6 +76,30 @@ def test_workloads_and_capacities_that_are_wrong(given, message):
     with pytest.raises(InputError) as error:
         env.reset()
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda env: env.reset(seed=-1), "seed: must be a whole number in 0.."),
+        (lambda env: env.reset(options=3), "options: must be a dict"),
+        (lambda env: env.reset(options={"workload": "x"}), "must be from 0 to 0, got 'x'"),
+        (lambda env: (env.reset(), env.step("x")), "action: must be a whole number from 0 to 16, got 'x'"),
+        (lambda env: (env.reset(), env.step(1.5)), "action: must be a whole number from 0 to 16, got 1.5"),
+        (lambda env: env.save(3), "prefix|episode"),
+    ],
+)
+def test_calls_that_are_wrong(call, message):
+    with pytest.raises(InputError, match=message):
+        call(BatwattEnv(platform(), THREE))
+
+
+def test_a_table_is_a_workload():
+    frame = pd.DataFrame({"submission_time_s": [0, 5], "length_s": [10, 20], "hosts": [1, 2]})
+    for given in (frame, [frame], lambda rng: frame):
+        env = BatwattEnv(platform(), given)
+        env.reset()
+        assert env._simulation.total == 2
 
 
 def test_a_machine_of_several_hosts_has_no_capacity():

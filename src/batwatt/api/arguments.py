@@ -12,7 +12,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from batwatt.checks import checked_whole, finite, shown
+from batwatt.checks import finite, shown
 from batwatt.errors import BatwattError, InputError
 from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
 from batwatt.model.window import Window
@@ -83,7 +83,7 @@ def path_or(name: str, value: Any, *kinds: type) -> Any:
         return value
     if isinstance(value, str | Path):
         return Path(value)
-    raise wrong(name, " or ".join(["a path", *(kind.__name__ for kind in kinds)]), value, "see help(batwatt.simulate)")
+    raise wrong(name, " or ".join(["a path", *(kind.__name__ for kind in kinds)]), value)
 
 
 def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -93,7 +93,10 @@ def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
             value = operator.index(value)
         except TypeError:
             pass
-    return checked_whole(name, "it", value, low, high)
+        else:
+            if low <= value and (high is None or value <= high):
+                return int(value)
+    raise wrong(name, f"a whole number {f'>= {low}' if high is None else f'in {low}..{high}'}", value)
 
 
 def real(name: str, value: Any, low: float = 0.0, *, above: bool = False) -> float:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Union, cast
 
 from batwatt.api.arguments import (
     checked,
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from batwatt.model.signal_integral import SignalIntegral
 
 PlatformLike = PathLike | platforms.Platform | MachineSpec
-WorkloadLike: TypeAlias = "PathLike | workloads.Workload | pd.DataFrame"
-SeriesLike: TypeAlias = "PathLike | Series | SignalIntegral | pd.Series[Any]"
+WorkloadLike = Union[PathLike, workloads.Workload, "pd.DataFrame"]
+SeriesLike = Union[PathLike, Series, "SignalIntegral", "pd.Series[Any]"]
 SignalLike = SeriesLike
 ProgressLike = Progress | bool | None
 

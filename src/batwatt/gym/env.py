@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,22 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from batwatt.api.arguments import (
+    checked,
+    flag,
+    optional,
+    options_of,
+    path_or,
+    plain,
+    seed_of,
+    several,
+    text,
+    whole,
+    wrong,
+)
 from batwatt.api.result import Result
-from batwatt.checks import finite, shown
+from batwatt.api.series import envelope_or
+from batwatt.checks import number, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, Observation, Reward
 from batwatt.gym.horizon import Horizon
@@ -28,6 +44,7 @@ from batwatt.gym.inputs import (
 )
 from batwatt.gym.limits import Limits
 from batwatt.gym.simulation import Simulation
+from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.model.record import Record
 from batwatt.model.series import Series
@@ -45,6 +62,57 @@ MOST_PLACES = 100_000
 """More visible jobs than this are taken for a typing error."""
 
 
+def _named(table: Mapping[str, Any], kind: str, name: object) -> str:
+    if isinstance(name, str) and name in table:
+        return name
+    got = name if isinstance(name, str) else shown(name)
+    raise UnknownNameError("batwatt.gym", kind, got, table, "See batwatt.gym.OBSERVATIONS and REWARDS.")
+
+
+def _columns_of(name: str, value: Any) -> list[str]:
+    """Names of OBSERVATIONS, each once."""
+    names = [value] if isinstance(value, str) else list(value) if isinstance(value, Mapping) else value
+    columns = several(name, names, lambda _, one: _named(OBSERVATIONS, "observation", one), "names of columns")
+    if not columns:
+        raise InputError(name, "names no column", f"choose some of {', '.join(OBSERVATIONS)}")
+    if len({*columns}) < len(columns):
+        raise InputError(name, "names a column twice", "leave one out")
+    return columns
+
+
+def _rewards_of(name: str, value: Any) -> str | dict[str, float]:
+    """A name of REWARDS, or a weight for each of several."""
+    if isinstance(value, str):
+        return _named(REWARDS, "reward", value)
+    if not isinstance(value, Mapping):
+        raise wrong(name, "a name or a dict of weights", value)
+    if not value:
+        raise InputError(name, "names no figure", f"choose some of {', '.join(REWARDS)}")
+    weights = {}
+    for key, weight in value.items():
+        try:
+            weights[_named(REWARDS, "reward", key)] = number(plain(weight))
+        except ValueError:
+            raise InputError(f"reward {key!r}", f"its weight is {shown(weight)}", "give a finite number") from None
+    return weights
+
+
+def _envelope(name: str, value: Any) -> Any:
+    """What `envelope_or` takes; a file that is wrong is reported now."""
+    if isinstance(path := envelope_or(value), Path):
+        read_series(path)
+    return value
+
+
+def _capacity(name: str, value: Any) -> Any:
+    return value if isinstance(value, CapacitySpec) else path_or(name, value, Series)
+
+
+def _no_render_mode(name: str, value: Any) -> None:
+    if value is not None:
+        raise InputError(name, f"{shown(value)} is not None", "draw a saved run: batwatt gantt")
+
+
 class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     """Schedule the jobs of a workload on a platform; the rules are those of `batwatt.gym`.
 
@@ -55,6 +123,16 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     metadata = {"render_modes": []}  # noqa: RUF012  (as Gymnasium has it)
 
+    @checked(
+        observation=_columns_of,
+        reward=_rewards_of,
+        queue=partial(whole, low=1, high=MOST_PLACES),
+        envelope=optional(_envelope),
+        capacity=optional(_capacity),
+        victim=text,
+        every_event=flag,
+        render_mode=_no_render_mode,
+    )
     def __init__(
         self,
         platform: PlatformLike,
@@ -69,19 +147,12 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         every_event: bool = False,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode is not None:
-            raise InputError("render_mode", f"{render_mode!r} is not None", "draw a saved run: batwatt gantt")
-        if isinstance(queue, bool) or not isinstance(queue, int) or not 1 <= queue <= MOST_PLACES:
-            raise InputError("queue", f"must be from 1 to {MOST_PLACES} visible jobs, got {queue!r}")
         self.render_mode = None
         self._given = platform
         self.platform = platform_of(platform)
         self._envelope, self._capacity = envelope, capacity
         if envelope is not None:
             check_watts(self.platform, "an envelope")
-            if not isinstance(envelope, Series):
-                # a wrong one is reported now
-                read_series(envelope)
         self._workloads = workload
         self._places = queue
         self._every_event = every_event
@@ -110,9 +181,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     def _observations(self, names: Iterable[str]) -> list[Observation]:
         given = {"envelope": self._envelope, "capacity": self._capacity}
-        columns = [_named(OBSERVATIONS, "observation", name) for name in ([names] if isinstance(names, str) else names)]
-        if not columns:
-            raise InputError("observation", "names no column", f"choose some of {', '.join(OBSERVATIONS)}")
+        columns = [OBSERVATIONS[name] for name in names]
         for column in columns:
             if column.limit and given[column.limit] is None:
                 raise InputError(f"observation {column.name!r}", f"needs the argument {column.limit!r}", "give it")
@@ -121,19 +190,11 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return columns
 
     def _chosen_rewards(self, given: str | Mapping[str, float]) -> list[tuple[Reward, float]]:
-        weights = {given: 1.0} if isinstance(given, str) else dict(given)
-        if not weights:
-            raise InputError("reward", "names no figure", f"choose some of {', '.join(REWARDS)}")
-        chosen = []
-        for name, weight in weights.items():
-            reward = _named(REWARDS, "reward", name)
-            if reward.watts:
+        weights = {given: 1.0} if isinstance(given, str) else given
+        for name in weights:
+            if REWARDS[name].watts:
                 check_watts(self.platform, f"reward {name!r}")
-            try:
-                chosen.append((reward, finite(weight)))
-            except ValueError:
-                raise InputError(f"reward {name!r}", f"its weight is {shown(weight)}", "give a finite number") from None
-        return chosen
+        return [(REWARDS[name], weight) for name, weight in weights.items()]
 
     def _lay_out(self) -> None:
         """Where the entries of each column are, and their scales."""
@@ -159,6 +220,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     # Gymnasium ------------------------------------------------------------------------------------------------------
 
+    @checked(seed=optional(seed_of), options=options_of)
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], Info]:
@@ -178,7 +240,11 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         simulation = self._simulation
         if simulation is None or self._reported:
             raise InputError("step", "no episode has begun, or it is over", "call reset first")
-        done = simulation.act(int(action))
+        try:
+            choice = index(action)
+        except TypeError:
+            raise wrong("action", f"a whole number from 0 to {self._places}", action) from None
+        done = simulation.act(choice)
         potential = 0.0
         for reward, weight in self._rewards:
             potential += weight * reward.potential(simulation)
@@ -219,19 +285,19 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     # workloads ------------------------------------------------------------------------------------------------------
 
-    def _chosen(self, index: object) -> Episode:
+    def _chosen(self, number: object) -> Episode:
         given = self._workloads
         if callable(given):
             return self._episode_of(given(self.np_random))
         several = [given] if not isinstance(given, Sequence) or isinstance(given, str) else given
         if not several:
             raise InputError("workload", "is an empty list", "give one or more")
-        if index is None:
-            index = int(self.np_random.integers(len(several))) if len(several) > 1 else 0
-        if not isinstance(index, int | np.integer) or not 0 <= index < len(several):
-            bound = f"must be from 0 to {len(several) - 1}, got {index!r}"
+        if number is None:
+            number = int(self.np_random.integers(len(several))) if len(several) > 1 else 0
+        if not isinstance(number, int | np.integer) or not 0 <= number < len(several):
+            bound = f"must be from 0 to {len(several) - 1}, got {shown(number)}"
             raise InputError("options['workload']", bound, "name one of the workloads")
-        chosen = int(index)
+        chosen = int(number)
         if chosen not in self._known:
             self._known[chosen] = self._episode_of(several[chosen])
         return self._known[chosen]
@@ -268,9 +334,3 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     def save(self, prefix: str | Path) -> Path:
         """Write the files of `batwatt run` under a prefix, all or none; returns it. Raises InputError."""
         return self.result().save(prefix)
-
-
-def _named(table: Mapping[str, Any], kind: str, name: object) -> Any:
-    if not isinstance(name, str) or name not in table:
-        raise UnknownNameError("batwatt.gym", kind, name, table, "See batwatt.gym.OBSERVATIONS and REWARDS.")
-    return table[name]

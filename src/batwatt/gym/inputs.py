@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from batwatt.api.arguments import path_or
 from batwatt.api.series import envelope_or
+from batwatt.api.simulation import WorkloadLike, workload_given
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import all_hosts
 from batwatt.inputs.platforms.machines import MachineSpec
@@ -16,12 +17,11 @@ from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
-from batwatt.model.workload import ATTEMPT, Workload
+from batwatt.model.workload import ATTEMPT
 from batwatt.run.inputs import RunInputs, capacity_named, load_inputs, machines_of
 from batwatt.run.spec import RunSpec
 
 PlatformLike = str | Path | Platform | MachineSpec
-WorkloadLike = str | Path | Workload
 SeriesLike = str | Path | Series
 CapacityLike = str | Path | Series | CapacitySpec
 SCHEDULER: Final = "batwatt.gym"
@@ -43,7 +43,7 @@ def spec_of(
     """The run that an episode is. Raises InputError for what is neither a path nor such an object."""
     return RunSpec(
         path_or("platform", platform, Platform, MachineSpec),
-        path_or("workload", workload, Workload),
+        workload_given(workload),
         SCHEDULER,
         options,
         envelope=envelope_or(envelope),
