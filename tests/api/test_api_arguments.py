@@ -169,7 +169,7 @@ def test_errors_speak_of_arguments(ask, line):
 @pytest.mark.parametrize("place", ["a\0b", "\ud800", "x" * 300, "/proc/self/x"])
 def test_places_that_no_file_can_have(place):
     result = bw.simulate(bw.Platform.machines(20), GOOGLE, options={"response": "none"})
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match=r"cannot be written|no file can be called"):
         result.save(place)
     with pytest.raises(InputError):
         bw.Workload.read(place + ".json")

@@ -145,6 +145,10 @@ def test_jobs_that_can_never_run_are_rejected():
         "b": "REJECTED",
         "a": "COMPLETED_SUCCESSFULLY",
     }
+    reasons = {row[0]: row[-1] for row in env.record.jobs if row[-1]}
+    assert reasons == {"wide": "wider than the platform of 4 hosts"} | dict.fromkeys(
+        ("late", "b"), "too wide for the limits to come"
+    )
 
 
 def test_the_power_of_unlike_hosts_is_that_of_the_lowest_free_ones():

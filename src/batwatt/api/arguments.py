@@ -82,6 +82,8 @@ def path_or(name: str, value: Any, *kinds: type) -> Any:
     if isinstance(value, kinds):
         return value
     if isinstance(value, str | Path):
+        if not _is_text(str(value)) or "\0" in str(value):
+            raise InputError(name, f"no file can be called {shown(str(value))}", "correct the path")
         return Path(value)
     raise wrong(name, " or ".join(["a path", *(kind.__name__ for kind in kinds)]), value)
 
@@ -120,9 +122,18 @@ def flag(name: str, value: Any) -> bool:
 
 def text(name: str, value: Any) -> str:
     """A text."""
-    if isinstance(value, str):
+    if isinstance(value, str) and _is_text(value):
         return str(value)
     raise wrong(name, "a text", value)
+
+
+def _is_text(value: str) -> bool:
+    """Whether a text can be written: halves of surrogate pairs cannot, but for bytes of a name of a file."""
+    try:
+        value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def function_or_none(name: str, value: Any) -> Any:

@@ -79,7 +79,11 @@ def _plugins(name: str, value: Any) -> tuple[Path, ...]:
 
 
 def _cases(name: str, value: Any) -> Mapping[str, Any]:
-    if isinstance(value, Mapping) and value and all(isinstance(label, str | int | float) for label in value):
+    if (
+        isinstance(value, Mapping)
+        and value
+        and all(isinstance(label, int | float) or (isinstance(label, str) and label.isprintable()) for label in value)
+    ):
         return value
     raise wrong(name, "a dict with a label for each case", value, 'write {"easy": {"scheduler": "easyBackfill"}}')
 

@@ -204,7 +204,9 @@ class Simulation:
         self.waiting_since_s += row.submit_s
 
     def _reject(self, row: Waiting) -> None:
-        self._decisions.append(ev.RejectJob(self.now_s, row.job_id))
+        wide = row.hosts > self.hosts
+        why = f"wider than the platform of {self.hosts} hosts" if wide else "too wide for the limits to come"
+        self._decisions += (ev.SetJobMetadata(self.now_s, row.job_id, why), ev.RejectJob(self.now_s, row.job_id))
         self._never_served(row)
 
     def _never_served(self, row: Waiting) -> None:
