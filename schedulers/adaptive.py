@@ -67,11 +67,22 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         """Killed jobs are submitted again."""
         return True
 
+    @classmethod
+    def needs_alike_hosts(cls, options: Mapping[str, Any]) -> bool:
+        """See `Scheduler`: the core for carbon does."""
+        return options.get("objective") == "carbon"
+
+    @property
+    def changes_speeds(self) -> bool:
+        """Whether the core is to be that for an envelope on servers of several speeds."""
+        chosen = self.settings
+        return chosen.objective != "carbon" and chosen.envelope is not None and self._several_speeds()
+
     def onSimulationBegins(self) -> None:
         """Choose a core, which is called from now on."""
         super().onSimulationBegins()
         core = self.choose()
-        core.bs = self.bs
+        core.bs, core.told_delays = self.bs, self.told_delays
         for name in dir(core):
             if name.startswith("on"):
                 setattr(self, name, getattr(core, name))

@@ -1,7 +1,15 @@
 """Carbon-aware shifting of jobs in phases (GAIA, Let's Wait Awhile, the carbon thesis), as a Batsim scheduler."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from batwatt.systems.carbon.scheduler import ShiftingScheduler
 
 
 class Carbon(ShiftingScheduler):
     """Shifts, suspends and resumes jobs in phases under a carbon or price signal, on as many machines as there are."""
+
+    @classmethod
+    def needs_alike_hosts(cls, options: Mapping[str, Any]) -> bool:
+        """See `Scheduler`."""
+        return True

@@ -137,12 +137,12 @@ def test_without_the_libraries_of_reports_there_is_no_page(tmp_path, monkeypatch
 
 def test_what_cannot_run_is_said():
     job = {"id": 1, "subtime": 0, "res": 1, "walltime": 200, "profile": "w"}
-    work = {"type": "parallel_homogeneous", "cpu": 1e12, "com": 0}
-    flops = parse_workload({"nb_res": 3, "jobs": [job], "profiles": {"w": work}}, "w0", "here")
-    found = compare_systems(MACHINES, flops, FALLS)
+    profiles = {"w": {"type": "composed", "repeat": 1, "seq": ["x"]}, "x": {"type": "delay", "delay": 100}}
+    parts = parse_workload({"nb_res": 3, "jobs": [job], "profiles": profiles}, "w0", "here")
+    found = compare_systems(MACHINES, parts, FALLS)
     assert list(found.errors) == ["checkpoint", "carbon"] and "is no delay" in found.errors["checkpoint"]
     with pytest.raises(InputError, match="is no delay"):
-        compare_systems(MACHINES, flops, FALLS, {"mine": Case("checkpoint")})
+        compare_systems(MACHINES, parts, FALLS, {"mine": Case("checkpoint")})
     with pytest.raises(InputError, match="preset: 'all' is not known"):
         compare_systems(MACHINES, FEW, FALLS, "all")
 

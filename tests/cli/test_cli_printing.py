@@ -151,7 +151,7 @@ def test_a_traceback_after_the_command(house, place):
 
 
 def test_quiet_prints_results_and_errors_only(house, terminal):
-    assert "met 2 delays" in house.run("--envelope", house.envelope).err
+    assert "3 of 8 jobs are delays" in house.run("--envelope", house.envelope).err
     done = house.run("--envelope", house.envelope, "-q")
     assert (done.code, done.err) == (0, "") and "powercap\t" in done.out
     terminal(120)

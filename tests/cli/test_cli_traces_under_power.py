@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 
+import pandas as pd
 import pytest
 from cli_house import House
+
+import batwatt as bw
 
 # 40 Gf at 200 W and 20 Gf at 100 W, 60 W idle
 STATES = '<prop id="wattage_per_state" value="60:200, 60:100, 5:5, 60:60, 100:100"/>'
@@ -80,12 +83,87 @@ def test_metrics_of_the_files_are_those_of_the_run(four):
     assert done.code == 0 and four.metrics() == before
 
 
-def test_delays_of_a_workload_stay_and_are_told_once(four):
-    done = run(four, "jd.json", "--envelope", four.folder / "half.csv", *IDSB)
-    assert four.metrics()["makespan_s"] == 36_000 and four.metrics()["mean_run_time_stretch"] == 1.0
+@pytest.mark.parametrize("who", [IDSB, ("-s", "adaptive")], ids=["powercap", "adaptive"])
+def test_delays_of_a_workload_stay_and_are_told_once(four, who):
+    done = run(four, "jd.json", "--envelope", four.folder / "half.csv", *who)
+    assert four.metrics()["mean_run_time_stretch"] == 1.0 and four.metrics()["energy_j"] < 36_000 * 4 * 100
     [line] = done.err.splitlines()
-    assert line.startswith("WARNING: the response 'idsb' met 4 delays (first: w0!0): ")
-    assert "docs/explanation/powercap.md" in line
+    assert "jd.json: 4 of 4 jobs are delays and do not slow with their hosts: " in line
+    assert "--delays-to-flops" in line and "docs/explanation/powercap.md" in line
+
+
+NESTED = {"nb_res": 4, "jobs": [
+    {"id": "a", "subtime": 0, "res": 2, "walltime": 200_000, "profile": "twice"},
+    {"id": "b", "subtime": 0, "res": 2, "walltime": 200_000, "profile": "work"},
+], "profiles": {
+    "twice": {"type": "composed", "repeat": 2, "seq": ["inner", "nap"]},
+    "inner": {"type": "composed", "repeat": 1, "seq": ["nap"]},
+    "nap": {"type": "delay", "delay": 9000},
+    "work": {"type": "parallel_homogeneous", "cpu": 36_000 * 40e9, "com": 0},
+}}  # fmt: skip
+
+
+def test_delays_in_sequences_are_delays_and_become_work(four):
+    four.write("nested.json", json.dumps(NESTED))
+    done = run(four, "nested.json", "--envelope", four.folder / "half.csv", *IDSB)
+    assert "nested.json: 1 of 2 jobs are delays" in done.err
+    done = run(four, "nested.json", "--envelope", four.folder / "half.csv", *IDSB, "--delays-to-flops")
+    assert (four.metrics()["makespan_s"], done.err) == (END_S, "")
+    assert four.metrics()["energy_j"] == pytest.approx(ENERGY_J, rel=1e-9)
+
+
+def test_several_workloads_become_work_on_both_engines(four):
+    four.write("nested.json", json.dumps(NESTED | {"jobs": NESTED["jobs"][:1]}))
+    four.write("second.json", json.dumps(NESTED | {"jobs": NESTED["jobs"][:1]}))
+    more = ("-w", four.folder / "second.json", "--delays-to-flops")
+    for engine in ("embedded", "wire"):
+        run(four, "nested.json", "--envelope", four.folder / "half.csv", *IDSB, *more, "--engine", engine, to=engine)
+    four.assert_same("embedded", "wire")
+    run(four, "nested.json", "--envelope", four.folder / "half.csv", *IDSB, *more)
+    assert (four.metrics()["makespan_s"], four.metrics()["jobs_finished"]) == (END_S, 2)
+
+
+def test_jobs_of_a_trace_may_stay_delays(four):
+    done = run(four, "j.csv", "--envelope", four.folder / "half.csv", *IDSB, "--no-delays-to-flops")
+    assert four.metrics()["makespan_s"] == 36_000 and "j.csv: 4 of 4 jobs are delays" in done.err
+
+
+@pytest.mark.parametrize("who", ["adaptive", "varcap", "riskaware", "checkpoint", "jobpower", "powercap"])
+def test_jobs_of_a_trace_draw_what_busy_hosts_do_by_any_scheduler(four, who):
+    """4 x 36,000 s of work: 5 mJ per flop at 40 Gf and 200 W, as at 20 Gf and 100 W, never the 60 W of idle hosts."""
+    four.write("cap.csv", "time_s,power_w\n0,500\n")
+    done = run(four, "j.csv", "--envelope", four.folder / "cap.csv", "-s", who)
+    found = four.metrics()
+    assert found["jobs_finished"] == 4 and "delays" not in done.err
+    assert found["energy_j"] >= 4 * 36_000 * 200
+    assert found["finished_work_fraction"] == 1.0
+
+
+@pytest.mark.parametrize("given", ["frame", "file"])
+def test_jobs_of_a_frame_and_of_the_api_are_work(four, given):
+    jobs = pd.DataFrame({"submission_time_s": [0.0] * 4, "length_s": [36_000.0] * 4, "hosts": [1] * 4})
+    load = bw.Workload.from_frame(jobs, hosts=4) if given == "frame" else four.folder / "j.csv"
+    spec = {"options": {"response": "idsb"}, "envelope": four.folder / "half.csv"}
+    assert bw.simulate(four.xml, load, **spec).metrics["makespan_s"] == END_S
+    assert bw.simulate(four.xml, load, **spec, delays_to_flops=False).metrics["makespan_s"] == 36_000
+    nap = four.folder / "jd.json"
+    assert bw.simulate(four.xml, nap, **spec, delays_to_flops=True).metrics["makespan_s"] == END_S
+
+
+def test_a_carbon_scheduler_measures_busy_hosts(four):
+    four.write("g.csv", "time_s,g_per_kwh\n0,100\n500000,100\n")
+    run(four, "j.csv", "--carbon", four.folder / "g.csv", "-s", "carbon", "-o", '{"policy": "immediate"}')
+    assert four.metrics()["energy_j"] == pytest.approx(4 * 36_000 * 200, rel=2e-3)
+
+
+def test_systems_compared_do_the_same_work(four):
+    """Of systems on hosts of two speeds none is free of the watts of its jobs."""
+    cases = {name: bw.Case(name) for name in ("varcap", "adaptive")} | {
+        "idsb": bw.Case("powercap", {"response": "idsb"})
+    }
+    found = bw.compare_systems(four.xml, four.folder / "j.csv", four.folder / "half.csv", cases)
+    energies = found.table.set_index("case")["energy_j"]
+    assert len(energies) == 3 and (energies >= 4 * 36_000 * 200).all()
 
 
 def test_without_a_response_nothing_is_told(four):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from batwatt.schedulers.adaptive import Adaptive
+from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.varcap import Varcap
 from builders import envelope, job, machine, simulated, workload_of
 from examples import examples
@@ -25,6 +27,7 @@ from batwatt.inputs.workloads.batsim_json import read_workload
 from batwatt.model.workload import OVERHEAD
 from batwatt.results.origins import Origins
 from batwatt.results.parts import chains_of, kinds_of
+from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.registry import parts_of
 from batwatt.scheduling.victims import CheckpointOnKill, Lose, Migrate, NextRun, Resubmit, Victim, VictimRule, next_run
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
@@ -267,6 +270,7 @@ def like(row, kind):
     "make,parts",
     [(Varcap, {"termination": name}) for name, _ in parts_of("termination")]
     + [(Varcap, {"preemption": "slowdown", "order": "asc_walltime"}), (Varcap, {"mapping": "migration"})]
+    + [(Checkpoint, {"checkpoint_s": 10, "recovery_s": 5})]
     + [(MachineScheduler, {"strategy": name}) for name in ("first-fit-unaware", "target-asap", "packed-target-asap")],
     ids=str,
 )
@@ -274,10 +278,11 @@ def test_flops_on_machines_of_one_speed_run_as_delays_of_their_length(make, part
     if "preemption" in parts and victim == "lose":
         victim = "migrate"  # what is stopped for others goes on
     rows = [job(name, at, 1, run) for name, at, run in (("a", 0, 100), ("b", 0, 90), ("c", 20, 200), ("d", 130, 9))]
+    if make is not Checkpoint:
+        parts = parts | {"victim": victim}
     capacity = "3 50:1 75:3 100:0 120:2 260:1 300:3"
     runs = [
-        on_machines(make, machine(3), capacity, *(like(row, k) for row in rows), victim=victim, **parts)[0]
-        for k in ("delay", kind)
+        on_machines(make, machine(3), capacity, *(like(row, k) for row in rows), **parts)[0] for k in ("delay", kind)
     ]
     assert runs[0] == runs[1]
 
@@ -343,3 +348,15 @@ def test_adaptive_finishes_the_shipped_workloads_of_flops(number, options):
     record = simulate(engine, Adaptive({"capacity": capacity, "platform": platform, "switch": False} | options))
     rows = [row for row in record.jobs if row.final_state == "COMPLETED_SUCCESSFULLY"]
     assert len(rows) == 288
+
+
+def test_lengths_of_fields_are_at_full_speed():
+    """A job of 100 s at 10 flop/s had 40 s left when its window began; on machines of 5 flop/s all is twice as long."""
+    row = job("a", 50, 1, 40, flops=True) | {"length_s": 100.0, "release_s": 0.0}
+    load = workload_of(row, nb_res=1)
+    lengths = JobLengths(SimpleNamespace(profiles={}), 5.0, 10.0)
+    one = SimpleNamespace(
+        id="w0!a", profile="pa", requested_resources=1, requested_time=None, submit_time=50.0,
+        json_dict=dict(load.jobs[0].raw), profile_dict=row["_profile"],
+    )  # fmt: skip
+    assert lengths.described(one) == (0.0, 200.0, 80.0)

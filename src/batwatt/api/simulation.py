@@ -95,6 +95,7 @@ def _cases(name: str, value: Any) -> Mapping[str, Any]:
     seed=optional(seed_of),
     events=optional(path_or),
     energy=optional(flag),
+    delays_to_flops=optional(flag),
     unit=one_of(SECONDS),
     long_s=positive,
     plugins=_plugins,
@@ -115,6 +116,7 @@ def simulate(
     events: PathLike | None = None,
     engine: str = "embedded",
     energy: bool | None = None,
+    delays_to_flops: bool | None = None,
     unit: TimeUnit = "s",
     long_s: float = LONG_S,
     plugins: Sequence[PathLike] = (),
@@ -140,6 +142,8 @@ def simulate(
         events: Batsim's external events.
         engine: `embedded` or `nominal` (riskaware only).
         energy: Account for energy. Default: if the platform has watts.
+        delays_to_flops: Whether delays run as the work of their time at full speed, which slower hosts take longer
+            for. Default: those of traces, if the platform has several speeds or an envelope is given.
         unit: Unit of the times of a trace: s or h.
         long_s: Jobs longer than this, in s, are long.
         plugins: Files that register parts.
@@ -178,6 +182,7 @@ def simulate(
         events=given_events,
         engine=engine,  # type: ignore[arg-type]  # checked above
         config=EngineConfig(energy=energy),
+        delays_to_flops=delays_to_flops,
         capacity=capacity_or(capacity),
         window=cut,
         length_unit=unit,

@@ -125,7 +125,9 @@ def metrics(
     from batwatt.run.run import write_results
 
     # a real Batsim runs profiles that ours does not
-    spec = machines.spec(platform, workload, engine="batsim", delays_to_flops=slowed, hosts=hosts.choice)
+    spec = machines.spec(
+        platform, workload, engine="batsim", delays_to_flops="nominal" if slowed else None, hosts=hosts.choice
+    )
     found = write_results(prefix, load_inputs(spec, envelope))
     print_summary([(prefix.name, found.metrics)], [{"prefix": str(prefix)}], [found.rejections])
 

@@ -84,6 +84,14 @@ def run_command(
         typer.Option("--batsim-arg", help="Passed to the real Batsim; repeatable.", rich_help_panel=ENGINE),
     ] = None,
     timeout: Timeout = 300.0,
+    delays_to_flops: Annotated[
+        bool | None,
+        typer.Option(
+            "--delays-to-flops/--no-delays-to-flops",
+            help="Whether delays run as the work of their time at full speed, which slower hosts take longer for.",
+            show_default="those of traces, if there are several speeds or an envelope",
+        ),
+    ] = None,
     switches: Switches,
 ) -> None:
     """Run one scheduler on one workload and write Batsim's files, the metrics and the power series under a prefix.
@@ -123,6 +131,7 @@ def run_command(
         plugins=tuple(plugin or ()),
         carbon=None if carbon is None else parse_signal("carbon", carbon),
         price=None if price is None else parse_signal("price", price),
+        delays_to_flops=delays_to_flops,
     )
     _run_all([(_label(spec), spec)])
 

@@ -100,7 +100,7 @@ class RunTable:
             # a job may have stood still between its parts
             took_s = np.where(self.chains.several, self.chains.work_s, self.finish_s - self.chains.start_s)
             longer = took_s > self.expected_s + LAG_S
-            pace[longer] = self.expected_s[longer] / took_s[longer]
+            pace[longer] *= self.expected_s[longer] / took_s[longer]
         job = self.origins.job[self.partly]
         share = self.declared.left_s[job] / self.declared.length_s[job]
         pace[self.partly] *= np.where(np.isnan(share), 1.0, share)

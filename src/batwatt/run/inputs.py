@@ -53,7 +53,7 @@ LATEST_END_S = 1e10
 class RunInputs:
     """The inputs of a run; `cores` are those of a machine, jobs of more than `long_s` s are long.
 
-    `simulated` is the workload as it runs, if it is another one than what it is measured by: delays in flops.
+    `simulated` are the workloads as they run, if they are other ones than what the run is measured by: delays in flops.
     """
 
     platform: Platform
@@ -63,7 +63,7 @@ class RunInputs:
     cores: int
     window: Window | None
     long_s: float = LONG_S
-    simulated: Workload | None = None
+    simulated: tuple[Workload, ...] = ()
     others: tuple[Workload, ...] = ()
     carbon: SignalIntegral | None = None
     price: SignalIntegral | None = None
@@ -77,7 +77,7 @@ class RunInputs:
     @property
     def run(self) -> list[Workload]:
         """What the engine runs."""
-        return [self.simulated or self.workload, *self.others]
+        return list(self.simulated or (self.workload, *self.others))
 
     @property
     def measured(self) -> Workload:
@@ -131,7 +131,7 @@ def load_inputs(spec: RunSpec, envelope: str | Path | Series | EnvelopeSpec | No
     capacity = None if spec.capacity is None else capacity_of(spec.capacity, len(machines), last_s)
     series = None if envelope is None else envelope_of(envelope, platform, last_s)
     speed_flops = reference_flops(spec, platform)
-    simulated = None if speed_flops is None else workload_with_flops(workload, speed_flops)
+    simulated = () if speed_flops is None else tuple(workload_with_flops(load, speed_flops) for load in loads)
     carbon, price = (signal_of(given, last_s) for given in (spec.carbon, spec.price))
     return RunInputs(
         platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others), carbon, price
@@ -162,9 +162,6 @@ def _json_workloads(spec: RunSpec, kept: bool) -> list[Workload]:
     if traces and len(paths) > 1:
         problem = "is a trace: several workloads must be Batsim's JSON"
         raise InputError(traces[0], problem, "convert it with `batwatt convert`, or give it alone")
-    if len(paths) > 1 and spec.delays_to_flops:
-        problem = f"{len(paths)} workloads, but the delays of one only become flops for a scheduler that changes speeds"
-        raise InputError("--workload", problem, "give one")
     if traces and spec.hosts.mmax_workload:
         raise InputError("--mmax-workload", f"the trace {traces[0]} has no 'nb_res'", "use --mmax")
     simulate = spec.engine != "batsim"
@@ -236,30 +233,32 @@ def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
     platform = spec.platform
     if isinstance(platform, Platform):
         raise InputError(f"engine {spec.engine!r}", "reads files, the platform is none", "use 'embedded'")
-    workload = spec.workloads[0]
+    workloads = list(spec.workloads)
     if isinstance(platform, MachineSpec):
         platform = write_text(file_of(prefix, "platform", ".xml"), machines_xml(platform))
     speed_flops = reference_flops(spec, platform_of(spec.platform, spec.hosts))
-    if is_trace(workload) or speed_flops is not None:
-        if is_trace(workload):
-            data = window_json(read_trace(workload, spec.length_unit, spec.log), *_bounds(spec.window), hosts, workload)
+    for number, path in enumerate(spec.workloads):
+        if is_trace(path):
+            data = window_json(read_trace(path, spec.length_unit, spec.log), *_bounds(spec.window), hosts, path)
+        elif speed_flops is not None:
+            data = load_json(read_text(path), path)
         else:
-            data = load_json(read_text(workload), workload)
+            continue
         if speed_flops is not None:
             data = json_with_flops(data, speed_flops)
-        workload = write_text(file_of(prefix, "workload", ".json"), to_text(data))
-    return replace(spec, platform=platform, workload=workload, length_unit="s", log=USUAL)
+        workloads[number] = write_text(file_of(prefix, f"workload{number or ''}", ".json"), to_text(data))
+    workload, *others = workloads
+    return replace(spec, platform=platform, workload=workload, more_workloads=tuple(others), length_unit="s", log=USUAL)
 
 
 def reference_flops(spec: RunSpec, platform: Platform) -> float | None:
     """The speed in flop/s at which delays become work, None if they stay delays; see `RunSpec.delays_to_flops`."""
-    if spec.delays_to_flops:
+    if spec.delays_to_flops == "nominal":
         host = platform.hosts[0]
         return host.pstates[host.initial_pstate].speed_flops
     under_power = spec.envelope or spec.options.get("envelope") or spec.under_power
-    if spec.delays_to_flops is None and is_trace(spec.workload) and (under_power or not platform.one_speed):
-        return platform.fastest_flops
-    return None
+    usual = is_trace(spec.workload) and bool(under_power or not platform.one_speed)
+    return platform.fastest_flops if spec.delays_to_flops or (spec.delays_to_flops is None and usual) else None
 
 
 def machines_of(platform: Platform) -> dict[str, int]:

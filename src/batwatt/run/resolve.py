@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -11,19 +12,24 @@ from typing import Any
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.held import HeldArrivals
 from batwatt.errors import InputError
+from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
+from batwatt.inputs.traces.delays_to_flops import has_delay
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower, least_of
 from batwatt.model.workload import LONG_S
+from batwatt.remarks import remark
 from batwatt.run.find_scheduler import SHIFT, has_own_shift, load_plugins, make_scheduler, scheduler_class
-from batwatt.run.inputs import RunInputs, capacity_named, load_inputs
+from batwatt.run.inputs import RunInputs, capacity_named, is_trace, load_inputs
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
 from batwatt.systems.powercap.envelope import EVENT_TYPE, EVENT_VALUE, EVENTS
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,7 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     else:
         _check_instance(spec, found)
         scheduler = spec.scheduler
+    _remark_delays(inputs, scheduler)
     shift = options.get(SHIFT, getattr(getattr(scheduler, "settings", None), SHIFT, None))
     held = _held(spec, inputs, None if has_own_shift(spec.scheduler, found) else shift)
     config = _config_for(spec, scheduler, platform)
@@ -151,12 +158,43 @@ def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
 def _with_speeds(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
     """The same run with jobs and machines that can be slowed down, if the scheduler does that. Raises InputError."""
     if not (issubclass(scheduler, Scheduler) and scheduler.needs_speeds):
-        return replace(spec, delays_to_flops=False) if "capacity" in _options_of(scheduler) else spec
+        if spec.delays_to_flops is None and issubclass(scheduler, Scheduler) and is_trace(spec.workload):
+            return replace(spec, delays_to_flops=False) if _keeps_delays(spec, scheduler) else spec
+        return spec
     platform = spec.platform
     if isinstance(platform, MachineSpec) and not isinstance(platform, SpeedMachineSpec):
         given = {entry.name: getattr(platform, entry.name) for entry in fields(platform)}
         platform = SpeedMachineSpec(**given)
-    return replace(spec, platform=platform, delays_to_flops=True)
+    return replace(spec, platform=platform, delays_to_flops="nominal")
+
+
+def _keeps_delays(spec: RunSpec, scheduler: type[Scheduler[Any]]) -> bool:
+    """Whether the jobs of a trace stay delays: flops would be the same under a capacity, or of unknown length."""
+    if spec.engine == "nominal":
+        return True
+    platform = platform_of(spec.platform, spec.hosts)
+    states = {host.pstates[host.initial_pstate] for host in platform.hosts}
+    if "capacity" in _options_of(scheduler) and platform.one_speed and all(s.idle_w == s.full_w for s in states):
+        return True
+    return len(states) > 1 and scheduler.needs_alike_hosts(spec.options)
+
+
+def _remark_delays(inputs: RunInputs, scheduler: Any) -> None:
+    """Warn of delays that a scheduler cannot slow down though it changes speeds, and take them for told."""
+    if not isinstance(scheduler, Scheduler) or not scheduler.changes_speeds or inputs.platform.one_speed:
+        return
+    delays = total = 0
+    for load in inputs.run:
+        timed = {name for name, profile in load.profiles.items() if has_delay(profile, load.profiles)}
+        delays += sum(job.profile in timed for job in load.jobs)
+        total += len(load.jobs)
+    scheduler.told_delays = True
+    if delays:
+        text = (
+            "%s: %d of %d jobs are delays and do not slow with their hosts: they take as long at any p-state and draw "
+            "what idle hosts do; --delays-to-flops makes work of them (docs/explanation/powercap.md)"
+        )
+        remark(_log, text, inputs.measured.source, delays, total)
 
 
 def _with_one_length(spec: RunSpec, scheduler: type[Any]) -> RunSpec:

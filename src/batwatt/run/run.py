@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,7 +172,7 @@ def warn_if_none_finished(metrics: Metrics, inputs: RunInputs) -> None:
     """Log why no job of a run has finished, if none has."""
     from batwatt.results.unfinished import why_none_finished
 
-    why = why_none_finished(metrics, inputs.simulated or inputs.workload, inputs.platform)
+    why = why_none_finished(metrics, inputs.run[0], inputs.platform)
     if why is not None:
         LOGGER.warning("%s", why)
 
@@ -224,6 +225,7 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
     try:
         checked_prefix(prefix)
         names = [file_of(prefix, stem, suffix).name for stem, suffix in OUTPUTS]
+        names += [path.name for path in prefix.parent.glob(f"{escape(prefix.name)}_workload[0-9]*.json")]
         last = [file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")]
         with whole_set(prefix.parent, prefix.name, last=last, old=names, durable=durable, shown=shown) as part:
             yield part / prefix.name
@@ -269,7 +271,7 @@ class Figures:
             cores=inputs.cores,
             window=inputs.window,
             long_s=inputs.long_s,
-            slowed=inputs.simulated is not None,
+            slowed=bool(inputs.simulated),
             signals=inputs.signals,
         )
 

@@ -40,9 +40,9 @@ class RunSpec:
     measured, and followed by schedulers that do that. `hosts` chooses among those of a platform file; `plugins` are
     files that register parts.
 
-    With `delays_to_flops` delays run as flops that last as long at the nominal speed, that of the first host as it
-    begins; without, as delays. None: those of a trace run as flops that last as long at the platform's fastest speed if
-    it has several or an envelope is given, unless the scheduler follows a capacity in machines and needs their lengths.
+    With `delays_to_flops` delays run as flops that last as long at the platform's fastest speed ("nominal": at that of
+    the first host as it begins); with False, as delays. None: those of a trace run as flops if the platform has several
+    speeds or an envelope is given, those of Batsim's JSON as delays.
     """
 
     platform: Path | MachineSpec | Platform
@@ -62,7 +62,7 @@ class RunSpec:
     length_unit: TimeUnit = "s"
     log: LogOptions = USUAL
     long_s: float = LONG_S
-    delays_to_flops: bool | None = None
+    delays_to_flops: bool | Literal["nominal"] | None = None
     more_workloads: tuple[Path, ...] = ()
     hosts: HostChoice = field(default_factory=HostChoice)
     plugins: tuple[Path, ...] = ()

@@ -33,11 +33,23 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         given = self.settings.platform
         self.platform = given if given is None or isinstance(given, Platform) else read_platform(given)
         self.lifecycle: JobLifecycle[Any] = JobLifecycle()
+        self.told_delays = False
+        """Whether delays that do not slow down were told before the run."""
 
     @property
     def needs_dynamic_jobs(self) -> bool:
         """Whether Batsim must be started with dynamic jobs and profile reuse."""
         return False
+
+    @classmethod
+    def needs_alike_hosts(cls, options: Mapping[str, Any]) -> bool:
+        """Whether it knows the length of flops only on hosts that are alike."""
+        return False
+
+    @property
+    def changes_speeds(self) -> bool:
+        """Whether it changes the p-states of hosts with jobs, so that work slows down, and delays do not."""
+        return self.needs_speeds
 
     @property
     def needs_energy(self) -> bool:

@@ -115,7 +115,8 @@ class CapacityScheduler(Scheduler[Settings]):
             speeds = self.hosts.speeds(self.platform)
             self.nominal_flops = float(speeds.min() if self.plans_lengths else speeds.max())
             self.paces = speeds / self.nominal_flops
-        self.lengths = JobLengths(self.bs, self.nominal_flops)
+        full_flops = 0.0 if self.platform is None else self.platform.fastest_flops
+        self.lengths = JobLengths(self.bs, self.nominal_flops, full_flops)
         self._most_after = list(accumulate((int(value) for _, value in reversed(self.steps)), max))[::-1]
 
     def onJobSubmission(self, job: Job) -> None:

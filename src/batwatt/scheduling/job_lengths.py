@@ -18,11 +18,12 @@ class JobLengths:
     """The lengths of jobs, and profiles that are registered for what is left of them.
 
     A delay lasts its time; flops last theirs at `speed_flops` flop/s per host if that is > 0; any other job runs for
-    its walltime.
+    its walltime. Fields of jobs are in s at full speed, `full_flops`, by default the same.
     """
 
-    def __init__(self, bs: Any, speed_flops: float = 0.0) -> None:
+    def __init__(self, bs: Any, speed_flops: float = 0.0, full_flops: float = 0.0) -> None:
         self._bs = bs
+        self._full_flops = full_flops or speed_flops
         self._speed_flops = speed_flops
         # by workload, profile and hosts, over which a profile may spread its flops
         self._lengths: dict[tuple[str, str, int], float | None] = {}
@@ -85,6 +86,8 @@ class JobLengths:
         if RELEASE not in raw and LENGTH not in raw:
             return float(job.submit_time), run_s, run_s
         release_s, length_s = raw.get(RELEASE, job.submit_time), raw.get(LENGTH, run_s)
+        if LENGTH in raw and isinstance(length_s, int | float) and self.scales(job):
+            length_s = length_s * (self._full_flops / self._speed_flops)
         numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (release_s, length_s))
         if not (numbers and 0.0 <= release_s <= job.submit_time and run_s - LAG_S <= length_s < math.inf):
             problem = f"job {job.id}: {RELEASE} {release_s!r} and {LENGTH} {length_s!r} are no release and length"

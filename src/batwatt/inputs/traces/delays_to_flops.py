@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from batwatt.model.workload import Delay, Parallel, Workload
+from batwatt.model.workload import Composed, Delay, Parallel, Profile, Workload
 
 
 def workload_with_flops(workload: Workload, speed_flops: float) -> Workload:
@@ -32,6 +32,13 @@ def _delays_to_flops(raw: Mapping[str, Any], speed_flops: float) -> Mapping[str,
         return raw
     others = {name: value for name, value in raw.items() if name not in ("type", "delay")}
     return {"type": "parallel_homogeneous", "cpu": _work(raw["delay"], speed_flops), "com": 0, **others}
+
+
+def has_delay(profile: Profile, profiles: Mapping[str, Profile]) -> bool:
+    """Whether a profile is a delay, or a part of it is; a composed one has no circle."""
+    if isinstance(profile, Composed):
+        return any(name in profiles and has_delay(profiles[name], profiles) for name in set(profile.sequence))
+    return isinstance(profile, Delay)
 
 
 def _work(duration_s: float, speed_flops: float) -> float:

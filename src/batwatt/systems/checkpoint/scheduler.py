@@ -33,6 +33,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
     """Checkpoints before a change, plans after it."""
 
     Options: ClassVar[type[CheckpointOptions]] = CheckpointOptions
+    plans_lengths: ClassVar[bool] = True
     lifecycle: JobLifecycle[CheckpointableJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
@@ -88,6 +89,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         usual_s = chosen.checkpoint_s, chosen.recovery_s
         self.segments = Segments(self.lifecycle, self.lengths, self.hosts, usual_s)
         self.fleet = self.segments.fleet
+        self.fleet.paces = self.paces if (self.paces != 1.0).any() else None
         if chosen.k is not None and chosen.k > len(self.fleet):
             problem = f"must be from 0 to {len(self.fleet)}, all machines, got {chosen.k}"
             raise InputError("option 'k'", problem, "leave it out: then it is the largest change of the capacity")

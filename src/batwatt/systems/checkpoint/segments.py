@@ -13,7 +13,6 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import parse_profile
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import (
     CHECKPOINT,
@@ -23,7 +22,6 @@ from batwatt.model.workload import (
     NO_WALLTIME,
     RECOVERY,
     RECOVERY_S,
-    Delay,
 )
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.fleet import Fleet, JobState, Places
@@ -70,7 +68,7 @@ class CheckpointableJob(JobState):
 
     def done_s(self, now_s: float) -> float:
         """Its useful work so far."""
-        return self.work_s + (now_s - self.part_s if self.doing == "work" else 0.0)
+        return self.work_s + (self.ran_s(now_s) if self.doing == "work" else 0.0)
 
     def rest_s(self, now_s: float) -> float:
         """The useful work that is left."""
@@ -120,9 +118,10 @@ class Segments:
         self._wait(task)
 
     def _task(self, job: Job) -> CheckpointableJob:
-        profile = parse_profile(job.profile_dict, f"profile {job.profile}") if job.profile_dict else None
-        if not isinstance(profile, Delay):
-            problem = f"job {job.id} is no delay: what is left of it after a checkpoint is unknown"
+        if not self._lengths.known(job):
+            problem = (
+                f"job {job.id} is no delay, nor flops alike on all hosts: what a checkpoint leaves of it is unknown"
+            )
             raise InputError("workload", problem, "use jobs that last a given time")
         raw = job.json_dict or {}
         if raw.get(DEPENDS):
@@ -137,7 +136,9 @@ class Segments:
             _cost_in(raw, RECOVERY_S, recovery_s, job.id),
         )
         # what ran before it was submitted is not saved
-        return CheckpointableJob(self._count, job, machines, length_s, costs_s, length_s - run_s)
+        task = CheckpointableJob(self._count, job, machines, length_s, costs_s, length_s - run_s)
+        task.scales = self._lengths.scales(job)
+        return task
 
     def ended(self, job: Job, stopped: bool) -> None:
         """A segment has ended; `stopped`: nothing follows any more."""

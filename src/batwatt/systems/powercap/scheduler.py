@@ -97,6 +97,11 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         """Whether a response may slow servers down or put them to sleep."""
         return self.the_response.active
 
+    @property
+    def changes_speeds(self) -> bool:
+        """See `Scheduler`."""
+        return self.the_response.active
+
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onJobSubmission(self, job: Job) -> None:
@@ -137,7 +142,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
     def onSimulationEnds(self) -> None:
         """Warn of jobs that could never run, and of those that no change of speed could touch."""
         super().onSimulationEnds()
-        if self._delays:
+        if self._delays and not self.told_delays:
             text = (
                 "the response %r met %d delays (first: %s): speeds do not slow them, they draw what idle servers do; "
                 "give them as parallel_homogeneous flops (docs/explanation/powercap.md)"
