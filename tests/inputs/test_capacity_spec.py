@@ -138,6 +138,14 @@ def test_traces(folder):
     assert parsed("trace:m.csv,repeat=1").series(10, 300).values == (5, 10, 5)
     assert parsed("trace:f.csv").series(10, 1e6).values == (5, 7)
     assert parsed("trace:f.csv,full=100").series(200, 1e6).values == (50, 77)
+    # beside a column of power the machines count, a share in % is one of 100, and power is no capacity
+    Path("both.csv").write_text("time_s,power_w,machines\n0,900,5\n100,800,10\n")
+    assert parsed("trace:both.csv").series(10, 1e6).values == (5, 10)
+    Path("percent.csv").write_text("time_s,share (%)\n0,50\n100,77\n")
+    assert parsed("trace:percent.csv").series(10, 1e6).values == (5, 7)
+    Path("w.csv").write_text("time_s,power_kw\n0,0.5\n")
+    with pytest.raises(InputError, match=r"w.csv: column 'power_w' is in W, not machines or fractions of them; name"):
+        parsed("trace:w.csv").series(10, 1.0)
     # from the file's 0 s, as if it were given without a kind
     Path("late.csv").write_text("time_s,machines\n3600,5\n7200,10\n")
     assert parsed("trace:late.csv").series(10, 1e6).at(7199.0) == read_capacity("late.csv", 10).at(7199.0) == 5

@@ -279,6 +279,8 @@ def test_times_of_pvgis(read):
         signal = read(text, "power")
         assert signal.series.values == (0.0, 10.5, 400.25) and signal.series.times_s == (0.0, 3600.0, 7200.0)
         assert (signal.begin, signal.end_s, signal.series.unit) == ("2023-04-01T00:10Z", 10_800.0, "W")
+        # of what a file has only one column is of ours
+        assert read(text, "any").series == signal.series
     hourly = [{"time": f"20230401:{hour:02}10", "P": hour / 2, "G(i)": 9.5, "T2m": 1.9} for hour in range(3)]
     variables = {"P": {"description": "PV system power", "units": "W"}, "G(i)": {"units": "W/m2"}}
     answer = {"inputs": {"location": {"latitude": 45}}, "outputs": {"hourly": hourly},

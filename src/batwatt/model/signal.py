@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.errors import InputError
-from batwatt.model.series import LARGEST, MAX_ROWS, Series
+from batwatt.model.series import LARGEST, MAX_ROWS, MAX_STEPS, Series
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Signal:
 
     def averaged(self, period_s: float) -> Signal:
         """The same signal with a row each period: the mean over it. Raises InputError."""
-        if not self.end_s / period_s <= MAX_ROWS:
-            problem = f"the signal's length / period must be <= {MAX_ROWS}, got {self.end_s:g} / {period_s!r} s"
+        if not self.end_s / period_s <= MAX_STEPS:
+            problem = f"the signal's length / period must be <= {MAX_STEPS}, got {self.end_s:g} / {period_s!r} s"
             raise InputError(self.series.source, problem, "take a longer period")
         times = np.arange(max(1, math.ceil(self.end_s / period_s))) * period_s
         edges = np.append(times, self.end_s)

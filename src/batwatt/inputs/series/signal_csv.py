@@ -222,7 +222,7 @@ def _value_column(frame: pd.DataFrame, file: SignalFile, time_column: str) -> st
     # of columns of the same name the second counts, too: it is refused below
     columns = zip(frame.columns, (frame.iloc[:, at] for at in range(frame.shape[1])), strict=True)
     numeric = [name for name, cells in columns if name != time_column and _has_number(cells)]
-    if file.wanted not in (None, "any") and len(numeric) > 1:
+    if file.wanted is not None and len(numeric) > 1:
         names = numeric = _of_wanted_kind({name: _kind(frame, name) for name in numeric}, file)
     emitted = [name for name in names if re.match(r"carbon[ _]?intensity", name, re.IGNORECASE)]
     of_kind = [name for name in emitted if any(word in name.lower() for word in _EMISSIONS[file.kind])]
@@ -243,6 +243,8 @@ def _of_wanted_kind(kinds: dict[str, str | None], file: SignalFile) -> list[str]
     """The columns of what is wanted; else one of another kind, to be refused; else those of which nothing is known."""
     unknown = [name for name, kind in kinds.items() if kind is None]
     others = [name for name, kind in kinds.items() if kind in UNIT_OF]
+    if file.wanted == "any":
+        return [name for name in kinds if name in others or name.lower() in _VALUES] or list(kinds)
     found = [name for name, kind in kinds.items() if _is_wanted(kind, file)] or others[:1] or unknown
     if not found:
         listed = ", ".join(f"{name[:40]} ({kind})" for name, kind in list(kinds.items())[:8])
